@@ -1,0 +1,65 @@
+/**
+ * Paths inside a mount: decoded, relative, `/` between segments. A path that ends in `/` is a directory; the empty path
+ * is the root of the mount.
+ */
+
+/** Orders two paths by the bytes of their UTF-8 form. `a-b` < `a.txt` < `a/b`; U+FF61 < U+20BB7, unlike `<` on strings. */
+export function comparePaths(a: string, b: string): number {
+  const length = Math.min(a.length, b.length)
+  for (let i = 0; i < length; i++) {
+    let x = a.charCodeAt(i)
+    let y = b.charCodeAt(i)
+    if (x === y) continue
+    // UTF-16 puts surrogates (U+10000 and up) below U+E000 to U+FFFF; UTF-8 puts them above.
+    if (x >= 0xd800 && y >= 0xd800) {
+      x += x >= 0xe000 ? -0x800 : 0x2000
+      y += y >= 0xe000 ? -0x800 : 0x2000
+    }
+    return x - y
+  }
+  return a.length - b.length
+}
+
+/** C0 and C1 controls, DEL, and the two Unicode line separators: refused everywhere, since they end lines somewhere. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
+const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
+
+/**
+ * What is wrong with one segment of a path, as a stable word, or `undefined` when nothing is: `empty-segment`,
+ * `dot-segment`, `slash`, `control-character`, `not-unicode` (a lone surrogate).
+ */
+export function segmentFault(segment: string): string | undefined {
+  if (segment === '') return 'empty-segment'
+  if (segment === '.' || segment === '..') return 'dot-segment'
+  if (segment.includes('/')) return 'slash'
+  if (controls.test(segment)) return 'control-character'
+  if (!segment.isWellFormed()) return 'not-unicode'
+  return undefined
+}
+
+/** Whether a path can be given to a provider: segments without fault, with or without a `/` at the end; or empty. */
+export function isPath(path: string): boolean {
+  if (path === '') return true
+  const body = path.endsWith('/') ? path.slice(0, -1) : path
+  return body.split('/').every((segment) => segmentFault(segment) === undefined)
+}
+
+/** The last segment, without a `/` at the end. `''` for the root. */
+export function baseName(path: string): string {
+  const body = path.endsWith('/') ? path.slice(0, -1) : path
+  return body.slice(body.lastIndexOf('/') + 1)
+}
+
+/** The directory that holds a path, with its `/`: `a/b/c` and `a/b/c/` are in `a/b/`. `''` for the root. */
+export function parentOf(path: string): string {
+  const body = path.endsWith('/') ? path.slice(0, -1) : path
+  return body.slice(0, body.lastIndexOf('/') + 1)
+}
+
+/**
+ * A key to resume a listing after everything in a directory: it sorts after every path under `directory` (which ends in
+ * `/`) that does not itself begin with two U+10FFFF, and before everything that follows the directory.
+ */
+export function afterSubtree(directory: string): string {
+  return `${directory}\u{10ffff}\u{10ffff}`
+}

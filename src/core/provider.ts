@@ -1,0 +1,146 @@
+/** Who asks. `id` is unique per caller; `roles` are what access rules name. */
+export interface Principal {
+  readonly id: string
+  readonly roles: readonly string[]
+}
+
+/** What every call carries: who asks, and the signal that ends it. A provider stops its work soon after the abort. */
+export interface Context {
+  readonly principal: Principal
+  readonly signal: AbortSignal
+}
+
+export type Audience = 'user' | 'assistant'
+
+/** An image that a client may show (MCP 2025-11-25 and later). `src` is an `https:` or `data:` URI. */
+export interface Icon {
+  readonly src: string
+  readonly mimeType?: string
+  readonly sizes?: readonly string[]
+  readonly theme?: 'light' | 'dark'
+}
+
+/** What a model or a person is told of a resource or a template, beside its address. */
+export interface Description {
+  /** For people. The name of a resource is the last segment of its path. */
+  readonly title?: string
+  readonly description?: string
+  readonly mimeType?: string
+  /** From 0, entirely optional, to 1, effectively required. */
+  readonly priority?: number
+  readonly audience?: readonly Audience[]
+  readonly icons?: readonly Icon[]
+}
+
+/**
+ * One thing that a provider lists.
+ *
+ * `path` is relative to the mount, decoded, without a leading slash: `src/main.ts`. Its segments are not empty, `.` or
+ * `..`, and hold no slash, control character or lone surrogate (a backslash is an ordinary character). A path
+ * that ends in `/` is a directory; `list` leaves directories out, since they follow from the paths of what is in them.
+ */
+export interface Entry extends Description {
+  readonly path: string
+  /** Bytes, as the source stores them. Left out where it is unknown: never a guess. */
+  readonly size?: number
+  /** Milliseconds since 1970 (UTC). */
+  readonly modified?: number
+  /** Changes whenever the content does; opaque. */
+  readonly version?: string
+}
+
+/** A part of a resource in bytes: from `start`, up to but not including `end` (or to the end). */
+export interface ByteRange {
+  readonly start: number
+  readonly end?: number
+}
+
+/** The decoded query parameters of a URI, as one of the provider's templates declares them. */
+export type Params = ReadonlyMap<string, string>
+
+export interface ReadRequest {
+  readonly path: string
+  readonly params: Params
+  /** A provider that can read a part reads only that, and says so in {@link ContentFacts.range}. Others ignore it. */
+  readonly range?: ByteRange
+}
+
+export interface ContentFacts {
+  /** The path of this part, where it is not the one that was asked for (a read may answer with several). */
+  readonly path?: string
+  readonly title?: string
+  readonly mimeType?: string
+  readonly version?: string
+  /** The size in bytes of the whole resource, where it is known. */
+  readonly size?: number
+  /** The part of the resource that this is, where it is not the whole. `end` is always given. */
+  readonly range?: { readonly start: number; readonly end: number }
+  /** Sent to the client in `_meta`. JSON values. */
+  readonly meta?: Readonly<Record<string, unknown>>
+}
+
+/** What a read answers: text, or bytes, or a stream of bytes whose length is known. */
+export type Content = ContentFacts &
+  (
+    | { readonly text: string }
+    | { readonly bytes: Uint8Array }
+    | { readonly stream: AsyncIterable<Uint8Array>; readonly length: number }
+  )
+
+/** A family of resources, given as an RFC 6570 template that is relative to the mount: `{+path}`, `{table}/schema`. */
+export interface Template extends Description {
+  readonly template: string
+  readonly name: string
+}
+
+/** A request to complete one variable of a template, as it was declared (relative to the mount). */
+export interface CompletionRequest {
+  readonly template: string
+  readonly argument: { readonly name: string; readonly value: string }
+  /** The variables that are already filled in. */
+  readonly arguments: ReadonlyMap<string, string>
+}
+
+/** At most 100 values, best first. A value that ends in `/` can be completed further. */
+export interface Completion {
+  readonly values: readonly string[]
+  readonly total?: number
+  readonly hasMore?: boolean
+}
+
+/** Something changed. Without a path: assume that everything did. `listed`: the set of entries changed too. */
+export interface Change {
+  readonly path?: string
+  readonly listed?: boolean
+}
+
+export interface ListQuery {
+  /** Only entries whose path starts with this. Empty, or ends in `/`. */
+  readonly prefix?: string
+  /** Only entries strictly after this path, in path order. It need not exist, nor lie under `prefix`. */
+  readonly after?: string
+}
+
+/**
+ * A source of resources. Paths are relative to the mount and already validated. Only `list` and `read` are required:
+ * leaving a method out is how a provider says that it cannot do it. Providers are plain object literals made by a
+ * factory function, so that a wrapper can spread `...inner` and lose nothing.
+ *
+ * Every method throws only {@link ResourceError}. An abort of the signal may reject with anything.
+ */
+export interface Provider {
+  /**
+   * Yields entries in path order ({@link comparePaths}: UTF-8 byte order), strictly after `after`, only those under
+   * `prefix`. It may stop at any time when the caller does. It never yields directories.
+   */
+  list(query: ListQuery, context: Context): AsyncIterable<Entry>
+  /** What one entry is, without reading it. Throws `not-found`. Where it is left out, it is found by `list`. */
+  stat?(path: string, context: Context): Promise<Entry>
+  /** The content at a path. Throws `not-found` rather than returning nothing. */
+  read(request: ReadRequest, context: Context): Promise<readonly Content[]>
+  templates?(context: Context): Promise<readonly Template[]>
+  complete?(request: CompletionRequest, context: Context): Promise<Completion>
+  /** Yields changes until `signal` aborts. */
+  watch?(signal: AbortSignal): AsyncIterable<Change>
+  close?(): Promise<void>
+}

@@ -1,0 +1,73 @@
+import type { Completion, Content, Description } from './provider.ts'
+
+/**
+ * The catalog as one principal sees it, or a remote server: the same verbs either way, addressed by URI. A view is
+ * cheap and holds no state. Every method throws only {@link ResourceError}; what the principal may not see is
+ * `not-found`, exactly as if it were not there.
+ */
+export interface View {
+  /** The roots: one resource per mount (`mimeType: inode/directory`), for a person or a program to start from. */
+  mounts(options?: CallOptions): Promise<readonly Resource[]>
+  /** A page of all resources, in one stable order. Directories are not among them. */
+  list(query?: { readonly cursor?: string }, options?: CallOptions): Promise<Page<Resource>>
+  /** A page of all resource templates. */
+  templates(query?: { readonly cursor?: string }, options?: CallOptions): Promise<Page<ResourceTemplate>>
+  /** The contents of a resource; of a directory, its listing (URI with `/` at the end) or its children (without). */
+  read(uri: string, options?: CallOptions): Promise<ReadResult>
+  /** A page of a directory's children: resources, and directories (`inode/directory`, URI with `/` at the end). */
+  directory(query: { readonly uri: string; readonly cursor?: string }, options?: CallOptions): Promise<Page<Resource>>
+  /** Values for one variable of a template. */
+  complete(request: ViewCompletionRequest, options?: CallOptions): Promise<Completion>
+  /** Ends what the view holds open (a connection). A view of a local catalog holds nothing. */
+  close?(): Promise<void>
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal
+}
+
+/** An entry with its URI: what a client sees. `modified` is in milliseconds since 1970 (UTC). */
+export interface Resource extends Description {
+  readonly uri: string
+  readonly name: string
+  readonly size?: number
+  readonly modified?: number
+  readonly version?: string
+}
+
+export interface ResourceTemplate extends Description {
+  /** A complete URI template (RFC 6570). */
+  readonly uriTemplate: string
+  readonly name: string
+}
+
+/** How long a client may keep an answer, in milliseconds, and whether one principal's answer may serve another. */
+export interface CacheHint {
+  readonly ttlMs: number
+  readonly scope: 'public' | 'private'
+}
+
+export interface Page<T> {
+  readonly items: readonly T[]
+  /** Opaque. Absent on the last page. A page may be empty and still not be the last. */
+  readonly nextCursor?: string
+  readonly cache: CacheHint
+}
+
+/** One content with the URI that the client used for it. */
+export type ResourceContent = Content & { readonly uri: string; readonly name?: string }
+
+export interface ReadResult {
+  readonly contents: readonly ResourceContent[]
+  readonly cache: CacheHint
+}
+
+export interface ViewCompletionRequest {
+  /** A template as `templates` gives it. */
+  readonly uriTemplate: string
+  readonly argument: { readonly name: string; readonly value: string }
+  readonly arguments?: ReadonlyMap<string, string>
+}
+
+/** The MIME type of a directory, as the shared-mime-info specification names it. */
+export const directoryMimeType = 'inode/directory'
