@@ -52,6 +52,8 @@ export interface Page<T> {
   /** Opaque. Absent on the last page. A page may be empty and still not be the last. */
   readonly nextCursor?: string
   readonly cache: CacheHint
+  /** The addresses of mounts that should be on this page and did not answer. */
+  readonly unavailable?: readonly string[]
 }
 
 /** One content with the URI that the client used for it. */

@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto'
+import { completePaths } from './completion.ts'
+import { createCursorSeal } from './cursor.ts'
+import { type DirectoryReader, createDirectoryReader } from './directory.ts'
+import { ResourceError, invalid, isResourceError, notFound } from './errors.ts'
+import { type Listing, createListing } from './listing.ts'
+import type { Log } from './log.ts'
+import { type MountOptions, type Mounted, createMount } from './mount.ts'
+import { type Paging, createPaging } from './paging.ts'
+import { baseName } from './path.ts'
+import type { Context, Principal } from './provider.ts'
+import { createRouter } from './router.ts'
+import type { CatalogState } from './state.ts'
+import { type ParsedUri, parseQuery, parseUri } from './uri.ts'
+import type { CallOptions, ReadResult, ResourceContent, View } from './view.ts'
+
+export type Mount = MountOptions
+
+export interface CatalogOptions {
+  readonly mounts: readonly Mount[]
+  /** What authenticates cursors. Replicas share it; where it is left out, cursors end with the process. */
+  readonly secret?: Uint8Array
+  readonly pages?: Partial<Paging>
+  readonly log?: Log
+}
+
+/** The mount table. It owns everything that lives long: providers, compiled templates, the secret of the cursors. */
+export interface Catalog {
+  readonly mounts: readonly Mount[]
+  /** The catalog as one principal sees it. */
+  view(principal: Principal): View
+  /** Closes every provider. */
+  close(): Promise<void>
+}
+
+/**
+ * Mounts providers at addresses.
+ *
+ * @throws ResourceError `invalid` for a malformed address, or one that lies at or under another.
+ */
+export function createCatalog(options: CatalogOptions): Catalog {
+  const mounts = options.mounts.map(createMount)
+  const route = createRouter(mounts)
+  const state: CatalogState = {
+    mounts: mounts.sort((a, b) => Buffer.compare(Buffer.from(a.address.text), Buffer.from(b.address.text))),
+    seal: createCursorSeal(options.secret ?? randomBytes(32)),
+    paging: createPaging(options.pages),
+    log: options.log ?? (() => {}),
+  }
+  const listing = createListing(state)
+  const directories = createDirectoryReader(state)
+  return {
+    mounts: options.mounts,
+    view: (principal) => createView({ state, listing, directories, route }, principal),
+    close: async () => {
+      const closed = await Promise.allSettled(mounts.map((mount) => mount.provider.close?.()))
+      for (const result of closed)
+        if (result.status === 'rejected') state.log('warn', 'a provider could not be closed', { error: result.reason })
+    },
+  }
+}
+
+interface Parts {
+  readonly state: CatalogState
+  readonly listing: Listing
+  readonly directories: DirectoryReader
+  readonly route: (uri: ParsedUri) => { readonly mount: Mounted; readonly path: string } | undefined
+}
+
+const never = new AbortController().signal
+
+function createView({ state, listing, directories, route }: Parts, principal: Principal): View {
+  const contextOf = (options: CallOptions | undefined): Context => {
+    const signal = options?.signal ?? never
+    signal.throwIfAborted()
+    return { principal, signal }
+  }
+
+  const locate = (uri: string) => {
+    const parsed = parseUri(uri)
+    const found = route(parsed)
+    if (found === undefined) throw notFound('no mount at this address')
+    return { ...found, parsed }
+  }
+
+  const read = async (uri: string, options?: CallOptions): Promise<ReadResult> => {
+    const { mount, path, parsed } = locate(uri)
+    const context = contextOf(options)
+    if (parsed.query !== undefined) {
+      const params = await paramsOf(mount, path, parsed, context)
+      return { contents: await readPath(mount, uri, path, params, context), cache: mount.cache }
+    }
+    if (parsed.directory) return { contents: await directories.list(mount, uri, path, context), cache: mount.cache }
+    try {
+      return { contents: await readPath(mount, uri, path, new Map(), context), cache: mount.cache }
+    } catch (error) {
+      if (!isResourceError(error, 'not-found')) throw error
+      return { contents: await directories.expand(mount, uri, path, context), cache: mount.cache }
+    }
+  }
+
+  return {
+    mounts: (options) => listing.mounts(contextOf(options)),
+    list: (query, options) => listing.list(query?.cursor, contextOf(options)),
+    templates: (query, options) => listing.templates(query?.cursor, contextOf(options)),
+    directory: async (query, options) => {
+      const { mount, path, parsed } = locate(query.uri)
+      if (parsed.query !== undefined) throw notFound('a directory has no query')
+      return directories.page(mount, path, query.cursor, contextOf(options))
+    },
+    complete: async (request, options) => {
+      const context = contextOf(options)
+      for (const mount of state.mounts) {
+        const template = await mount.templateOf(request.uriTemplate, context)
+        if (template !== undefined) return completePaths(mount, template, request, context)
+      }
+      throw invalid('There is no such resource template.', 'unknown-template')
+    },
+    read,
+  }
+}
+
+/** Reads one path, once access allows it. The contents carry the URI that was asked with. */
+async function readPath(
+  mount: Mounted,
+  uri: string,
+  path: string,
+  params: ReadonlyMap<string, string>,
+  context: Context,
+): Promise<readonly ResourceContent[]> {
+  if (!mount.access(context.principal, path)) throw notFound('denied')
+  const contents = await mount.provider.read({ path, params }, context)
+  if (contents.length === 0) throw new ResourceError('internal', 'the provider answered a read with nothing')
+  return contents.map((content) => {
+    const at = content.path ?? path
+    // A part with a path of its own is a resource of its own.
+    if (at !== path && !mount.access(context.principal, at)) throw notFound('denied')
+    const name = at === '' ? mount.name : baseName(at)
+    return { ...content, uri: at === path ? uri : mount.uriOf(at), name }
+  })
+}
+
+/** The parameters of a URI with a query: some template of the mount must declare them. */
+async function paramsOf(mount: Mounted, path: string, parsed: ParsedUri, context: Context) {
+  const params = parseQuery(parsed.query ?? '')
+  for (const template of await mount.templates(context)) {
+    if ([...params.keys()].every((name) => template.query.has(name)) && template.matches(path)) return params
+  }
+  // Of what may not be seen, the query is not judged: the answer would tell that something is there.
+  if (!mount.access(context.principal, path)) throw notFound('denied')
+  throw invalid('The URI has a query parameter that no resource template declares.', 'query')
+}

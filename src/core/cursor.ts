@@ -1,0 +1,59 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { invalid } from './errors.ts'
+
+/**
+ * Seals cursors: what a listing wants to remember goes to the client and comes back, authenticated and unreadable.
+ *
+ * Unreadable because a page can end on an entry that the principal may not see. Deterministic, so that the same page
+ * always ends in the same cursor: a synthetic initialisation vector (HMAC-SHA-256 over scope and text, as in RFC 5297)
+ * is both the tag and the counter of AES-256-CTR.
+ *
+ * `scope` binds a cursor to what it belongs to (which listing, which principal with which roles): it opens only under
+ * the same scope and secret. Replicas that share the secret accept each other's cursors.
+ */
+export interface CursorSeal {
+  seal(scope: readonly string[], text: string): string
+  /** @throws ResourceError `invalid` with reason `cursor`, whatever the fault. */
+  open(scope: readonly string[], cursor: string): string
+}
+
+/** The longest cursor that is looked at, in characters. One holds a path of at most 8 KiB. */
+const maxCursorLength = 16_384
+const tagLength = 16
+
+export function createCursorSeal(secret: Uint8Array): CursorSeal {
+  const derive = (use: string) => Buffer.from(hkdfSync('sha256', secret, 'hikidashi', `cursor ${use}`, 32))
+  const macKey = derive('tag')
+  const textKey = derive('text')
+
+  const tagOf = (scope: readonly string[], text: Buffer) => {
+    // JSON of an array of strings is unambiguous: ['a:b', 'c'] and ['a', 'b:c'] differ.
+    const bound = JSON.stringify(scope)
+    return createHmac('sha256', macKey)
+      .update(`${Buffer.byteLength(bound)}:${bound}`)
+      .update(text)
+      .digest()
+      .subarray(0, tagLength)
+  }
+
+  return {
+    seal(scope, text) {
+      const plain = Buffer.from(text)
+      const tag = tagOf(scope, plain)
+      const cipher = createCipheriv('aes-256-ctr', textKey, tag)
+      return Buffer.concat([tag, cipher.update(plain), cipher.final()]).toString('base64url')
+    },
+    open(scope, cursor) {
+      const refused = () => invalid('The cursor is not one that this listing gave to you. Begin again.', 'cursor')
+      if (cursor.length > maxCursorLength) throw refused()
+      const bytes = Buffer.from(cursor, 'base64url')
+      // Node skips what is not base64url; only the one canonical spelling counts.
+      if (bytes.length < tagLength || bytes.toString('base64url') !== cursor) throw refused()
+      const tag = bytes.subarray(0, tagLength)
+      const decipher = createDecipheriv('aes-256-ctr', textKey, tag)
+      const plain = Buffer.concat([decipher.update(bytes.subarray(tagLength)), decipher.final()])
+      if (!timingSafeEqual(tag, tagOf(scope, plain))) throw refused()
+      return plain.toString()
+    },
+  }
+}

@@ -1,0 +1,12 @@
+import type { CursorSeal } from './cursor.ts'
+import type { Log } from './log.ts'
+import type { Mounted } from './mount.ts'
+import type { Paging } from './paging.ts'
+
+/** What the parts of a catalog share. `mounts` is in the order of their addresses. */
+export interface CatalogState {
+  readonly mounts: readonly Mounted[]
+  readonly seal: CursorSeal
+  readonly paging: Paging
+  readonly log: Log
+}

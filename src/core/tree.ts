@@ -1,0 +1,53 @@
+import { afterSubtree, comparePaths } from './path.ts'
+import type { Entry, ListQuery } from './provider.ts'
+
+/** What lies directly in a directory: an entry, or a directory (whose path ends in `/`). */
+export type Child = { readonly path: string; readonly entry?: Entry }
+
+export type List = (query: ListQuery) => AsyncIterable<Entry>
+
+/** So many entries of one directory are passed over one by one before the listing is asked to seek behind it. */
+const patience = 16
+
+/**
+ * Yields what lies directly in `directory` (empty, or ends in `/`), in path order, strictly after the child `after`.
+ *
+ * Directories are found by skip-scan: the first path below one names it, and the listing then resumes behind everything
+ * in it. So the cost is one seek per large directory, however much it holds.
+ */
+export async function* children(list: List, directory: string, after?: string): AsyncGenerator<Child> {
+  let from = after?.endsWith('/') ? afterSubtree(after) : after
+  let last = after
+  for (;;) {
+    let skipped = 0
+    let seek: string | undefined
+    for await (const entry of list(from === undefined ? { prefix: directory } : { prefix: directory, after: from })) {
+      const slash = entry.path.indexOf('/', directory.length)
+      if (slash === -1) {
+        yield { path: entry.path, entry }
+        skipped = 0
+        continue
+      }
+      const path = entry.path.slice(0, slash + 1)
+      if (path !== last) {
+        last = path
+        skipped = 0
+        yield { path }
+      } else if (++skipped > patience) {
+        seek = afterSubtree(path)
+        // A name can begin with what afterSubtree ends in: the listing then goes on one by one.
+        if (from === undefined || comparePaths(seek, from) > 0) break
+        seek = undefined
+      }
+    }
+    if (seek === undefined) return
+    from = seek
+  }
+}
+
+/** A listing that yields only what `keep` keeps. */
+export function filtered(list: List, keep: (entry: Entry) => boolean): List {
+  return async function* (query) {
+    for await (const entry of list(query)) if (keep(entry)) yield entry
+  }
+}

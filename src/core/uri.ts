@@ -1,0 +1,158 @@
+import { invalid } from './errors.ts'
+import { segmentFault } from './path.ts'
+
+/** The longest URI that is looked at, in bytes of UTF-8. */
+export const maxUriBytes = 8192
+
+/** A URI taken apart, with the path decoded. What a client spelled in several ways is the same here. */
+export interface ParsedUri {
+  readonly scheme: string
+  /** As it was given: never decoded, compared exactly. */
+  readonly authority: string
+  /** The decoded segments of the path, without the empty one behind a `/` at the end. */
+  readonly segments: readonly string[]
+  /** Whether the path ends in `/`. */
+  readonly directory: boolean
+  /** What follows `?`, as it was given; absent where there is none. */
+  readonly query?: string
+}
+
+/**
+ * Parses a URI of the form `scheme://authority/path?query` (RFC 3986) on the raw string, decoding percent-escapes
+ * exactly once.
+ *
+ * It is tolerant of spelling, since hosts re-encode what they were given: characters that RFC 3986 wants escaped may
+ * stand raw (`[id].tsx`, Japanese, an inner space), and ones that need no escape may be escaped. It refuses whatever
+ * would change the structure: dot segments raw or encoded, encoded slashes, raw backslashes, empty segments, control
+ * characters raw or encoded, a lone `%`, invalid UTF-8, lone surrogates, userinfo, fragments, a scheme in capitals, white
+ * space around the URI. Never `new URL()`, which rewrites all of these into something else.
+ *
+ * @throws ResourceError `invalid`, whose detail has a `reason`. The message does not repeat the URI.
+ */
+export function parseUri(raw: string): ParsedUri {
+  if (raw.length > maxUriBytes || Buffer.byteLength(raw) > maxUriBytes)
+    throw invalid(`The URI is longer than ${maxUriBytes} bytes.`, 'uri-too-long', { limit: maxUriBytes })
+  if (!raw.isWellFormed()) throw invalid('The URI holds a lone surrogate.', 'not-unicode')
+  if (/^[\s\u200b-\u200d\u2060\ufeff]|[\s\u200b-\u200d\u2060\ufeff]$/u.test(raw))
+    throw invalid('The URI begins or ends with white space.', 'white-space')
+  if (raw.includes('\\')) throw invalid('The URI holds a raw backslash; write %5C.', 'backslash')
+  if (raw.includes('#')) throw invalid('The URI has a fragment (#); write %23 for the character.', 'fragment')
+
+  const head = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?]*)/.exec(raw)
+  const scheme = head?.[1]
+  const authority = head?.[2]
+  if (head === null || scheme === undefined || authority === undefined)
+    throw invalid('The URI is not of the form scheme://authority/path.', 'syntax')
+  if (scheme !== scheme.toLowerCase()) throw invalid('The scheme of the URI is not in lower case.', 'scheme')
+  checkAuthority(scheme, authority)
+
+  const rest = raw.slice(head[0].length)
+  const mark = rest.indexOf('?')
+  const query = mark === -1 ? undefined : rest.slice(mark + 1)
+  const path = mark === -1 ? rest : rest.slice(0, mark)
+  if (path === '' && authority === '') throw invalid('The URI has neither an authority nor a path.', 'syntax')
+  const { segments, directory } = parsePath(path)
+  return { scheme, authority, segments, directory, ...(query === undefined ? {} : { query }) }
+}
+
+function checkAuthority(scheme: string, authority: string): void {
+  if (authority.includes('@')) throw invalid('The URI has userinfo (@ before the path).', 'userinfo')
+  if (!/^[A-Za-z0-9._~!$&'()*+,;=:[\]-]*$/.test(authority))
+    throw invalid('The authority of the URI holds a character that it may not hold.', 'authority')
+  if (scheme === 'file' && authority !== '') throw invalid('A file URI has no host here: file:///path.', 'authority')
+}
+
+function parsePath(path: string): { segments: readonly string[]; directory: boolean } {
+  if (path === '') return { segments: [], directory: false }
+  const parts = path.slice(1).split('/')
+  const directory = parts.at(-1) === ''
+  if (directory) parts.pop()
+  return { segments: parts.map(decodeSegment), directory }
+}
+
+function decodeSegment(raw: string): string {
+  if (/%2f/i.test(raw)) throw invalid('The path of the URI holds an encoded slash (%2F).', 'encoded-slash')
+  const segment = decode(raw)
+  const fault = segmentFault(segment)
+  if (fault !== undefined) throw invalid(`The path of the URI holds a segment with a fault: ${fault}.`, fault)
+  return segment
+}
+
+/** Percent-decodes once. `decodeURIComponent` is strict: a lone `%`, an overlong form or a surrogate throws. */
+function decode(raw: string): string {
+  try {
+    return raw.includes('%') ? decodeURIComponent(raw) : raw
+  } catch {
+    throw invalid('The URI holds a % that does not begin an escape of valid UTF-8.', 'percent-encoding')
+  }
+}
+
+/** Encodes one segment canonically: only what RFC 3986 does not allow in a segment (`pchar`) is escaped. */
+export function encodeSegment(segment: string): string {
+  if (/^[\w.~!$&'()*+,;=:@-]*$/.test(segment)) return segment
+  return encodeURIComponent(segment).replace(/%(?:2[4BC]|26|3[ABD]|40)/g, decodeURIComponent)
+}
+
+/** Encodes a path of a mount, keeping its slashes. */
+export function encodePath(path: string): string {
+  if (/^[\w.~!$&'()*+,;=:@/-]*$/.test(path)) return path
+  return path.split('/').map(encodeSegment).join('/')
+}
+
+/** Where a mount is: a URI prefix. Everything in the mount is at `text`, or below `text/`. */
+export interface Address {
+  /** In canonical spelling, without a `/` at the end. */
+  readonly text: string
+  readonly scheme: string
+  readonly authority: string
+  readonly segments: readonly string[]
+}
+
+/**
+ * Parses the address of a mount: `file:///srv/docs`, `git://app`, `postgres://localhost/shop`. A `/` at the end makes no
+ * difference.
+ *
+ * @throws ResourceError `invalid` for what {@link parseUri} refuses, and for an address with a query.
+ */
+export function parseAddress(text: string): Address {
+  const { scheme, authority, segments, query } = parseUri(text)
+  if (query !== undefined) throw invalid('An address has no query (?).', 'query')
+  return { text: [`${scheme}://${authority}`, ...segments.map(encodeSegment)].join('/'), scheme, authority, segments }
+}
+
+/** The canonical `file://` address of an absolute path of this machine (RFC 8089). */
+export function fileAddress(absolutePath: string): string {
+  const segments = absolutePath.split(process.platform === 'win32' ? /[\\/]/ : '/').filter((part) => part !== '')
+  return `file:///${segments.map(encodeSegment).join('/')}`
+}
+
+/** The canonical URI of a path in a mount. The empty path is the address itself. */
+export function formatUri(address: Address, path: string): string {
+  return path === '' ? address.text : `${address.text}/${encodePath(path)}`
+}
+
+/** The complete URI template of a template that is relative to a mount. */
+export function formatTemplate(address: Address, template: string): string {
+  return /^[?&#;/.]|^\{[?&#;/.]/.test(template) ? `${address.text}${template}` : `${address.text}/${template}`
+}
+
+/**
+ * The decoded parameters of a query. `+` is itself, as in RFC 3986 and RFC 6570.
+ *
+ * @throws ResourceError `invalid` for an empty query or name, a parameter given twice, or a faulty escape.
+ */
+export function parseQuery(query: string): ReadonlyMap<string, string> {
+  const params = new Map<string, string>()
+  for (const part of query.split('&')) {
+    const equals = part.indexOf('=')
+    const name = decode(equals === -1 ? part : part.slice(0, equals))
+    const value = equals === -1 ? '' : decode(part.slice(equals + 1))
+    if (name === '') throw invalid('The URI has an empty query parameter.', 'query')
+    if (params.has(name)) throw invalid('The URI has a query parameter twice.', 'query')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
+    if (/[\u0000-\u001f\u007f-\u009f]/.test(name + value))
+      throw invalid('The query of the URI holds a control character.', 'control-character')
+    params.set(name, value)
+  }
+  return params
+}

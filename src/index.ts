@@ -1,0 +1,38 @@
+/** The toolkit: providers, and the catalog that they are mounted in. `hikidashi/server` serves it. */
+export { type Access, type AccessRule, compileAccess } from './core/access.ts'
+export { type Catalog, type CatalogOptions, type Mount, createCatalog } from './core/catalog.ts'
+export { type ErrorDetail, type ErrorKind, ResourceError, invalid, isResourceError, notFound } from './core/errors.ts'
+export type { Log, LogLevel } from './core/log.ts'
+export { comparePaths, isPath } from './core/path.ts'
+export type {
+  Audience,
+  ByteRange,
+  Change,
+  Completion,
+  CompletionRequest,
+  Content,
+  Context,
+  Description,
+  Entry,
+  Icon,
+  ListQuery,
+  Params,
+  Principal,
+  Provider,
+  ReadRequest,
+  Template,
+} from './core/provider.ts'
+export { compileTemplate } from './core/template.ts'
+export { fileAddress } from './core/uri.ts'
+export type {
+  CacheHint,
+  CallOptions,
+  Page,
+  ReadResult,
+  Resource,
+  ResourceContent,
+  ResourceTemplate,
+  View,
+  ViewCompletionRequest,
+} from './core/view.ts'
+export { sliced } from './wrap/sliced.ts'

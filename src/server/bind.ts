@@ -1,0 +1,154 @@
+import { ProtocolError, Server, type ServerContext } from '@modelcontextprotocol/server'
+import { invalid } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { View } from '../core/view.ts'
+import { wireError } from './errors.ts'
+import { isObject } from './messages.ts'
+import { withProgress } from './progress.ts'
+import { type Revision, assumed, isRevision, revisions } from './revisions.ts'
+import { completionToWire, readToWire, resourcesToWire, templatesToWire } from './wire.ts'
+
+/** What a server says of itself. */
+export interface Identity {
+  readonly name: string
+  readonly version: string
+  readonly title?: string
+  readonly instructions?: string
+}
+
+type Params = Readonly<Record<string, unknown>>
+
+interface Call {
+  readonly params: Params
+  readonly revision: Revision
+  readonly signal: AbortSignal
+}
+
+type Method = (call: Call) => Promise<Record<string, unknown>>
+
+/** The methods that can take long: with a progress token, they say that they are still at work. */
+const lengthy = new Set(['resources/list', 'resources/read', 'resources/directory/read'])
+
+/** What a client can rely on. Neither `subscribe` nor `listChanged` is among it. */
+export const capabilities = {
+  resources: {},
+  completions: {},
+  // Nothing is in them, but some hosts refuse a server that does not know the two lists.
+  tools: {},
+  prompts: {},
+}
+
+/**
+ * Binds a view to an SDK server: the handlers of every method that is served, on every revision. It holds no state of
+ * its own; one server can answer any number of requests at once.
+ */
+export function bind(view: View, identity: Identity, log: Log): Server {
+  const { name, version, title, instructions } = identity
+  const server = new Server(
+    { name, version, ...(title === undefined ? {} : { title }) },
+    {
+      capabilities,
+      supportedProtocolVersions: [...revisions],
+      ...(instructions === undefined ? {} : { instructions }),
+    },
+  )
+  for (const [method, call] of Object.entries(methodsOf(view, identity))) {
+    const run = lengthy.has(method) ? withProgress(call) : call
+    server.setRequestHandler(method, { params: anything }, async (params: unknown, context: ServerContext) => {
+      const negotiated = server.getNegotiatedProtocolVersion()
+      const revision = isRevision(negotiated) ? negotiated : assumed
+      const given = isObject(params) ? params : {}
+      try {
+        return await run({ params: given, revision, signal: context.mcpReq.signal }, context)
+      } catch (error) {
+        // The only way for an error to leave: nothing that was thrown goes on as it is.
+        const uri = typeof given.uri === 'string' ? given.uri : undefined
+        const { code, message, data } = wireError(error, revision, uri, log)
+        throw new ProtocolError(code, message, data)
+      }
+    })
+  }
+  return server
+}
+
+function methodsOf(view: View, identity: Identity): Readonly<Record<string, Method>> {
+  return {
+    'resources/list': async ({ params, revision, signal }) => {
+      const cursor = optionalString(params, 'cursor')
+      const page = await view.list(cursor === undefined ? {} : { cursor }, { signal })
+      const mounts = cursor === undefined ? await view.mounts({ signal }) : undefined
+      const result = resourcesToWire(page, revision, mounts)
+      if (revision !== '2024-10-07') return result
+      return { ...result, ...templatesToWire(await view.templates({}, { signal }), revision) }
+    },
+    'resources/templates/list': async ({ params, revision, signal }) => {
+      const cursor = optionalString(params, 'cursor')
+      return templatesToWire(await view.templates(cursor === undefined ? {} : { cursor }, { signal }), revision)
+    },
+    'resources/read': async ({ params, revision, signal }) =>
+      readToWire(await view.read(requiredString(params, 'uri'), { signal }), revision),
+    'resources/directory/read': async ({ params, revision, signal }) => {
+      const uri = requiredString(params, 'uri')
+      const cursor = optionalString(params, 'cursor')
+      const page = await view.directory(cursor === undefined ? { uri } : { uri, cursor }, { signal })
+      return resourcesToWire(page, revision)
+    },
+    'completion/complete': async ({ params, signal }) => {
+      const { ref, argument, context } = params
+      if (!isObject(ref) || !isObject(argument)) throw invalid('The params need ref and argument.', 'params')
+      if (ref.type === 'ref/prompt') throw invalid('There is no such prompt.', 'unknown-prompt')
+      if (ref.type !== 'ref/resource') throw invalid('The type of ref is not ref/resource.', 'params')
+      const request = {
+        uriTemplate: requiredString(ref, 'uri'),
+        argument: { name: requiredString(argument, 'name'), value: requiredString(argument, 'value') },
+        arguments: argumentsOf(context),
+      }
+      return completionToWire(await view.complete(request, { signal }))
+    },
+    'server/discover': async () => ({
+      supportedVersions: [...revisions],
+      capabilities,
+      ...(identity.instructions === undefined ? {} : { instructions: identity.instructions }),
+    }),
+    'tools/list': async () => ({ tools: [] }),
+    'prompts/list': async () => ({ prompts: [] }),
+    'prompts/get': async () => {
+      throw invalid('There is no such prompt.', 'unknown-prompt')
+    },
+  }
+}
+
+/** The SDK's place for a schema of params: they are judged here, with messages that repeat nothing of the request. */
+const anything = {
+  '~standard': { version: 1 as const, vendor: 'hikidashi', validate: (value: unknown) => ({ value }) },
+}
+
+function requiredString(params: Params, name: string): string {
+  const value = params[name]
+  if (typeof value !== 'string') throw invalid(`The param ${name} is not a string.`, 'params')
+  return value
+}
+
+function optionalString(params: Params, name: string): string | undefined {
+  return params[name] === undefined ? undefined : requiredString(params, name)
+}
+
+/** So many arguments can be filled in already, each of so many characters. */
+const maxArguments = 100
+const maxArgument = 8192
+
+function argumentsOf(context: unknown): ReadonlyMap<string, string> {
+  if (context === undefined) return new Map()
+  const given = isObject(context) ? (context.arguments ?? {}) : undefined
+  if (!isObject(given)) throw invalid('context.arguments is not an object.', 'params')
+  const entries = Object.entries(given)
+  if (entries.length > maxArguments) throw invalid(`context.arguments has over ${maxArguments} members.`, 'params')
+  return new Map(
+    entries.map(([name, value]) => {
+      if (typeof value !== 'string' || value.length > maxArgument || name.length > maxArgument)
+        throw invalid(`A member of context.arguments is not a string of at most ${maxArgument} characters.`, 'params')
+      return [name, value]
+    }),
+  )
+}
+

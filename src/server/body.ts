@@ -1,0 +1,23 @@
+import type { IncomingMessage } from 'node:http'
+
+export type Body =
+  | { readonly bytes: Uint8Array }
+  | { readonly fault: 'too-large' | 'aborted' }
+
+/** Reads the body of a request, up to `limit` bytes. Behind the limit nothing more is read. */
+export async function readBody(request: IncomingMessage, limit: number): Promise<Body> {
+  const announced = Number(request.headers['content-length'])
+  if (announced > limit) return { fault: 'too-large' }
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      length += chunk.length
+      if (length > limit) return { fault: 'too-large' }
+      chunks.push(chunk)
+    }
+  } catch {
+    return { fault: 'aborted' }
+  }
+  return { bytes: chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks) }
+}

@@ -1,0 +1,156 @@
+import {
+  type JSONRPCMessage,
+  type JSONRPCNotification,
+  PerRequestHTTPServerTransport,
+  type Server,
+  type TransportSendOptions,
+} from '@modelcontextprotocol/server'
+import type { Log } from '../core/log.ts'
+import { type WireError, codes } from './errors.ts'
+import { type Notification, type Request, type Response, failure, isObject } from './messages.ts'
+import { type Revision, isRevision, modern, since } from './revisions.ts'
+
+export interface ExchangeOptions {
+  /** Its abort cancels the request; it then ends without an answer. */
+  readonly signal?: AbortSignal
+  /** Takes what the server says about this request before it answers (progress). */
+  readonly onNotification?: (message: JSONRPCNotification) => void
+}
+
+/**
+ * One SDK server, spoken to in exchanges: a request goes in, its answer comes out. Ids of different clients never meet,
+ * since each exchange has one of its own inside; so one server serves any number of requests and connections at once.
+ */
+export interface Channel {
+  /** The answer; `undefined` when the request was cancelled. */
+  request(message: Request, options?: ExchangeOptions): Promise<Response | undefined>
+  /** A notification of the client's. Cancelling is not among them: it is the signal of the exchange. */
+  notify(message: Notification): void
+  /** What `initialize` agreed on; the modern revision where it is the channel's. */
+  readonly revision: Revision | undefined
+  close(): Promise<void>
+}
+
+interface Exchange {
+  readonly request: Request
+  readonly onNotification: ((message: JSONRPCNotification) => void) | undefined
+  readonly settle: (response: Response | undefined) => void
+}
+
+/**
+ * The transport that a server is connected to. It extends the SDK's own transport of a single exchange because that is
+ * the public way to bind a server to the stateless revision; nothing of its behaviour is kept.
+ */
+class ChannelTransport extends PerRequestHTTPServerTransport {
+  readonly exchanges = new Map<number, Exchange>()
+  private readonly log: Log
+
+  constructor(log: Log, era: 'modern' | 'legacy') {
+    super({ classification: era === 'modern' ? { era, revision: modern } : { era } })
+    this.log = log
+  }
+
+  override async start(): Promise<void> {}
+
+  override async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    if ('method' in message) {
+      const exchange = this.exchanges.get(Number(options?.relatedRequestId))
+      if (exchange !== undefined && !('id' in message)) exchange.onNotification?.(message)
+      return
+    }
+    const exchange = this.exchanges.get(Number(message.id))
+    if (exchange === undefined) return
+    const id = exchange.request.id
+    if ('error' in message) exchange.settle(failure(id, wireErrorOf(message.error)))
+    else exchange.settle({ jsonrpc: '2.0', id, result: message.result })
+  }
+
+  override async close(): Promise<void> {
+    for (const exchange of this.exchanges.values()) exchange.settle(undefined)
+    this.onclose?.()
+  }
+
+  fail(error: Error): void {
+    this.log('debug', 'the protocol layer reports', { error })
+  }
+}
+
+export async function openChannel(server: Server, era: 'modern' | 'legacy', log: Log): Promise<Channel> {
+  const transport = new ChannelTransport(log, era)
+  transport.onerror = (error) => transport.fail(error)
+  await server.connect(transport)
+  let next = 0
+
+  const revision = () => {
+    const version = server.getNegotiatedProtocolVersion()
+    return isRevision(version) ? version : undefined
+  }
+
+  const request: Channel['request'] = async (message, options = {}) => {
+    const fault = era === 'legacy' && message.method === 'initialize' ? initializeFault(message) : undefined
+    if (fault !== undefined) return failure(message.id, { code: codes.invalidParams, message: fault })
+    if (options.signal?.aborted) return undefined
+    const id = next++
+    const cancel = () => {
+      transport.exchanges.get(id)?.settle(undefined)
+      // The server aborts its handler and stays silent.
+      transport.onmessage?.({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } })
+    }
+    try {
+      const response = await new Promise<Response | undefined>((settle) => {
+        transport.exchanges.set(id, { request: message, onNotification: options.onNotification, settle })
+        options.signal?.addEventListener('abort', cancel, { once: true })
+        const { params } = message
+        transport.onmessage?.({ jsonrpc: '2.0', id, method: message.method, ...(params === undefined ? {} : { params }) })
+      })
+      return response === undefined ? undefined : presentable(response, message, revision())
+    } finally {
+      options.signal?.removeEventListener('abort', cancel)
+      transport.exchanges.delete(id)
+    }
+  }
+
+  return {
+    request,
+    notify: ({ method, params }) => {
+      if (method === 'notifications/cancelled') return
+      transport.onmessage?.({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) })
+    },
+    get revision() {
+      return revision()
+    },
+    close: () => server.close(),
+  }
+}
+
+function wireErrorOf({ code, message, data }: { code: number; message: string; data?: unknown }): WireError {
+  // The protocol layer writes some messages itself; they are for people, and short.
+  const short = message.length > 500 ? `${message.slice(0, 500)}…` : message
+  return { code, message: short, ...(isObject(data) ? { data } : {}) }
+}
+
+function initializeFault({ params = {} }: Request): string | undefined {
+  const { protocolVersion, capabilities, clientInfo } = params
+  if (typeof protocolVersion !== 'string') return 'The param protocolVersion is not a string.'
+  if (!isObject(capabilities)) return 'The param capabilities is not an object.'
+  if (!isObject(clientInfo) || typeof clientInfo.name !== 'string' || typeof clientInfo.version !== 'string')
+    return 'The param clientInfo has no name or version.'
+  return undefined
+}
+
+/** An answer as its revision wants it, where the SDK writes it the same for all. */
+function presentable(response: Response, request: Request, revision: Revision | undefined): Response {
+  if ('error' in response) {
+    const { code, data } = response.error
+    // The SDK turns the older code for "not found" into the newer one on every revision.
+    const missing = code === codes.invalidParams && isObject(data) && Object.keys(data).join() === 'uri'
+    if (missing && revision !== modern) return { ...response, error: { ...response.error, code: codes.resourceNotFound } }
+    return response
+  }
+  const { capabilities } = response.result
+  if (request.method !== 'initialize' || !isObject(capabilities)) return response
+  // The member came with 2025-03-26; the method is older.
+  if (revision !== undefined && since(revision, '2025-03-26')) return response
+  const { completions: _, ...older } = capabilities
+  return { ...response, result: { ...response.result, capabilities: older } }
+}

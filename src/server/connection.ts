@@ -1,0 +1,132 @@
+import type { JSONRPCNotification } from '@modelcontextprotocol/server'
+import type { Channel } from './channel.ts'
+import { claimedRevision, envelopeFault } from './envelope.ts'
+import { codes } from './errors.ts'
+import type { Gate } from './gate.ts'
+import { type Notification, type Request, type RequestId, type Response, classify, failure, idKey } from './messages.ts'
+import { type Revision, hasBatches } from './revisions.ts'
+
+/** So many messages may be in one batch. */
+const maxBatch = 50
+
+export interface ReceiveOptions {
+  readonly signal?: AbortSignal
+  readonly onNotification?: (message: JSONRPCNotification) => void
+  /** Takes the answer of a single request, which then keeps its place in the gate until it is written. */
+  readonly deliver?: ((response: Response) => Promise<void>) | undefined
+}
+
+/**
+ * One client that stays: a pipe, or a session. Each message says by itself which era it belongs to, so a client may
+ * probe with one and go on with the other; nothing is remembered of the probe.
+ */
+export interface Connection {
+  /** Answers one JSON value, a message or a batch. `undefined`: there is nothing to say. */
+  receive(value: unknown, options?: ReceiveOptions): Promise<Response | readonly Response[] | undefined>
+  /** What `initialize` agreed on, if it was called. */
+  readonly revision: Revision | undefined
+  /** How many requests are not answered yet. */
+  readonly pending: number
+  /** Cancels what is not answered. */
+  close(): Promise<void>
+}
+
+/** @param open Opens the channel of an era; it is asked once for each that is needed. */
+export function createConnection(open: (era: 'modern' | 'legacy') => Promise<Channel>, gate: Gate): Connection {
+  const channels = new Map<string, Promise<Channel>>()
+  const inFlight = new Map<string, AbortController>()
+  let revision: () => Revision | undefined = () => undefined
+
+  const channelFor = (era: 'modern' | 'legacy'): Promise<Channel> => {
+    let channel = channels.get(era)
+    if (channel === undefined) {
+      channel = open(era)
+      channels.set(era, channel)
+    }
+    return channel
+  }
+
+  const answer = async (request: Request, options: ReceiveOptions): Promise<Response | undefined> => {
+    const claims = claimedRevision(request) !== undefined
+    const fault = claims ? envelopeFault(request) : undefined
+    if (fault !== undefined) return failure(request.id, fault)
+    const key = idKey(request.id)
+    if (inFlight.has(key))
+      return failure(request.id, { code: codes.invalidRequest, message: 'A request with this id is still in flight.' })
+    const controller = new AbortController()
+    inFlight.set(key, controller)
+    const signal = options.signal === undefined ? controller.signal : AbortSignal.any([controller.signal, options.signal])
+    const { onNotification, deliver } = options
+    try {
+      const channel = await channelFor(claims ? 'modern' : 'legacy')
+      if (!claims) revision = () => channel.revision
+      const ran = await gate.run(async () => {
+        const response = await channel.request(request, { signal, ...(onNotification ? { onNotification } : {}) })
+        if (response === undefined || deliver === undefined) return response
+        await deliver(response)
+        return undefined
+      })
+      if (ran !== undefined) return ran.value
+      return failure(request.id, {
+        code: codes.internal,
+        message: 'Too many requests are in flight. Try again later.',
+        data: { reason: 'busy' },
+      })
+    } finally {
+      inFlight.delete(key)
+    }
+  }
+
+  const hear = async (notification: Notification): Promise<void> => {
+    if (notification.method === 'notifications/cancelled') {
+      const id = notification.params?.requestId
+      if (typeof id === 'string' || typeof id === 'number') inFlight.get(idKey(id satisfies RequestId))?.abort()
+      return
+    }
+    const claims = claimedRevision(notification) !== undefined
+    const channel = await channelFor(claims ? 'modern' : 'legacy')
+    channel.notify(notification)
+  }
+
+  const receiveOne = async (value: unknown, options: ReceiveOptions): Promise<Response | undefined> => {
+    const inbound = classify(value)
+    switch (inbound.kind) {
+      case 'faulty':
+        return inbound.answer
+      case 'response':
+        // The server asks clients nothing, so no answer is waited for.
+        return undefined
+      case 'notification':
+        await hear(inbound.message)
+        return undefined
+      case 'request':
+        return answer(inbound.message, options)
+    }
+  }
+
+  const receiveBatch = async (values: readonly unknown[], options: ReceiveOptions) => {
+    const refused = (message: string) => failure(null, { code: codes.invalidRequest, message })
+    const agreed = revision()
+    if (agreed === undefined || !hasBatches(agreed)) return refused('There are no batches in this protocol revision.')
+    if (values.length === 0) return refused('The batch is empty.')
+    if (values.length > maxBatch) return refused(`The batch has more than ${maxBatch} messages.`)
+    const answers = await Promise.all(values.map((value) => receiveOne(value, { ...options, deliver: undefined })))
+    const responses = answers.filter((response) => response !== undefined)
+    return responses.length === 0 ? undefined : responses
+  }
+
+  return {
+    receive: async (value, options = {}) =>
+      Array.isArray(value) ? receiveBatch(value, options) : receiveOne(value, options),
+    get revision() {
+      return revision()
+    },
+    get pending() {
+      return inFlight.size
+    },
+    close: async () => {
+      for (const controller of inFlight.values()) controller.abort()
+      await Promise.allSettled([...channels.values()].map(async (channel) => (await channel).close()))
+    },
+  }
+}

@@ -1,0 +1,57 @@
+import { ResourceError } from '../core/errors.ts'
+import { type Log } from '../core/log.ts'
+import { type Revision, modern } from './revisions.ts'
+
+/** An error as JSON-RPC has it. */
+export interface WireError {
+  readonly code: number
+  readonly message: string
+  readonly data?: Readonly<Record<string, unknown>>
+}
+
+export const codes = {
+  parse: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internal: -32603,
+  /** Up to 2025-11-25; afterwards it is {@link codes.invalidParams} with `data: { uri }`. */
+  resourceNotFound: -32002,
+  headerMismatch: -32020,
+  unsupportedVersion: -32022,
+} as const
+
+/** The longest URI that an error repeats, in characters. */
+const maxEcho = 1024
+
+/**
+ * The error firewall: what any failure looks like to a client. Absent and denied are the same bytes; of what is not a
+ * {@link ResourceError}, and of `unavailable` and `internal`, only the log hears more than one fixed sentence.
+ */
+export function wireError(error: unknown, revision: Revision, uri: string | undefined, log: Log): WireError {
+  if (!(error instanceof ResourceError)) {
+    log('error', 'a request failed', { error })
+    return { code: codes.internal, message: 'Internal error' }
+  }
+  switch (error.kind) {
+    case 'not-found':
+      return {
+        code: revision === modern ? codes.invalidParams : codes.resourceNotFound,
+        message: 'Resource not found',
+        ...(uri === undefined || uri.length > maxEcho ? {} : { data: { uri } }),
+      }
+    case 'invalid':
+    case 'too-large':
+      return { code: codes.invalidParams, message: error.message, data: { ...error.detail } }
+    case 'unavailable':
+      log('warn', 'a source is unavailable', { error })
+      return {
+        code: codes.internal,
+        message: 'The source of this resource does not answer just now. Try again later.',
+        data: { reason: 'unavailable' },
+      }
+    case 'internal':
+      log('error', 'a request failed', { error })
+      return { code: codes.internal, message: 'Internal error' }
+  }
+}

@@ -1,0 +1,107 @@
+import { ResourceError } from '../core/errors.ts'
+
+/** So deep may arrays and objects lie in one another. */
+const maxDepth = 64
+
+/** JSON that could not be parsed. The message is safe to send. */
+export class JsonError extends Error {}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Parses one JSON text from bytes, strictly: UTF-8 without a byte order mark (RFC 8259, section 8.1), no member named
+ * twice in an object (two readers would see two messages), at most 64 levels deep.
+ *
+ * @throws JsonError
+ */
+export function parseJson(bytes: Uint8Array): unknown {
+  let text: string
+  try {
+    text = utf8.decode(bytes)
+  } catch {
+    throw new JsonError('The message is not valid UTF-8.')
+  }
+  if (text.charCodeAt(0) === 0xfeff) throw new JsonError('The message begins with a byte order mark.')
+  const fault = scan(text)
+  if (fault !== undefined) throw new JsonError(fault)
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new JsonError('The message is not valid JSON.')
+  }
+}
+
+/** Looks for what `JSON.parse` lets pass, before it costs anything: depth, and members named twice. */
+function scan(text: string): string | undefined {
+  // The names seen in each object that is open; an array has none.
+  const open: (Set<string> | undefined)[] = []
+  let expectsName = false
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case 0x7b: // {
+      case 0x5b: // [
+        if (open.length === maxDepth) return `The message is more than ${maxDepth} levels deep.`
+        expectsName = text[i] === '{'
+        open.push(expectsName ? new Set() : undefined)
+        break
+      case 0x7d: // }
+      case 0x5d: // ]
+        open.pop()
+        expectsName = false
+        break
+      case 0x2c: // ,
+        expectsName = open.at(-1) !== undefined
+        break
+      case 0x22: {
+        const end = endOfString(text, i)
+        if (end === -1) return 'The message is not valid JSON.'
+        if (expectsName && names(open.at(-1), text.slice(i, end + 1))) return 'The message names a member twice.'
+        expectsName = false
+        i = end
+        break
+      }
+    }
+  }
+  return undefined
+}
+
+function endOfString(text: string, start: number): number {
+  for (let i = text.indexOf('"', start + 1); i !== -1; i = text.indexOf('"', i + 1)) {
+    let slashes = 0
+    while (text.charCodeAt(i - 1 - slashes) === 0x5c) slashes++
+    if (slashes % 2 === 0) return i
+  }
+  return -1
+}
+
+/** Whether the object already has the member, which is noted. Escapes count as what they stand for. */
+function names(seen: Set<string> | undefined, quoted: string): boolean {
+  if (seen === undefined) return false
+  let name = quoted
+  try {
+    if (quoted.includes('\\')) name = JSON.stringify(JSON.parse(quoted))
+  } catch {
+    return false
+  }
+  if (seen.has(name)) return true
+  seen.add(name)
+  return false
+}
+
+/**
+ * One message as JSON. U+2028 and U+2029 are escaped: they are lines' ends to some readers of lines.
+ *
+ * @throws ResourceError `too-large` when it would be longer than `limit` bytes.
+ */
+export function formatJson(message: unknown, limit = Number.POSITIVE_INFINITY): string {
+  const json = JSON.stringify(message)
+  if (json.length > limit || Buffer.byteLength(json) > limit)
+    throw new ResourceError(
+      'too-large',
+      `The answer is larger than ${limit} bytes. Read a part of the resource: append ?lines=1-1000 or ?bytes=0-1048575 to its URI.`,
+      { reason: 'too-large', limit },
+    )
+  return json.includes('\u2028') || json.includes('\u2029')
+    ? json.replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
+    : json
+}

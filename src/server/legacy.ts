@@ -1,0 +1,159 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Principal } from '../core/provider.ts'
+import { type Connection, createConnection } from './connection.ts'
+import { codes } from './errors.ts'
+import type { Gate } from './gate.ts'
+import type { HttpLimits } from './http.ts'
+import { type RequestId, failure, isObject } from './messages.ts'
+import { type EventStream, openEventStream, refuse, replyEmpty, replyJson } from './reply.ts'
+import { isRevision } from './revisions.ts'
+import { type ServeOptions, openView } from './serve.ts'
+import { type Session, createSessions } from './sessions.ts'
+
+/** HTTP as the revisions before 2026-07-28 have it: with sessions. */
+export interface LegacyHttp {
+  /** Streamable HTTP (2025-03-26 to 2025-11-25): a message, or a batch where there are any. */
+  post(request: IncomingMessage, response: ServerResponse, principal: Principal, body: unknown): Promise<void>
+  /** `GET`: the stream on which the server speaks unasked. */
+  openStream(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void>
+  /** `DELETE`: the client ends its session. */
+  end(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void>
+  /** HTTP+SSE (2024-11-05): the stream that carries all answers. */
+  openSse(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void>
+  postSse(request: IncomingMessage, response: ServerResponse, principal: Principal, body: unknown): Promise<void>
+  /** Ends the streams, which would never end by themselves. Requests in flight go on. */
+  drain(): void
+  close(): Promise<void>
+}
+
+const idHeader = 'Mcp-Session-Id'
+
+export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: HttpLimits): LegacyHttp {
+  const sessions = createSessions({ most: limits.sessions, idle: limits.sessionIdle })
+  const streams = new Set<EventStream>()
+
+  const connect = (principal: Principal): Connection =>
+    // A message that claims to be modern never gets here over HTTP.
+    createConnection((era) => openView(options, principal, era), gate)
+
+  const sessionOf = (request: IncomingMessage, response: ServerResponse, principal: Principal): Session | undefined => {
+    const id = request.headers['mcp-session-id']
+    if (typeof id !== 'string') return void refuse(response, 400, `The header ${idHeader} is missing. Begin with initialize.`)
+    const session = sessions.find(id, principal)
+    if (session === undefined) return void refuse(response, 404, 'There is no such session. Begin with initialize.')
+    const version = request.headers['mcp-protocol-version']
+    if (version !== undefined && (!isRevision(version) || (session.connection.revision ?? version) !== version))
+      return void refuse(response, 400, 'The header MCP-Protocol-Version says something else than the session agreed on.')
+    return session
+  }
+
+  /** Answers one body in JSON, or in a stream once there is something to say before the answer. */
+  const exchange = async (
+    connection: Connection,
+    response: ServerResponse,
+    body: unknown,
+    headers: () => Readonly<Record<string, string>> = () => ({}),
+  ) => {
+    let stream: EventStream | undefined
+    // Whoever hangs up does not cancel, in these revisions.
+    const answer = await connection.receive(body, {
+      onNotification: (message) => {
+        stream ??= openEventStream(response, headers())
+        stream.send(message)
+      },
+    })
+    if (answer === undefined) {
+      if (stream === undefined) replyEmpty(response, 202, headers())
+      else stream.end()
+    } else if (stream === undefined) replyJson(response, statusOf(answer), answer, headers())
+    else {
+      for (const message of [answer].flat()) stream.send(message)
+      stream.end()
+    }
+  }
+
+  const initialize = async (response: ServerResponse, principal: Principal, body: { readonly id?: unknown }) => {
+    const id = typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
+    const connection = connect(principal)
+    const session = sessions.open(principal, connection)
+    if (session === undefined) return replyFull(response, id)
+    await exchange(connection, response, body, () => (connection.revision === undefined ? {} : { [idHeader]: session.id }))
+    // One that was not agreed on is not kept.
+    if (connection.revision === undefined) await sessions.close(session)
+  }
+
+  return {
+    post: async (request, response, principal, body) => {
+      const isInitialize = isObject(body) && body.method === 'initialize'
+      if (isInitialize && request.headers['mcp-session-id'] === undefined) return initialize(response, principal, body)
+      const session = sessionOf(request, response, principal)
+      if (session === undefined) return
+      if (isInitialize) return refuse(response, 400, 'The session has begun already.')
+      await exchange(session.connection, response, body)
+    },
+
+    openStream: async (request, response, principal) => {
+      if (!(request.headers.accept ?? '*/*').match(/\*\/\*|text\/(?:\*|event-stream)/))
+        return refuse(response, 406, 'The Accept header does not allow an event stream.')
+      const session = sessionOf(request, response, principal)
+      if (session === undefined) return
+      if (session.stream !== undefined) return refuse(response, 409, 'The session has such a stream already.')
+      const stream = openEventStream(response, { [idHeader]: session.id })
+      session.stream = stream
+      streams.add(stream)
+      response.on('close', () => {
+        streams.delete(stream)
+        if (session.stream === stream) session.stream = undefined
+      })
+    },
+
+    end: async (request, response, principal) => {
+      const session = sessionOf(request, response, principal)
+      if (session === undefined) return
+      await sessions.close(session)
+      replyEmpty(response, 204)
+    },
+
+    openSse: async (request, response, principal) => {
+      if (request.method !== 'GET') return refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET' })
+      const session = sessions.open(principal, connect(principal))
+      if (session === undefined) return replyFull(response, null)
+      const stream = openEventStream(response)
+      session.stream = stream
+      streams.add(stream)
+      response.on('close', () => {
+        streams.delete(stream)
+        void sessions.close(session)
+      })
+      // Relative, so that it can lead nowhere else, whatever Host was asked for.
+      stream.send(`/messages?sessionId=${session.id}`, 'endpoint')
+    },
+
+    postSse: async (request, response, principal, body) => {
+      const id = new URLSearchParams((request.url ?? '').split('?')[1]).get('sessionId')
+      const session = id === null ? undefined : sessions.find(id, principal)
+      if (session?.stream === undefined) return refuse(response, 404, 'There is no such session.')
+      replyEmpty(response, 202)
+      const answer = await session.connection.receive(body, {
+        onNotification: (message) => void session.stream?.send(message),
+      })
+      if (answer !== undefined) session.stream?.send(answer)
+    },
+
+    drain: () => {
+      for (const stream of streams) stream.end()
+    },
+    close: () => sessions.closeAll(),
+  }
+}
+
+/** In these revisions errors are answers like any other, except for a body that is not a message at all. */
+function statusOf(answer: unknown): number {
+  if (!isObject(answer) || answer.id !== null || !isObject(answer.error)) return 200
+  return answer.error.code === codes.invalidRequest ? 400 : 200
+}
+
+function replyFull(response: ServerResponse, id: RequestId | null): void {
+  const error = { code: codes.internal, message: 'There are too many sessions. Try again later.', data: { reason: 'busy' } }
+  replyJson(response, 503, failure(id, error), { 'Retry-After': '5' })
+}

@@ -1,0 +1,74 @@
+import { type WireError, codes } from './errors.ts'
+
+export type RequestId = string | number
+
+export interface Request {
+  readonly jsonrpc: '2.0'
+  readonly id: RequestId
+  readonly method: string
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+export interface Notification {
+  readonly jsonrpc: '2.0'
+  readonly method: string
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+export type Response =
+  | { readonly jsonrpc: '2.0'; readonly id: RequestId; readonly result: Readonly<Record<string, unknown>> }
+  | { readonly jsonrpc: '2.0'; readonly id: RequestId | null; readonly error: WireError }
+
+/** What one JSON value is as a JSON-RPC 2.0 message, or the answer that says what is wrong with it. */
+export type Inbound =
+  | { readonly kind: 'request'; readonly message: Request }
+  | { readonly kind: 'notification'; readonly message: Notification }
+  | { readonly kind: 'response' }
+  | { readonly kind: 'faulty'; readonly answer: Response }
+
+/** The longest id and method that are looked at, in characters. */
+const maxName = 1024
+
+export function failure(id: RequestId | null, error: WireError): Response {
+  return { jsonrpc: '2.0', id, error }
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Judges one message (not a batch). It decides nothing about methods or their params. */
+export function classify(value: unknown): Inbound {
+  const faulty = (id: RequestId | null, code: number, message: string): Inbound => ({
+    kind: 'faulty',
+    answer: failure(id, { code, message }),
+  })
+  if (!isObject(value)) return faulty(null, codes.invalidRequest, 'The message is not a JSON-RPC object.')
+  const id = isId(value.id) ? value.id : null
+  if (value.jsonrpc !== '2.0') return faulty(id, codes.invalidRequest, 'The message does not say "jsonrpc": "2.0".')
+  if (value.method === undefined && ('result' in value || 'error' in value)) return { kind: 'response' }
+  if (typeof value.method !== 'string') return faulty(id, codes.invalidRequest, 'The method is not a string.')
+  if ('id' in value && id === null)
+    return faulty(null, codes.invalidRequest, 'The id is neither a string of at most 1024 characters nor an integer.')
+  if ('result' in value || 'error' in value)
+    return faulty(id, codes.invalidRequest, 'The message is a request and a response at once.')
+  if (value.method.length > maxName) return faulty(id, codes.methodNotFound, 'Method not found')
+  if ('params' in value && !isObject(value.params)) return faulty(id, codes.invalidParams, 'The params are not an object.')
+  if (isObject(value.params) && '_meta' in value.params && !isObject(value.params._meta))
+    return faulty(id, codes.invalidParams, 'The _meta of the params is not an object.')
+  const message = {
+    jsonrpc: '2.0' as const,
+    method: value.method,
+    ...(isObject(value.params) ? { params: value.params } : {}),
+  }
+  return id === null ? { kind: 'notification', message } : { kind: 'request', message: { ...message, id } }
+}
+
+function isId(value: unknown): value is RequestId {
+  return (typeof value === 'string' && value.length <= maxName) || (typeof value === 'number' && Number.isSafeInteger(value))
+}
+
+/** A key of a map for an id: `1` and `"1"` are two. */
+export function idKey(id: RequestId): string {
+  return `${typeof id} ${id}`
+}

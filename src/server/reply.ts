@@ -1,0 +1,90 @@
+import type { ServerResponse } from 'node:http'
+import { codes } from './errors.ts'
+import { formatJson } from './json.ts'
+import { failure } from './messages.ts'
+
+/** What every answer carries: nobody in between keeps it, and no browser takes it for something else. */
+const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
+
+/** So long a client may take to read an answer, in milliseconds; then the connection is cut. */
+const patience = 60_000
+
+export function replyJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  if (response.headersSent || response.destroyed) return
+  const bytes = Buffer.from(formatJson(body))
+  response.writeHead(status, { ...common, 'Content-Type': 'application/json', 'Content-Length': bytes.length, ...headers })
+  response.end(bytes)
+  cutWhenSlow(response)
+}
+
+export function replyEmpty(response: ServerResponse, status: number, headers: Readonly<Record<string, string>> = {}): void {
+  if (response.headersSent || response.destroyed) return
+  response.writeHead(status, { ...common, 'Content-Length': 0, ...headers })
+  response.end()
+}
+
+/** A refusal below the level of any one request: it has no id to answer to. */
+export function refuse(
+  response: ServerResponse,
+  status: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  replyJson(response, status, failure(null, { code: codes.invalidRequest, message }), headers)
+}
+
+/** A stream of server-sent events. Each message is one event; comments keep the connection from looking idle. */
+export interface EventStream {
+  /** `false`: the reader is gone, or too slow. */
+  send(message: unknown, event?: string): boolean
+  end(): void
+}
+
+/** So much may wait for a slow reader, in bytes, before its stream is cut. */
+const maxWaiting = 16 * 1024 * 1024
+const heartbeat = 15_000
+
+export function openEventStream(response: ServerResponse, headers: Readonly<Record<string, string>> = {}): EventStream {
+  response.writeHead(200, {
+    ...common,
+    'Cache-Control': 'no-store, no-transform',
+    'Content-Type': 'text/event-stream',
+    'X-Accel-Buffering': 'no',
+    ...headers,
+  })
+  response.flushHeaders()
+  const write = (text: string): boolean => {
+    if (response.destroyed || response.writableEnded) return false
+    if (response.writableLength > maxWaiting) {
+      response.destroy()
+      return false
+    }
+    response.write(text)
+    return true
+  }
+  const timer = setInterval(() => write(': still here\n\n'), heartbeat)
+  response.on('close', () => clearInterval(timer))
+  return {
+    // JSON has no raw line breaks, so one line of data holds all of it.
+    send: (message, event = 'message') =>
+      write(`event: ${event}\ndata: ${typeof message === 'string' ? message : formatJson(message)}\n\n`),
+    end: () => {
+      clearInterval(timer)
+      response.end()
+      cutWhenSlow(response)
+    },
+  }
+}
+
+function cutWhenSlow(response: ServerResponse): void {
+  if (response.writableFinished) return
+  const timer = setTimeout(() => response.destroy(), patience)
+  timer.unref()
+  response.once('close', () => clearTimeout(timer))
+  response.once('finish', () => clearTimeout(timer))
+}

@@ -1,0 +1,20 @@
+import type { Log } from '../core/log.ts'
+import type { Principal } from '../core/provider.ts'
+import type { View } from '../core/view.ts'
+import { type Identity, bind } from './bind.ts'
+import { type Channel, openChannel } from './channel.ts'
+
+/** What every transport serves: a view for each principal. */
+export interface ServeOptions extends Identity {
+  readonly view: (principal: Principal) => View
+  readonly log: Log
+  /** Who asks, where nobody is asked to say: one fixed principal. */
+  readonly principal?: Principal
+}
+
+export const localPrincipal: Principal = { id: 'local', roles: [] }
+
+/** Opens a channel to the view of a principal. */
+export function openView(options: ServeOptions, principal: Principal, era: 'modern' | 'legacy'): Promise<Channel> {
+  return openChannel(bind(options.view(principal), options, options.log), era, options.log)
+}

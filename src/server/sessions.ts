@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto'
+import type { Principal } from '../core/provider.ts'
+import type { Connection } from './connection.ts'
+import type { EventStream } from './reply.ts'
+
+/** A client of a revision with sessions. */
+export interface Session {
+  readonly id: string
+  readonly owner: Principal
+  readonly connection: Connection
+  /** The stream on which the server speaks unasked, while the client holds one open. */
+  stream: EventStream | undefined
+}
+
+/** The sessions that are open: found by id and owner, closed when idle. */
+export interface Sessions {
+  /** `undefined` when there are as many as there may be. */
+  open(owner: Principal, connection: Connection): Session | undefined
+  /** The session, if it is this principal's: somebody else's is as absent as one that never was. */
+  find(id: string, owner: Principal): Session | undefined
+  close(session: Session): Promise<void>
+  closeAll(): Promise<void>
+  readonly size: number
+}
+
+export function createSessions({ most, idle }: { readonly most: number; readonly idle: number }): Sessions {
+  const sessions = new Map<string, { readonly session: Session; used: number }>()
+
+  const close = async (session: Session): Promise<void> => {
+    if (!sessions.delete(session.id)) return
+    session.stream?.end()
+    await session.connection.close()
+  }
+  const sweep = () => {
+    const oldest = Date.now() - idle
+    for (const { session, used } of sessions.values())
+      if (used < oldest && session.connection.pending === 0 && session.stream === undefined) void close(session)
+  }
+  const timer = setInterval(sweep, Math.min(idle, 60_000))
+  timer.unref()
+
+  return {
+    open: (owner, connection) => {
+      if (sessions.size >= most) sweep()
+      if (sessions.size >= most) return undefined
+      const session: Session = { id: randomUUID(), owner, connection, stream: undefined }
+      sessions.set(session.id, { session, used: Date.now() })
+      return session
+    },
+    find: (id, owner) => {
+      const found = sessions.get(id)
+      if (found === undefined || found.session.owner.id !== owner.id) return undefined
+      found.used = Date.now()
+      return found.session
+    },
+    close,
+    closeAll: async () => {
+      clearInterval(timer)
+      await Promise.allSettled([...sessions.values()].map(({ session }) => close(session)))
+    },
+    get size() {
+      return sessions.size
+    },
+  }
+}

@@ -1,0 +1,96 @@
+import type { Readable, Writable } from 'node:stream'
+import { createConnection } from './connection.ts'
+import { codes } from './errors.ts'
+import { createGate } from './gate.ts'
+import { JsonError, formatJson, parseJson } from './json.ts'
+import { readLines } from './lines.ts'
+import { type Response, failure } from './messages.ts'
+import { type ServeOptions, localPrincipal, openView } from './serve.ts'
+import { createWriter } from './writer.ts'
+
+export interface StdioOptions extends ServeOptions {
+  readonly input?: Readable
+  readonly output?: Writable
+  /** Its abort ends the service: what is in flight is still answered, within the grace. */
+  readonly signal?: AbortSignal
+  /** The longest message that is read, in bytes. By default 4 MiB. */
+  readonly maxInput?: number
+  /** How long requests in flight may take once the input has ended, in milliseconds. By default 4000. */
+  readonly grace?: number
+}
+
+/** Both official TypeScript clients close the connection at a longer message. */
+const maxOutput = 10 * 1024 * 1024
+/** So many requests run at once; so many more are read before the client has to wait. */
+const concurrent = 16
+const waiting = 1000
+
+/**
+ * Serves one client over a pair of pipes, one JSON message a line. Answers are written whole and one after the other, as
+ * fast as the client reads. Ends when the input does, after what was asked is answered.
+ */
+export async function serveStdio(options: StdioOptions): Promise<void> {
+  const input = options.input ?? process.stdin
+  const writer = createWriter(options.output ?? process.stdout)
+  const connection = createConnection(
+    (era) => openView(options, options.principal ?? localPrincipal, era),
+    createGate(concurrent, Number.POSITIVE_INFINITY),
+  )
+  const answering = new Set<Promise<void>>()
+
+  const send = async (message: Response | readonly Response[] | Readonly<Record<string, unknown>>): Promise<void> => {
+    await writer.write(() => `${format(message)}\n`)
+  }
+  const answer = async (line: Uint8Array): Promise<void> => {
+    let value: unknown
+    try {
+      value = parseJson(line)
+    } catch (error) {
+      const message = error instanceof JsonError ? error.message : 'The message could not be read.'
+      return send(failure(null, { code: codes.parse, message }))
+    }
+    const response = await connection.receive(value, {
+      onNotification: (message) => void send({ ...message }).catch(() => {}),
+      deliver: send,
+    })
+    if (response !== undefined) await send(response)
+  }
+
+  const stop = new AbortController()
+  const signals = options.signal === undefined ? [stop.signal] : [stop.signal, options.signal]
+  writer.failed.then(() => stop.abort())
+  for await (const line of readLines(input, options.maxInput ?? 4 * 1024 * 1024, AbortSignal.any(signals))) {
+    if (line === 'too-long') {
+      await send(failure(null, { code: codes.parse, message: 'The message is longer than the limit.' })).catch(() => {})
+      continue
+    }
+    const task = answer(line)
+      .catch((error) => options.log('debug', 'an answer could not be written', { error }))
+      .finally(() => answering.delete(task))
+    answering.add(task)
+    // A client that asks faster than it reads is not read from: the pipe fills, and it waits.
+    while (answering.size > waiting && !stop.signal.aborted) await Promise.race(answering)
+  }
+  // Reads still in flight are answered before the end; ones that hang do not keep the process.
+  const timer = setTimeout(() => void connection.close(), options.grace ?? 4000)
+  if (stop.signal.aborted) await connection.close()
+  await Promise.allSettled(answering)
+  clearTimeout(timer)
+  await connection.close()
+  await writer.end()
+}
+
+/** An answer as a line's text. One that is too long for the clients becomes the error that says how to read less. */
+function format(message: unknown): string {
+  try {
+    return formatJson(message, maxOutput)
+  } catch (error) {
+    const id = typeof message === 'object' && message !== null && 'id' in message ? message.id : null
+    const text = error instanceof Error ? error.message : 'Internal error'
+    return formatJson({
+      jsonrpc: '2.0',
+      id,
+      error: { code: codes.invalidParams, message: text, data: { reason: 'too-large', limit: maxOutput } },
+    })
+  }
+}

@@ -1,0 +1,151 @@
+import type { Completion, Description } from '../core/provider.ts'
+import type { CacheHint, Page, ReadResult, Resource, ResourceContent, ResourceTemplate } from '../core/view.ts'
+import { type Revision, modern, since } from './revisions.ts'
+
+type Wire = Record<string, unknown>
+
+/** Keys of ours in `_meta`. */
+export const versionKey = 'dev.hikidashi/version'
+export const mountsKey = 'dev.hikidashi/mounts'
+export const unavailableKey = 'dev.hikidashi/unavailable'
+
+/**
+ * Core types as each protocol revision writes them. A field is sent only to revisions that have it, and only when its
+ * value is one that strict clients accept: one bad date or priority makes some of them reject a whole page.
+ */
+export function resourceToWire(resource: Resource, revision: Revision): Wire {
+  const { uri, name, size, version } = resource
+  return {
+    uri,
+    name: printable(name),
+    ...description(resource, revision, resource.modified),
+    ...(size !== undefined && Number.isSafeInteger(size) && size >= 0 ? { size } : {}),
+    ...(version !== undefined && since(revision, '2025-06-18') ? { _meta: { [versionKey]: version } } : {}),
+  }
+}
+
+export function templateToWire(template: ResourceTemplate, revision: Revision): Wire {
+  return {
+    uriTemplate: template.uriTemplate,
+    name: printable(template.name),
+    ...description(template, revision, undefined),
+  }
+}
+
+export function resourcesToWire(page: Page<Resource>, revision: Revision, mounts?: readonly Resource[]): Wire {
+  const meta = {
+    ...(mounts === undefined ? {} : { [mountsKey]: mounts.map((mount) => resourceToWire(mount, modern)) }),
+    ...(page.unavailable === undefined ? {} : { [unavailableKey]: page.unavailable }),
+  }
+  return {
+    resources: page.items.map((resource) => resourceToWire(resource, revision)),
+    ...paged(page, revision),
+    ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
+  }
+}
+
+export function templatesToWire(page: Page<ResourceTemplate>, revision: Revision): Wire {
+  return {
+    resourceTemplates: page.items.map((template) => templateToWire(template, revision)),
+    ...paged(page, revision),
+  }
+}
+
+/** Streams are read to their end here: a message of JSON-RPC is one piece. */
+export async function readToWire(result: ReadResult, revision: Revision): Promise<Wire> {
+  const contents: Wire[] = []
+  for (const content of result.contents) contents.push(await contentToWire(content, revision))
+  return { contents, ...cached(result.cache, revision) }
+}
+
+export function completionToWire({ values, total, hasMore }: Completion): Wire {
+  return {
+    completion: {
+      values: values.slice(0, 100).map((value) => value.toWellFormed()),
+      ...(total === undefined ? {} : { total }),
+      ...(hasMore === undefined ? {} : { hasMore }),
+    },
+  }
+}
+
+async function contentToWire(content: ResourceContent, revision: Revision): Promise<Wire> {
+  const hasMeta = since(revision, '2025-06-18')
+  const meta = {
+    ...content.meta,
+    ...(content.version === undefined ? {} : { [versionKey]: content.version }),
+  }
+  return {
+    uri: content.uri,
+    // The page of this one revision shows them, though its schema does not name them.
+    ...(revision === '2025-06-18' && content.name !== undefined ? { name: printable(content.name) } : {}),
+    ...(revision === '2025-06-18' && content.title !== undefined ? { title: printable(content.title) } : {}),
+    ...mimeTypeOf(content.mimeType),
+    ...(await bodyOf(content)),
+    ...(hasMeta && Object.keys(meta).length > 0 ? { _meta: meta } : {}),
+  }
+}
+
+async function bodyOf(content: ResourceContent): Promise<Wire> {
+  if ('text' in content) return { text: content.text.toWellFormed() }
+  const bytes = 'bytes' in content ? content.bytes : await collect(content.stream)
+  return { blob: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64') }
+}
+
+async function collect(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of stream) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+function paged(page: Page<unknown>, revision: Revision): Wire {
+  return { ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }), ...cached(page.cache, revision) }
+}
+
+function cached(hint: CacheHint, revision: Revision): Wire {
+  if (revision !== modern) return {}
+  const ttlMs = Number.isFinite(hint.ttlMs) ? Math.max(0, Math.floor(hint.ttlMs)) : 0
+  return { ttlMs, cacheScope: hint.scope === 'public' ? 'public' : 'private' }
+}
+
+function description(facts: Description, revision: Revision, modified: number | undefined): Wire {
+  const hasTitle = since(revision, '2025-06-18')
+  const icons = since(revision, '2025-11-25') ? facts.icons?.filter((icon) => /^(https:|data:image\/)/.test(icon.src)) : []
+  const audience = facts.audience?.filter((role) => role === 'user' || role === 'assistant') ?? []
+  const priority = facts.priority
+  const annotations = {
+    ...(audience.length > 0 ? { audience } : {}),
+    ...(priority !== undefined && priority >= 0 && priority <= 1 ? { priority } : {}),
+    ...(hasTitle ? lastModified(modified) : {}),
+  }
+  return {
+    ...(facts.title !== undefined && hasTitle ? { title: printable(facts.title) } : {}),
+    ...(facts.description === undefined ? {} : { description: facts.description.toWellFormed() }),
+    ...mimeTypeOf(facts.mimeType),
+    ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
+    ...(icons !== undefined && icons.length > 0 ? { icons } : {}),
+  }
+}
+
+/** ISO 8601 knows the years 0 to 9999 without a sign; clients accept no other. */
+function lastModified(modified: number | undefined): Wire {
+  if (modified === undefined || !(modified >= -62_167_219_200_000 && modified <= 253_402_300_799_999)) return {}
+  return { lastModified: new Date(modified).toISOString() }
+}
+
+/** A type as RFC 6838 has it, with parameters (RFC 9110, section 8.3); `format=A::B` of the first draft passes too. */
+const mimeType =
+  /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[ \t]*[\w!#$&'*+.^`|~-]+=(?:[\w!#$&'*+.^`|~:-]+|"[^"\\\r\n]*"))*$/
+
+function mimeTypeOf(type: string | undefined): Wire {
+  return type !== undefined && type.length <= 255 && mimeType.test(type) ? { mimeType: type } : {}
+}
+
+/** Text for one line: control characters are written as escapes, so that no name can forge a line or drive a terminal. */
+function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
+  if (!/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)) return text.toWellFormed()
+  return text
+    .toWellFormed()
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it replaces.
+    .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}

@@ -1,0 +1,48 @@
+import type { Writable } from 'node:stream'
+
+/** Writes texts to a stream one after the other, waiting while the reader is slow. */
+export interface Writer {
+  /** Makes the text when its turn comes, so that what waits is not held twice. Rejects when the reader is gone. */
+  write(make: () => string): Promise<void>
+  /** Resolves when the reader is gone. */
+  readonly failed: Promise<void>
+  /** Resolves when everything is handed over, or the reader is gone. */
+  end(): Promise<void>
+}
+
+export function createWriter(output: Writable): Writer {
+  let tail: Promise<void> = Promise.resolve()
+  let gone = output.destroyed
+  let announce = () => {}
+  const failed = new Promise<void>((resolve) => {
+    announce = resolve
+  })
+  const fail = () => {
+    gone = true
+    announce()
+  }
+  // The listener stays: a write that fails late must not end the process.
+  output.on('error', fail).on('close', fail)
+  if (gone) announce()
+
+  const writeNow = async (make: () => string): Promise<void> => {
+    if (gone) throw new Error('the reader of the output is gone')
+    if (output.write(make())) return
+    await Promise.race([failed, new Promise<void>((resolve) => output.once('drain', resolve))])
+    if (gone) throw new Error('the reader of the output is gone')
+  }
+
+  return {
+    failed,
+    write: (make) => {
+      const written = tail.then(() => writeNow(make))
+      tail = written.catch(() => {})
+      return written
+    },
+    end: async () => {
+      await tail
+      if (gone || output.writableLength === 0) return
+      await Promise.race([failed, new Promise<void>((resolve) => output.write('', () => resolve()))])
+    },
+  }
+}

@@ -1,0 +1,54 @@
+import { readdirSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Listed } from './listing.ts'
+import type { Run } from './run.ts'
+
+/** So many listings are left early, to tell what each of them leaks from what comes and goes. */
+const repeats = 16
+/** How long what was held open may take to be closed, in milliseconds. */
+const patience = 1000
+
+/**
+ * Leaves listings at their first entry and in their middle, and counts what stays open: files and directories (where
+ * the operating system tells), timers, sockets, child processes.
+ */
+export async function checkLeaving(run: Run, { entries }: Listed): Promise<void> {
+  if (entries.length === 0 || run.broken('list-ends')) return
+  const first = entries[0]?.path
+  const leave = (count: number) => {
+    let seen = 0
+    return run.walk('list-stop', {}, () => ++seen < count)
+  }
+  // Once beforehand: what a provider opens for good (a connection, a cache) is not a leak.
+  await leave(Math.ceil(entries.length / 2))
+  const before = resources()
+  for (let i = 0; i < repeats; i++) if ((await leave(1)) === 'failed') return
+  const deadline = Date.now() + patience
+  let growth = grown(before)
+  while (growth.length > 0 && Date.now() < deadline) {
+    await sleep(10)
+    growth = grown(before)
+  }
+  if (growth.length > 0) run.fail('list-stop', `after ${repeats} listings, left at the first entry: ${growth}`, first)
+}
+
+/** What this process holds open, counted by kind. */
+function resources(): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  try {
+    counts.set('open file', readdirSync('/proc/self/fd').length)
+  } catch {
+    // Only Linux has it.
+  }
+  return counts
+}
+
+/** The kinds that grew by as much as every listing leaving one behind, in words. */
+function grown(before: ReadonlyMap<string, number>): string {
+  return [...resources()]
+    .map(([kind, count]) => [kind, count - (before.get(kind) ?? 0)] as const)
+    .filter(([, more]) => more >= repeats)
+    .map(([kind, more]) => `${more} more ${kind}`)
+    .join(', ')
+}

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest'
+import { createCursorSeal } from '../../src/core/cursor.ts'
+
+const seal = createCursorSeal(Buffer.from('a secret that replicas share'))
+const scope = ['list', 'alice', 'reader']
+
+describe('a cursor', () => {
+  test('opens to what was sealed, also where the secret is shared', () => {
+    const cursor = seal.seal(scope, 'file:///秘密/a')
+    expect(seal.open(scope, cursor)).toBe('file:///秘密/a')
+    expect(createCursorSeal(Buffer.from('a secret that replicas share')).open(scope, cursor)).toBe('file:///秘密/a')
+  })
+
+  test('is the same for the same page, and tells nothing of what it holds', () => {
+    const cursor = seal.seal(scope, 'hidden-name')
+    expect(seal.seal(scope, 'hidden-name')).toBe(cursor)
+    for (const encoding of ['utf8', 'base64url', 'hex'] as const)
+      expect(Buffer.from(cursor, 'base64url').toString(encoding)).not.toContain(Buffer.from('hidden').toString(encoding))
+  })
+
+  test('does not open with any bit of it changed', () => {
+    const bytes = Buffer.from(seal.seal(scope, 'path'), 'base64url')
+    for (let bit = 0; bit < bytes.length * 8; bit++) {
+      const forged = Buffer.from(bytes)
+      forged.writeUInt8((forged[bit >> 3] ?? 0) ^ (1 << (bit & 7)), bit >> 3)
+      expect(() => seal.open(scope, forged.toString('base64url'))).toThrow('cursor')
+    }
+  })
+
+  test.each([
+    ['another principal', ['list', 'bob', 'reader']],
+    ['other roles', ['list', 'alice']],
+    ['another listing', ['templates', 'alice', 'reader']],
+    ['a scope that joins to the same text', ['list', 'alice,reader']],
+  ])('does not open for %s', (_, other) => {
+    expect(() => seal.open(other, seal.seal(scope, 'path'))).toThrow('cursor')
+  })
+
+  test('does not open under another secret', () => {
+    expect(() => createCursorSeal(Buffer.from('another')).open(scope, seal.seal(scope, 'path'))).toThrow('cursor')
+  })
+
+  test.each(['', 'x', '!!!', '{"a":1}', 'A'.repeat(22), 'é', '\u0000', 'A'.repeat(1_000_000)])(
+    'that nobody sealed is refused (%#)',
+    (cursor) => expect(() => seal.open(scope, cursor)).toThrow('cursor'),
+  )
+
+  test('has one spelling: padding, white space and other alphabets are refused', () => {
+    const cursor = seal.seal(scope, 'some path')
+    for (const other of [`${cursor}=`, ` ${cursor}`, `${cursor}\n`, cursor.replaceAll('_', '/').replaceAll('-', '+').concat('=')])
+      expect(() => seal.open(scope, other)).toThrow('cursor')
+  })
+})

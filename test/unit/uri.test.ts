@@ -1,0 +1,159 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { isResourceError } from '../../src/core/errors.ts'
+import { afterSubtree, comparePaths, isPath, segmentFault } from '../../src/core/path.ts'
+import { encodePath, fileAddress, formatUri, parseAddress, parseQuery, parseUri } from '../../src/core/uri.ts'
+
+const reasonOf = (uri: string): unknown => {
+  try {
+    parseUri(uri)
+  } catch (error) {
+    if (isResourceError(error, 'invalid')) return error.detail.reason
+    throw error
+  }
+  return undefined
+}
+
+describe('parsing a URI', () => {
+  test('gives the decoded segments of the path', () => {
+    expect(parseUri('file:///srv/%E6%97%A5%E6%9C%AC/a%20b.txt')).toEqual({
+      scheme: 'file',
+      authority: '',
+      segments: ['srv', '日本', 'a b.txt'],
+      directory: false,
+    })
+  })
+
+  test.each([
+    ['%5Bid%5D.tsx', '[id].tsx'],
+    ['%40scope', '@scope'],
+    ['a%2Bb', 'a+b'],
+    ['%E6%97%A5.md', '日.md'],
+    ['%61', 'a'],
+    ['a b', 'a%20b'],
+  ])('takes %s and %s for the same path', (one, other) => {
+    expect(parseUri(`file:///r/${one}`).segments).toEqual(parseUri(`file:///r/${other}`).segments)
+  })
+
+  test('tells a directory by the slash at the end', () => {
+    expect(parseUri('file:///a/b/').directory).toBe(true)
+    expect(parseUri('file:///a/b').directory).toBe(false)
+    expect(parseUri('file:///a/b/').segments).toEqual(['a', 'b'])
+  })
+
+  test('decodes exactly once', () => {
+    expect(parseUri('file:///%252e%252e/x').segments).toEqual(['%2e%2e', 'x'])
+  })
+
+  test.each([
+    ['file:///r/../x', 'dot-segment'],
+    ['file:///r/%2e%2E/x', 'dot-segment'],
+    ['file:///r/.', 'dot-segment'],
+    ['file:///r/a%2fb', 'encoded-slash'],
+    ['file:///r/a\\b', 'backslash'],
+    ['file:///r//b', 'empty-segment'],
+    ['file:////r', 'empty-segment'],
+    ['file:///r/a%00', 'control-character'],
+    ['file:///r/a%0Ab', 'control-character'],
+    ['file:///r/a\tb', 'control-character'],
+    ['file:///r/%E2%80%A8', 'control-character'],
+    ['file:///r/%', 'percent-encoding'],
+    ['file:///r/%zz', 'percent-encoding'],
+    ['file:///r/%c0%ae', 'percent-encoding'],
+    ['file:///r/%ED%A0%80', 'percent-encoding'],
+    ['file:///r/\ud800', 'not-unicode'],
+    ['git://user@host/a', 'userinfo'],
+    ['file:///r/a#f', 'fragment'],
+    ['file:///r/a#', 'fragment'],
+    ['file://localhost/r', 'authority'],
+    ['FILE:///r', 'scheme'],
+    [' file:///r', 'white-space'],
+    ['file:///r\u200b', 'white-space'],
+    ['file:r/a', 'syntax'],
+    ['file:/r/a', 'syntax'],
+    ['file://', 'syntax'],
+    ['://', 'syntax'],
+    ['', 'syntax'],
+    [`file:///${'a/'.repeat(5000)}`, 'uri-too-long'],
+    [`file:///${'日'.repeat(3000)}`, 'uri-too-long'],
+  ])('refuses %j for its %s', (uri, reason) => {
+    expect(reasonOf(uri)).toBe(reason)
+  })
+
+  test('never throws anything but a ResourceError', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl(), fc.string()), (text) => {
+        reasonOf(text)
+        reasonOf(`file:///${text}`)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})
+
+describe('a canonical URI', () => {
+  test('parses back to the path that it was made from', () => {
+    const address = parseAddress('file:///root dir')
+    expect(address.text).toBe('file:///root%20dir')
+    const segment = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => segmentFault(text) === undefined)
+    fc.assert(
+      fc.property(fc.array(segment, { minLength: 1, maxLength: 5 }), (segments) => {
+        const uri = formatUri(address, segments.join('/'))
+        expect(uri).toMatch(/^[\x21-\x7e]+$/)
+        expect(parseUri(uri).segments).toEqual(['root dir', ...segments])
+      }),
+    )
+  })
+
+  test('escapes only what a segment may not hold', () => {
+    expect(encodePath("a-b_c.d~e/!$&'()*+,;=:@/[x]{y}?#%")).toBe("a-b_c.d~e/!$&'()*+,;=:@/%5Bx%5D%7By%7D%3F%23%25")
+  })
+
+  test('of a path of this machine is a file URI', () => {
+    expect(fileAddress('/srv/日 本')).toBe('file:///srv/%E6%97%A5%20%E6%9C%AC')
+  })
+})
+
+describe('a query', () => {
+  test('gives decoded parameters, with + as itself', () => {
+    expect([...parseQuery('lines=10-40&q=a%26b+c')]).toEqual([
+      ['lines', '10-40'],
+      ['q', 'a&b+c'],
+    ])
+  })
+
+  test.each(['', 'a=1&a=2', '=x', 'a=%', 'a=%00'])('is refused when it is %j', (query) => {
+    expect(() => parseQuery(query)).toThrow()
+  })
+})
+
+describe('path order', () => {
+  test('is the order of the bytes of UTF-8', () => {
+    const paths = ['a-b', 'a.txt', 'a/b', 'a0', 'ｶ', '𠮷', '\u{10ffff}', 'é', 'e\u0301']
+    const sorted = [...paths].sort(comparePaths)
+    expect(sorted).toEqual([...paths].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))))
+    // JavaScript's own order is another one, which is why this test can fail.
+    expect(sorted).not.toEqual([...paths].sort())
+  })
+
+  test('agrees with Buffer.compare on any text', () => {
+    const text = fc.string({ unit: 'binary' }).filter((s) => s.isWellFormed())
+    fc.assert(
+      fc.property(text, text, (a, b) => {
+        expect(Math.sign(comparePaths(a, b))).toBe(Buffer.compare(Buffer.from(a), Buffer.from(b)))
+      }),
+    )
+  })
+
+  test('puts the key behind a subtree after all that is in it and before what follows', () => {
+    const key = afterSubtree('a/')
+    expect(comparePaths('a/\u{10ffff}', key)).toBeLessThan(0)
+    expect(comparePaths('a/z/z', key)).toBeLessThan(0)
+    expect(comparePaths('a0', key)).toBeGreaterThan(0)
+  })
+
+  test.each(['', 'a', 'a/', 'a/b', '..a', 'a..b', '...'])('%j is a path', (path) => expect(isPath(path)).toBe(true))
+  test.each(['/', '/a', 'a//b', '.', 'a/..', 'a/./b', 'a\u0000', '\ud800'])('%j is not a path', (path) =>
+    expect(isPath(path)).toBe(false),
+  )
+})
