@@ -87,7 +87,7 @@ function createView({ state, listing, directories, route }: Parts, principal: Pr
     const { mount, path, parsed } = locate(uri)
     const context = contextOf(options)
     if (parsed.query !== undefined) {
-      const params = await paramsOf(mount, path, parsed, context)
+      const params = await paramsOf(mount, path, parsed.query, context)
       return { contents: await readPath(mount, uri, path, params, context), cache: mount.cache }
     }
     if (parsed.directory) return { contents: await directories.list(mount, uri, path, context), cache: mount.cache }
@@ -140,13 +140,11 @@ async function readPath(
   })
 }
 
-/** The parameters of a URI with a query: some template of the mount must declare them. */
-async function paramsOf(mount: Mounted, path: string, parsed: ParsedUri, context: Context) {
-  const params = parseQuery(parsed.query ?? '')
-  for (const template of await mount.templates(context)) {
-    if ([...params.keys()].every((name) => template.query.has(name)) && template.matches(path)) return params
-  }
+/** The parameters of a URI with a query: some template of the mount must mean it. */
+async function paramsOf(mount: Mounted, path: string, query: string, context: Context) {
+  const templates = mount.access(context.principal, path) ? await mount.templates(context) : []
+  if (templates.some((template) => template.matches(path, query))) return parseQuery(query)
   // Of what may not be seen, the query is not judged: the answer would tell that something is there.
-  if (!mount.access(context.principal, path)) throw notFound('denied')
-  throw invalid('The URI has a query parameter that no resource template declares.', 'query')
+  if (templates.length === 0) throw notFound('denied, or nothing takes a query here')
+  throw invalid('The URI has a query that no resource template declares.', 'query')
 }

@@ -47,10 +47,8 @@ export interface MountTemplate {
   readonly compiled: UriTemplate
   /** The complete URI template. */
   readonly uriTemplate: string
-  /** The names of its query parameters. */
-  readonly query: ReadonlySet<string>
-  /** Whether the template, without its query, matches a path of the mount. */
-  matches(path: string): boolean
+  /** Whether the template means a path with such a query. */
+  matches(path: string, query: string): boolean
 }
 
 export function createMount(options: MountOptions): Mounted {
@@ -114,14 +112,11 @@ export function createMount(options: MountOptions): Mounted {
 
 function compileMountTemplate(address: Address, declared: Template): MountTemplate {
   const compiled = compileTemplate(declared.template)
-  const path = compileTemplate(declared.template.replace(/\{[?&][^}]*\}/g, ''))
-  const query = new Set(compiled.variables.filter((name) => !path.variables.includes(name)))
   return {
     declared,
     compiled,
     uriTemplate: formatTemplate(address, declared.template),
-    query,
-    matches: (at) => path.match(encodePath(at)) !== undefined,
+    matches: (path, query) => compiled.match(`${encodePath(path)}?${query}`) !== undefined,
   }
 }
 

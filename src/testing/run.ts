@@ -1,4 +1,4 @@
-import { type ResourceError, isResourceError } from '../core/errors.ts'
+import { isResourceError, type ResourceError } from '../core/errors.ts'
 import type { Context, Entry, ListQuery, Principal, Provider } from '../core/provider.ts'
 import { show } from './metadata.ts'
 import { type PromiseId, promises } from './promises.ts'

@@ -1,0 +1,255 @@
+import {
+  flattenTemplate,
+  type LiteralPart,
+  type MatchPart,
+  type PairsPart,
+  textOf,
+  toUnits,
+  type Units,
+  unitOf,
+  type ValuePart,
+} from './template-parts.ts'
+import type { TemplatePart, Variable } from './template-syntax.ts'
+
+/** A value read out of a URI, percent-decoded once: text; the members of a list; or the map of `{?map*}`. */
+export type MatchedValue = string | readonly string[] | ReadonlyMap<string, string>
+
+export type Match = ReadonlyMap<string, MatchedValue>
+
+interface Capture {
+  readonly variable: Variable
+  readonly value: MatchedValue
+}
+
+/** For each position of a URI, 1 where a part can begin so that it and all that follow match to the end. */
+type Marks = Uint8Array
+
+const equals = unitOf('=')
+const comma = unitOf(',')
+
+/** The `match` of a template. */
+export function compileMatcher(template: readonly TemplatePart[]): (uri: string) => Match | undefined {
+  const parts = flattenTemplate(template)
+  return (uri) => {
+    const units = toUnits(uri)
+    return units === undefined ? undefined : matchUnits(parts, units)
+  }
+}
+
+/**
+ * Matches without backtracking. Going backwards through the parts, each marks the positions from which it can match and
+ * everything behind it too; going forwards, each takes the end that it prefers among those that are marked. So every part
+ * looks at every position a fixed number of times.
+ */
+export function matchUnits(parts: readonly MatchPart[], units: Units): Match | undefined {
+  const [head] = parts
+  if (head?.kind === 'literal' && !startsWith(units, head.units)) return undefined
+  const marks = markStarts(parts, units)
+  if (marks[0]?.[0] !== 1) return undefined
+  const captures: Capture[] = []
+  let at = 0
+  for (let index = 0; index < parts.length; ) {
+    const part = parts[index]
+    const ends = marks[index + 1]
+    if (part === undefined || ends === undefined) break
+    if (part.kind === 'literal') {
+      at += part.units.length
+      index++
+      continue
+    }
+    const end = part.kind === 'value' ? endOfValue(part, units, at, ends) : endOfPairs(part, units, at, ends)
+    const absent = part.kind === 'value' && part.prefers === 'absent' && marks[part.skipTo ?? 0]?.[at] === 1
+    if (end === undefined || absent) {
+      index = part.skipTo ?? index + 1
+      continue
+    }
+    const found = part.kind === 'value' ? [readValue(part, units, at, end)] : readPairs(part, units, at, end)
+    if (found === undefined) return undefined
+    captures.push(...found)
+    at = end
+    index++
+  }
+  return reconcile(captures)
+}
+
+function startsWith(units: Units, head: Units): boolean {
+  for (let at = 0; at < head.length; at++) if (units[at] !== head[at]) return false
+  return true
+}
+
+function markStarts(parts: readonly MatchPart[], units: Units): readonly Marks[] {
+  const marks = Array.from({ length: parts.length + 1 }, () => new Uint8Array(units.length + 1))
+  marks[parts.length]?.fill(1, units.length)
+  for (let index = parts.length - 1; index >= 0; index--) {
+    const part = parts[index]
+    const starts = marks[index]
+    const ends = marks[index + 1]
+    if (part === undefined || starts === undefined || ends === undefined) break
+    if (part.kind === 'literal') markLiteral(part, units, ends, starts)
+    else {
+      if (part.kind === 'value') markValue(part, units, ends, starts)
+      else markPairs(part, units, ends, starts)
+      const skips = part.skipTo === undefined ? undefined : marks[part.skipTo]
+      if (skips !== undefined) for (let at = 0; at < starts.length; at++) if (skips[at] === 1) starts[at] = 1
+    }
+  }
+  return marks
+}
+
+function markLiteral(part: LiteralPart, units: Units, ends: Marks, starts: Marks): void {
+  let length = 0
+  for (let at = 0; at < units.length; at++) {
+    while (length > 0 && units[at] !== part.units[length]) length = part.borders[length - 1] ?? 0
+    if (units[at] === part.units[length]) length++
+    if (length < part.units.length) continue
+    if (ends[at + 1] === 1) starts[at + 1 - length] = 1
+    length = part.borders[length - 1] ?? 0
+  }
+}
+
+function markValue(part: ValuePart, units: Units, ends: Marks, starts: Marks): void {
+  let nearest = Number.POSITIVE_INFINITY
+  for (let at = units.length; at >= 0; at--) {
+    if (ends[at] === 1) nearest = at
+    else if (isBlocked(part, units[at])) nearest = Number.POSITIVE_INFINITY
+    if (nearest === Number.POSITIVE_INFINITY || nearest - at > part.variable.limit) continue
+    if (part.lead === undefined) starts[at] = 1
+    else if (at > 0 && units[at - 1] === part.lead) starts[at - 1] = 1
+  }
+}
+
+function markPairs(part: PairsPart, units: Units, ends: Marks, starts: Marks): void {
+  /** 1 where a value can go on so that everything behind it matches. */
+  const inside = new Uint8Array(units.length + 2)
+  let nameEnd = units.length
+  for (let at = units.length; at >= 0; at--) {
+    const unit = units[at]
+    const value = unit === part.first || unit === part.separator ? valueAfter(part, units, at, nameEnd) : undefined
+    const begins = value !== undefined && inside[value] === 1
+    if (begins && unit === part.first) starts[at] = 1
+    const goesOn = unit === part.separator ? begins : !isBlocked(part, unit) && inside[at + 1] === 1
+    if (goesOn || ends[at] === 1) inside[at] = 1
+    if (endsName(part, unit)) nameEnd = at
+  }
+}
+
+function isBlocked(part: ValuePart | PairsPart, unit: number | undefined): boolean {
+  return unit === undefined || (unit < 0 && part.excluded.has(unit))
+}
+
+function endsName(part: PairsPart, unit: number | undefined): boolean {
+  return unit === equals || unit === part.first || unit === part.separator || isBlocked(part, unit)
+}
+
+/** Where the value of a parameter begins whose delimiter is at `at`, if the template knows its name. */
+function valueAfter(part: PairsPart, units: Units, at: number, nameEnd: number): number | undefined {
+  if (nameEnd === at + 1) return undefined
+  if (part.others === undefined && !part.variables.has(textOf(units, at + 1, nameEnd))) return undefined
+  return units[nameEnd] === equals ? nameEnd + 1 : nameEnd
+}
+
+/** The end that a value prefers, of those from which the rest matches. */
+function endOfValue(part: ValuePart, units: Units, start: number, ends: Marks): number | undefined {
+  if (part.lead !== undefined && units[start] !== part.lead) return undefined
+  const from = part.lead === undefined ? start : start + 1
+  let found: number | undefined
+  for (let at = from; at - from <= part.variable.limit; at++) {
+    if (ends[at] === 1) {
+      found = at
+      if (part.prefers !== 'longest') break
+    }
+    if (isBlocked(part, units[at])) break
+  }
+  return found
+}
+
+/** The first end of parameters from which the rest matches. */
+function endOfPairs(part: PairsPart, units: Units, start: number, ends: Marks): number | undefined {
+  if (units[start] !== part.first) return undefined
+  for (let at = start; ; ) {
+    const value = valueAfter(part, units, at, nameEndFrom(part, units, at + 1))
+    if (value === undefined) return undefined
+    at = value
+    while (ends[at] !== 1 && !isBlocked(part, units[at])) at++
+    if (ends[at] === 1) return at
+    if (units[at] !== part.separator) return undefined
+  }
+}
+
+function nameEndFrom(part: PairsPart, units: Units, start: number): number {
+  let at = start
+  while (!endsName(part, units[at])) at++
+  return at
+}
+
+function readValue(part: ValuePart, units: Units, start: number, end: number): Capture {
+  const from = part.lead === undefined ? start : start + 1
+  const members = split(units, from, end, part.splitAt)
+  const value = part.variable.explode || members.length > 1 ? members : textOf(units, from, end)
+  return { variable: part.variable, value }
+}
+
+/** `undefined` where a parameter is given twice, or is longer than its prefix. */
+function readPairs(part: PairsPart, units: Units, start: number, end: number): readonly Capture[] | undefined {
+  const captures: Capture[] = []
+  const unclaimed: { readonly name: string; readonly variable: Variable | undefined; readonly text: string }[] = []
+  const seen = new Set<string>()
+  for (let at = start; at < end; ) {
+    const nameEnd = nameEndFrom(part, units, at + 1)
+    const from = units[nameEnd] === equals ? nameEnd + 1 : nameEnd
+    const name = textOf(units, at + 1, nameEnd)
+    const variable = part.variables.get(name)
+    at = from
+    while (at < end && units[at] !== part.separator) at++
+    if (variable === undefined || variable.explode) {
+      unclaimed.push({ name, variable, text: textOf(units, from, at) })
+      continue
+    }
+    if (seen.has(name) || at - from > variable.limit) return undefined
+    seen.add(name)
+    const members = split(units, from, at, variable.limit === Number.POSITIVE_INFINITY ? comma : undefined)
+    captures.push({ variable, value: members.length > 1 ? members : textOf(units, from, at) })
+  }
+  if (unclaimed.every(({ variable }) => variable !== undefined)) {
+    const exploded = Array.from(part.variables.values()).filter((variable) => variable.explode)
+    for (const variable of exploded) {
+      const members = unclaimed.filter((pair) => pair.variable === variable).map(({ text }) => text)
+      if (members.length > 0) captures.push({ variable, value: members })
+    }
+    return captures
+  }
+  const map = new Map(unclaimed.map(({ name, text }) => [name, text]))
+  if (part.others === undefined || map.size < unclaimed.length) return undefined
+  return [...captures, { variable: part.others, value: map }]
+}
+
+function split(units: Units, start: number, end: number, delimiter: number | undefined): readonly string[] {
+  const members: string[] = []
+  let from = start
+  for (let at = start; at <= end; at++) {
+    if (at < end && units[at] !== delimiter) continue
+    members.push(textOf(units, from, at))
+    from = at + 1
+  }
+  return members
+}
+
+/** One value for each variable. `undefined` where two occurrences of one disagree. */
+function reconcile(captures: readonly Capture[]): Match | undefined {
+  const best = new Map<string, Capture>()
+  for (const capture of captures) {
+    const known = best.get(capture.variable.name)
+    if (known === undefined || known.variable.limit < capture.variable.limit) best.set(capture.variable.name, capture)
+  }
+  for (const { variable, value } of captures) {
+    const known = best.get(variable.name)?.value
+    if (known === undefined || known === value) continue
+    const part = typeof known === 'string' ? Array.from(known).slice(0, variable.limit).join('') : known
+    if (JSON.stringify(membersOf(part)) !== JSON.stringify(membersOf(value))) return undefined
+  }
+  return new Map(Array.from(best, ([name, { value }]) => [name, value]))
+}
+
+function membersOf(value: MatchedValue): readonly unknown[] {
+  return typeof value === 'string' ? [value] : Array.from<unknown>(value)
+}

@@ -1,0 +1,159 @@
+import { invalid } from './errors.ts'
+import { compileMatcher, type MatchedValue } from './template-match.ts'
+import { type Expression, type Operator, parseTemplate, type Variable } from './template-syntax.ts'
+
+export type { MatchedValue } from './template-match.ts'
+
+type Scalar = string | number | boolean
+
+/**
+ * The value of a variable. `undefined`, `null` and empty lists and maps are undefined in the sense of RFC 6570, section
+ * 2.3, and so are such members of a list or map: they leave no trace in the URI.
+ */
+export type TemplateValue =
+  | Scalar
+  | null
+  | undefined
+  | readonly (Scalar | null | undefined)[]
+  | { readonly [key: string]: Scalar | null | undefined }
+  | ReadonlyMap<string, Scalar | null | undefined>
+
+export type TemplateValues = Readonly<Record<string, TemplateValue>> | ReadonlyMap<string, TemplateValue>
+
+/** A URI template (RFC 6570, level 4), compiled. */
+export interface UriTemplate {
+  readonly text: string
+  /** The names of the variables as they are written, in order, each once. */
+  readonly variables: readonly string[]
+  /** The text before the first expression, as it is written. */
+  readonly literalPrefix: string
+  /**
+   * Expands the template. Of a record, only its own properties are values.
+   *
+   * @throws ResourceError `invalid` (reason `template-value`) for a prefix (`{name:3}`) of a list or map, and for text
+   * with a lone surrogate.
+   */
+  expand(values: TemplateValues): string
+  /**
+   * Reads the values of the variables out of a URI: the inverse of `expand`, as far as there is one. `undefined` where the
+   * URI is not one that the template means. A variable that is absent from the URI is absent from the map. Never throws.
+   *
+   * **Spelling.** Percent-encoded and raw are the same, but for `/ ? # & = ; ,`, which are structure where they are raw
+   * and data where they are encoded: hosts re-encode what they were given. Values are decoded exactly once, `+` is itself.
+   * Invalid UTF-8, a lone `%`, a lone surrogate, a URI longer than 8192 characters, and any control character, raw or
+   * encoded, do not match.
+   *
+   * **What a value may span.** `{a}`, `{.a}`, `{/a}`: no raw `/`, `?` or `#`; behind a `?` in the template no `&`; no `;` in a
+   * template with `{;…}`. `{+a}`: a `/` too, and a `?` once there is a `?` before it. `{#a}`: anything but `#`. The values of
+   * `{?a}` and `{&a}`: anything but `&` and `#`.
+   *
+   * **Parameters** (`{?a,b}`, `{&a}`, `{;a}`) are optional and come in any order; adjoining expressions (`{?a}{&b}`) are
+   * one. A parameter that is unknown or given twice, or has no name, does not match.
+   *
+   * **Lists and maps.** A variable with `*` is a list, whether it has one member or many. Without `*`, a raw `,` makes a
+   * list, except in `{+a}`, `{#a}` and `{a:3}`, where it is a character. `{?a*}` is a list where every parameter is called
+   * `a`; else, as the only one with `*` in its expression, it is the map of all parameters that no other variable has
+   * claimed. Other maps (`{a}`, `{/a*}`) come back as the list that they were written as.
+   *
+   * **Where several readings fit**, earlier variables are as short as what follows allows, the last takes the rest, and
+   * being there comes before being absent: `{a}.{b}` reads `x.tar.gz` as `x` and `tar.gz`, `{/dir*,file}` gives the list
+   * all but the last segment. Only what is directly followed by `{…}` or `{+…}`, which nothing delimits, is as long as
+   * can be: `{/repo}{+path}`. A variable that occurs twice must have the same value twice.
+   *
+   * Time and memory are in proportion to the length of the URI times the number of variables, whatever both are.
+   */
+  match(uri: string): ReadonlyMap<string, MatchedValue> | undefined
+}
+
+/**
+ * Compiles a URI template.
+ *
+ * @throws ResourceError `invalid` (reason `template`) for a malformed template, for percent-encoded triplets in it that are
+ * not UTF-8, for one longer than 8192 characters or with more than 100 variables.
+ */
+export function compileTemplate(text: string): UriTemplate {
+  const parts = parseTemplate(text)
+  const expressions = parts.filter((part) => typeof part !== 'string')
+  return {
+    text,
+    variables: [...new Set(expressions.flatMap(({ variables }) => variables.map(({ name }) => name)))],
+    literalPrefix: typeof parts[0] === 'string' ? parts[0] : '',
+    expand: (values) =>
+      parts.map((part) => (typeof part === 'string' ? encodeReserved(part) : expandExpression(part, values))).join(''),
+    match: compileMatcher(parts),
+  }
+}
+
+/** A defined value, without its undefined members. */
+type Defined = string | readonly string[] | ReadonlyMap<string, string>
+
+/** RFC 6570, section 3.2.1. */
+function expandExpression({ operator, variables }: Expression, values: TemplateValues): string {
+  const items = variables.flatMap((variable) => {
+    const value = definedValue(lookUp(values, variable.name))
+    return value === undefined ? [] : expandVariable(operator, variable, value)
+  })
+  return items.length === 0 ? '' : operator.first + items.join(operator.separator)
+}
+
+function expandVariable(operator: Operator, variable: Variable, value: Defined): readonly string[] {
+  const encode = operator.reserved ? encodeReserved : encodeUnreserved
+  const { name, explode, limit } = variable
+  const named = (key: string, encoded: string) => {
+    if (operator.named === false) return encoded
+    return encoded === '' ? key + operator.named : `${key}=${encoded}`
+  }
+  if (typeof value === 'string') {
+    // A prefix is counted in code points, before anything is encoded (section 2.4.1).
+    const text = value.length > limit ? Array.from(value).slice(0, limit).join('') : value
+    return [named(name, encode(text))]
+  }
+  if (limit !== Number.POSITIVE_INFINITY)
+    throw invalid(`The template takes a prefix of ${name}, whose value is a list or a map.`, 'template-value')
+  if (value instanceof Map) {
+    const pairs = Array.from(
+      value as ReadonlyMap<string, string>,
+      ([key, member]) => [encode(key), encode(member)] as const,
+    )
+    if (!explode) return [named(name, pairs.flat().join(','))]
+    return pairs.map(([key, member]) => (operator.named === false ? `${key}=${member}` : named(key, member)))
+  }
+  const members = (value as readonly string[]).map(encode)
+  return explode ? members.map((member) => named(name, member)) : [named(name, members.join(','))]
+}
+
+function lookUp(values: TemplateValues, name: string): TemplateValue {
+  if (values instanceof Map) return (values as ReadonlyMap<string, TemplateValue>).get(name)
+  return Object.hasOwn(values, name) ? (values as Readonly<Record<string, TemplateValue>>)[name] : undefined
+}
+
+function definedValue(value: TemplateValue): Defined | undefined {
+  if (value === undefined || value === null) return undefined
+  if (typeof value !== 'object') return String(value)
+  const isDefined = (member: Scalar | null | undefined) => member !== undefined && member !== null
+  if (Array.isArray(value)) {
+    const members = value.filter(isDefined).map(String)
+    return members.length === 0 ? undefined : members
+  }
+  const pairs = Array.from(value instanceof Map ? value : Object.entries(value))
+  const members = new Map(pairs.filter(([, member]) => isDefined(member)).map(([key, member]) => [key, String(member)]))
+  return members.size === 0 ? undefined : members
+}
+
+/** Leaves only `unreserved` (RFC 3986) as it is. */
+function encodeUnreserved(text: string): string {
+  return encode(text, encodeURIComponent).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+/** Leaves `unreserved`, `reserved` and percent-encoded triplets as they are. */
+function encodeReserved(text: string): string {
+  return text
+    .split(/(%[0-9A-Fa-f]{2})/)
+    .map((part, index) => (index % 2 === 1 ? part : encode(part, encodeURI).replace(/%5[BD]/g, decodeURIComponent)))
+    .join('')
+}
+
+function encode(text: string, encoder: (text: string) => string): string {
+  if (!text.isWellFormed()) throw invalid('A value for a URI template holds a lone surrogate.', 'template-value')
+  return encoder(text)
+}

@@ -1,0 +1,51 @@
+import type { BigIntStats } from 'node:fs'
+
+/** What of a file, beside its name, decides whether it is served. */
+export interface PermitOptions {
+  readonly hardlinks: boolean
+  readonly allowMounts: boolean
+}
+
+/**
+ * Whether something that was found may be served, by what it is: `file` for a regular file with one name on the root's
+ * device, `directory` for a directory on it. Devices, sockets and FIFOs are nothing.
+ */
+export function kindOf(stats: BigIntStats, device: bigint, options: PermitOptions): 'file' | 'directory' | undefined {
+  if (stats.dev !== device && !options.allowMounts) return undefined
+  if (stats.isDirectory()) return 'directory'
+  if (!stats.isFile() || stats.nlink === 0n) return undefined
+  // A second name may lie anywhere on the device, with the rights of another place.
+  return stats.nlink === 1n || options.hardlinks ? 'file' : undefined
+}
+
+const user = BigInt(process.geteuid?.() ?? 0)
+const groups = new Set((process.getgroups?.() ?? []).concat(process.getegid?.() ?? []).map(BigInt))
+
+/**
+ * Whether the mode of a file lets this process read it (a directory: read and search it). Where it does not, an access
+ * list may still do so, which only access(2) tells.
+ */
+export function modeAllows(stats: BigIntStats): boolean {
+  if (user === 0n) return true
+  const rights = stats.isDirectory() ? 0o5n : 0o4n
+  const shift = stats.uid === user ? 6n : groups.has(stats.gid) ? 3n : 0n
+  return ((stats.mode >> shift) & rights) === rights
+}
+
+/** Names a state of a file or directory: another one has another stamp, as far as the file system's clock goes. */
+export function stampOf(stats: BigIntStats): string {
+  const { mtimeNs, ctimeNs, size, ino } = stats
+  return `${mtimeNs.toString(36)}.${ctimeNs.toString(36)}.${size.toString(36)}.${ino.toString(36)}`
+}
+
+/** File systems stamp with a clock that ticks: two changes within one tick (4 to 10 ms) leave the same stamp. */
+const tickMs = 20
+
+/**
+ * Whether something had been left alone for so long, at a time (ms since 1970), that any later change gives it another
+ * stamp. What was read before that may be stale and still look current.
+ */
+export function isSettled(stats: BigIntStats, time: number): boolean {
+  const changed = stats.mtimeNs > stats.ctimeNs ? stats.mtimeNs : stats.ctimeNs
+  return time - Number(changed / 1_000_000n) > tickMs
+}

@@ -1,0 +1,119 @@
+import { ResourceError, notFound } from '../../core/errors.ts'
+
+/** Something that is closed when its last user is done with it. It starts with one user. */
+export interface Shared {
+  keep(): void
+  close(): void
+}
+
+export interface CallTerms<T> {
+  readonly signal: AbortSignal
+  /** Kept until the call has ended, even where the caller has gone: its descriptor is not reused below a running call. */
+  readonly hold?: Shared
+  /** Takes a result that came after the abort. */
+  readonly late?: (value: T) => void
+}
+
+/** Runs calls that block (they go to the thread pool of Node), so many at a time. */
+export interface Pool {
+  /** Rejects at once when the signal aborts; the call itself cannot be stopped, and keeps its place until it ends. */
+  run<T>(call: () => Promise<T>, terms: CallTerms<T>): Promise<T>
+}
+
+/**
+ * A bounded share of the thread pool. A mount that never answers (NFS, FUSE) keeps its calls for ever: with a share of
+ * its own, it cannot keep those of other providers. The share is half of `UV_THREADPOOL_SIZE` (4 where it is not set).
+ */
+export function createPool(limit = Math.max(1, Math.floor(threads() / 2))): Pool {
+  let free = limit
+  const queue: (() => void)[] = []
+
+  const release = () => {
+    const next = queue.shift()
+    if (next === undefined) free++
+    else next()
+  }
+
+  const turn = (signal: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      const take = () => {
+        signal.removeEventListener('abort', leave)
+        resolve()
+      }
+      const leave = () => {
+        queue.splice(queue.indexOf(take), 1)
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', leave, { once: true })
+      queue.push(take)
+    })
+
+  return {
+    run: async (call, { signal, hold, late }) => {
+      signal.throwIfAborted()
+      if (free > 0) free--
+      else await turn(signal)
+      hold?.keep()
+      const done = call().finally(() => {
+        release()
+        hold?.close()
+      })
+      return untilAbort(done, signal, late)
+    },
+  }
+}
+
+function threads(): number {
+  return Number(process.env.UV_THREADPOOL_SIZE) || 4
+}
+
+function untilAbort<T>(done: Promise<T>, signal: AbortSignal, late?: (value: T) => void): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const stop = () => reject(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+    done.then(
+      (value) => {
+        signal.removeEventListener('abort', stop)
+        if (signal.aborted) late?.(value)
+        else resolve(value)
+      },
+      (error: unknown) => {
+        signal.removeEventListener('abort', stop)
+        reject(error)
+      },
+    )
+  })
+}
+
+/** What the file system says when a name leads to nothing that this process may open. */
+const absent = new Set([
+  'EACCES',
+  'EILSEQ',
+  'EINVAL',
+  'EISDIR',
+  'ELOOP',
+  'ENAMETOOLONG',
+  'ENODEV',
+  'ENOENT',
+  'ENOTDIR',
+  'ENXIO',
+  'EPERM',
+  'ESTALE',
+])
+
+/** The code of a file system error, such as `ENOENT`. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
+
+/**
+ * What a failed call means: `not-found` where nothing can be opened, `unavailable` for everything that may pass (EIO,
+ * EMFILE). An abort stays what it is.
+ */
+export function failure(error: unknown): unknown {
+  const code = codeOf(error)
+  if (error instanceof ResourceError || code === undefined || code === 'ABORT_ERR') return error
+  if (absent.has(code)) return notFound(`the file system says ${code}`)
+  return new ResourceError('unavailable', `The file system says ${code}.`, {}, { cause: error })
+}

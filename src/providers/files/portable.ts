@@ -1,0 +1,85 @@
+import * as fs from 'node:fs'
+import { ResourceError, notFound } from '../../core/errors.ts'
+import type { Handle, Place, Places } from './place.ts'
+import { type Pool, failure } from './pool.ts'
+
+/**
+ * Places as paths, for systems without `/proc/self/fd` (macOS, Windows).
+ *
+ * Best effort: a path is resolved and compared with the root before a file is opened, and again afterwards, with the
+ * identity of what was opened. Whoever can swap directories inside the root at the right moments can still be followed
+ * out of it, so serve only trees there that you trust.
+ */
+export async function openPortablePlaces(real: string, pool: Pool): Promise<Places> {
+  const prefix = real.endsWith(separator) ? real : `${real}${separator}`
+
+  const call: Call = async (signal, what, late) => {
+    try {
+      return await pool.run(what, { signal, ...(late === undefined ? {} : { late }) })
+    } catch (error) {
+      throw failure(error)
+    }
+  }
+
+  const requireInside = async (path: string, signal: AbortSignal): Promise<string> => {
+    const found = await call(signal, () => fs.promises.realpath(path))
+    if (found !== real && !found.startsWith(prefix)) throw notFound('outside of the root')
+    return found
+  }
+
+  const look = async (path: string, signal: AbortSignal): Promise<Place> => {
+    const stats = await call(signal, () => fs.promises.lstat(path, { bigint: true }))
+    return { at: path, stats, local: false, mount: undefined, keep: () => {}, close: () => {} }
+  }
+
+  return {
+    root: async (signal) => {
+      try {
+        return await look(real, signal)
+      } catch {
+        signal.throwIfAborted()
+        throw new ResourceError('unavailable', 'The root directory of the mount is gone. Create it again, or change `root`.')
+      }
+    },
+    child: async (parent, name, { follow = false }, signal) => {
+      await requireInside(parent.at, signal)
+      const path = `${parent.at}${separator}${name}`
+      return look(follow ? await requireInside(path, signal) : path, signal)
+    },
+    where: async (place, signal) => {
+      const found = await requireInside(place.at, signal)
+      return found === real ? '' : found.slice(prefix.length).split(separator).join('/')
+    },
+    open: async (place, signal) => {
+      const flags = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0) | (fs.constants.O_NOFOLLOW ?? 0)
+      const file = await call(signal, () => fs.promises.open(place.at, flags), closeQuietly)
+      try {
+        const stats = await call(signal, () => file.stat({ bigint: true }))
+        await requireInside(place.at, signal)
+        if (stats.ino !== place.stats.ino || stats.dev !== place.stats.dev) throw notFound('replaced while it was opened')
+        return handleOf(file, call)
+      } catch (error) {
+        closeQuietly(file)
+        throw error
+      }
+    },
+    close: () => {},
+  }
+}
+
+const separator = process.platform === 'win32' ? '\\' : '/'
+
+type Call = <T>(signal: AbortSignal, what: () => Promise<T>, late?: (value: T) => void) => Promise<T>
+
+function closeQuietly(file: fs.promises.FileHandle): void {
+  file.close().catch(() => {})
+}
+
+function handleOf(file: fs.promises.FileHandle, call: Call): Handle {
+  return {
+    read: async (buffer, { offset, length, position }, signal) =>
+      (await call(signal, () => file.read(buffer, offset, length, position))).bytesRead,
+    stat: (signal) => call(signal, () => file.stat({ bigint: true })),
+    close: () => closeQuietly(file),
+  }
+}

@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isPath } from '../core/path.ts'
+import type { Completion, Template } from '../core/provider.ts'
+import { compileTemplate } from '../core/template.ts'
+import { settled } from './aborting.ts'
+import { isSize, metadataFaults, show } from './metadata.ts'
+import { nameOf, type Run } from './run.ts'
+
+/** What MCP allows a completion to answer. */
+const maxValues = 100
+/** How long a watch is watched before it is ended, in milliseconds. */
+const watching = 20
+/** A watch may still yield what it has in hand when it is aborted: at most so many changes. */
+const inHand = 1000
+
+/** Compiles every template, and completes every variable of each. */
+export async function checkTemplates(run: Run): Promise<void> {
+  const { provider } = run
+  if (provider.templates === undefined) return
+  const outcome = await run.call(undefined, async (context) => (await provider.templates?.(context)) ?? [])
+  if (outcome === undefined) return
+  if ('error' in outcome) return run.fail('templates', `it threw ${nameOf(outcome.error)}`)
+  for (const template of outcome.value) {
+    for (const fault of metadataFaults(template)) run.fail('templates', fault, template.template)
+    if (typeof template.name !== 'string' || template.name === '')
+      run.fail('templates', `its name is ${show(template.name)}`, template.template)
+    for (const variable of variablesOf(run, template)) await checkCompletion(run, template.template, variable)
+  }
+}
+
+function variablesOf(run: Run, { template }: Template): readonly string[] {
+  try {
+    return compileTemplate(template).variables
+  } catch (error) {
+    run.fail('templates', `it does not compile: ${nameOf(error)}`, template)
+    return []
+  }
+}
+
+async function checkCompletion(run: Run, template: string, name: string): Promise<void> {
+  const { provider } = run
+  if (provider.complete === undefined) return
+  // Nothing, the beginning of nothing, and characters that have a meaning in patterns, queries and paths.
+  for (const value of ['', 'hikidashi-no-such-value', `%_*?[('"\\../`]) {
+    const request = { template, argument: { name, value }, arguments: new Map<string, string>() }
+    const outcome = await run.call(template, async (context) => provider.complete?.(request, context))
+    if (outcome === undefined) continue
+    const fault = 'error' in outcome ? `it threw ${nameOf(outcome.error)}` : completionFault(outcome.value)
+    if (fault !== undefined) run.fail('completion', `${name} = ${show(value)}: ${fault}`, template)
+  }
+}
+
+function completionFault(completion: Completion | undefined): string | undefined {
+  if (!Array.isArray(completion?.values)) return `it answered ${show(completion)}`
+  const { values, total, hasMore } = completion
+  if (values.length > maxValues) return `it answered ${values.length} values`
+  const odd = values.find((value) => typeof value !== 'string' || !value.isWellFormed())
+  if (odd !== undefined) return `one value is ${show(odd)}`
+  if (total !== undefined && (!isSize(total) || total < values.length)) return `its total is ${show(total)}`
+  if (hasMore === false && total !== undefined && total > values.length) return 'it has more, and says that it has not'
+  return undefined
+}
+
+/** Watches for a moment, and sees whether the watch ends with its signal. Nothing is changed to provoke a change. */
+export async function checkWatch(run: Run): Promise<void> {
+  const { provider } = run
+  if (provider.watch === undefined) return
+  const abort = new AbortController()
+  const changes = provider.watch(AbortSignal.any([abort.signal, run.bounds.signal]))[Symbol.asyncIterator]()
+  const pending = changes.next()
+  await Promise.race([pending.catch(() => {}), sleep(watching)])
+  abort.abort()
+  let next = pending
+  for (let count = 0; count <= inHand; count++) {
+    const current = next
+    const seen = await settled(run, () => current)
+    if (seen === 'late')
+      return run.fail('watch-ends', `it was still waiting ${run.bounds.timeoutMs} ms after the abort`)
+    if (seen === undefined || seen.value.done === true) return
+    const { path } = seen.value.value
+    if (path !== undefined && !isPath(path)) run.fail('watch-ends', `it yielded the path ${show(path)}`, path)
+    next = changes.next()
+  }
+  run.fail('watch-ends', `it yielded more than ${inHand} changes after the abort`)
+}

@@ -1,0 +1,142 @@
+import { comparePaths } from '../core/path.ts'
+import type { Principal, Provider } from '../core/provider.ts'
+import { checkTemplates, checkWatch } from './abilities.ts'
+import { checkAborts } from './aborting.ts'
+import { checkLeaving } from './leaving.ts'
+import { checkEntries, checkListing, type Listed } from './listing.ts'
+import { show } from './metadata.ts'
+import { checkMissing, checkStat } from './missing.ts'
+import type { PromiseId } from './promises.ts'
+import { checkReading, type ExpectedEntry } from './reading.ts'
+import { type Bounds, createRun, givenUp, type Problem, type Run, sample } from './run.ts'
+
+/** What a provider should hold. Without it, a provider is checked against its own answers only. */
+export interface Expectation {
+  /** Everything that it lists, by path; what is left out of an entry is not compared. */
+  readonly entries?: Readonly<Record<string, ExpectedEntry>>
+  /** It may list more than `entries`. */
+  readonly more?: boolean
+  /** Paths at which nothing is, beside those that the suite thinks of itself. */
+  readonly missing?: readonly string[]
+}
+
+export interface CheckOptions {
+  /** How many entries are looked at, from the first on: 10,000 unless told. */
+  readonly limit?: number
+  /** How many of them are read, asked for with `stat` and resumed after, from all over the listing: 24 unless told. */
+  readonly samples?: number
+  /** How long one call, or one step of a listing, may take, in milliseconds: 10,000 unless told. */
+  readonly timeoutMs?: number
+  /** Entries of more bytes than this are not read: 8 MiB unless told. */
+  readonly maxBytes?: number
+  /** Who asks. */
+  readonly principal?: Principal
+  /** Ends the check, which then rejects. */
+  readonly signal?: AbortSignal
+  /** Promises that this provider does not make, each with the reason. What breaks them is not reported. */
+  readonly except?: Readonly<Partial<Record<PromiseId, string>>>
+  /** Wrappers, by name: everything is checked again through each of them. */
+  readonly through?: Readonly<Record<string, (inner: Provider) => Provider>>
+}
+
+export interface Report {
+  /** What is wrong, in the order in which it was seen; at most a few for each promise. Empty: all are kept. */
+  readonly problems: readonly Problem[]
+  /** How many entries were looked at. Where there were none, little was proved. */
+  readonly examined: number
+  /** Whether those were all, and no call had to be given up. */
+  readonly complete: boolean
+}
+
+/**
+ * Checks every promise of the Provider interface against the provider's own answers, and against what it is expected to
+ * hold. It only reads, within the bounds of the options; the source must not change meanwhile.
+ *
+ * Where one promise rests on another that is broken, it is not looked at: a listing out of order is reported as that, and
+ * not also as one that cannot be resumed.
+ */
+export async function checkProvider(
+  provider: Provider,
+  expectation: Expectation = {},
+  options: CheckOptions = {},
+): Promise<Report> {
+  const direct = await checkOne(provider, expectation, options)
+  const problems = [...direct.problems]
+  let complete = direct.complete
+  for (const [through, wrap] of Object.entries(options.through ?? {})) {
+    const report = await checkOne(wrap(provider), expectation, options)
+    problems.push(...report.problems.map((problem) => ({ ...problem, through })))
+    complete &&= report.complete
+  }
+  return { problems, examined: direct.examined, complete }
+}
+
+async function checkOne(provider: Provider, expectation: Expectation, options: CheckOptions): Promise<Report> {
+  const run = createRun(provider, boundsOf(options))
+  let listed: Listed | undefined
+  let finished = false
+  try {
+    listed = await checkEntries(run)
+    if (listed !== undefined) await checkAll(run, listed, expectation)
+    finished = true
+  } catch (error) {
+    run.bounds.signal.throwIfAborted()
+    if (error !== givenUp) throw error
+  }
+  return {
+    problems: run.problems.filter((problem) => options.except?.[problem.promise] === undefined),
+    examined: listed?.entries.length ?? 0,
+    complete: finished && listed?.complete === true,
+  }
+}
+
+async function checkAll(run: Run, listed: Listed, expectation: Expectation): Promise<void> {
+  await checkListing(run, listed)
+  await checkLeaving(run, listed)
+  if (!run.broken('list-paths', 'list-files')) {
+    const expected = new Map(Object.entries(expectation.entries ?? {}))
+    if (expectation.entries !== undefined) checkPresence(run, listed, expected, expectation.more === true)
+    const entries = new Map(listed.entries.map((entry) => [entry.path, entry]))
+    const wanted = sample([...expected.keys()], run.bounds.samples * 4)
+    const sampled = sample(listed.entries, run.bounds.samples)
+    for (const path of new Set([...sampled.map((entry) => entry.path), ...wanted])) {
+      const entry = entries.get(path)
+      if (entry === undefined) continue
+      await checkStat(run, entry)
+      await checkReading(run, entry, expected.get(path))
+    }
+    await checkMissing(run, listed, expectation.missing ?? [])
+  }
+  await checkAborts(run, listed)
+  await checkTemplates(run)
+  await checkWatch(run)
+}
+
+function checkPresence(run: Run, listed: Listed, expected: ReadonlyMap<string, unknown>, more: boolean): void {
+  const paths = new Set(listed.entries.map((entry) => entry.path))
+  const last = listed.entries.at(-1)?.path ?? ''
+  for (const path of expected.keys()) {
+    // What lies behind the limit is not known to be missing.
+    const known = listed.complete || comparePaths(path, last) <= 0
+    if (known && !paths.has(path)) run.fail('expected', 'it is not listed', path)
+  }
+  if (more) return
+  for (const path of paths) if (!expected.has(path)) run.fail('expected', 'it is listed, and should not be', path)
+}
+
+function boundsOf(options: CheckOptions): Bounds {
+  return {
+    limit: options.limit ?? 10_000,
+    samples: options.samples ?? 24,
+    timeoutMs: options.timeoutMs ?? 10_000,
+    maxBytes: options.maxBytes ?? 8 * 1024 * 1024,
+    principal: options.principal ?? { id: 'hikidashi-check', roles: [] },
+    signal: options.signal ?? new AbortController().signal,
+  }
+}
+
+/** A problem as one line of text. */
+export function formatProblem({ promise, sentence, path, seen, through }: Problem): string {
+  const where = path === undefined ? '' : ` at ${show(path)}`
+  return `${promise}${through === undefined ? '' : ` (through ${through})`}: ${sentence} But${where}: ${seen}.`
+}

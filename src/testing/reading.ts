@@ -1,0 +1,152 @@
+import { isResourceError } from '../core/errors.ts'
+import type { ByteRange, Content, Context, Entry } from '../core/provider.ts'
+import { contentFaults, isSize, show } from './metadata.ts'
+import { nameOf, type Run } from './run.ts'
+
+/** A content with its bytes in hand: those of a stream gathered, those of a text encoded as UTF-8. */
+export interface Whole {
+  readonly content: Content
+  readonly bytes: Buffer
+}
+
+/** What the source is expected to hold at a path. */
+export interface ExpectedEntry {
+  readonly text?: string
+  readonly bytes?: Uint8Array
+  readonly mimeType?: string
+}
+
+/** A byte order mark in UTF-8. A provider that takes it off a text answers three bytes fewer than are stored. */
+const mark = Buffer.from('\ufeff')
+
+/** Reads one listed entry, as a whole and in parts, and compares it with what is listed and what is expected. */
+export async function checkReading(run: Run, entry: Entry, expected: ExpectedEntry | undefined): Promise<void> {
+  const { path, size } = entry
+  if (size !== undefined && size > run.bounds.maxBytes && expected === undefined) return
+  const wholes = await read(run, path)
+  if (wholes === 'too-large') {
+    if (expected !== undefined) run.fail('expected', 'it is too large to be read', path)
+    return
+  }
+  if (wholes === undefined) return
+  for (const { content } of wholes) for (const fault of contentFaults(content)) run.fail('metadata', fault, path)
+  for (const whole of wholes) checkContent(run, path, whole)
+  const own = wholes.find(({ content }) => content.path === undefined || content.path === path)
+  if (own === undefined) return run.fail('read-content', 'none of its contents is of this path', path)
+  checkListed(run, entry, own)
+  if (expected !== undefined && !run.broken('metadata', 'read-size', 'read-text'))
+    checkExpected(run, entry, own, expected)
+  const partial = own.content.range !== undefined
+  if (wholes.length === 1 && !partial && !run.broken('read-size')) await checkRanges(run, path, own)
+}
+
+/** What the content says of itself. */
+function checkContent(run: Run, path: string, { content, bytes }: Whole): void {
+  if ('text' in content && !content.text.isWellFormed()) run.fail('read-text', 'it has a lone surrogate', path)
+  if ('stream' in content && content.length !== bytes.length)
+    run.fail('read-size', `its stream has ${bytes.length} bytes, and says ${show(content.length)}`, path)
+  const { size, range } = content
+  const length = range === undefined ? bytes.length : undefined
+  if (size !== undefined && isSize(size) && length !== undefined && !sameSize(size, content, length))
+    run.fail('read-size', `it has ${length} bytes, and says ${size}`, path)
+}
+
+/** What the content says, beside what the listing says of the same path. */
+function checkListed(run: Run, entry: Entry, { content, bytes }: Whole): void {
+  const { path, size, version } = entry
+  if (version !== undefined && content.version !== undefined && content.version !== version)
+    run.fail('read-version', `listed ${show(version)}, read ${show(content.version)}`, path)
+  if (size === undefined || !isSize(size)) return
+  if (content.size !== undefined && content.size !== size)
+    run.fail('read-size', `listed ${size}, and the content says ${content.size}`, path)
+  if (content.range === undefined && !sameSize(size, content, bytes.length))
+    run.fail('read-size', `listed ${size} bytes, read ${bytes.length}`, path)
+}
+
+function sameSize(size: number, content: Content, length: number): boolean {
+  return size === length || ('text' in content && size === length + mark.length)
+}
+
+function checkExpected(run: Run, entry: Entry, { content, bytes }: Whole, expected: ExpectedEntry): void {
+  const { path } = entry
+  const wanted = expected.bytes ?? expected.text
+  if (wanted !== undefined && !bytes.equals(Buffer.from(wanted)))
+    run.fail('expected', `it reads ${show(bytes.toString().slice(0, 50))} (${bytes.length} bytes)`, path)
+  if (expected.text !== undefined && !('text' in content)) run.fail('expected', 'it is not answered as text', path)
+  const mimeType = content.mimeType ?? entry.mimeType
+  if (expected.mimeType !== undefined && mimeType !== expected.mimeType)
+    run.fail('expected', `its MIME type is ${show(mimeType)}, not ${show(expected.mimeType)}`, path)
+}
+
+/** Reads parts: the beginning, the middle, the end and past it. */
+async function checkRanges(run: Run, path: string, whole: Whole): Promise<void> {
+  const n = whole.bytes.length
+  if (n < 2) return
+  const middle = Math.floor(n / 2)
+  const ranges: ByteRange[] = [{ start: 0, end: 1 }, { start: middle }, { start: n - 1, end: n + 1000 }]
+  if (n > 2) ranges.push({ start: 1, end: n - 1 })
+  const honoured = new Set<boolean>()
+  for (const range of ranges) {
+    const parts = await read(run, path, range)
+    const part = parts === 'too-large' ? undefined : parts?.[0]
+    if (part === undefined) return
+    honoured.add(part.content.range !== undefined)
+    const fault = rangeFault(whole, part, range)
+    if (fault !== undefined) return run.fail('read-range', `${show(range)}: ${fault}`, path)
+  }
+  if (honoured.size > 1) run.fail('read-range', 'some ranges are honoured and some are not', path)
+}
+
+function rangeFault(whole: Whole, { content, bytes }: Whole, asked: ByteRange): string | undefined {
+  const { range } = content
+  if (range === undefined)
+    return bytes.equals(whole.bytes) ? undefined : 'it answered something that is neither the whole nor says which part'
+  const { start, end } = range
+  if (!isSize(start) || !isSize(end) || start > end) return `it says that it is the part ${show(range)}`
+  // What is stored can begin with a mark that the whole text does not show.
+  const stored = 'text' in whole.content ? [whole.bytes, Buffer.concat([mark, whole.bytes])] : [whole.bytes]
+  if (!stored.some((all) => end <= all.length && bytes.equals(all.subarray(start, end))))
+    return `it says that it is the part ${show(range)}, and is not`
+  // Text may be cut between characters only, and a character takes up to four bytes.
+  const slack = 'text' in whole.content ? 3 : 0
+  const last = Math.min(asked.end ?? Number.POSITIVE_INFINITY, whole.bytes.length)
+  if (Math.abs(start - asked.start) > slack || Math.abs(end - last) > slack)
+    return `it answered the part ${show(range)} instead`
+  return undefined
+}
+
+/** The contents at a listed path. `too-large` is an answer; of other failures the problem is noted. */
+async function read(run: Run, path: string, range?: ByteRange): Promise<readonly Whole[] | 'too-large' | undefined> {
+  const promise = range === undefined ? 'read-content' : 'read-range'
+  const outcome = await run.call(path, async (context) => {
+    const request = { path, params: new Map<string, string>(), ...(range === undefined ? {} : { range }) }
+    const wholes: Whole[] = []
+    for (const content of await run.provider.read(request, context))
+      wholes.push({ content, bytes: await bytesOf(content, run.bounds.maxBytes, context) })
+    return wholes
+  })
+  if (outcome === undefined) return undefined
+  if ('error' in outcome) {
+    if (isResourceError(outcome.error, 'too-large')) return 'too-large'
+    run.fail(promise, `it threw ${nameOf(outcome.error)}`, path)
+    return undefined
+  }
+  if (outcome.value.length > 0) return outcome.value
+  run.fail(promise, 'it answered no content', path)
+  return undefined
+}
+
+async function bytesOf(content: Content, limit: number, { signal }: Context): Promise<Buffer> {
+  if ('text' in content) return Buffer.from(content.text)
+  if ('bytes' in content) return Buffer.from(content.bytes)
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of content.stream) {
+    signal.throwIfAborted()
+    chunks.push(chunk)
+    length += chunk.length
+    // An endless stream is a wrong length, and is seen as one.
+    if (length > Math.max(limit, content.length)) break
+  }
+  return Buffer.concat(chunks)
+}

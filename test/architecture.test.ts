@@ -1,0 +1,98 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { dirname, join, relative } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..')
+const source = join(root, 'src')
+
+interface Rule {
+  readonly folders: ReadonlySet<string>
+  readonly packages: ReadonlySet<string>
+}
+
+/** The table under "Who may import whom" in docs/architecture.md. */
+function readRules(): ReadonlyMap<string, Rule> {
+  const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
+  const table = /## Who may import whom[\s\S]*?```\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
+  const words = (text = '') => new Set(text.split(',').map((word) => word.trim()).filter((word) => word !== ''))
+  return new Map(
+    table
+      .trim()
+      .split('\n')
+      .map((line) => {
+        const [name = '', rest = ''] = line.split('→')
+        const [folders, packages] = rest.split(' : ')
+        return [name.trim(), { folders: words(folders), packages: words(packages) }]
+      }),
+  )
+}
+
+const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
+
+/** Everything that a file imports, statically or not, type or value. */
+function importsOf(text: string): readonly string[] {
+  const code = withoutComments(text)
+  const found = code.matchAll(/(?:\bfrom\s*|\bimport\s*\(\s*|^\s*import\s+)(['"])([^'"\n]+)\1/gm)
+  return [...found].map((match) => match[2] ?? '')
+}
+
+const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+const folderOf = (file: string) => file.split(/[\\/]/)[0]?.replace(/\.ts$/, '') ?? ''
+const packageOf = (name: string) => name.split('/').slice(0, name.startsWith('@') ? 2 : 1).join('/')
+
+function faultsOf(file: string, text: string, rules: ReadonlyMap<string, Rule>): readonly string[] {
+  const folder = folderOf(file)
+  const rule = rules.get(folder)
+  if (rule === undefined) return [`${file}: the folder ${folder} is not in the table`]
+  return importsOf(text).flatMap((name) => {
+    if (isBuiltin(name)) return []
+    if (!name.startsWith('.'))
+      return rule.packages.has(packageOf(name)) ? [] : [`${file}: ${folder} may not import the package ${packageOf(name)}`]
+    const target = folderOf(relative(source, join(source, dirname(file), name)))
+    return target === folder || rule.folders.has(target) ? [] : [`${file}: ${folder} may not import ${target}`]
+  })
+}
+
+describe('the import table of docs/architecture.md', () => {
+  const rules = readRules()
+
+  test('is kept by every file', () => {
+    expect(files.length).toBeGreaterThan(40)
+    expect(files.flatMap((file) => faultsOf(file, readFileSync(join(source, file), 'utf8'), rules))).toEqual([])
+  })
+
+  test('has a folder for each of its rows', () => {
+    expect([...rules.keys()].sort()).toEqual([...new Set(files.map(folderOf))].sort())
+  })
+
+  test('would be broken by a wrong import', () => {
+    const wrong = ["import { a } from '../server/http.ts'", "import zod from 'zod'", "const x = await import('../cli/main.ts')"]
+    for (const line of wrong) expect(faultsOf('core/x.ts', line, rules)).toHaveLength(1)
+    expect(faultsOf('core/x.ts', "import { a } from './uri.ts'\nimport 'node:crypto'", rules)).toEqual([])
+  })
+})
+
+describe('the source', () => {
+  const texts = files.map((file) => ({ file, text: withoutComments(readFileSync(join(source, file), 'utf8')) }))
+
+  test('parses URIs nowhere but in core/uri.ts, and never with the URL class', () => {
+    const faults = texts.filter(({ file, text }) => /new URL\(/.test(text) && !file.startsWith('client/') && !file.startsWith('cli/'))
+    expect(faults.map(({ file }) => file)).toEqual([])
+  })
+
+  test('has no any, no default exports and no directive that silences the compiler', () => {
+    const faults = texts.filter(({ text }) => /\bas any\b|: any\b|<any>|^export default|@ts-(?:ignore|expect-error|nocheck)/m.test(text))
+    expect(faults.map(({ file }) => file)).toEqual([])
+  })
+
+  test('names no file twice in package.json that is not built from it', () => {
+    const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      exports: Record<string, string | { default: string }>
+    }
+    for (const [name, target] of Object.entries(exports)) {
+      if (typeof target === 'string' || name.includes('*')) continue
+      expect(files.map((file) => `./dist/${file.replace(/\.ts$/, '.js')}`)).toContain(target.default)
+    }
+  })
+})

@@ -1,0 +1,390 @@
+import { describe, expect, test } from 'vitest'
+import { compileAccess } from '../../src/core/access.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
+import { ResourceError } from '../../src/core/errors.ts'
+import type { Principal } from '../../src/core/provider.ts'
+import type { Page, Resource, View } from '../../src/core/view.ts'
+import { type Memory, memory } from '../support/memory.ts'
+
+const alice: Principal = { id: 'alice', roles: ['reader'] }
+const bob: Principal = { id: 'bob', roles: ['reader'] }
+const admin: Principal = { id: 'root', roles: ['admin'] }
+const address = 'file:///r'
+
+const many = (count: number, name = (i: number) => `f${String(i).padStart(6, '0')}`) =>
+  memory(Object.fromEntries(Array.from({ length: count }, (_, i) => [name(i), String(i)])))
+
+async function allPages(view: View, change?: (page: Page<Resource>) => void): Promise<Page<Resource>[]> {
+  const pages: Page<Resource>[] = []
+  let cursor: string | undefined
+  do {
+    const page = await view.list(cursor === undefined ? {} : { cursor })
+    pages.push(page)
+    change?.(page)
+    cursor = page.nextCursor
+  } while (cursor !== undefined && pages.length < 10_000)
+  return pages
+}
+
+const uris = (pages: readonly Page<Resource>[]) => pages.flatMap((page) => page.items.map((item) => item.uri))
+
+describe('listing', () => {
+  test('pages double from 250 to 4000, and hold every entry once and in order', async () => {
+    const view = createCatalog({ mounts: [{ address, provider: many(20_000) }] }).view(alice)
+    const pages = await allPages(view)
+    expect(pages.map((page) => page.items.length)).toEqual([250, 500, 1000, 2000, 4000, 4000, 4000, 4000, 250])
+    const all = uris(pages)
+    expect(new Set(all).size).toBe(20_000)
+    expect(all).toEqual([...all].sort())
+  })
+
+  test('reaches over 200,000 entries in the 64 pages that the v2 client follows', async () => {
+    let reached = 0
+    for (let page = 0; page < 64; page++) reached += Math.min(4000, 250 * 2 ** page)
+    expect(reached).toBeGreaterThan(200_000)
+  })
+
+  test('goes over all mounts in the order of their addresses', async () => {
+    const mounts = ['git://b', 'file:///z', 'file:///a'].map((at) => ({ address: at, provider: many(300) }))
+    const all = uris(await allPages(createCatalog({ mounts }).view(alice)))
+    expect(all).toHaveLength(900)
+    expect([0, 300, 600].map((i) => all[i])).toEqual(['file:///a/f000000', 'file:///z/f000000', 'git://b/f000000'])
+  })
+
+  test('gives unchanged entries exactly once while others come and go, and survives the loss of its own entry', async () => {
+    const provider = many(2000)
+    const view = createCatalog({ mounts: [{ address, provider }] }).view(alice)
+    let turn = 0
+    const pages = await allPages(view, (page) => {
+      const last = page.items.at(-1)?.uri.slice(`${address}/`.length) ?? ''
+      // The entry that the cursor stands for goes, one comes before it and one behind it.
+      provider.entries.delete(last)
+      provider.entries.set(`a-new-${turn}`, { text: '' })
+      provider.entries.set(`z-new-${turn++}`, { text: '' })
+    })
+    const stable = uris(pages).filter((uri) => !uri.includes('new'))
+    expect(new Set(stable).size).toBe(stable.length)
+    expect(stable).toHaveLength(2000)
+  })
+
+  test('bounds a page in bytes', async () => {
+    const provider = memory(
+      Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`f${i}`, { text: '', description: 'x'.repeat(10_000) }])),
+    )
+    const view = createCatalog({ mounts: [{ address, provider }], pages: { bytes: 100_000 } }).view(alice)
+    const pages = await allPages(view)
+    expect(uris(pages)).toHaveLength(100)
+    for (const page of pages) expect(JSON.stringify(page.items).length).toBeLessThan(110_000)
+  })
+
+  test('reads no more of a source than a page needs', async () => {
+    const provider = many(100_000)
+    const view = createCatalog({ mounts: [{ address, provider }] }).view(alice)
+    await view.list()
+    expect(provider.calls.yielded).toBeLessThan(260)
+  })
+
+  test('is the same for the same principal, page for page and cursor for cursor', async () => {
+    const catalog = createCatalog({ mounts: [{ address, provider: many(1000) }] })
+    expect(await allPages(catalog.view(alice))).toEqual(await allPages(catalog.view({ ...alice })))
+  })
+
+  test('does not begin again with a cursor of somebody else, of another listing or of nobody', async () => {
+    const catalog = createCatalog({ mounts: [{ address, provider: many(1000) }] })
+    const { nextCursor = '' } = await catalog.view(alice).list()
+    for (const cursor of ['', 'junk', nextCursor.slice(1), `${nextCursor}A`])
+      await expect(catalog.view(alice).list({ cursor })).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'cursor' } })
+    await expect(catalog.view(bob).list({ cursor: nextCursor })).rejects.toMatchObject({ detail: { reason: 'cursor' } })
+    await expect(catalog.view({ ...alice, roles: [] }).list({ cursor: nextCursor })).rejects.toMatchObject({ kind: 'invalid' })
+    await expect(catalog.view(alice).templates({ cursor: nextCursor })).rejects.toMatchObject({ kind: 'invalid' })
+    await expect(catalog.view(alice).directory({ uri: address, cursor: nextCursor })).rejects.toMatchObject({ kind: 'invalid' })
+  })
+
+  test('goes on on a replica that shares the secret, and behind a mount that is gone', async () => {
+    const secret = Buffer.from('shared')
+    const mounts = ['file:///a', 'file:///b', 'file:///c'].map((at) => ({ address: at, provider: many(300) }))
+    const { nextCursor } = await createCatalog({ mounts, secret }).view(alice).list()
+    const replica = createCatalog({ mounts: mounts.slice(1), secret }).view(alice)
+    const page = await replica.list({ cursor: nextCursor ?? '' })
+    expect(page.items[0]?.uri).toBe('file:///b/f000000')
+  })
+
+  test('leaves a source out that does not answer, and says which', async () => {
+    const broken: Memory = {
+      ...many(1),
+      async *list() {
+        yield* []
+        throw new ResourceError('unavailable', 'connection refused to 10.0.0.1')
+      },
+    }
+    const mounts = [
+      { address: 'file:///a', provider: broken },
+      { address: 'file:///b', provider: many(3) },
+    ]
+    const page = await createCatalog({ mounts }).view(alice).list()
+    expect(page.items).toHaveLength(3)
+    expect(page.unavailable).toEqual(['file:///a'])
+    await expect(createCatalog({ mounts: mounts.slice(0, 1) }).view(alice).list()).rejects.toMatchObject({ kind: 'unavailable' })
+  })
+})
+
+describe('access', () => {
+  const rules = [
+    { allow: ['admin'] },
+    { allow: ['reader'], match: ['public/**'] },
+    { deny: ['reader'], match: '**/*.key' },
+  ]
+  const provider = memory({
+    'private/plan.md': 'plan',
+    'public/a.txt': 'a',
+    'public/deep/b.txt': 'b',
+    'public/server.key': 'k',
+    'top.txt': 't',
+  })
+  const catalog = createCatalog({ mounts: [{ address, provider, access: compileAccess(rules) }] })
+
+  test('shows each principal its own name space', async () => {
+    expect(uris(await allPages(catalog.view(admin)))).toHaveLength(5)
+    expect(uris(await allPages(catalog.view(alice)))).toEqual(['file:///r/public/a.txt', 'file:///r/public/deep/b.txt'])
+    expect(uris(await allPages(catalog.view({ id: 'x', roles: [] })))).toEqual([])
+  })
+
+  test('makes what is denied look exactly like what is absent', async () => {
+    const outcome = async (uri: string, principal = alice) => {
+      try {
+        return await catalog.view(principal).read(uri)
+      } catch (error) {
+        return error instanceof ResourceError ? { kind: error.kind, detail: error.detail } : error
+      }
+    }
+    const absent = await outcome('file:///r/none.txt')
+    expect(absent).toEqual({ kind: 'not-found', detail: {} })
+    for (const uri of ['top.txt', 'private/plan.md', 'private/', 'private', 'public/server.key', 'top.txt?x=1', 'none?x=1'])
+      expect(await outcome(`file:///r/${uri}`)).toEqual(absent)
+    expect(await outcome('file:///elsewhere/a')).toEqual(absent)
+  })
+
+  test('is asked before the provider is', async () => {
+    const before = provider.calls.read
+    await catalog.view(alice).read('file:///r/top.txt').catch(() => {})
+    expect(provider.calls.read).toBe(before)
+  })
+
+  test('holds in directories, completion, mounts and templates', async () => {
+    const view = catalog.view(alice)
+    const { items } = await view.directory({ uri: 'file:///r/' })
+    expect(items.map((item) => item.uri)).toEqual(['file:///r/public/'])
+    const inside = await view.directory({ uri: 'file:///r/public' })
+    expect(inside.items.map((item) => item.name)).toEqual(['a.txt', 'deep'])
+    const complete = (value: string, who = alice) =>
+      catalog.view(who).complete({ uriTemplate: 'file:///r/{+path}', argument: { name: 'path', value } })
+    expect((await complete('p')).values).toEqual(['public/'])
+    expect((await complete('public/s')).values).toEqual([])
+    expect((await complete('private/')).values).toEqual([])
+    expect((await complete('p', admin)).values).toEqual(['private/', 'public/'])
+    const nobody = catalog.view({ id: 'x', roles: [] })
+    expect(await nobody.mounts()).toEqual([])
+    expect((await nobody.templates()).items).toEqual([])
+    expect((await view.mounts()).map((mount) => mount.uri)).toEqual([address])
+  })
+
+  test('never lets an answer of a restricted mount be kept for others', async () => {
+    const cache = { ttlMs: 1000, scope: 'public' } as const
+    const open = createCatalog({ mounts: [{ address, provider, cache }] }).view(alice)
+    const closed = createCatalog({ mounts: [{ address, provider, cache, access: compileAccess(rules) }] }).view(admin)
+    expect((await open.list()).cache).toEqual(cache)
+    expect((await closed.list()).cache.scope).toBe('private')
+    expect((await closed.read('file:///r/top.txt')).cache.scope).toBe('private')
+  })
+
+  test('passes over a great many denied entries in bounded steps, without a loop and without a name in the cursor', async () => {
+    const entries = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`hidden/${String(i).padStart(5, '0')}`, '']))
+    const guarded = createCatalog({
+      mounts: [{ address, provider: memory({ ...entries, 'public/last': 'x' }), access: compileAccess(rules) }],
+      pages: { scan: 1000 },
+    })
+    const pages = await allPages(guarded.view(alice))
+    expect(uris(pages)).toEqual(['file:///r/public/last'])
+    expect(pages.length).toBeLessThan(8)
+    expect(new Set(pages.map((page) => page.nextCursor)).size).toBe(pages.length)
+    for (const { nextCursor } of pages)
+      expect(Buffer.from(nextCursor ?? '', 'base64url').toString('latin1')).not.toContain('hidden')
+  })
+})
+
+describe('reading', () => {
+  const provider = memory(
+    {
+      'README.md': { text: '# Hello', mimeType: 'text/markdown', size: 7, modified: 0, version: 'v1' },
+      'src/[id].tsx': 'id',
+      'src/a.ts': { text: 'a', size: 1 },
+      'src/lib/b.ts': 'b',
+      'src/日本.md': 'ja',
+    },
+    [{ template: '{+path}', name: 'All' }, { template: '{+path}{?lines}', name: 'Part' }],
+  )
+  const view = createCatalog({ mounts: [{ address, provider }] }).view(alice)
+
+  test('answers with the URI that was asked, however it was spelled', async () => {
+    for (const uri of ['file:///r/src/[id].tsx', 'file:///r/src/%5Bid%5D.tsx', 'file:///r/%73rc/[id%5D.tsx'])
+      expect((await view.read(uri)).contents).toEqual([{ uri, name: '[id].tsx', text: 'id' }])
+    expect((await view.read('file:///r/src/日本.md')).contents[0]).toMatchObject({ text: 'ja' })
+    expect((await view.list()).items.map((item) => item.uri)).toContain('file:///r/src/%5Bid%5D.tsx')
+  })
+
+  test('of a directory URI gives its listing as one text', async () => {
+    const { contents } = await view.read('file:///r/')
+    expect(contents).toEqual([
+      {
+        uri: 'file:///r/',
+        name: 'r',
+        mimeType: 'inode/directory',
+        text: 'README.md  7 bytes  1970-01-01T00:00Z  text/markdown\nsrc/  directory\n',
+      },
+    ])
+  })
+
+  test('of a directory without its slash gives its children, spelled below what was asked', async () => {
+    const { contents } = await view.read('file:///r/%73rc')
+    expect(contents.map(({ uri, mimeType, ...rest }) => [uri, 'text' in rest ? rest.text : undefined, mimeType])).toEqual([
+      ['file:///r/%73rc/%5Bid%5D.tsx', 'id', undefined],
+      ['file:///r/%73rc/a.ts', 'a', undefined],
+      ['file:///r/%73rc/lib', '', 'inode/directory'],
+      ['file:///r/%73rc/%E6%97%A5%E6%9C%AC.md', 'ja', undefined],
+    ])
+  })
+
+  test('of a large directory gives files whole while 256 KiB last, then their beginning, marked', async () => {
+    const big = 'x'.repeat(100_000)
+    const files = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [`d/${name}`, { text: big, size: big.length }]))
+    const { contents } = await createCatalog({ mounts: [{ address, provider: memory(files) }] })
+      .view(alice)
+      .read('file:///r/d')
+    expect(contents.map((content) => ('text' in content ? content.text.length : 0))).toEqual([100_000, 100_000, 62_144, 256])
+    expect(contents.map((content) => content.meta)).toEqual([
+      undefined,
+      undefined,
+      { 'dev.hikidashi/truncated': true, 'dev.hikidashi/size': 100_000 },
+      { 'dev.hikidashi/truncated': true, 'dev.hikidashi/size': 100_000 },
+    ])
+  })
+
+  test('takes a query only if a template declares it', async () => {
+    expect((await view.read('file:///r/src/a.ts?lines=1-2')).contents).toHaveLength(1)
+    for (const query of ['x=1', 'lines=1&x=1', 'lines=1&lines=2', ''])
+      await expect(view.read(`file:///r/src/a.ts?${query}`)).rejects.toMatchObject({ kind: 'invalid' })
+  })
+
+  test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('finds nothing at %s', async (name) => {
+    await expect(view.read(`file:///r/${name}`)).rejects.toMatchObject({ kind: 'not-found' })
+    await expect(view.read(`${name.toLowerCase().replaceAll('_', 'x')}://a/b`)).rejects.toMatchObject({ kind: 'not-found' })
+  })
+
+  test('ends at once when it was cancelled', async () => {
+    await expect(view.read('file:///r/README.md', { signal: AbortSignal.abort() })).rejects.toThrow()
+  })
+})
+
+describe('directories', () => {
+  const entries = Object.fromEntries(
+    Array.from({ length: 300 }, (_, d) => Array.from({ length: 40 }, (_, f) => [`dir${d}/f${f}`, ''])).flat(),
+  )
+  const provider = memory({ ...entries, 'dir0-a': '', 'dir0.txt': '', 'odd/\u{10ffff}\u{10ffff}x/y': '', 'odd/z': '' })
+  const view = createCatalog({ mounts: [{ address, provider }] }).view(alice)
+
+  test('are found by seeking behind each, and paged', async () => {
+    const before = provider.calls.yielded
+    const names: string[] = []
+    let cursor: string | undefined
+    do {
+      const page = await view.directory({ uri: address, ...(cursor === undefined ? {} : { cursor }) })
+      names.push(...page.items.map((item) => item.uri.slice(address.length + 1)))
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
+    expect(names).toHaveLength(303)
+    expect(new Set(names).size).toBe(303)
+    expect(names.slice(0, 3)).toEqual(['dir0-a', 'dir0.txt', 'dir0/'])
+    expect(provider.calls.yielded - before).toBeLessThan(12_000)
+  })
+
+  test('with names that sort last are not lost', async () => {
+    const { items } = await view.directory({ uri: 'file:///r/odd' })
+    expect(items.map((item) => item.name)).toEqual(['z', '\u{10ffff}\u{10ffff}x'])
+  })
+
+  test('tell a file from nothing', async () => {
+    await expect(view.directory({ uri: 'file:///r/dir0.txt' })).rejects.toMatchObject({ detail: { reason: 'not-a-directory' } })
+    await expect(view.directory({ uri: 'file:///r/nothing' })).rejects.toMatchObject({ kind: 'not-found' })
+  })
+})
+
+describe('mounting', () => {
+  test.each([
+    ['file:///a', 'file:///a'],
+    ['file:///a', 'file:///a/b'],
+    ['file:///a/b', 'file:///a'],
+    ['file:///a/', 'file:///a'],
+    ['git://x', 'git://x/y/z'],
+    ['file:///%61', 'file:///a/b'],
+  ])('refuses %s beside %s', (one, other) => {
+    const mounts = [one, other].map((at) => ({ address: at, provider: many(1) }))
+    expect(() => createCatalog({ mounts })).toThrow('overlap')
+  })
+
+  test('takes addresses that only begin alike', () => {
+    const mounts = ['file:///a', 'file:///ab', 'git://a', 'git://ab/c', 'git://ab/cd'].map((at) => ({ address: at, provider: many(1) }))
+    expect(() => createCatalog({ mounts })).not.toThrow()
+  })
+
+  test.each(['file:///a?x', 'file://u@h/a', '/a', 'file:///a/../b'])('refuses the address %s', (at) => {
+    expect(() => createCatalog({ mounts: [{ address: at, provider: many(1) }] })).toThrow()
+  })
+})
+
+describe('completion', () => {
+  const provider = memory(
+    { 'src/main.ts': '', 'src/make/x': '', 'src/other.ts': '', 'shop/orders/schema': '', 'shop/order items/schema': '', 'src/ma': '' },
+    [
+      { template: '{+path}', name: 'All' },
+      { template: '{schema}/{table}/schema', name: 'Schema' },
+      { template: '{+path}{?lines}', name: 'Part' },
+    ],
+  )
+  const view = createCatalog({ mounts: [{ address, provider }] }).view(alice)
+  const complete = async (template: string, name: string, value: string, filled: Record<string, string> = {}) =>
+    (await view.complete({ uriTemplate: `${address}/${template}`, argument: { name, value }, arguments: new Map(Object.entries(filled)) }))
+      .values
+
+  test('descends into directories, whose values end in a slash', async () => {
+    expect(await complete('{+path}', 'path', '')).toEqual(['shop/', 'src/'])
+    expect(await complete('{+path}', 'path', 'src')).toEqual(['src/'])
+    expect(await complete('{+path}', 'path', 'src/ma')).toEqual(['src/ma', 'src/main.ts', 'src/make/'])
+    expect(await complete('{+path}', 'path', 'nope/')).toEqual([])
+    expect(await complete('{+path}', 'path', '../')).toEqual([])
+    expect(await complete('{+path}', 'path', '\ud800')).toEqual([])
+  })
+
+  test('honours the arguments that are filled in already', async () => {
+    expect(await complete('{schema}/{table}/schema', 'schema', 's')).toEqual(['shop', 'src'])
+    expect(await complete('{schema}/{table}/schema', 'table', 'o', { schema: 'shop' })).toEqual(['order items', 'orders'])
+    expect(await complete('{schema}/{table}/schema', 'table', '', { schema: 'none' })).toEqual([])
+  })
+
+  test('has nothing for a query, an unknown variable or odd arguments', async () => {
+    expect(await complete('{+path}{?lines}', 'lines', '1')).toEqual([])
+    expect(await complete('{+path}', 'other', '')).toEqual([])
+    expect(await complete('{+path}', 'path', 'src/ma', { __proto__: 'x', constructor: 'y' })).toHaveLength(3)
+  })
+
+  test('of an unknown template is an error', async () => {
+    await expect(complete('{nothing}', 'nothing', '')).rejects.toMatchObject({ detail: { reason: 'unknown-template' } })
+  })
+
+  test('gives 100 values at most and says that there are more', async () => {
+    const catalog = createCatalog({ mounts: [{ address, provider: many(150) }] })
+    const { values, hasMore, total } = await catalog
+      .view(alice)
+      .complete({ uriTemplate: `${address}/{+path}`, argument: { name: 'path', value: 'f' } })
+    expect([values.length, hasMore, total]).toEqual([100, true, undefined])
+  })
+})
