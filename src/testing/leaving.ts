@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Listed } from './listing.ts'
 import type { Run } from './run.ts'
 
-/** So many listings are left early, to tell what each of them leaks from what comes and goes. */
-const repeats = 16
+/** So many listings are left early, and so much growth is a leak: the rest is what comes and goes meanwhile. */
+const repeats = 20
+const leaks = 16
 /** How long what was held open may take to be closed, in milliseconds. */
 const patience = 1000
 
@@ -21,7 +22,7 @@ export async function checkLeaving(run: Run, { entries }: Listed): Promise<void>
   }
   // Once beforehand: what a provider opens for good (a connection, a cache) is not a leak.
   await leave(Math.ceil(entries.length / 2))
-  const before = resources()
+  const before = await quiet()
   for (let i = 0; i < repeats; i++) if ((await leave(1)) === 'failed') return
   const deadline = Date.now() + patience
   let growth = grown(before)
@@ -30,6 +31,18 @@ export async function checkLeaving(run: Run, { entries }: Listed): Promise<void>
     growth = grown(before)
   }
   if (growth.length > 0) run.fail('list-stop', `after ${repeats} listings, left at the first entry: ${growth}`, first)
+}
+
+/** What this process holds open once nothing else comes or goes, as far as that can be waited for. */
+async function quiet(): Promise<ReadonlyMap<string, number>> {
+  const total = (counts: ReadonlyMap<string, number>) => [...counts.values()].reduce((sum, count) => sum + count, 0)
+  const deadline = Date.now() + patience
+  for (let counts = resources(); ; ) {
+    await sleep(10)
+    const later = resources()
+    if (total(later) === total(counts) || Date.now() > deadline) return later
+    counts = later
+  }
 }
 
 /** What this process holds open, counted by kind. */
@@ -44,11 +57,11 @@ function resources(): ReadonlyMap<string, number> {
   return counts
 }
 
-/** The kinds that grew by as much as every listing leaving one behind, in words. */
+/** The kinds that grew as if every listing had left one behind, in words. */
 function grown(before: ReadonlyMap<string, number>): string {
   return [...resources()]
     .map(([kind, count]) => [kind, count - (before.get(kind) ?? 0)] as const)
-    .filter(([, more]) => more >= repeats)
+    .filter(([, more]) => more >= leaks)
     .map(([kind, more]) => `${more} more ${kind}`)
     .join(', ')
 }

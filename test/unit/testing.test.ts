@@ -576,9 +576,7 @@ const mutants: Readonly<Record<PromiseId, Readonly<Record<string, (inner: Provid
   'watch-ends': {
     'a watch that waits for ever': (inner) => ({
       ...inner,
-      async *watch() {
-        await never()
-      },
+      watch: () => ({ [Symbol.asyncIterator]: () => ({ next: never }) }),
     }),
     'a watch that goes on': (inner) => ({
       ...inner,

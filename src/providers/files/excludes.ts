@@ -57,8 +57,8 @@ export function isExcludedByDefault(path: string): boolean {
 const unseen = /[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]/g
 
 /**
- * The form of a name in which all spellings are one that some file system takes for the same: `.GIT`, `.gıt` no, but
- * `.ſsh`, `.git.` (NTFS, SMB), fullwidth letters. Only for deciding to leave something out.
+ * One form for all the spellings that some file system takes for the same name: `.GIT`, `.ſsh` (U+017F), `.git.` (NTFS,
+ * SMB), letters with marks of no width in between. It goes too far for anything but the decision to leave something out.
  */
 export function foldName(name: string): string {
   if (!/[^\x21-\x7e]|[A-Z]|\.$/.test(name)) return name

@@ -1,0 +1,83 @@
+import { compileGlobs } from '../../core/glob.ts'
+import { baseName, segmentFault } from '../../core/path.ts'
+import { foldName, isExcludedByDefault } from './excludes.ts'
+import { type Ignores, isIgnored } from './ignores.ts'
+
+export interface VisibilityOptions {
+  readonly include?: readonly string[]
+  readonly exclude?: readonly string[]
+  readonly defaultExcludes: boolean
+  readonly hidden: boolean
+}
+
+/**
+ * Whether a path may be served, as far as its name goes, provided that the directory it is in may. A directory's path
+ * ends in `/`. Everything that lists, reads or describes asks this and nothing else.
+ */
+export type Visibility = (path: string, ignores: Ignores | undefined) => boolean
+
+/** The longest path that is served, in UTF-16 code units: about what a system call takes (`PATH_MAX`). */
+const maxPath = 4096
+
+/** @throws ResourceError `invalid` for a malformed glob. */
+export function createVisibility(options: VisibilityOptions): Visibility {
+  const excluded = createExclusion(options.exclude ?? [])
+  const included = createInclusion(options.include)
+  return (path, ignores) => {
+    const name = baseName(path)
+    if (path.length > maxPath || segmentFault(name) !== undefined) return false
+    if (!options.hidden && name.startsWith('.')) return false
+    if (options.defaultExcludes && isExcludedByDefault(path)) return false
+    return !excluded(path) && included(path) && !isIgnored(path, ignores)
+  }
+}
+
+type PathTest = (path: string) => boolean
+
+/** In any case, and in the folded spelling too: on a file system that folds names, both are one file. */
+function createExclusion(patterns: readonly string[]): PathTest {
+  if (patterns.length === 0) return () => false
+  const matches = compileGlobs(patterns, { ignoreCase: true })
+  return (path) => {
+    if (matches(path)) return true
+    const folded = path.split('/').map(foldName).join('/')
+    return folded !== path && matches(folded)
+  }
+}
+
+/** A file is included where it matches, or a directory above it does; a directory, where it may hold such a file. */
+function createInclusion(patterns: readonly string[] | undefined): PathTest {
+  if (patterns === undefined) return () => true
+  const matches = compileGlobs(patterns)
+  const stems = patterns.map(stemOf)
+  const within = remembered((directory) => {
+    if (directory === '') return false
+    return matches(directory) || within(directory.slice(0, directory.lastIndexOf('/', directory.length - 2) + 1))
+  })
+  return (path) => {
+    if (path.endsWith('/'))
+      return within(path) || stems.some((stem) => stem.startsWith(path) || path.startsWith(stem))
+    return within(path.slice(0, path.lastIndexOf('/') + 1)) || matches(path)
+  }
+}
+
+/** The directories that a glob begins with, with a `/` at the end; `''` where it may match anywhere. */
+function stemOf(pattern: string): string {
+  const segments = pattern.replace(/^\//, '').split('/')
+  const last = pattern.endsWith('/') ? -2 : -1
+  const magic = segments.findIndex((segment) => /[*?[{\\]/.test(segment))
+  const literal = segments.slice(0, magic === -1 ? last : Math.min(magic, segments.length - 1))
+  return literal.map((segment) => `${segment}/`).join('')
+}
+
+function remembered(test: PathTest): PathTest {
+  const known = new Map<string, boolean>()
+  return (path) => {
+    const found = known.get(path)
+    if (found !== undefined) return found
+    if (known.size >= 1000) known.clear()
+    const value = test(path)
+    known.set(path, value)
+    return value
+  }
+}
