@@ -36,16 +36,17 @@ export interface UriTemplate {
   expand(values: TemplateValues): string
   /**
    * Reads the values of the variables out of a URI: the inverse of `expand`, as far as there is one. `undefined` where the
-   * URI is not one that the template means. A variable that is absent from the URI is absent from the map. Never throws.
+   * URI is not one that the template means. What is absent from the URI is absent from the map, but for `{a}` and `{+a}`:
+   * nothing delimits them, so without any text they are the empty text. Never throws.
    *
    * **Spelling.** Percent-encoded and raw are the same, but for `/ ? # & = ; ,`, which are structure where they are raw
    * and data where they are encoded: hosts re-encode what they were given. Values are decoded exactly once, `+` is itself.
    * Invalid UTF-8, a lone `%`, a lone surrogate, a URI longer than 8192 characters, and any control character, raw or
    * encoded, do not match.
    *
-   * **What a value may span.** `{a}`, `{.a}`, `{/a}`: no raw `/`, `?` or `#`; behind a `?` in the template no `&`; no `;` in a
-   * template with `{;…}`. `{+a}`: a `/` too, and a `?` once there is a `?` before it. `{#a}`: anything but `#`. The values of
-   * `{?a}` and `{&a}`: anything but `&` and `#`.
+   * **What a value may span.** `{a}`, `{.a}`, `{/a}`, `{;a}`: no raw `/`, `?` or `#`; behind a `?` in the template no `&`; in a
+   * template with `{;…}` no `;`. `{+a}`: a `/` too, and a `?` once there is one before it. `{#a}`: anything but `#`. `{?a}` and
+   * `{&a}`: anything but `&` and `#`.
    *
    * **Parameters** (`{?a,b}`, `{&a}`, `{;a}`) are optional and come in any order; adjoining expressions (`{?a}{&b}`) are
    * one. A parameter that is unknown or given twice, or has no name, does not match.

@@ -65,11 +65,15 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool)
       ? fs.fstatSync(descriptor.fd, { bigint: true })
       : pool.run(() => fstat(descriptor.fd, { bigint: true }), { signal, hold: descriptor })
 
-  /** Takes over the descriptor: it is closed here where no place comes of it. */
-  const placeOf = async (descriptor: Descriptor, directory: boolean, parent: Place | undefined, signal: AbortSignal) => {
+  /**
+   * Takes over the descriptor: it is closed here where no place comes of it.
+   *
+   * @param elsewhere Whether it may lie on another mount than its parent.
+   */
+  const placeOf = async (descriptor: Descriptor, elsewhere: boolean, parent: Place | undefined, signal: AbortSignal) => {
     try {
       // A mount that does not answer is told by its number, which the kernel knows without asking it.
-      const mount = directory && rootMount !== undefined ? mountOf(descriptor) : parent?.mount
+      const mount = elsewhere && rootMount !== undefined ? mountOf(descriptor) : parent?.mount
       if (!mounts && mount !== (parent === undefined ? mount : rootMount)) throw notFound('another mount')
       const here = local && mount === rootMount
       const stats = await look(descriptor, here, signal)
@@ -119,7 +123,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool)
     child: async (parent, name, { directory, follow = false }, signal) => {
       const flags = O_PATH | (follow ? 0 : O_NOFOLLOW)
       const descriptor = await openShared(`${parent.at}/${name}`, flags, pool, { signal, hold: parent })
-      return placeOf(descriptor, directory, parent, signal)
+      return placeOf(descriptor, directory || follow, parent, signal)
     },
 
     where: async (place) => {

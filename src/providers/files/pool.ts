@@ -67,7 +67,8 @@ function threads(): number {
   return Number(process.env.UV_THREADPOOL_SIZE) || 4
 }
 
-function untilAbort<T>(done: Promise<T>, signal: AbortSignal, late?: (value: T) => void): Promise<T> {
+/** What a call answers, unless the signal aborts first. */
+export function untilAbort<T>(done: Promise<T>, signal: AbortSignal, late?: (value: T) => void): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const stop = () => reject(signal.reason)
     signal.addEventListener('abort', stop, { once: true })

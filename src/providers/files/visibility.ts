@@ -50,7 +50,7 @@ function createInclusion(patterns: readonly string[] | undefined): PathTest {
   if (patterns === undefined) return () => true
   const matches = compileGlobs(patterns)
   const stems = patterns.map(stemOf)
-  const within = remembered((directory) => {
+  const within: PathTest = remembered((directory) => {
     if (directory === '') return false
     return matches(directory) || within(directory.slice(0, directory.lastIndexOf('/', directory.length - 2) + 1))
   })

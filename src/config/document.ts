@@ -1,0 +1,100 @@
+import { type Node, type ParseError, findNodeAtLocation, parseTree, printParseErrorCode } from 'jsonc-parser'
+import { type ConfigProblem, type Finding, type Step, formatKey } from './problem.ts'
+
+/** A configuration file: its value, and where everything in it stands. */
+export interface Document {
+  readonly file: string
+  readonly value: unknown
+  /** Where a value, or its key, stands; the nearest thing around it where there is none. Line and column from 1. */
+  positionOf(path: readonly Step[], at: 'key' | 'value'): Position
+}
+
+export interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+/** Parses JSON with comments and trailing commas. Every fault that was found is in `problems`. */
+export function parseDocument(file: string, text: string): { document: Document; problems: readonly ConfigProblem[] } {
+  const source = text.replace(/^\ufeff/, '')
+  const errors: ParseError[] = []
+  const tree = parseTree(source, errors, { allowTrailingComma: true })
+  const position = positions(source)
+  const document: Document = {
+    file,
+    value: tree === undefined ? undefined : valueOf(tree),
+    positionOf: (path, at) => position(tree === undefined ? 0 : offsetOf(tree, path, at)),
+  }
+  const problemAt = (offset: number, { path, ...rest }: Finding): ConfigProblem => ({
+    file,
+    ...position(offset),
+    key: formatKey(path),
+    ...rest,
+  })
+  const problems = errors.map(({ error, offset }) =>
+    problemAt(offset, { path: [], ...(faults[printParseErrorCode(error)] ?? unknownFault) }),
+  )
+  if (tree !== undefined)
+    for (const { node, path } of duplicates(tree, []))
+      problems.push(
+        problemAt(node.offset, { path, message: 'The key is there twice.', fix: 'Remove one of the two, or merge them.' }),
+      )
+  return { document, problems }
+}
+
+const unknownFault = { message: 'This is not valid JSON.', fix: 'Correct the text here.' }
+const faults: Readonly<Record<string, { readonly message: string; readonly fix: string }>> = {
+  InvalidSymbol: { message: 'This is not a value of JSON.', fix: 'Put texts and keys in double quotes.' },
+  InvalidNumberFormat: { message: 'This is not a number of JSON.', fix: 'Write it as digits, such as 42 or 0.5.' },
+  PropertyNameExpected: { message: 'A key is missing here.', fix: 'Write it in double quotes, such as "mounts".' },
+  ValueExpected: { message: 'A value is missing here.', fix: 'Write one, or remove the key.' },
+  ColonExpected: { message: 'A colon is missing between key and value.', fix: 'Put a : here.' },
+  CommaExpected: { message: 'A comma is missing between two members.', fix: 'Put a , before this.' },
+  CloseBraceExpected: { message: 'An object is not closed.', fix: 'Put a } here.' },
+  CloseBracketExpected: { message: 'An array is not closed.', fix: 'Put a ] here.' },
+  EndOfFileExpected: { message: 'Something follows the end of the object.', fix: 'Remove it.' },
+  UnexpectedEndOfComment: { message: 'A comment is not closed.', fix: 'Put */ at its end.' },
+  UnexpectedEndOfString: { message: 'A text is not closed.', fix: 'Put a " at its end, on the same line.' },
+  InvalidUnicode: { message: 'An escape in a text is not valid.', fix: 'Write \\u and four hexadecimal digits.' },
+  InvalidEscapeCharacter: { message: 'An escape in a text is not valid.', fix: 'Write \\\\ for a backslash.' },
+  InvalidCharacter: { message: 'A text holds a control character.', fix: 'Write it as an escape, such as \\n or \\t.' },
+}
+
+/** The value of a node. Unlike jsonc-parser's own, it keeps `__proto__` as the ordinary key that it is in JSON. */
+function valueOf(node: Node): unknown {
+  if (node.type === 'array') return (node.children ?? []).map(valueOf)
+  if (node.type !== 'object') return node.value
+  return Object.fromEntries(members(node).map(({ key, value }) => [key.value, value === undefined ? null : valueOf(value)]))
+}
+
+function members(object: Node): readonly { readonly key: Node; readonly value: Node | undefined }[] {
+  return (object.children ?? []).flatMap(({ children: [key, value] = [] }) => (key === undefined ? [] : [{ key, value }]))
+}
+
+function* duplicates(node: Node, path: readonly Step[]): Generator<{ node: Node; path: readonly Step[] }> {
+  if (node.type === 'array')
+    for (const [index, child] of (node.children ?? []).entries()) yield* duplicates(child, [...path, index])
+  if (node.type !== 'object') return
+  const seen = new Set<string>()
+  for (const { key, value } of members(node)) {
+    const name = String(key.value)
+    if (seen.has(name)) yield { node: key, path: [...path, name] }
+    seen.add(name)
+    if (value !== undefined) yield* duplicates(value, [...path, name])
+  }
+}
+
+function offsetOf(tree: Node, path: readonly Step[], at: 'key' | 'value'): number {
+  const node = findNodeAtLocation(tree, [...path])
+  if (node === undefined) return path.length === 0 ? tree.offset : offsetOf(tree, path.slice(0, -1), 'key')
+  const key = at === 'key' && node.parent?.type === 'property' ? node.parent.children?.[0] : undefined
+  return (key ?? node).offset
+}
+
+function positions(text: string): (offset: number) => Position {
+  const starts = [0, ...Array.from(text.matchAll(/\r\n|\r|\n/g), (end) => end.index + end[0].length)]
+  return (offset) => {
+    const line = starts.findLastIndex((start) => start <= offset)
+    return { line: line + 1, column: offset - (starts[line] ?? 0) + 1 }
+  }
+}

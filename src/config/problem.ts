@@ -1,0 +1,46 @@
+import type { Document } from './document.ts'
+
+/** A step from a value into it: a key, or an index from 0. */
+export type Step = string | number
+
+/** Something wrong in a configuration file, and where. */
+export interface ConfigProblem {
+  readonly file: string
+  /** From 1 up; 0 where the file as a whole is meant. */
+  readonly line: number
+  readonly column: number
+  /** The path of the key, such as `mounts["file:///docs"].root`; empty where the file as a whole is meant. */
+  readonly key: string
+  /** What is wrong: one sentence. */
+  readonly message: string
+  /** What to do about it: one sentence or more. */
+  readonly fix: string
+}
+
+/** A problem before it is known where in the file it is. */
+export interface Finding {
+  readonly path: readonly Step[]
+  readonly message: string
+  readonly fix: string
+}
+
+/** Gives a finding its place: that of the key itself where `at` says so, else that of its value. */
+export function locate(document: Document, finding: Finding, at: 'key' | 'value' = 'value'): ConfigProblem {
+  const { path, message, fix } = finding
+  return { file: document.file, ...document.positionOf(path, at), key: formatKey(path), message, fix }
+}
+
+/** A problem as one line of text: `hikidashi.json:3:5: mounts: What is wrong. What to do.` */
+export function formatConfigProblem({ file, line, column, key, message, fix }: ConfigProblem): string {
+  const place = line === 0 ? file : `${file}:${line}:${column}`
+  return `${place}: ${key === '' ? '' : `${key}: `}${message} ${fix}`
+}
+
+/** A path of keys as it would be written in JavaScript. */
+export function formatKey(path: readonly Step[]): string {
+  const parts = path.map((step) => {
+    if (typeof step === 'number') return `[${step}]`
+    return /^[A-Za-z_$][\w$]*$/.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`
+  })
+  return parts.join('').replace(/^\./, '')
+}

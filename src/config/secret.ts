@@ -1,0 +1,35 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+
+/** Where a secret is: never the secret itself. */
+export type SecretSource = { readonly env: string } | { readonly file: string }
+
+/** A secret, or why there is none, in words that hold nothing of it. */
+export type Secret = { readonly value: string } | { readonly message: string; readonly fix: string }
+
+/** Fetches a secret. A relative file is looked for in `folder`; the line end at the end of a file is not part of it. */
+export async function resolveSecret(
+  source: SecretSource,
+  { folder, env = process.env }: { readonly folder: string; readonly env?: Readonly<Record<string, string | undefined>> },
+): Promise<Secret> {
+  if ('env' in source) {
+    const value = env[source.env]
+    if (value !== undefined && value !== '') return { value }
+    return {
+      message: `The environment variable ${source.env} is ${value === undefined ? 'not set' : 'empty'}.`,
+      fix: 'Set it to the secret for the process that runs hikidashi.',
+    }
+  }
+  const file = resolve(folder, source.file)
+  try {
+    const value = (await readFile(file, 'utf8')).replace(/\r?\n$/, '')
+    if (value !== '') return { value }
+    return { message: `The file ${file} is empty.`, fix: 'Write the secret into it.' }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    return {
+      message: `The file ${file} cannot be read (${code}).`,
+      fix: 'Write the secret into it, and let this user read it.',
+    }
+  }
+}

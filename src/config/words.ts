@@ -1,0 +1,87 @@
+import type { z } from 'zod'
+import { nearest } from './suggest.ts'
+
+/**
+ * What the schema says when it refuses something. A refusal has two parts, what is wrong and what to do; zod knows only
+ * one text, so they are its two lines.
+ */
+export function refusal(message: string, fix: string): string {
+  return `${message}\n${fix}`
+}
+
+export function partsOfRefusal(text: string): { readonly message: string; readonly fix: string } {
+  const [message = '', fix = 'Correct the value.'] = text.split('\n')
+  return { message, fix }
+}
+
+const typeNames: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  object: 'an object',
+  record: 'an object',
+  array: 'an array',
+}
+
+/** What every refusal says unless the schema says it better. Of the value itself only the type is told. */
+export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type': {
+      const wanted = typeNames[issue.expected] ?? issue.expected
+      if (issue.input === undefined) return refusal('The key is missing.', `Add it; its value is ${wanted}.`)
+      return refusal(`This is ${typeOf(issue.input)}.`, `It must be ${wanted}.`)
+    }
+    case 'invalid_value':
+      return unknownWord(issue.input, issue.values.map(String), 'value')
+    case 'invalid_union':
+      return issue.discriminator === undefined ? undefined : describeDiscriminator(issue)
+    case 'too_small':
+      if (issue.origin === 'string' || issue.origin === 'array') return refusal('This is empty.', 'Write something, or remove the key.')
+      return refusal(`This is less than ${issue.minimum}.`, `It must be at least ${issue.minimum}.`)
+    case 'too_big':
+      return refusal(`This is more than ${issue.maximum}.`, `It must be at most ${issue.maximum}.`)
+    case 'unrecognized_keys':
+      // The words that there are: each unknown key becomes a problem of its own, which needs them.
+      return JSON.stringify(keysOf(issue.inst))
+    default:
+      return undefined
+  }
+}
+
+/** What to do about a key that there is not. */
+export function unknownKey(key: string, known: readonly string[]): { readonly message: string; readonly fix: string } {
+  const meant = nearest(key, known)
+  return {
+    message: 'There is no such key here.',
+    fix: meant === undefined ? `Remove it. The keys here are: ${known.join(', ')}.` : `Did you mean ${JSON.stringify(meant)}?`,
+  }
+}
+
+function unknownWord(input: unknown, known: readonly string[], what: string): string {
+  const list = known.map((word) => JSON.stringify(word)).join(', ')
+  const choices = known.length === 1 ? `It must be ${list}.` : `It must be one of: ${list}.`
+  if (typeof input !== 'string') return refusal(`This is ${typeOf(input)}.`, choices)
+  const meant = nearest(input, known)
+  const fix = meant === undefined ? choices : `Did you mean ${JSON.stringify(meant)}?`
+  return refusal(`There is no ${what} ${JSON.stringify(input)}.`, fix)
+}
+
+function describeDiscriminator({ discriminator = '', input, options }: z.core.$ZodRawIssue & { code: 'invalid_union' }): string {
+  const value = typeof input === 'object' && input !== null ? (input as Record<string, unknown>)[discriminator] : undefined
+  const known = Array.isArray(options) ? options.map(String) : []
+  if (value === undefined) return refusal('The key is missing.', `Add it: ${known.map((name) => JSON.stringify(name)).join(' or ')}.`)
+  return unknownWord(value, known, discriminator)
+}
+
+function keysOf(schema: unknown): readonly string[] {
+  const shape = (schema as z.core.$ZodObject | undefined)?._zod.def.shape
+  return shape === undefined ? [] : Object.keys(shape)
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'number' && !Number.isInteger(value)) return 'a fraction'
+  return typeNames[typeof value] ?? typeof value
+}

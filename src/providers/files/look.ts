@@ -1,0 +1,69 @@
+import * as fs from 'node:fs'
+import { isResourceError } from '../../core/errors.ts'
+import { type Breath, createBreath } from './breath.ts'
+import type { Place } from './place.ts'
+import { type Pool, failure } from './pool.ts'
+
+type Found = fs.BigIntStats | undefined
+
+/**
+ * What one child of a directory is, without following it; `undefined` where nothing can be seen.
+ *
+ * @throws ResourceError `unavailable` where the file system fails.
+ */
+export async function lookAt(place: Place, name: string, pool: Pool, signal: AbortSignal): Promise<Found> {
+  signal.throwIfAborted()
+  return place.local ? lookNow(place, name) : lookInPool(place, [name], pool, signal).then(([found]) => found)
+}
+
+/**
+ * What several children of a directory are. On a local file system this stays on this thread, which takes a sixth of the
+ * time (5 µs each), unless a slow disk shows: the rest then goes to the pool.
+ */
+export async function lookAtAll(
+  place: Place,
+  names: readonly string[],
+  pool: Pool,
+  signal: AbortSignal,
+  breath: Breath = createBreath(),
+): Promise<readonly Found[]> {
+  const found: Found[] = []
+  const start = performance.now()
+  while (place.local && found.length < names.length) {
+    // 5 ms here are the time of a thousand files in memory: the disk is being waited for.
+    if (found.length % 8 === 0 && performance.now() - start > 5) break
+    found.push(lookNow(place, names[found.length] ?? ''))
+  }
+  if (breath.due()) await breath.take()
+  signal.throwIfAborted()
+  if (found.length === names.length) return found
+  return found.concat(await lookInPool(place, names.slice(found.length), pool, signal))
+}
+
+function lookNow(place: Place, name: string): Found {
+  try {
+    return fs.lstatSync(`${place.at}/${name}`, { bigint: true, throwIfNoEntry: false })
+  } catch (error) {
+    return nothingOr(error)
+  }
+}
+
+async function lookInPool(place: Place, names: readonly string[], pool: Pool, signal: AbortSignal) {
+  // A few at a time, one after the other in each call: they share one wait for the signal.
+  const size = Math.ceil(names.length / 4)
+  const parts = Array.from({ length: Math.ceil(names.length / size) }, (_, i) => names.slice(i * size, (i + 1) * size))
+  const one = (name: string): Promise<Found> =>
+    fs.promises.lstat(`${place.at}/${name}`, { bigint: true }).catch(nothingOr)
+  const all = async (part: readonly string[]) => {
+    const found: Found[] = []
+    for (const name of part) found.push(await one(name))
+    return found
+  }
+  const found = await Promise.all(parts.map((part) => pool.run(() => all(part), { signal, hold: place })))
+  return found.flat()
+}
+
+function nothingOr(error: unknown): undefined {
+  const meaning = failure(error)
+  if (!isResourceError(meaning, 'not-found')) throw meaning
+}

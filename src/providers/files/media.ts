@@ -1,0 +1,131 @@
+import mime from 'mime'
+
+/** Types of names and extensions that the `mime` library does not know, or takes for something that hardly anybody has. */
+const types: Readonly<Record<string, readonly string[]>> = {
+  'text/typescript': ['ts', 'mts', 'cts'],
+  'text/tsx': ['tsx'],
+  'text/javascript': ['js', 'mjs', 'cjs'],
+  'text/x-rust': ['rs'],
+  'text/x-python': ['py', 'pyi', 'pyw', 'bzl', 'SConstruct', 'BUILD', 'WORKSPACE'],
+  'text/x-go': ['go', 'go.mod', 'go.sum'],
+  'text/x-ruby': ['rb', 'rake', 'gemspec', 'ru', 'Gemfile', 'Rakefile', 'Podfile', 'Vagrantfile'],
+  'text/x-java': ['java'],
+  'text/x-kotlin': ['kt', 'kts'],
+  'text/x-scala': ['scala', 'sc'],
+  'text/x-groovy': ['groovy', 'gradle', 'Jenkinsfile'],
+  'text/x-c': ['c', 'h'],
+  'text/x-c++': ['cc', 'cpp', 'cxx', 'hh', 'hpp', 'hxx', 'ino'],
+  'text/x-csharp': ['cs', 'csx'],
+  'text/x-fsharp': ['fs', 'fsi', 'fsx'],
+  'text/x-objective-c': ['m', 'mm'],
+  'text/x-swift': ['swift'],
+  'text/x-dart': ['dart'],
+  'text/x-lua': ['lua'],
+  'text/x-r': ['r'],
+  'text/x-julia': ['jl'],
+  'text/x-haskell': ['hs', 'lhs'],
+  'text/x-ocaml': ['ml', 'mli'],
+  'text/x-elixir': ['ex', 'exs'],
+  'text/x-erlang': ['erl', 'hrl'],
+  'text/x-clojure': ['clj', 'cljs', 'cljc', 'edn'],
+  'text/x-elm': ['elm'],
+  'text/x-zig': ['zig'],
+  'text/x-nim': ['nim'],
+  'text/x-crystal': ['cr'],
+  'text/x-perl': ['pl', 'pm'],
+  'text/x-php': ['php'],
+  'text/x-lisp': ['lisp', 'el'],
+  'text/x-scheme': ['scm', 'rkt'],
+  'text/x-solidity': ['sol'],
+  'text/x-nix': ['nix'],
+  'text/x-terraform': ['tf', 'hcl'],
+  'text/x-protobuf': ['proto'],
+  'text/x-graphql': ['graphql', 'gql'],
+  'text/x-prisma': ['prisma'],
+  'text/x-shellscript': ['sh', 'bash', 'zsh', 'fish', 'ksh', '.bashrc', '.bash_profile', '.profile', '.zshrc'],
+  'text/x-powershell': ['ps1', 'psm1', 'psd1'],
+  'text/x-batch': ['bat', 'cmd'],
+  'text/x-sql': ['sql'],
+  'text/x-vue': ['vue'],
+  'text/x-svelte': ['svelte'],
+  'text/x-astro': ['astro'],
+  'text/x-dockerfile': ['dockerfile', 'Dockerfile', 'Containerfile'],
+  'text/x-makefile': ['mk', 'mak', 'Makefile', 'GNUmakefile', 'makefile'],
+  'text/x-cmake': ['cmake', 'CMakeLists.txt'],
+  'text/x-diff': ['diff', 'patch'],
+  'text/x-tex': ['tex', 'sty', 'cls', 'bib'],
+  'text/x-rst': ['rst'],
+  'text/asciidoc': ['adoc', 'asciidoc'],
+  'text/org': ['org'],
+  'text/x-gettext-translation': ['po', 'pot'],
+  'text/yaml': ['yaml', 'yml', '.clang-format'],
+  'application/toml': ['toml', 'Cargo.lock', 'poetry.lock', 'uv.lock', 'Pipfile'],
+  'application/json': ['json', 'jsonc', 'json5', 'webmanifest', 'code-workspace', '.babelrc', '.eslintrc', '.prettierrc'],
+  'application/x-ndjson': ['jsonl', 'ndjson'],
+  'application/vnd.sqlite3': ['sqlite', 'sqlite3'],
+  'application/vnd.apache.parquet': ['parquet'],
+  'text/plain': [
+    ...['properties', 'cfg', 'conf', 'ini', 'env', 'lock', 'lst', 'srt', 'LICENSE', 'LICENCE', 'COPYING', 'NOTICE'],
+    ...['AUTHORS', 'CONTRIBUTORS', 'CHANGELOG', 'README', 'INSTALL', 'TODO', 'VERSION', 'CODEOWNERS', 'Procfile'],
+    ...['.gitignore', '.gitattributes', '.gitmodules', '.gitkeep', '.dockerignore', '.npmignore', '.prettierignore'],
+    ...['.eslintignore', '.editorconfig', '.mailmap', '.nvmrc', '.node-version', '.python-version', '.tool-versions'],
+  ],
+}
+
+const known = new Map(Object.entries(types).flatMap(([type, names]) => names.map((name) => [name, type] as const)))
+
+/** The MIME type that a file's name stands for: a whole name, else its extension in any case. */
+export function mimeTypeOf(name: string): string | undefined {
+  const whole = known.get(name)
+  if (whole !== undefined) return whole
+  const dot = name.lastIndexOf('.')
+  // `.profile` has no extension; `Dockerfile.dev` has one that says nothing.
+  if (dot <= 0) return undefined
+  const extension = name.slice(dot + 1).toLowerCase()
+  const type = known.get(extension) ?? fromLibrary(extension)
+  return type ?? (/^(?:Docker|Container)file\./.test(name) ? 'text/x-dockerfile' : undefined)
+}
+
+/** The type that a file is said to have once its content is known: by its name where the two agree. */
+export function mimeTypeFor(name: string, content: { readonly text: boolean; readonly head: Uint8Array }): string {
+  const byName = mimeTypeOf(name)
+  if (content.text) return byName !== undefined && !isBinary(byName) ? byName : (magic(content.head) ?? 'text/plain')
+  if (byName !== undefined) return isText(byName) ? 'application/octet-stream' : byName
+  return magic(content.head) ?? 'application/octet-stream'
+}
+
+const extensions = new Map<string, string | undefined>()
+
+function fromLibrary(extension: string): string | undefined {
+  if (extensions.has(extension)) return extensions.get(extension)
+  // Extensions come from the names of files, which anybody can make up.
+  if (extensions.size >= 1000) extensions.clear()
+  const type = mime.getType(extension) ?? undefined
+  extensions.set(extension, type)
+  return type
+}
+
+function isText(type: string): boolean {
+  return /^text\/|[+/](?:json|xml)$|^application\/(?:x-)?(?:toml|ndjson|yaml|javascript|sql|sh|tex|httpd-php|subrip)$/.test(type)
+}
+
+function isBinary(type: string): boolean {
+  if (isText(type)) return false
+  return /^(?:image|audio|video|font)\/|^application\/(?:octet-stream|zip|gzip|pdf|wasm|vnd\.|x-tar|java-archive)/.test(type)
+}
+
+/** First bytes that tell a type, as Latin-1. */
+const beginnings: readonly (readonly [RegExp, string])[] = [
+  [/^\x89PNG\r\n\x1a\n/, 'image/png'],
+  [/^\xff\xd8\xff/, 'image/jpeg'],
+  [/^GIF8[79]a/, 'image/gif'],
+  [/^RIFF[^]{4}WEBP/, 'image/webp'],
+  [/^%PDF-/, 'application/pdf'],
+  [/^PK(?:\x03\x04|\x05\x06)/, 'application/zip'],
+  [/^\x1f\x8b\x08/, 'application/gzip'],
+]
+
+function magic(head: Uint8Array): string | undefined {
+  const text = Buffer.from(head.subarray(0, 16)).toString('latin1')
+  return beginnings.find(([pattern]) => pattern.test(text))?.[1]
+}

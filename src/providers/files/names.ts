@@ -1,0 +1,156 @@
+import * as fs from 'node:fs'
+import { ResourceError } from '../../core/errors.ts'
+import { createBreath } from './breath.ts'
+import { lookAt } from './look.ts'
+import { sortNames } from './order.ts'
+import { isSettled, stampOf } from './permit.ts'
+import type { Place } from './place.ts'
+import { type Pool, failure, untilAbort } from './pool.ts'
+import { createRecent } from './recent.ts'
+import type { RuleFacts } from './rules.ts'
+import type { Visibility } from './visibility.ts'
+import type { Position } from './walk.ts'
+
+/** What a directory holds that is visible by name, in path order. A directory's name ends in `/`. */
+export interface Names {
+  readonly names: readonly string[]
+  /** Names of symbolic links. Each stands among `names` twice, as a file and as a directory: either may be there. */
+  readonly links: ReadonlySet<string>
+  /** What the rules say of each name, by its index, filled in as it is needed. */
+  readonly facts: (RuleFacts | undefined)[]
+}
+
+/** Finds the names in directories, and remembers them for as long as the directories have not changed. */
+export interface NameCache {
+  of(position: Position, signal: AbortSignal): Promise<Names>
+  clear(): void
+}
+
+interface Snapshot {
+  readonly stamp: string
+  readonly position: Pick<Position, 'aliases'>
+  /** When it may no longer be trusted, in milliseconds since 1970. */
+  readonly until: number
+  readonly names: Names
+}
+
+/** How many names are remembered, over all directories: about 30 MB. One directory may have more. */
+const maxNames = 500_000
+/** How long a snapshot of a file system that may not keep the times of its directories is trusted. */
+const foreignAge = 1000
+
+const never = new AbortController().signal
+
+/** @param links Whether symbolic links are looked at. */
+export function createNameCache(visible: Visibility, links: boolean, pool: Pool): NameCache {
+  const snapshots = createRecent<Snapshot>(maxNames, ({ names }) => names.names.length + 8)
+  const reading = new Map<string, { readonly position: Position; readonly snapshot: Promise<Snapshot> }>()
+
+  const read = async (position: Position): Promise<Snapshot> => {
+    const { place } = position
+    const time = Date.now()
+    const found = await readNames(place, pool)
+    const names = await selectNames(found, position)
+    // What changed while it was read has another stamp the next time, and what changed just before may have the same.
+    const settled = isSettled(place.stats, time)
+    const until = settled ? (place.local ? Number.POSITIVE_INFINITY : time + foreignAge) : 0
+    return { stamp: stampOf(place.stats), position: { aliases: position.aliases }, until, names }
+  }
+
+  const selectNames = async ({ names, linked }: FoundNames, position: Position): Promise<Names> => {
+    const breath = createBreath()
+    const selected: string[] = []
+    const shows = (name: string) =>
+      position.aliases.every(({ path, ignores }) => visible(`${path}${name}`, ignores))
+    for (const name of names) {
+      // U+FFFD is also what bytes that are not UTF-8 turn into. Such a name leads to nothing, or to another file.
+      const real = name.includes('\ufffd') ? await spelling(position.place, name) : name
+      if (real !== undefined && shows(real)) selected.push(real)
+      if (breath.due()) await breath.take()
+    }
+    if (links) for (const name of linked) selected.push(...[name, `${name}/`].filter(shows))
+    const sorted = await sortNames(selected)
+    return { names: sorted, links: new Set(links ? linked : []), facts: [] }
+  }
+
+  const spelling = async (place: Place, name: string): Promise<string | undefined> => {
+    const bare = name.endsWith('/') ? name.slice(0, -1) : name
+    const stats = await lookAt(place, bare, pool, never)
+    return stats?.isDirectory() === true ? `${bare}/` : stats?.isFile() === true ? bare : undefined
+  }
+
+  return {
+    of: async (position, signal) => {
+      signal.throwIfAborted()
+      const { path } = position.aliases[0]
+      const stamp = stampOf(position.place.stats)
+      const known = snapshots.get(path)
+      if (known?.stamp === stamp && Date.now() < known.until && sameAliases(known.position, position)) return known.names
+
+      const other = reading.get(path)
+      if (other !== undefined && stampOf(other.position.place.stats) === stamp && sameAliases(other.position, position))
+        return (await untilAbort(other.snapshot, signal)).names
+
+      // It is read to the end whatever becomes of this caller: others may wait for it, and the next one comes back.
+      position.place.keep()
+      const snapshot = read(position).finally(() => {
+        position.place.close()
+        if (reading.get(path) === mine) reading.delete(path)
+      })
+      const mine = { position, snapshot }
+      reading.set(path, mine)
+      snapshot.then(
+        (value) => snapshots.set(path, value),
+        () => {},
+      )
+      return (await untilAbort(snapshot, signal)).names
+    },
+    clear: () => snapshots.clear(),
+  }
+}
+
+function sameAliases(a: Pick<Position, 'aliases'>, b: Pick<Position, 'aliases'>): boolean {
+  return (
+    a.aliases.length === b.aliases.length &&
+    a.aliases.every(({ path, ignores }, i) => path === b.aliases[i]?.path && ignores === b.aliases[i]?.ignores)
+  )
+}
+
+interface FoundNames {
+  /** Files, and directories with a `/`. */
+  readonly names: readonly string[]
+  readonly linked: readonly string[]
+}
+
+/**
+ * All names in a directory. Not by `recursive`, which loses files on Node 20, and in chunks, between which other work has
+ * its turn.
+ *
+ * @throws ResourceError `not-found` where it cannot be opened, `unavailable` where reading it breaks off.
+ */
+async function readNames(place: Place, pool: Pool): Promise<FoundNames> {
+  const names: string[] = []
+  const linked: string[] = []
+  const readAll = async () => {
+    const directory = await fs.promises.opendir(place.at, { bufferSize: 1024 })
+    try {
+      for (;;) {
+        const found = await directory.read()
+        if (found === null) return
+        if (found.isFile()) names.push(found.name)
+        else if (found.isDirectory()) names.push(`${found.name}/`)
+        else if (found.isSymbolicLink()) linked.push(found.name)
+      }
+    } catch (error) {
+      throw new ResourceError('unavailable', 'A directory could not be read to its end.', {}, { cause: error })
+    } finally {
+      await directory.close()
+    }
+  }
+  try {
+    await pool.run(readAll, { signal: never, hold: place })
+    return { names, linked }
+  } catch (error) {
+    throw failure(error)
+  }
+}

@@ -1,0 +1,68 @@
+import { comparePaths } from '../../core/path.ts'
+import { createBreath } from './breath.ts'
+
+/** So many names are sorted at a time: about 4 ms. */
+const run = 4096
+
+/**
+ * Sorts the names of one directory in path order, without those that are there twice. It takes breath on the way, so
+ * that a directory of a million names does not keep the event loop.
+ */
+export async function sortNames(names: readonly string[]): Promise<readonly string[]> {
+  const breath = createBreath()
+  let runs: (readonly string[])[] = []
+  for (let start = 0; start < names.length; start += run) {
+    runs.push(sortRun(names.slice(start, start + run)))
+    if (breath.due()) await breath.take()
+  }
+  while (runs.length > 1) {
+    const merged: (readonly string[])[] = []
+    for (let i = 0; i < runs.length; i += 2) {
+      const merge = mergeRuns(runs[i] ?? [], runs[i + 1] ?? [])
+      for (;;) {
+        const { value, done } = merge.next()
+        if (done === true) {
+          merged.push(value)
+          break
+        }
+        if (breath.due()) await breath.take()
+      }
+    }
+    runs = merged
+  }
+  return runs[0] ?? []
+}
+
+function sortRun(names: string[]): readonly string[] {
+  // Up to U+D7FF, JavaScript's own order of UTF-16 units is that of UTF-8 bytes, and five times as fast.
+  const plain = names.every((name) => !/[\ud800-\uffff]/.test(name))
+  names.sort(plain ? undefined : comparePaths)
+  return names.filter((name, i) => name !== names[i - 1])
+}
+
+/** Merges two sorted lists, coming up for air every few thousand names. */
+function* mergeRuns(a: readonly string[], b: readonly string[]): Generator<undefined, readonly string[]> {
+  const merged: string[] = []
+  let [i, j] = [0, 0]
+  for (;;) {
+    const [x, y] = [a[i], b[j]]
+    if (x === undefined && y === undefined) return merged
+    const order = x === undefined ? 1 : y === undefined ? -1 : comparePaths(x, y)
+    if (order <= 0 && x !== undefined) merged.push(x)
+    else if (y !== undefined) merged.push(y)
+    if (order <= 0) i++
+    if (order >= 0) j++
+    if (merged.length % run === 0) yield
+  }
+}
+
+/** The index of the first name that comes after `path`. */
+export function indexAfter(names: readonly string[], path: string): number {
+  let [low, high] = [0, names.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (comparePaths(names[middle] ?? '', path) > 0) high = middle
+    else low = middle + 1
+  }
+  return low
+}

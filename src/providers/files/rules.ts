@@ -1,0 +1,41 @@
+import { invalid } from '../../core/errors.ts'
+import { compileGlobs } from '../../core/glob.ts'
+import type { Description } from '../../core/provider.ts'
+
+/** What is told of the files that match. Where several rules match a file, each fact is that of the last one with it. */
+export interface FileRule extends Description {
+  /** One or more globs over paths. */
+  readonly match: string | readonly string[]
+  /** `heading`: the first Markdown heading in the file. Anything else is the title itself. */
+  readonly title?: 'heading' | (string & {})
+}
+
+/** What the rules together say of one file. Files of which they say the same share one object. */
+export interface RuleFacts {
+  readonly facts: Description
+  readonly heading: boolean
+}
+
+const nothing: RuleFacts = { facts: {}, heading: false }
+
+/** @throws ResourceError `invalid` for a malformed glob, or a priority that is not from 0 to 1. */
+export function createRules(rules: readonly FileRule[]): (path: string) => RuleFacts {
+  if (rules.length === 0) return () => nothing
+  const compiled = rules.map(({ match, ...facts }) => {
+    if (facts.priority !== undefined && !(facts.priority >= 0 && facts.priority <= 1))
+      throw invalid(`The priority of the rule for ${JSON.stringify(match)} must be from 0 to 1.`, 'rules')
+    return { matches: compileGlobs(typeof match === 'string' ? [match] : match), facts }
+  })
+  const combined = new Map<string, RuleFacts>()
+  return (path) => {
+    const matching = compiled.filter(({ matches }) => matches(path))
+    const key = compiled.map((rule) => (matching.includes(rule) ? '1' : '0')).join('')
+    const known = combined.get(key)
+    if (known !== undefined) return known
+    const { title, ...facts } = Object.assign({}, ...matching.map((rule) => rule.facts)) as Description
+    const heading = title === 'heading'
+    const value = { facts: { ...facts, ...(title === undefined || heading ? {} : { title }) }, heading }
+    combined.set(key, value)
+    return value
+  }
+}

@@ -1,0 +1,165 @@
+import * as fs from 'node:fs'
+import { notFound } from '../../core/errors.ts'
+import type { IgnoreFiles } from './ignore-files.ts'
+import type { Ignores } from './ignores.ts'
+import { type PermitOptions, kindOf, modeAllows } from './permit.ts'
+import type { Place, Places } from './place.ts'
+import { type Pool, failure } from './pool.ts'
+import type { Visibility } from './visibility.ts'
+
+/** A name under which something was reached, and the rules that hold there (for a directory: inside). */
+export interface Alias {
+  readonly path: string
+  readonly ignores: Ignores | undefined
+}
+
+/** A file or directory that may be served, held open. Whoever was given it closes its place. */
+export interface Position {
+  readonly place: Place
+  /** The name that was asked for comes first. What was reached through symbolic links must be visible under each. */
+  readonly aliases: readonly [Alias, ...Alias[]]
+  /** The device of the root. */
+  readonly device: bigint
+  /** The directories on the way here, so that links lead round in no circle. */
+  readonly trail: readonly string[]
+}
+
+/** Finds what may be served. Every method throws `not-found` for anything else, whatever the reason. */
+export interface Walk {
+  root(signal: AbortSignal): Promise<Position>
+  /** A child of a directory. The parent stays open. */
+  enter(parent: Position, name: string, directory: boolean, signal: AbortSignal): Promise<Position>
+  /** What is at a path: a directory where it ends in `/`. */
+  to(path: string, signal: AbortSignal): Promise<Position>
+}
+
+export interface WalkOptions {
+  readonly places: Places
+  readonly pool: Pool
+  readonly visible: Visibility
+  readonly permit: PermitOptions
+  readonly symlinks: 'deny' | 'beneath'
+  /** Where it is left out, .gitignore files mean nothing. */
+  readonly ignoreFiles: IgnoreFiles | undefined
+}
+
+/** Directories deeper than this are not served: a walk holds one descriptor for each. */
+export const maxDepth = 256
+
+export function createWalk({ places, pool, visible, permit, symlinks, ignoreFiles }: WalkOptions): Walk {
+  const inside = async (place: Place, alias: Alias, signal: AbortSignal): Promise<Alias> => ({
+    path: alias.path,
+    ignores: await ignoreFiles?.inside(place, alias.path, alias.ignores, signal),
+  })
+
+  const root = async (signal: AbortSignal): Promise<Position> => {
+    const place = await places.root(signal)
+    try {
+      const alias = await inside(place, { path: '', ignores: undefined }, signal)
+      return { place, aliases: [alias], device: place.stats.dev, trail: [identityOf(place)] }
+    } catch (error) {
+      place.close()
+      throw failure(error)
+    }
+  }
+
+  /** Takes over the place of `found`. The rules of its aliases are those of the directory above; `real` is complete. */
+  const admit = async (
+    found: Position,
+    real: readonly Alias[],
+    directory: boolean,
+    signal: AbortSignal,
+  ): Promise<Position> => {
+    const { place, aliases, device, trail } = found
+    try {
+      if (kindOf(place.stats, device, permit) !== (directory ? 'directory' : 'file')) throw notFound('not of this kind')
+      if (!(await mayRead(place, place.stats, '', pool, signal))) throw notFound('no right to read')
+      if (!directory) return { ...found, aliases: [...aliases, ...real] }
+      const identity = identityOf(place)
+      if (trail.includes(identity)) throw notFound('a link leads round in a circle')
+      const [first, ...others] = aliases
+      const asked = await inside(place, first, signal)
+      const rest: Alias[] = []
+      for (const alias of others) rest.push(await inside(place, alias, signal))
+      return { place, aliases: [asked, ...rest, ...real], device, trail: [...trail, identity] }
+    } catch (error) {
+      place.close()
+      throw failure(error)
+    }
+  }
+
+  /** Where a link leads, found again by a walk that follows none. So what it leads to is served by its own name too. */
+  const follow = async (parent: Position, name: string, directory: boolean, signal: AbortSignal): Promise<Position> => {
+    const target = await places.child(parent.place, name, { directory, follow: true }, signal)
+    let real: string | undefined
+    try {
+      real = await places.where(target, signal)
+    } finally {
+      target.close()
+    }
+    if (real === undefined) throw notFound('a link leads out of the root')
+    const found = await strictly(directory && real !== '' ? `${real}/` : real, signal)
+    if (identityOf(found.place) === identityOf(target)) return found
+    found.place.close()
+    throw notFound('a link was changed while it was followed')
+  }
+
+  const find = async (parent: Position, name: string, directory: boolean, links: boolean, signal: AbortSignal) => {
+    const step = directory ? `${name}/` : name
+    const [first, ...others] = parent.aliases
+    const extend = ({ path, ignores }: Alias): Alias => {
+      if (!visible(`${path}${step}`, ignores)) throw notFound('not visible')
+      return { path: `${path}${step}`, ignores }
+    }
+    const found: Position = { ...parent, aliases: [extend(first), ...others.map(extend)] }
+    const place = await places.child(parent.place, name, { directory }, signal)
+    if (!place.stats.isSymbolicLink()) return admit({ ...found, place }, [], directory, signal)
+    place.close()
+    if (!links) throw notFound('a symbolic link')
+    const real = await follow(parent, name, directory, signal)
+    return admit({ ...found, place: real.place }, real.aliases, directory, signal)
+  }
+
+  const walkTo = async (path: string, links: boolean, signal: AbortSignal): Promise<Position> => {
+    let position = await root(signal)
+    if (path === '') return position
+    const directory = path.endsWith('/')
+    const segments = (directory ? path.slice(0, -1) : path).split('/')
+    for (const [index, segment] of segments.entries()) {
+      const parent = position
+      try {
+        if (index > maxDepth) throw notFound('too deep')
+        position = await find(parent, segment, directory || index < segments.length - 1, links, signal)
+      } finally {
+        parent.place.close()
+      }
+    }
+    return position
+  }
+
+  const strictly = (path: string, signal: AbortSignal) => walkTo(path, false, signal)
+  const links = symlinks === 'beneath'
+  return {
+    root,
+    enter: (parent, name, directory, signal) => find(parent, name, directory, links, signal),
+    to: (path, signal) => walkTo(path, links, signal),
+  }
+}
+
+function identityOf({ stats }: Place): string {
+  return `${stats.dev}:${stats.ino}`
+}
+
+/** Whether this process may read what is at a name below a place (or at the place itself, for an empty name). */
+export async function mayRead(place: Place, stats: fs.BigIntStats, name: string, pool: Pool, signal: AbortSignal) {
+  if (modeAllows(stats)) return true
+  const { R_OK, X_OK } = fs.constants
+  const path = name === '' ? place.at : `${place.at}/${name}`
+  const mode = stats.isDirectory() ? R_OK | X_OK : R_OK
+  const allowed = () =>
+    fs.promises.access(path, mode).then(
+      () => true,
+      () => false,
+    )
+  return pool.run(allowed, { signal, hold: place })
+}

@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest'
+import { compileTemplate } from '../../src/core/template.ts'
+import { matchUnits } from '../../src/core/template-match.ts'
+import { flattenTemplate, toUnits } from '../../src/core/template-parts.ts'
+import { parseTemplate } from '../../src/core/template-syntax.ts'
+
+// TM06 (one URI, two templates, different access) is not about templates: access is by path, in the catalog alone, and a
+// template never decides what a URI is. TM03, TM05 and TM09 to TM14 are tested where values and completions are used.
+
+/** How often a match looks at a character of the URI. */
+function looks(template: string, uri: string): number {
+  const parts = flattenTemplate(parseTemplate(template))
+  let count = 0
+  const units = new Proxy(Array.from(toUnits(uri) ?? []), {
+    get: (target, key) => {
+      if (key !== 'length') count++
+      return Reflect.get(target, key)
+    },
+  })
+  matchUnits(parts, units)
+  return count
+}
+
+/** Asserts that a match looks at no character more than a few times per variable, and grows no faster than the URI. */
+function expectLinear(template: string, uriOf: (length: number) => string): void {
+  const { variables } = compileTemplate(template)
+  const [short, long] = [uriOf(4000), uriOf(8000)]
+  expect(looks(template, long)).toBeLessThanOrEqual(8 * (variables.length + 1) * long.length)
+  expect(looks(template, long)).toBeLessThanOrEqual(2.1 * looks(template, short) + 100)
+}
+
+const fill = (unit: string, length: number, end = '') => unit.repeat((length - end.length) / unit.length) + end
+
+describe('hostile URIs against templates', () => {
+  it.each([
+    ['{+a}/{+b}/{+c}', 'abcd/', ''],
+    ['{+a}/{+b}/{+c}', 'abcd/', '#'],
+    ['{+a}/{+b}/{+c}/end', '/', ''],
+    ['{+a}{+b}{+c}{+d}', 'a', ''],
+    ['{+a}{+b}{+c}{+d}', 'a', '#'],
+    ['{a}{b}{c}{d}{e}', 'a', ''],
+    ['{a}{b}{c}{d}{e}', 'a', '/'],
+    ['{+a}aaaaaaaaaaaaaaaab{+b}', 'a', ''],
+    [Array.from({ length: 100 }, (_, index) => `{+v${index}}`).join('/'), '/', ''],
+    [Array.from({ length: 100 }, (_, index) => `{+v${index}:4000}`).join(''), 'a', '#'],
+  ])('TM01: %.40s against thousands of %j and %j looks at each character a few times', (template, unit, end) => {
+    expectLinear(template, (length) => fill(unit, length, end))
+  })
+
+  it.each([
+    ['{/id*}', '', '/a,b', ''],
+    ['{/id*}', '', '/', '?'],
+    ['{/id*}{/x}{/y*}/end', '', '/', ''],
+    ['{?tags*}', '?tags=', 'a,', ''],
+    ['{?tags*}', '?tags=', ',', '#'],
+    ['{?tags*}', '?tags', '&tags', ''],
+    ['{?tags*}', '?tags', '&tags', '#'],
+    ['{?tags*,a,b,c}', '?x=', '&', ''],
+    ['{+a}{&b*}', '&b=', '&b=', ''],
+    ['{+a}{;b*}{;c}', '', ';', '#'],
+    ['?{+a}{&b*}', '?', '&?', ''],
+    ['{tags}', '', ',', '/'],
+  ])('TM02: %s against %s%s… looks at each character a few times', (template, start, unit, end) => {
+    expectLinear(template, (length) => start + fill(unit, length - start.length, end))
+  })
+
+  it('TM01: a URI that is too long is not looked at', () => {
+    expect(compileTemplate('{a}').match('a'.repeat(8192))).toBeDefined()
+    expect(compileTemplate('{a}').match('a'.repeat(8193))).toBeUndefined()
+  })
+
+  it('TM04: every value of {a,b} is percent-encoded', () => {
+    const { expand } = compileTemplate('docs/{a,b}')
+    expect(expand({ a: '../..', b: 'x?y#z&w' })).toBe('docs/..%2F..,x%3Fy%23z%26w')
+    expect(expand({ a: ['../', '%2F'], b: { '?': '\r\n' } })).toBe('docs/..%2F,%252F,%3F,%0D%0A')
+  })
+
+  it('TM07: a template of 10,000 expressions or of 1 MB is refused', () => {
+    const refused = (template: string) => () => compileTemplate(template)
+    expect(refused('{a}'.repeat(10_000))).toThrow(/longer than 8192 characters/)
+    expect(refused('a'.repeat(1_000_000))).toThrow(/longer than 8192 characters/)
+    expect(refused('{'.repeat(8192))).toThrow(/malformed/)
+    expect(refused('{a}'.repeat(101))).toThrow(/more than 100 variables/)
+    expect(refused(`{${'a,'.repeat(100)}a}`)).toThrow(/more than 100 variables/)
+    expect(refused('{a}'.repeat(100))).not.toThrow()
+    expect(refused(`${'a'.repeat(8189)}{a}`)).not.toThrow()
+  })
+
+  it.each(['\n', '\r', '\t', '\0', '\x7f', '\u0085', '\u2028', '\u2029'])(
+    'TM08: a value with %j does not match, raw or encoded',
+    (character) => {
+      for (const spelling of [character, encodeURIComponent(character)]) {
+        for (const [template, uri] of [
+          ['{a}', 'x_y'],
+          ['{+a}', 'x_y'],
+          ['{#a}', '#x_y'],
+          ['{.a*}', '.x_y'],
+          ['{/a*}', '/x_y'],
+          ['{;a}', ';a=x_y'],
+          ['{?a}', '?a=x_y'],
+          ['{?a*}', '?x_y=1'],
+        ] as const) {
+          const { match } = compileTemplate(template)
+          expect(match(uri)).toBeDefined()
+          expect(match(uri.replace('_', spelling))).toBeUndefined()
+        }
+      }
+    },
+  )
+
+  it('TM08: a query or fragment is not swallowed into a value', () => {
+    for (const template of ['{a}', '{+a}', '{/a}', '{.a}', '{a}{?y}', 'id{;a}'])
+      for (const uri of ['id?x=1#f', '/id?x=1', '.id#f', 'id;a=1?x=1', 'id#', 'id?'])
+        expect(compileTemplate(template).match(uri)).toBeUndefined()
+  })
+})

@@ -1,0 +1,199 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { isResourceError } from '../../src/core/errors.ts'
+import { compileGlob, compileGlobPrograms, compileGlobs, runGlob } from '../../src/core/glob.ts'
+
+function check(glob: string, { yes, no }: { yes: readonly string[]; no: readonly string[] }): void {
+  const matches = compileGlob(glob)
+  const wrong = [...yes.filter((path) => !matches(path)), ...no.filter(matches)]
+  expect({ glob, wrong }).toEqual({ glob, wrong: [] })
+}
+
+describe('globs', () => {
+  it('keep * and ? within a segment', () => {
+    check('src/*.ts', { yes: ['src/a.ts', 'src/.ts'], no: ['src/a/b.ts', 'a.ts', 'lib/src/a.ts', 'src/a.tsx'] })
+    check('src/?.ts', { yes: ['src/a.ts', 'src/あ.ts', 'src/👪.ts'], no: ['src/ab.ts', 'src/.ts', 'src//.ts'] })
+    check('a*b*c/d', { yes: ['abc/d', 'axbxbxc/d'], no: ['ab/c/d', 'abd/d'] })
+    check('/*', { yes: ['a', 'a/'], no: ['a/b'] })
+  })
+
+  it('compare one without a slash with the base name at any depth', () => {
+    check('*.md', { yes: ['a.md', 'x/y/a.md', '.md', 'x/dir.md/'], no: ['a.md/b', 'a.mdx'] })
+    check('/*.md', { yes: ['a.md'], no: ['x/a.md'] })
+  })
+
+  it('take ** as any number of segments', () => {
+    check('**', { yes: ['', 'a', 'a/b', 'a/b/'], no: [] })
+    check('**/x', { yes: ['x', 'a/x', 'a/b/x'], no: ['ax', 'x/a', 'a/bx'] })
+    check('x/**', { yes: ['x/a', 'x/a/b', 'x/a/'], no: ['x', 'x/', 'a/x/b', 'xa/b'] })
+    check('a/**/b', { yes: ['a/b', 'a/x/b', 'a/x/y/b', 'a/b/b'], no: ['a/xb', 'ab', 'a/b/c'] })
+    check('**/a/**/*.ts', { yes: ['a/x.ts', 'y/a/z/x.ts'], no: ['x.ts', 'b/x.ts'] })
+    check('**/**/a/**/**', { yes: ['a/x', 'b/a/x/y'], no: ['a'] })
+  })
+
+  it('take ** beside other characters as *', () => {
+    check('a**/b', { yes: ['a/b', 'axy/b'], no: ['a/x/b'] })
+    check('x/***', { yes: ['x/a'], no: [] })
+  })
+
+  it('take a slash at the end as a directory and everything below it', () => {
+    check('node_modules/', {
+      yes: ['node_modules/', 'node_modules/a/b', 'x/node_modules/a'],
+      no: ['node_modules', 'x/'],
+    })
+    check('/build/', { yes: ['build/', 'build/a'], no: ['x/build/a', 'build'] })
+    check('src/*/', { yes: ['src/a/', 'src/a/b'], no: ['src/a', 'src/'] })
+    check('x/**/', { yes: ['x/a/', 'x/a/b', 'x/a/b/c'], no: ['x/a', 'x/'] })
+    check('**/', { yes: ['a/', 'a/b'], no: ['a'] })
+  })
+
+  it('know classes', () => {
+    check('[abc].ts', { yes: ['a.ts'], no: ['d.ts', 'ab.ts', '.ts'] })
+    check('[!a-c]x', { yes: ['dx', '-x'], no: ['ax', 'cx', 'y/x'] })
+    check('[^a-c]x', { yes: ['dx'], no: ['ax'] })
+    check('x[]-]', { yes: ['x]', 'x-'], no: ['x'] })
+    check('x[a\\]\\-z]', { yes: ['x]', 'x-', 'xz', 'xa'], no: ['xb'] })
+    check('[ぁ-ん]*', { yes: ['ひらがな'], no: ['カタカナ'] })
+    check('[😀-😎]', { yes: ['😃'], no: ['🙃', '\ud83d'] })
+    check('a[!b]c', { yes: ['axc'], no: ['a/c', 'abc'] })
+  })
+
+  it('multiply braces out, nested too', () => {
+    check('*.{ts,js}', { yes: ['a.ts', 'x/a.js'], no: ['a.tsx', 'a.{ts,js}'] })
+    check('{a,b{c,d}}/x{,y}', { yes: ['a/x', 'bc/xy', 'bd/x'], no: ['b/x', 'c/x'] })
+    check('{docs/,*.md,/LICENSE}', { yes: ['docs/a', 'x/docs/', 'x/a.md', 'LICENSE'], no: ['docs', 'x/LICENSE'] })
+    check('{**/,}x/y', { yes: ['x/y', 'a/x/y'], no: ['a/y'] })
+    check('{[,],b}', { yes: [',', 'b'], no: ['[', '[,]'] })
+    check('a,b', { yes: ['a,b'], no: ['a'] })
+  })
+
+  it('take the meaning from an escaped character', () => {
+    check('\\*\\?\\[\\{\\}\\!\\\\', { yes: ['*?[{}!\\'], no: ['a?[{}!\\'] })
+    check('\\!important', { yes: ['!important'], no: ['important'] })
+    check('\\[id\\].tsx', { yes: ['[id].tsx'], no: ['i.tsx'] })
+    check('{a\\,b,c}', { yes: ['a,b', 'c'], no: ['a', 'b'] })
+  })
+
+  it('take names that begin with a dot like any other', () => {
+    check('*', { yes: ['.env', 'a/.env'], no: [] })
+    check('**/config', { yes: ['.git/config'], no: [] })
+  })
+
+  it('ignore case when told to, whatever the neighbours of a letter', () => {
+    const matches = compileGlob('**/*.{JPG,σΣ}', { ignoreCase: true })
+    for (const path of ['a.jpg', 'X/A.JPG', 'a.jPg', 'a.ΣΣ', 'a.σσ']) expect(matches(path)).toBe(true)
+    expect(compileGlob('[A-C]Ä', { ignoreCase: true })('bä')).toBe(true)
+    expect(compileGlob('*.JPG')('a.jpg')).toBe(false)
+  })
+
+  it('join: any of several is enough, and of none there is none', () => {
+    const matches = compileGlobs(['*.md', 'src/'])
+    expect(['a.md', 'src/x', 'x'].map(matches)).toEqual([true, true, false])
+    expect(compileGlobs([])('a')).toBe(false)
+  })
+
+  it.each([
+    ['', 'it is empty'],
+    ['/', 'it has an empty segment'],
+    ['a//b', 'it has an empty segment'],
+    ['{a,}', 'it is empty'],
+    ['a/./b', 'it has a segment "." or "..", which no path has'],
+    ['../a', 'it has a segment "." or "..", which no path has'],
+    ['!a', 'it begins with "!", and there is no negation; write "\\!" for the character'],
+    ['a\\', 'it ends in a lone "\\"'],
+    ['[a', 'a "[" has no "]"'],
+    ['[]', 'a "[" has no "]"'],
+    ['[a\\', 'a "[" has no "]"'],
+    ['[a/b]', 'a class ([…]) holds a "/"'],
+    ['[z-a]', 'a range in a class ([…]) is the wrong way round'],
+    ['[[:alpha:]]', 'named classes ([:…:]) are not supported'],
+    ['{a', 'a "{" has no "}"'],
+    ['a}', 'a "}" has no "{"'],
+    ['{id}', 'braces hold only one alternative; write "\\{" for the character'],
+    ['{a,b}'.repeat(10), 'it has more than 1000 alternatives'],
+    [`{${','.repeat(1000)}}`, 'it has more than 1000 alternatives'],
+    [`${'{a,'.repeat(21)}${'}'.repeat(21)}`, 'its braces are nested deeper than 20'],
+    ['a'.repeat(4097), 'it is longer than 4096 characters'],
+  ])('refuse %.40j and say what is wrong', (glob, what) => {
+    const shown = glob.length > 60 ? `${glob.slice(0, 60)}…` : glob
+    expect(() => compileGlob(glob)).toThrow(`The glob ${JSON.stringify(shown)} is malformed: ${what}.`)
+  })
+
+  it('throw nothing but ResourceError, and then never', () => {
+    const globs = fc.string({ unit: fc.constantFrom(...'a*?[]{},!-\\/.é😀') })
+    fc.assert(
+      fc.property(globs, fc.string({ unit: 'binary' }), (glob, path) => {
+        try {
+          compileGlob(glob)
+        } catch (error) {
+          expect(isResourceError(error, 'invalid')).toBe(true)
+          return
+        }
+        expect(typeof compileGlob(glob)(path)).toBe('boolean')
+      }),
+      { numRuns: 5000 },
+    )
+  })
+
+  it('agree with a backtracking regular expression', () => {
+    const segments = fc.array(
+      fc.oneof(fc.constant('**'), fc.array(fc.constantFrom('a', 'b', '*', '?'), { minLength: 1, maxLength: 4 })),
+      { minLength: 2, maxLength: 5 },
+    )
+    const paths = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 3 }), {
+      maxLength: 6,
+    })
+    let matched = 0
+    fc.assert(
+      fc.property(segments, paths, (glob, path) => {
+        const written = glob.map((segment) =>
+          segment === '**' ? '**' : (segment as string[]).join('').replace(/\*+/g, '*'),
+        )
+        fc.pre(written.some((segment) => segment !== '**'))
+        const pattern = written.map((segment, index) => {
+          const last = index === written.length - 1
+          if (segment === '**') return last ? '.+' : '(?:[^/]+/)*'
+          return segment.replaceAll('*', '[^/]*').replaceAll('?', '[^/]') + (last ? '' : '/')
+        })
+        const expected = new RegExp(`^${pattern.join('')}$`).test(path.join('/'))
+        expect(compileGlob(written.join('/'))(path.join('/'))).toBe(expected)
+        if (expected) matched++
+      }),
+      { numRuns: 5000 },
+    )
+    expect(matched).toBeGreaterThan(200)
+  })
+
+  /** How many steps are looked at while a path is compared. */
+  const looks = (glob: string, path: string) => {
+    let count = 0
+    for (const program of compileGlobPrograms(glob)) {
+      const steps = new Proxy([...program.steps], {
+        get: (target, key) => {
+          if (key !== 'length') count++
+          return Reflect.get(target, key)
+        },
+      })
+      runGlob(
+        { ...program, steps },
+        Array.from(path, (character) => character.codePointAt(0) ?? 0),
+      )
+    }
+    return count
+  }
+
+  it.each([
+    ['**/*/'.repeat(30), 'x', 'ab/', 200],
+    ['**/a*/'.repeat(30), 'x', 'ab/', 200],
+    ['**/*a*/'.repeat(30), '*/x', 'aa/', 200],
+    ['*a'.repeat(30), 'b', 'a', 600],
+    ['{a,*}{a,*}{a,*}', 'b', 'a', 600],
+  ])('PT39: %.20s… takes steps in proportion to the path, and to the glob', (glob, end, segment, count) => {
+    const path = segment.repeat(count)
+    const steps = looks(glob + end, path)
+    const size = compileGlobPrograms(glob + end).reduce((sum, program) => sum + program.steps.length, 0)
+    expect(compileGlob(glob + end)(path)).toBe(false)
+    expect(steps).toBeLessThanOrEqual(3 * size * path.length)
+    expect(looks(glob + end, path + path)).toBeLessThanOrEqual(2.2 * steps)
+  })
+})

@@ -1,0 +1,81 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { JsonError, formatJson, parseJson } from '../../src/server/json.ts'
+
+const parse = (text: string) => parseJson(Buffer.from(text))
+
+describe('strict JSON', () => {
+  test('is JSON', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
+        expect(parse(JSON.stringify(value))).toEqual(JSON.parse(JSON.stringify(value)))
+      }),
+    )
+  })
+
+  test('agrees with JSON.parse on what is JSON at all', () => {
+    const text = fc.array(fc.constantFrom('{', '}', '[', ']', '"', ':', ',', 'a', '1', '\\', ' ')).map((parts) => parts.join(''))
+    fc.assert(
+      fc.property(text, (source) => {
+        let expected: unknown
+        try {
+          expected = JSON.parse(source)
+        } catch {
+          expect(() => parse(source)).toThrow(JsonError)
+          return
+        }
+        try {
+          expect(parse(source)).toEqual(expected)
+        } catch (error) {
+          expect(error).toEqual(new JsonError('The message names a member twice.'))
+        }
+      }),
+      { numRuns: 5000 },
+    )
+  })
+
+  test.each([
+    ['a byte order mark', Buffer.from('\ufeff{}')],
+    ['invalid UTF-8', Buffer.from([0x22, 0xff, 0x22])],
+    ['an overlong form', Buffer.from([0x22, 0xc0, 0xae, 0x22])],
+    ['UTF-16', Buffer.from('{}', 'utf16le')],
+    ['a comment', Buffer.from('{} // x')],
+    ['two texts', Buffer.from('{}{}')],
+    ['NaN', Buffer.from('[NaN]')],
+    ['single quotes', Buffer.from("{'a':1}")],
+    ['nothing', Buffer.from('')],
+    ['an open string', Buffer.from('"abc')],
+    ['65 levels', Buffer.from('['.repeat(65) + ']'.repeat(65))],
+    ['a great many levels', Buffer.from('['.repeat(500_000))],
+    ['a member twice', Buffer.from('{"method":"a","x":1,"method":"b"}')],
+    ['a member twice, once escaped', Buffer.from('{"method":1,"\\u006dethod":2}')],
+    ['a member twice, further in', Buffer.from('{"a":[{"b":1},{"b":1,"c":{},"b":2}]}')],
+  ])('refuses %s', (_, bytes) => {
+    expect(() => parseJson(bytes)).toThrow(JsonError)
+  })
+
+  test('takes 64 levels, equal names in different objects, and values that look like names', () => {
+    expect(parse('['.repeat(64) + ']'.repeat(64))).toBeDefined()
+    expect(parse('[{"a":"a"},{"a":["a","a"]}]')).toEqual([{ a: 'a' }, { a: ['a', 'a'] }])
+    expect(parse('{"a\\\\":1,"a":2,"b\\"":{"a":3}}')).toEqual({ 'a\\': 1, a: 2, 'b"': { a: 3 } })
+  })
+
+  test('leaves prototypes alone', () => {
+    const value = parse('{"__proto__":{"polluted":true}}') as object
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined()
+  })
+})
+
+describe('a formatted message', () => {
+  test('is one line to every reader of lines', () => {
+    const json = formatJson({ text: 'a\u2028b\u2029c\nd' })
+    expect(json).not.toMatch(/[\n\u2028\u2029]/)
+    expect(JSON.parse(json)).toEqual({ text: 'a\u2028b\u2029c\nd' })
+  })
+
+  test('is refused behind the limit, which counts bytes', () => {
+    expect(() => formatJson('ああああ', 10)).toThrow('larger than 10 bytes')
+    expect(formatJson('aaaaaaaa', 10)).toBe('"aaaaaaaa"')
+  })
+})

@@ -1,0 +1,253 @@
+import { PassThrough, Readable } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { createCatalog } from '../../src/core/catalog.ts'
+import type { Provider } from '../../src/core/provider.ts'
+import { readLines } from '../../src/server/lines.ts'
+import { serveStdio } from '../../src/server/stdio.ts'
+import { createWriter } from '../../src/server/writer.ts'
+import { memory } from '../support/memory.ts'
+
+const never = new AbortController().signal
+
+async function linesOf(chunks: readonly (string | Buffer)[], limit = 100) {
+  const lines: string[] = []
+  for await (const line of readLines(Readable.from(chunks.map((chunk) => Buffer.from(chunk))), limit, never))
+    lines.push(line === 'too-long' ? '<too long>' : Buffer.from(line).toString())
+  return lines
+}
+
+describe('lines', () => {
+  test('are found across chunks, with LF or CRLF, without empty ones, with or without an end', async () => {
+    expect(await linesOf(['a\nb', 'c\r', '\n\n\r\n', 'd'])).toEqual(['a', 'bc', 'd'])
+    expect(await linesOf([...'{"a":1}\n{"b":2}\n'])).toEqual(['{"a":1}', '{"b":2}'])
+  })
+
+  test('keep characters whole that a chunk cuts through', async () => {
+    const bytes = Buffer.from('日本\n')
+    expect(await linesOf([...bytes].map((byte) => Buffer.from([byte])))).toEqual(['日本'])
+  })
+
+  test('that are too long are thrown away, and the next one is read', async () => {
+    expect(await linesOf(['x'.repeat(101), '\nok\n'])).toEqual(['<too long>', 'ok'])
+    expect(await linesOf(['x'.repeat(60), 'x'.repeat(60), 'x'.repeat(60), '\nok\n', 'y'.repeat(200)])).toEqual([
+      '<too long>',
+      'ok',
+      '<too long>',
+    ])
+    expect(await linesOf(['x'.repeat(100), '\n'])).toEqual(['x'.repeat(100)])
+  })
+
+  test('end with the signal, also while nothing comes', async () => {
+    const controller = new AbortController()
+    const reading = (async () => {
+      for await (const _ of readLines(new PassThrough(), 100, controller.signal));
+    })()
+    controller.abort()
+    await reading
+  })
+})
+
+describe('the writer', () => {
+  test('writes in order and waits for a slow reader', async () => {
+    const output = new PassThrough({ highWaterMark: 10 })
+    const writer = createWriter(output)
+    let made = 0
+    const written = Array.from({ length: 20 }, (_, i) =>
+      writer.write(() => {
+        made++
+        return `${i}:${'x'.repeat(20)}\n`
+      }),
+    )
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(made).toBe(1)
+    let text = ''
+    output.on('data', (chunk) => {
+      text += chunk
+    })
+    await Promise.all(written)
+    await writer.end()
+    expect(text.split('\n').map((line) => line.split(':')[0])).toEqual([...Array.from({ length: 20 }, (_, i) => `${i}`), ''])
+  })
+
+  test('says when the reader is gone, and does not hang', async () => {
+    const output = new PassThrough({ highWaterMark: 1 })
+    const writer = createWriter(output)
+    const stuck = writer.write(() => 'xxxx')
+    output.destroy(new Error('EPIPE'))
+    await expect(stuck).rejects.toThrow('gone')
+    await writer.failed
+    await expect(writer.write(() => 'more')).rejects.toThrow('gone')
+    await writer.end()
+  })
+})
+
+interface Answer {
+  readonly id: unknown
+  readonly result?: Record<string, unknown>
+  readonly error?: { code: number; message: string; data?: Record<string, unknown> }
+}
+
+/** Serves a provider over a pair of pipes; sends what it is given, ends the input, and gives what came back. */
+async function converse(provider: Provider, messages: readonly unknown[], wait = true): Promise<(Answer | Answer[])[]> {
+  const input = new PassThrough()
+  const output = new PassThrough()
+  let text = ''
+  output.on('data', (chunk) => {
+    text += chunk
+  })
+  const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider }] })
+  const served = serveStdio({ view: (p) => catalog.view(p), name: 't', version: '1', log: () => {}, input, output, grace: 500 })
+  for (const message of messages) {
+    const before = text.length
+    input.write(`${typeof message === 'string' ? message : JSON.stringify(message)}\n`)
+    const answers = Array.isArray(message) || typeof message === 'string' || (message as { id?: unknown }).id !== undefined
+    for (let i = 0; wait && answers && i < 200 && text.length === before; i++) await new Promise((r) => setTimeout(r, 5))
+  }
+  input.end()
+  await served
+  return text
+    .trim()
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Answer | Answer[])
+}
+
+const initialize = (version: string) => ({
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion: version, capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+})
+const request = (id: unknown, method: string, params?: unknown) => ({ jsonrpc: '2.0', id, method, ...(params ? { params } : {}) })
+const meta = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+const slow = (ms: number): Provider => ({
+  ...memory({ a: 'a' }),
+  read: async (_, { signal }) => {
+    await new Promise((resolve, reject) => {
+      const timer = setTimeout(resolve, ms)
+      signal.addEventListener('abort', () => {
+        clearTimeout(timer)
+        reject(new Error('aborted'))
+      })
+    })
+    return [{ text: 'slow' }]
+  },
+})
+
+describe('stdio', () => {
+  test.each(['2024-10-07', '2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])('agrees on %s', async (version) => {
+    const [answer] = await converse(memory({ a: 'a' }), [initialize(version)])
+    expect(answer).toMatchObject({ id: 0, result: { protocolVersion: version, capabilities: { resources: {} } } })
+    const capabilities = (answer as { result: { capabilities: object } }).result.capabilities
+    expect('completions' in capabilities).toBe(version >= '2025-03-26')
+    expect(JSON.stringify(capabilities)).not.toMatch(/subscribe|listChanged/)
+  })
+
+  test('gives a 2024-10-07 client the templates in the list', async () => {
+    const answers = await converse(memory({ a: 'a' }), [initialize('2024-10-07'), request(1, 'resources/list')])
+    expect(answers[1]).toMatchObject({ result: { resources: [{ name: 'a' }], resourceTemplates: [{ name: 'All' }] } })
+  })
+
+  test('answers each message in its own era, whatever came before', async () => {
+    const read = (id: number, modern: boolean) => request(id, 'resources/read', { uri: 'file:///r/x', ...(modern ? { _meta: meta } : {}) })
+    const answers = await converse(memory({ a: 'a' }), [read(1, true), initialize('2025-11-25'), read(2, false), read(3, true)])
+    const codes = new Map(answers.flat().map((answer) => [answer.id, answer.error?.code]))
+    expect([codes.get(1), codes.get(2), codes.get(3)]).toEqual([-32602, -32002, -32602])
+  })
+
+  test('answers batches on 2025-03-26, and refuses them on later revisions', async () => {
+    const batch = [request(1, 'ping'), { jsonrpc: '2.0', method: 'notifications/initialized' }, request('2', 'resources/list'), 7]
+    const [, answers] = await converse(memory({ a: 'a' }), [initialize('2025-03-26'), batch])
+    expect(answers).toMatchObject([
+      { id: 1, result: {} },
+      { id: '2', result: { resources: [{ name: 'a' }] } },
+      { id: null, error: { code: -32600 } },
+    ])
+    for (const faulty of [[], Array.from({ length: 51 }, (_, i) => request(i, 'ping')), [[request(1, 'ping')]]]) {
+      const [, answer] = await converse(memory({}), [initialize('2025-03-26'), faulty])
+      expect([answer].flat()[0]).toMatchObject({ error: { code: -32600 } })
+    }
+    const [, refused] = await converse(memory({}), [initialize('2025-06-18'), batch])
+    expect(refused).toMatchObject({ id: null, error: { code: -32600 } })
+  })
+
+  test('says what is wrong with a message that it cannot read, and goes on', async () => {
+    const answers = await converse(memory({}), ['{oops', initialize('2025-11-25'), '\ufeff{}', request(1, 'ping')])
+    expect(answers).toMatchObject([
+      { id: null, error: { code: -32700 } },
+      { id: 0 },
+      { id: null, error: { code: -32700 } },
+      { id: 1, result: {} },
+    ])
+  })
+
+  test('tells 1 from "1", and refuses an id that is in flight', async () => {
+    const read = (id: unknown) => request(id, 'resources/read', { uri: 'file:///r/a' })
+    const answers = (await converse(slow(100), [initialize('2025-11-25'), read(1), read('1'), read(1)], false)).flat()
+    expect(answers.filter((answer) => answer.error?.code === -32600)).toMatchObject([{ id: 1 }])
+    expect(answers.filter((answer) => answer.result?.contents)).toHaveLength(2)
+  })
+
+  test('answers what is in flight when the input ends, and gives up on what hangs', async () => {
+    const read = request(1, 'resources/read', { uri: 'file:///r/a' })
+    expect(await converse(slow(100), [read], false)).toMatchObject([{ id: 1, result: {} }])
+    expect(await converse(slow(60_000), [read], false)).toEqual([])
+  })
+
+  test('does not answer what was cancelled', async () => {
+    const cancel = (requestId: unknown) => ({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } })
+    const read = (id: unknown) => request(id, 'resources/read', { uri: 'file:///r/a' })
+    const answers = await converse(slow(150), [read(1), read(2), cancel(1), cancel('2'), cancel(99), cancel(null)], false)
+    expect(answers.flat().map((answer) => answer.id)).toEqual([2])
+  })
+
+  test('says that it is still at work, in growing numbers, when a token was given', async () => {
+    const read = request(1, 'resources/read', { uri: 'file:///r/a', _meta: { progressToken: 'p' } })
+    const input = new PassThrough()
+    const output = new PassThrough()
+    let text = ''
+    output.on('data', (chunk) => {
+      text += chunk
+    })
+    const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider: slow(2300) }] })
+    const served = serveStdio({ view: (p) => catalog.view(p), name: 't', version: '1', log: () => {}, input, output })
+    input.end(`${JSON.stringify(read)}\n`)
+    await served
+    const lines = text.trim().split('\n').map((line) => JSON.parse(line) as { method?: string; params?: unknown; id?: unknown })
+    expect(lines.map((line) => line.params ?? line.id)).toEqual([
+      { progressToken: 'p', progress: 1 },
+      { progressToken: 'p', progress: 2 },
+      1,
+    ])
+  })
+
+  test('refuses an answer over 10 MiB with the way to read less', async () => {
+    const big = memory({ big: { bytes: new Uint8Array(9 * 1024 * 1024) } })
+    const [answer] = await converse(big, [request(1, 'resources/read', { uri: 'file:///r/big' })])
+    expect(answer).toMatchObject({ id: 1, error: { code: -32602, data: { reason: 'too-large' } } })
+    expect((answer as Answer).error?.message).toContain('?lines=')
+  })
+
+  test('lets nothing out of what a provider throws', async () => {
+    const broken: Provider = {
+      ...memory({}),
+      read: async () => {
+        throw Object.assign(new Error('password=hunter2 at /etc/secret'), { code: -32001, data: { secret: 'hunter2' } })
+      },
+      async *list() {
+        yield* []
+        throw 'hunter2'
+      },
+    }
+    const answers = await converse(broken, [
+      request(1, 'resources/read', { uri: 'file:///r/a' }),
+      request(2, 'resources/list'),
+      request(3, 'resources/read', { uri: 'file:///r/a', _meta: meta }),
+    ])
+    expect(JSON.stringify(answers)).not.toContain('hunter2')
+    expect(answers.flat().map((answer) => answer.error)).toEqual(Array(3).fill({ code: -32603, message: 'Internal error' }))
+  })
+})
