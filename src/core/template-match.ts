@@ -103,7 +103,7 @@ function markLiteral(part: LiteralPart, units: Units, ends: Marks, starts: Marks
     if (units[at] === part.units[length]) length++
     if (length < part.units.length) continue
     if (ends[at + 1] === 1) starts[at + 1 - length] = 1
-    length = 0
+    length = part.borders[length - 1] ?? 0
   }
 }
 

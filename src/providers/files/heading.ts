@@ -30,7 +30,7 @@ export function headingIn(start: string): string | undefined {
     }
     const heading = /^ {0,3}#{1,6}(?:[ \t]+(.*))?$/.exec(line)
     if (heading !== null) {
-      const title = plain((heading[1] ?? '').replace(/(?:^|[ \t]+)#+[ \t]*$/, ''))
+      const title = plain((heading[1] ?? '').slice(0, maxTitle * 10).replace(/(?:^|[ \t]+)#+[ \t]*$/, ''))
       if (title !== undefined) return title
       paragraph = []
     } else if (paragraph.length > 0 && /^ {0,3}(?:=+|-+)[ \t]*$/.test(line)) {

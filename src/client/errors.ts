@@ -1,0 +1,121 @@
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
+import { type ErrorDetail, ResourceError, isResourceError } from '../core/errors.ts'
+
+const codes = { methodNotFound: -32601, invalidParams: -32602, resourceNotFound: -32002 } as const
+
+/** What our side answers a request with when the connection ends under it: the first code that JSON-RPC leaves free. */
+export const streamEnded = -32_000
+
+/** Of what a server says, so many characters are passed on. */
+const maxMessage = 500
+
+/**
+ * What any failure of a remote server is here. The server's words are kept where they are about the request, since they
+ * tell the caller what to mend; everything else gets words of ours.
+ */
+export function toResourceError(error: unknown, method: string): ResourceError {
+  if (isResourceError(error)) return error
+  if (error instanceof ProtocolError) return fromProtocol(error, method)
+  if (error instanceof SdkHttpError) return unavailable(httpFault(error.status), error)
+  if (error instanceof SdkError) return fromSdk(error, method)
+  if (!(error instanceof Error)) return new ResourceError('internal', `${method} failed.`, {}, { cause: error })
+  // fetch and the SDK have no classes for these.
+  if (error.message === 'Not connected') return unavailable('The connection has ended. Connect again.', error)
+  const code = systemCode(error)
+  if (code !== undefined || error.message === 'fetch failed')
+    return unavailable(`The server cannot be reached (${code ?? 'network error'}).`, error)
+  return new ResourceError('internal', `${method} failed: ${error.message}`, {}, { cause: error })
+}
+
+/** Whether a server said that it does not know a method. */
+export function isUnknownMethod(error: unknown): boolean {
+  return isResourceError(error, 'internal') && error.detail.code === codes.methodNotFound
+}
+
+export function unavailable(message: string, cause?: unknown): ResourceError {
+  return new ResourceError('unavailable', message, {}, { cause })
+}
+
+function fromProtocol(error: ProtocolError, method: string): ResourceError {
+  const options = { cause: error }
+  const detail = detailOf(error.data)
+  const message = printable(error.message)
+  switch (error.code) {
+    case codes.resourceNotFound:
+      return new ResourceError('not-found', message, {}, options)
+    case codes.invalidParams:
+      if (isUriAlone(error.data)) return new ResourceError('not-found', message, {}, options)
+      if (detail.reason === 'too-large') return new ResourceError('too-large', message, detail, options)
+      return new ResourceError('invalid', message, { reason: 'invalid-params', ...detail }, options)
+    case codes.methodNotFound:
+      return new ResourceError('internal', `The server does not know ${method}.`, { code: error.code }, options)
+    case streamEnded:
+      return unavailable(`The connection ended before ${method} was answered. Try again.`, error)
+  }
+  if (detail.reason === 'unavailable') return unavailable(message, error)
+  return new ResourceError('internal', `${method} failed: ${message}`, { ...detail, code: error.code }, options)
+}
+
+function fromSdk(error: SdkError, method: string): ResourceError {
+  switch (error.code) {
+    case SdkErrorCode.RequestTimeout:
+      return unavailable(`The server did not answer ${method} in time.`, error)
+    case SdkErrorCode.ConnectionClosed:
+    case SdkErrorCode.NotConnected:
+    case SdkErrorCode.SendFailed:
+      return unavailable(`The connection ended before ${method} was answered. Connect again.`, error)
+    case SdkErrorCode.EraNegotiationFailed: {
+      const code = systemCode(error)
+      return unavailable(code === undefined ? error.message : `The server cannot be reached (${code}).`, error)
+    }
+    case SdkErrorCode.InvalidResult:
+    case SdkErrorCode.UnsupportedResultType:
+    case SdkErrorCode.InputRequiredRoundsExceeded:
+      return new ResourceError('internal', `The server's answer to ${method} is malformed.`, {}, { cause: error })
+    default:
+      return new ResourceError('internal', `${method} failed: ${error.message}`, {}, { cause: error })
+  }
+}
+
+function httpFault(status: number): string {
+  switch (status) {
+    case 401:
+      return 'The server asks who you are (HTTP 401). Give it a token in the headers.'
+    case 403:
+      return 'The server refuses this connection (HTTP 403). The token in the headers may not be enough.'
+    case 404:
+      return 'There is no MCP server at this URL, or the session has ended (HTTP 404).'
+    default:
+      return `The server answered with HTTP ${status}.`
+  }
+}
+
+/** The code of the system's error behind an error, such as ECONNREFUSED. */
+export function systemCode(error: unknown): string | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++)
+    if ('code' in at && typeof at.code === 'string' && /^(E[A-Z]{2,}|UND_ERR_)/.test(at.code)) return at.code
+  return undefined
+}
+
+/** A -32602 means "not found" when its data is the URI and nothing else (MCP 2026-07-28). */
+function isUriAlone(data: unknown): boolean {
+  if (typeof data !== 'object' || data === null) return false
+  return 'uri' in data && typeof data.uri === 'string' && Object.keys(data).length === 1
+}
+
+function detailOf(data: unknown): ErrorDetail {
+  if (typeof data !== 'object' || data === null) return {}
+  return Object.fromEntries(
+    Object.entries(data).flatMap(([key, value]) => {
+      if (typeof value === 'string') return [[key, printable(value)]]
+      return typeof value === 'number' ? [[key, value]] : []
+    }),
+  )
+}
+
+/** A server's words as one line of bounded length. */
+function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it replaces.
+  const line = text.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
+  return line.length > maxMessage ? `${line.slice(0, maxMessage).toWellFormed()}...` : line
+}

@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import { isResourceError } from '../core/errors.ts'
+import { compileGlob } from '../core/glob.ts'
+import { parseDuration, parseListen, parseSize } from './values.ts'
+import { refusal } from './words.ts'
+
+/** The kinds of value that the schema is made of. Each refuses in its own words: what is wrong, and what to do. */
+
+export const text = z.string().min(1)
+
+/** Where a secret is. A literal one is refused, and is not repeated in the refusal. */
+export const secret = z.union(
+  [
+    z.strictObject({ env: text.describe('The name of an environment variable.') }),
+    z.strictObject({ file: text.describe('The path of a file, relative to the configuration file.') }),
+  ],
+  {
+    error: ({ input }) =>
+      typeof input === 'string'
+        ? refusal(
+            'This is a literal secret.',
+            'Put it into an environment variable or a file of its own, and write { "env": "NAME" } or { "file": "path" }. If this file was ever shared, replace the secret.',
+          )
+        : refusal('This does not say where the secret is.', 'Write { "env": "NAME" } or { "file": "path" }.'),
+  },
+)
+
+/** A duration; in milliseconds once it is parsed. */
+export const duration = quantity(parseDuration, 'a duration', '"60s", "30m" or "1d", or a number of milliseconds')
+
+/** A size; in bytes once it is parsed. */
+export const size = quantity(parseSize, 'a size', '"64KiB" or "16MiB", or a number of bytes')
+
+function quantity(parse: (value: string | number) => number | undefined, what: string, examples: string) {
+  const refused = refusal(`This is not ${what}.`, `Write ${examples}.`)
+  return z.union([z.string(), z.number()], { error: refused }).transform((value, context) => {
+    const parsed = parse(value)
+    if (parsed !== undefined) return parsed
+    context.addIssue({ code: 'custom', message: refused })
+    return z.NEVER
+  })
+}
+
+const listenRefused = refusal(
+  'This does not say where to listen.',
+  'Write a port, such as 8787, or a host and a port, such as "127.0.0.1:8787" or "[::1]:8787".',
+)
+
+export const listen = z.union([z.string(), z.number()], { error: listenRefused }).transform((value, context) => {
+  const parsed = parseListen(value)
+  if (parsed !== undefined) return parsed
+  context.addIssue({ code: 'custom', message: listenRefused })
+  return z.NEVER
+})
+
+export const glob = text.superRefine((pattern, context) => {
+  try {
+    compileGlob(pattern)
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    context.addIssue({ code: 'custom', message: refusal('This glob is malformed.', error.message) })
+  }
+})
+
+/** One or more globs. */
+export const globs = z.union([glob, z.array(glob).min(1)], {
+  error: refusal('This is not a glob.', 'Write one, such as "src/**/*.ts", or an array of them.'),
+})
+
+const role = text.describe('The name of a role; "*" is everybody.')
+
+const accessRule = z
+  .strictObject({
+    allow: z.array(role).min(1).optional().describe('The roles that may see what `match` matches.'),
+    deny: z.array(role).min(1).optional().describe('The roles that may not see it. A denial wins over whatever is allowed.'),
+    match: globs.optional().describe('The paths that the rule is about. By default all.'),
+  })
+  .refine(({ allow, deny }) => allow !== undefined || deny !== undefined, {
+    error: refusal('The rule neither allows nor denies anything.', 'Add "allow" or "deny" with names of roles.'),
+  })
+
+/** Who may see a mount. Once parsed, rules only. */
+export const access = z
+  .array(
+    z.union([role, accessRule], {
+      error: refusal('This is not an access rule.', 'Write the name of a role, or { "allow": ["role"], "match": "docs/**" }.'),
+    }),
+  )
+  .min(1, {
+    error: refusal('The list is empty.', 'Name the roles that may see the mount, or remove the key to let everybody see it.'),
+  })
+  .transform((rules) => rules.map((rule) => (typeof rule === 'string' ? { allow: [rule] } : rule)))

@@ -1,0 +1,2 @@
+import { z } from 'zod'
+import { globs, glob, size, text } from '../fields.ts'

@@ -1,0 +1,77 @@
+import type { BigIntStats } from 'node:fs'
+import { isResourceError } from '../../core/errors.ts'
+import { baseName } from '../../core/path.ts'
+import type { Entry } from '../../core/provider.ts'
+import { directoryMimeType } from '../../core/view.ts'
+import { headingBytes, headingIn } from './heading.ts'
+import { mimeTypeOf } from './media.ts'
+import { stampOf } from './permit.ts'
+import type { Place, Places } from './place.ts'
+import { createRecent } from './recent.ts'
+import type { RuleFacts } from './rules.ts'
+
+/** What an entry says of a file, without its heading: nothing is opened for it. */
+export function describeFile(path: string, stats: BigIntStats, { facts }: RuleFacts): Entry {
+  const mimeType = facts.mimeType ?? mimeTypeOf(baseName(path))
+  return {
+    path,
+    ...facts,
+    ...(mimeType === undefined ? {} : { mimeType }),
+    size: Number(stats.size),
+    modified: Number(stats.mtimeMs),
+    version: stampOf(stats),
+  }
+}
+
+export function describeDirectory(path: string, stats: BigIntStats): Entry {
+  return { path, mimeType: directoryMimeType, modified: Number(stats.mtimeMs) }
+}
+
+/** The headings of files, remembered by their version. */
+export interface Headings {
+  /** The title that a file in a directory gives itself. `undefined` where it has none, or cannot be read. */
+  of(entry: Entry, directory: Place, signal: AbortSignal): Promise<string | undefined>
+}
+
+export function createHeadings(places: Places): Headings {
+  const titles = createRecent<{ readonly title: string | undefined }>(20_000)
+
+  const read = async (entry: Entry, directory: Place, signal: AbortSignal): Promise<string | undefined> => {
+    const place = await places.child(directory, baseName(entry.path), { directory: false }, signal)
+    try {
+      // Another file by now: it has its turn in the next listing.
+      if (!place.stats.isFile() || stampOf(place.stats) !== entry.version) return undefined
+      return await readHeading(places, place, signal)
+    } finally {
+      place.close()
+    }
+  }
+
+  return {
+    of: async (entry, directory, signal) => {
+      const key = `${entry.version}/${entry.path}`
+      const known = titles.get(key)
+      if (known !== undefined) return known.title
+      try {
+        const title = await read(entry, directory, signal)
+        titles.set(key, { title })
+        return title
+      } catch (error) {
+        if (isResourceError(error, 'not-found')) return undefined
+        throw error
+      }
+    },
+  }
+}
+
+async function readHeading(places: Places, place: Place, signal: AbortSignal): Promise<string | undefined> {
+  const handle = await places.open(place, signal)
+  try {
+    const buffer = Buffer.alloc(headingBytes)
+    const length = await handle.read(buffer, { offset: 0, length: headingBytes, position: 0 }, signal)
+    const head = buffer.subarray(0, length)
+    return head.includes(0) ? undefined : headingIn(head.toString('utf8'))
+  } finally {
+    handle.close()
+  }
+}

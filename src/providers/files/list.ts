@@ -1,0 +1,169 @@
+import type { BigIntStats } from 'node:fs'
+import { isResourceError } from '../../core/errors.ts'
+import { comparePaths } from '../../core/path.ts'
+import type { Entry, ListQuery } from '../../core/provider.ts'
+import { createBreath } from './breath.ts'
+import { type Headings, describeFile } from './describe.ts'
+import { lookAtAll } from './look.ts'
+import type { NameCache, Names } from './names.ts'
+import { indexAfter } from './order.ts'
+import { type PermitOptions, kindOf } from './permit.ts'
+import type { Pool } from './pool.ts'
+import type { RuleFacts } from './rules.ts'
+import { type Position, type Walk, maxDepth, mayRead } from './walk.ts'
+
+export interface Lister {
+  list(query: ListQuery, signal: AbortSignal): AsyncGenerator<Entry>
+}
+
+export interface ListerOptions {
+  readonly walk: Walk
+  readonly names: NameCache
+  readonly permit: PermitOptions
+  readonly rules: (path: string) => RuleFacts
+  readonly headings: Headings
+  readonly pool: Pool
+}
+
+/** A directory that is being listed. */
+interface Frame {
+  readonly position: Position
+  readonly names: Names
+  /** The next name. */
+  index: number
+  /** What is left, behind this directory, of the path to resume after. */
+  readonly after: string
+}
+
+/** Files are looked at in groups that grow: the caller may want no more than the first. */
+const [firstGroup, lastGroup] = [4, 64]
+
+export function createLister({ walk, names, permit, rules, headings, pool }: ListerOptions): Lister {
+  const open = async (position: Position, after: string, signal: AbortSignal): Promise<Frame> => {
+    const found = await names.of(position, signal)
+    const index = after === '' ? 0 : indexAfter(found.names, after)
+    // The directory that `after` lies in comes before it, and holds what comes behind it.
+    const inside = found.names[index - 1]
+    const enters = inside?.endsWith('/') === true && after.startsWith(inside)
+    return { position, names: found, index: enters ? index - 1 : index, after }
+  }
+
+  /** Opens a child directory; `undefined` where it is gone, or none that is served. */
+  const descend = async (frame: Frame, name: string, signal: AbortSignal): Promise<Frame | undefined> => {
+    const after = frame.after.startsWith(name) ? frame.after.slice(name.length) : ''
+    let position: Position | undefined
+    try {
+      position = await walk.enter(frame.position, name.slice(0, -1), true, signal)
+      return await open(position, after, signal)
+    } catch (error) {
+      position?.place.close()
+      if (isResourceError(error, 'not-found')) return undefined
+      throw error
+    }
+  }
+
+  const entryOf = async (frame: Frame, index: number, stats: BigIntStats | undefined, signal: AbortSignal) => {
+    const { position } = frame
+    const name = frame.names.names[index]
+    if (name === undefined) return undefined
+    if (frame.names.links.has(name)) return linkedEntry(position, name, signal)
+    if (stats === undefined || kindOf(stats, position.device, permit) !== 'file') return undefined
+    if (!(await mayRead(position.place, stats, name, pool, signal))) return undefined
+    const path = `${position.aliases[0].path}${name}`
+    const told = frame.names.facts[index] ?? rules(path)
+    frame.names.facts[index] = told
+    return titled(describeFile(path, stats, told), told, position, signal)
+  }
+
+  const titled = async (entry: Entry, told: RuleFacts, directory: Position, signal: AbortSignal): Promise<Entry> => {
+    if (!told.heading) return entry
+    const title = await headings.of(entry, directory.place, signal)
+    return title === undefined ? entry : { ...entry, title }
+  }
+
+  const linkedEntry = async (directory: Position, name: string, signal: AbortSignal): Promise<Entry | undefined> => {
+    try {
+      const position = await walk.enter(directory, name, false, signal)
+      position.place.close()
+      const { path } = position.aliases[0]
+      return describeFile(path, position.place.stats, rules(path))
+    } catch (error) {
+      if (isResourceError(error, 'not-found')) return undefined
+      throw error
+    }
+  }
+
+  return {
+    list: async function* ({ prefix = '', after }, signal) {
+      const rest = resumeIn(prefix, after)
+      if (rest === undefined) return
+      const frames: Frame[] = []
+      const breath = createBreath()
+      let size = firstGroup
+      try {
+        const start = await startAt(walk, prefix, signal)
+        if (start === undefined) return
+        try {
+          frames.push(await open(start, rest, signal))
+        } catch (error) {
+          start.place.close()
+          throw error
+        }
+        for (let frame = frames.at(-1); frame !== undefined; frame = frames.at(-1)) {
+          const name = frame.names.names[frame.index]
+          if (name === undefined) {
+            frames.pop()
+            frame.position.place.close()
+          } else if (name.endsWith('/')) {
+            frame.index++
+            const child = frames.length + depthOf(prefix) < maxDepth ? await descend(frame, name, signal) : undefined
+            if (child !== undefined) frames.push(child)
+          } else {
+            const first = frame.index
+            frame.index = endOfGroup(frame.names.names, first, size)
+            size = Math.min(size * 2, lastGroup)
+            const group = frame.names.names.slice(first, frame.index)
+            const found = await lookAtAll(frame.position.place, group, pool, signal, breath)
+            for (const [i, stats] of found.entries()) {
+              const entry = await entryOf(frame, first + i, stats, signal)
+              if (entry !== undefined) yield entry
+              signal.throwIfAborted()
+            }
+          }
+          if (breath.due()) await breath.take()
+        }
+      } catch (error) {
+        // A prefix that is not there, or no longer: nothing is under it.
+        if (!isResourceError(error, 'not-found')) throw error
+      } finally {
+        for (const { position } of frames) position.place.close()
+      }
+    },
+  }
+}
+
+async function startAt(walk: Walk, prefix: string, signal: AbortSignal): Promise<Position | undefined> {
+  try {
+    return await walk.to(prefix, signal)
+  } catch (error) {
+    if (isResourceError(error, 'not-found')) return undefined
+    throw error
+  }
+}
+
+/** What is left of `after` behind the prefix; `''` where everything is still to come, `undefined` where nothing is. */
+function resumeIn(prefix: string, after: string | undefined): string | undefined {
+  if (after === undefined) return ''
+  if (after.startsWith(prefix)) return after.slice(prefix.length)
+  return comparePaths(after, prefix) < 0 ? '' : undefined
+}
+
+function depthOf(prefix: string): number {
+  return prefix.split('/').length - 1
+}
+
+function endOfGroup(names: readonly string[], first: number, size: number): number {
+  let end = first + 1
+  while (end < names.length && end - first < size && names[end]?.endsWith('/') === false) end++
+  return end
+}

@@ -1,0 +1,120 @@
+import type { BigIntStats } from 'node:fs'
+import { ResourceError, invalid, notFound } from '../../core/errors.ts'
+import type { ByteRange } from '../../core/provider.ts'
+import { isText, wholeCharacters } from '../../core/utf8.ts'
+import { isSettled, stampOf } from './permit.ts'
+import type { Handle } from './place.ts'
+
+/** Bytes of one version of a file, and what that version is. */
+export interface Bytes {
+  readonly bytes: Buffer
+  /** Where in the file they begin. */
+  readonly start: number
+  /** The first bytes of the file. */
+  readonly head: Buffer
+  readonly stats: BigIntStats
+}
+
+const chunk = 1024 * 1024
+/** How much of a file is looked at to tell whether it is text, when only a part of it is read. */
+const headBytes = 8192
+const attempts = 6
+
+/**
+ * Reads a file, or a part of it, as it was at one moment.
+ *
+ * Times and size of the file are compared before and after; where they differ, it is read again, up to six times. A file
+ * that changed within the last tick of the clock could change once more without another time, so it is read until it is
+ * the same twice.
+ *
+ * @param limit In bytes, of what is read.
+ * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins behind the end,
+ * `unavailable` for a file that does not stop changing, `not-found` for one that is deleted.
+ */
+export async function readStable(
+  handle: Handle,
+  range: ByteRange | undefined,
+  limit: number,
+  signal: AbortSignal,
+): Promise<Bytes> {
+  let previous: Bytes | undefined
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    if (attempt > 1) await pause(2 ** attempt, signal)
+    const stats = await handle.stat(signal)
+    if (stats.nlink === 0n) throw notFound('deleted meanwhile')
+    const settled = isSettled(stats, Date.now())
+    const { start, end } = boundsOf(range, Number(stats.size), limit)
+    const bytes = await readPart(handle, start, end, range === undefined, signal)
+    const head = start === 0 ? bytes.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)
+    const after = await handle.stat(signal)
+    const same = stampOf(stats) === stampOf(after) && bytes.length === end - start
+    if (same && (settled || previous?.bytes.equals(bytes) === true)) return { bytes, start, head, stats }
+    previous = same ? { bytes, start, head, stats } : undefined
+  }
+  throw new ResourceError('unavailable', 'A file changes faster than it can be read as one version.')
+}
+
+function boundsOf(range: ByteRange | undefined, size: number, limit: number): { start: number; end: number } {
+  const start = range?.start ?? 0
+  const end = Math.min(range?.end ?? size, size)
+  const numbers = [start, range?.end ?? size]
+  if (!numbers.every(Number.isSafeInteger) || start < 0 || (range?.end ?? size) < start)
+    throw invalid('A range of bytes is two whole numbers, the first no larger than the second.', 'range', { size })
+  if (start > 0 && start >= size)
+    throw invalid(`The range begins behind the end: there are ${size} bytes.`, 'range', { size })
+  if (end - start <= limit) return { start, end }
+  const what = range === undefined ? 'The resource' : 'The range'
+  throw new ResourceError(
+    'too-large',
+    `${what} has ${end - start} bytes, and at most ${limit} are read at once. ` +
+      `Ask for a part of it: ?bytes=0-${limit - 1}, or ?lines=1-200 for text.`,
+    { reason: 'too-large', size, limit },
+  )
+}
+
+/** @param beyond Whether one byte more is tried for: what grew is then longer than it said. */
+async function readPart(handle: Handle, start: number, end: number, beyond: boolean, signal: AbortSignal) {
+  const buffer = Buffer.allocUnsafe(end - start + (beyond ? 1 : 0))
+  let length = 0
+  while (length < buffer.length) {
+    const part = { offset: length, length: Math.min(chunk, buffer.length - length), position: start + length }
+    const read = await handle.read(buffer, part, signal)
+    if (read === 0) break
+    length += read
+  }
+  return buffer.subarray(0, length)
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    signal.addEventListener('abort', stop, { once: true })
+  })
+}
+
+/** A text, without its byte order mark, and where in the file it really is. */
+export interface Text {
+  readonly text: string
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * The text that bytes of a file are; `undefined` where they are none. A part of a file is text when the beginning of the
+ * file is too, and is then cut to whole characters.
+ */
+export function textOf({ bytes, start, head }: Bytes, whole: boolean): Text | undefined {
+  const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)
+  const part = bytes.subarray(from, to)
+  if (!isText(part) || (part.length === 0 && bytes.length > 0)) return undefined
+  if (start > 0 && !isText(head.subarray(0, wholeCharacters(head).to))) return undefined
+  const mark = start === 0 && part[0] === 0xef && part[1] === 0xbb && part[2] === 0xbf ? 3 : 0
+  return { text: part.toString('utf8', mark), start: start + from + mark, end: start + to }
+}

@@ -1,0 +1,114 @@
+import { createCatalog, type Mount, type Principal, type Provider, compileAccess, fileAddress, notFound } from '../../src/index.ts'
+import { files } from '../../src/providers/files/index.ts'
+import { type HttpLimits, localPrincipal, serveHttp, serveStdio } from '../../src/server/index.ts'
+import { sliced } from '../../src/wrap/sliced.ts'
+import { memory } from './memory.ts'
+
+/** How the server under attack is composed. Given as JSON in its first argument. */
+export interface Setup {
+  readonly transport: 'stdio' | 'http'
+  readonly root: string
+  readonly principal?: Principal
+  /** The secret of the cursors. */
+  readonly secret?: string
+  /** How many entries `mem://many` has; without it, there is no such mount. */
+  readonly many?: number
+  readonly pages?: Readonly<Record<string, number>>
+  readonly limits?: Partial<HttpLimits>
+  readonly sse?: boolean
+}
+
+/** A mount that counts what the others are asked, and says so when it is read: `count://calls/made`. */
+function counted(provider: Provider, calls: { made: number }): Provider {
+  const isControl = (path: string) => path === 'control.txt'
+  return {
+    ...provider,
+    async *list(query, context) {
+      calls.made++
+      yield* provider.list(query, context)
+    },
+    read: (request, context) => {
+      if (!isControl(request.path)) calls.made++
+      return provider.read(request, context)
+    },
+    ...(provider.stat === undefined
+      ? {}
+      : {
+          stat: (path, context) => {
+            if (!isControl(path)) calls.made++
+            return provider.stat?.(path, context) ?? Promise.reject(notFound())
+          },
+        }),
+  }
+}
+
+function hanging(): Provider {
+  return {
+    async *list() {},
+    read: ({ path }, { signal }) => {
+      if (path === 'forever') return new Promise(() => {})
+      if (path !== 'hang') return Promise.reject(notFound())
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    },
+  }
+}
+
+async function main(setup: Setup): Promise<void> {
+  const calls = { made: 0 }
+  const rules = [{ allow: ['*'] }, { deny: ['*'], match: ['denied/**', '**/*.key', 'denied.txt'] }]
+  const guarded = memory({ 'open.txt': 'open\n', 'denied.txt': 'no\n', 'denied/in.txt': 'no\n', 'server.key': 'no\n' })
+  const state: Provider = {
+    async *list() {},
+    read: async ({ path }) => {
+      if (path !== 'made') throw notFound()
+      return [{ text: JSON.stringify({ ...calls, polluted: Object.keys(Object.getPrototypeOf({})) }) }]
+    },
+  }
+  const mounts: readonly Mount[] = [
+    { address: fileAddress(setup.root), provider: sliced(counted(await files({ root: setup.root }), calls)) },
+    { address: 'count://calls', provider: state },
+    { address: 'rule://guarded', provider: counted(guarded, calls), access: compileAccess(rules) },
+    { address: 'slow://source', provider: hanging() },
+    { address: 'key://objects', provider: counted(memory({ toStringx: 'x' }), calls) },
+    ...(setup.many === undefined
+      ? []
+      : [
+          {
+            address: 'mem://many',
+            provider: memory(Object.fromEntries([...Array(setup.many).keys()].map((i) => [`e${String(i).padStart(7, '0')}`, `${i}`]))),
+          },
+          {
+            address: 'mem://none',
+            provider: memory(Object.fromEntries([...Array(5000).keys()].map((i) => [`n${i}`, '']))),
+            access: compileAccess([{ allow: ['nobody'] }]),
+          },
+        ]),
+  ]
+  const log = (level: string, message: string, facts?: Readonly<Record<string, unknown>>) =>
+    process.stderr.write(`${level} ${message} ${facts?.error instanceof Error ? facts.error.stack : ''}\n`)
+  const catalog = createCatalog({
+    mounts,
+    log,
+    ...(setup.secret === undefined ? {} : { secret: Buffer.from(setup.secret) }),
+    ...(setup.pages === undefined ? {} : { pages: setup.pages }),
+  })
+  const options = {
+    name: 'attacked',
+    version: '0.0.0',
+    view: catalog.view,
+    log,
+    principal: setup.principal ?? localPrincipal,
+  }
+  if (setup.transport === 'stdio') return serveStdio(options)
+  const service = await serveHttp({
+    ...options,
+    host: '127.0.0.1',
+    port: 0,
+    ...(setup.limits === undefined ? {} : { limits: setup.limits }),
+    ...(setup.sse === undefined ? {} : { sse: setup.sse }),
+  })
+  process.stderr.write(`listening on ${service.url}\n`)
+  process.once('SIGTERM', () => void service.close().then(() => catalog.close()))
+}
+
+await main(JSON.parse(process.argv[2] ?? '{}') as Setup)

@@ -1,0 +1,125 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import type { Setup } from './attack-server.ts'
+import type { World } from './attack-world.ts'
+
+/** A server process under attack. */
+export interface Target {
+  readonly pid: number
+  readonly input: Writable
+  readonly output: Readable
+  /** Where it serves HTTP. */
+  readonly url: URL | undefined
+  readonly errors: () => string
+  /** Its exit code, or the signal that ended it. */
+  readonly exited: Promise<number | string>
+  readonly isAlive: () => boolean
+  facts(): Facts
+  stop(): Promise<void>
+}
+
+/** What the system says of a process. */
+export interface Facts {
+  readonly descriptors: number
+  readonly children: number
+  /** Resident memory, in MiB. */
+  readonly resident: number
+  /** The most that was ever resident. */
+  readonly peak: number
+}
+
+const home = join(import.meta.dirname, '../..')
+
+/** Starts the fixture: the library, composed for tests. */
+export function startFixture(world: World, setup: Omit<Setup, 'root'>): Promise<Target> {
+  const argument = JSON.stringify({ root: world.root, ...setup } satisfies Setup)
+  const script = join(import.meta.dirname, 'attack-server.ts')
+  return start(world, ['--import', 'tsx', script, argument], setup.transport === 'http')
+}
+
+/** Starts the built command line: `hikidashi serve ROOT …`. */
+export function startCommand(world: World, ...args: readonly string[]): Promise<Target> {
+  return start(world, [join(home, 'dist/cli/main.js'), 'serve', world.root, ...args], args.includes('--http'))
+}
+
+async function start(world: World, args: readonly string[], http: boolean): Promise<Target> {
+  const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(process.execPath, args, {
+    cwd: home,
+    env: world.environment,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  let errors = ''
+  let alive = true
+  const exited = new Promise<number | string>((resolve) => {
+    child.once('exit', (code, signal) => {
+      alive = false
+      resolve(code ?? signal ?? 'unknown')
+    })
+  })
+  child.stdin.on('error', () => {})
+  child.stdout.on('error', () => {})
+  const heard = new Promise<URL | undefined>((resolve, reject) => {
+    if (!http) resolve(undefined)
+    exited.then((code) => reject(new Error(`the server ended (${code}): ${errors}`)))
+    child.stderr.on('data', (chunk: Buffer) => {
+      world.canaries.see(chunk, `stderr of ${child.pid}`)
+      errors = (errors + chunk.toString('latin1')).slice(-1_000_000)
+      const url = /http:\/\/[^\s"']+/.exec(errors)?.[0]
+      if (url !== undefined && /\s/.test(errors.slice(errors.indexOf(url) + url.length))) resolve(new URL(url))
+    })
+  })
+  heard.catch(() => {})
+  const url = await heard
+  const pid = child.pid ?? 0
+  return {
+    pid,
+    input: child.stdin,
+    output: child.stdout,
+    url,
+    errors: () => errors,
+    exited,
+    isAlive: () => alive,
+    facts: () => factsOf(pid),
+    stop: async () => {
+      if (!alive) return
+      child.stdin.end()
+      child.stdout.resume()
+      child.kill('SIGTERM')
+      const timer = setTimeout(() => child.kill('SIGKILL'), 8000)
+      await exited
+      clearTimeout(timer)
+    },
+  }
+}
+
+function factsOf(pid: number): Facts {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  const mebibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) / 1024
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean),
+  )
+  return {
+    descriptors: readdirSync(`/proc/${pid}/fd`).length,
+    children: children.length,
+    resident: mebibytes('VmRSS'),
+    peak: mebibytes('VmHWM'),
+  }
+}
+
+/** Waits until something holds. `undefined` in time, or what was seen last. */
+export async function until<T>(ask: () => T, holds: (seen: T) => boolean, within = 10_000): Promise<T> {
+  const end = performance.now() + within
+  for (;;) {
+    const seen = ask()
+    if (holds(seen) || performance.now() > end) return seen
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+export async function ended(target: Target, within: number): Promise<number | string | undefined> {
+  const timeout = new Promise<undefined>((resolve) => setTimeout(resolve, within, undefined).unref())
+  return Promise.race([target.exited, timeout])
+}
+
