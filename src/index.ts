@@ -1,7 +1,7 @@
 /** The toolkit: providers, and the catalog that they are mounted in. `hikidashi/server` serves it. */
 export { type Access, type AccessRule, compileAccess } from './core/access.ts'
-export { type Catalog, type CatalogOptions, type Mount, createCatalog } from './core/catalog.ts'
-export { type ErrorDetail, type ErrorKind, ResourceError, invalid, isResourceError, notFound } from './core/errors.ts'
+export { type Catalog, type CatalogOptions, createCatalog, type Mount } from './core/catalog.ts'
+export { type ErrorDetail, type ErrorKind, invalid, isResourceError, notFound, ResourceError } from './core/errors.ts'
 export type { Log, LogLevel } from './core/log.ts'
 export { comparePaths, isPath } from './core/path.ts'
 export type {

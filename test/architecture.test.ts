@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -15,7 +15,13 @@ interface Rule {
 function readRules(): ReadonlyMap<string, Rule> {
   const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
   const table = /## Who may import whom[\s\S]*?```\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
-  const words = (text = '') => new Set(text.split(',').map((word) => word.trim()).filter((word) => word !== ''))
+  const words = (text = '') =>
+    new Set(
+      text
+        .split(',')
+        .map((word) => word.trim())
+        .filter((word) => word !== ''),
+    )
   return new Map(
     table
       .trim()
@@ -39,7 +45,11 @@ function importsOf(text: string): readonly string[] {
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
 const folderOf = (file: string) => file.split(/[\\/]/)[0]?.replace(/\.ts$/, '') ?? ''
-const packageOf = (name: string) => name.split('/').slice(0, name.startsWith('@') ? 2 : 1).join('/')
+const packageOf = (name: string) =>
+  name
+    .split('/')
+    .slice(0, name.startsWith('@') ? 2 : 1)
+    .join('/')
 
 function faultsOf(file: string, text: string, rules: ReadonlyMap<string, Rule>): readonly string[] {
   const folder = folderOf(file)
@@ -48,7 +58,9 @@ function faultsOf(file: string, text: string, rules: ReadonlyMap<string, Rule>):
   return importsOf(text).flatMap((name) => {
     if (isBuiltin(name)) return []
     if (!name.startsWith('.'))
-      return rule.packages.has(packageOf(name)) ? [] : [`${file}: ${folder} may not import the package ${packageOf(name)}`]
+      return rule.packages.has(packageOf(name))
+        ? []
+        : [`${file}: ${folder} may not import the package ${packageOf(name)}`]
     const target = folderOf(relative(source, join(source, dirname(file), name)))
     return target === folder || rule.folders.has(target) ? [] : [`${file}: ${folder} may not import ${target}`]
   })
@@ -67,7 +79,11 @@ describe('the import table of docs/architecture.md', () => {
   })
 
   test('would be broken by a wrong import', () => {
-    const wrong = ["import { a } from '../server/http.ts'", "import zod from 'zod'", "const x = await import('../cli/main.ts')"]
+    const wrong = [
+      "import { a } from '../server/http.ts'",
+      "import zod from 'zod'",
+      "const x = await import('../cli/main.ts')",
+    ]
     for (const line of wrong) expect(faultsOf('core/x.ts', line, rules)).toHaveLength(1)
     expect(faultsOf('core/x.ts', "import { a } from './uri.ts'\nimport 'node:crypto'", rules)).toEqual([])
   })
@@ -77,12 +93,16 @@ describe('the source', () => {
   const texts = files.map((file) => ({ file, text: withoutComments(readFileSync(join(source, file), 'utf8')) }))
 
   test('parses URIs nowhere but in core/uri.ts, and never with the URL class', () => {
-    const faults = texts.filter(({ file, text }) => /new URL\(/.test(text) && !file.startsWith('client/') && !file.startsWith('cli/'))
+    const faults = texts.filter(
+      ({ file, text }) => /new URL\(/.test(text) && !file.startsWith('client/') && !file.startsWith('cli/'),
+    )
     expect(faults.map(({ file }) => file)).toEqual([])
   })
 
   test('has no any, no default exports and no directive that silences the compiler', () => {
-    const faults = texts.filter(({ text }) => /\bas any\b|: any\b|<any>|^export default|@ts-(?:ignore|expect-error|nocheck)/m.test(text))
+    const faults = texts.filter(({ text }) =>
+      /\bas any\b|: any\b|<any>|^export default|@ts-(?:ignore|expect-error|nocheck)/m.test(text),
+    )
     expect(faults.map(({ file }) => file)).toEqual([])
   })
 

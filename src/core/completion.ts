@@ -1,5 +1,5 @@
 import { isResourceError } from './errors.ts'
-import type { MountTemplate, Mounted } from './mount.ts'
+import type { Mounted, MountTemplate } from './mount.ts'
 import { baseName, isPath } from './path.ts'
 import type { Completion, Context } from './provider.ts'
 import { children } from './tree.ts'

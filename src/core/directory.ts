@@ -1,4 +1,4 @@
-import { ResourceError, invalid, isResourceError, notFound } from './errors.ts'
+import { invalid, isResourceError, notFound, ResourceError } from './errors.ts'
 import { cursorScope, sizeOf } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import { createPageBuilder } from './paging.ts'
@@ -7,7 +7,7 @@ import type { Content, Context, Entry } from './provider.ts'
 import type { CatalogState } from './state.ts'
 import { type Child, children } from './tree.ts'
 import { encodeSegment } from './uri.ts'
-import { type Page, type Resource, type ResourceContent, directoryMimeType } from './view.ts'
+import { directoryMimeType, type Page, type Resource, type ResourceContent } from './view.ts'
 
 /** The three ways to look into a directory. Each is `not-found` where the principal sees no such directory. */
 export interface DirectoryReader {
@@ -156,7 +156,9 @@ async function readUpTo(mount: Mounted, entry: Entry, budget: number, context: C
 /** Cuts a content to so many bytes, and marks it where it is not whole. */
 function cut(content: Content, entry: Entry, length: number): Content {
   const size = content.size ?? entry.size
-  const marked = { meta: { ...content.meta, ...truncated(), ...(size === undefined ? {} : { 'dev.hikidashi/size': size }) } }
+  const marked = {
+    meta: { ...content.meta, ...truncated(), ...(size === undefined ? {} : { 'dev.hikidashi/size': size }) },
+  }
   const partial = content.range !== undefined && (size === undefined || content.range.end < size)
   if ('text' in content) {
     const bytes = Buffer.from(content.text)

@@ -235,18 +235,11 @@ function assemble(tokens: readonly Plain[], fault: Fault): GlobProgram {
   const steps: GlobStep[] = anchored || segments.length > 1 ? [] : ['deep', 'inside']
   for (const [index, segment] of segments.entries()) {
     const last = index === segments.length - 1
-    if (!isDeep(segment)) {
-      steps.push(...segment.filter((token, at) => token !== 'star' || segment[at - 1] !== 'star'))
-    } else if (!last) {
-      // Several in a row mean no more than one.
-      if (steps.at(-1) !== 'inside') steps.push('deep', 'inside')
-      continue
-    } else if (directory) steps.push('any', 'star')
-    else if (index === 0) steps.push('all')
-    else steps.push('any', 'all')
-    if (!last) steps.push(slash)
-    else if (directory) steps.push(slash, 'all')
+    if (isDeep(segment)) steps.push(...(last ? (['all'] as const) : (['deep', 'inside'] as const)))
+    else steps.push(...segment.filter((token, at) => token !== 'star' || segment[at - 1] !== 'star'))
+    if (last ? directory : !isDeep(segment)) steps.push(slash)
   }
+  if (directory) steps.push('all')
   return { steps, directory }
 }
 

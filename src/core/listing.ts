@@ -1,4 +1,4 @@
-import { ResourceError, isResourceError } from './errors.ts'
+import { isResourceError, type ResourceError } from './errors.ts'
 import type { Mounted } from './mount.ts'
 import { createPageBuilder } from './paging.ts'
 import type { Context, Principal } from './provider.ts'
@@ -25,7 +25,11 @@ export function cursorScope(listing: string, principal: Principal): readonly str
 }
 
 /** About how many bytes of JSON a resource takes. Text may need three bytes a character, a URI is ASCII. */
-export function sizeOf(item: { readonly uri?: string; readonly title?: string; readonly description?: string }): number {
+export function sizeOf(item: {
+  readonly uri?: string
+  readonly title?: string
+  readonly description?: string
+}): number {
   return 220 + 4 * (item.uri?.length ?? 0) + 3 * ((item.title?.length ?? 0) + (item.description?.length ?? 0))
 }
 

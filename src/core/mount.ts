@@ -2,10 +2,10 @@ import type { Access } from './access.ts'
 import { isResourceError } from './errors.ts'
 import { baseName, comparePaths, parentOf } from './path.ts'
 import type { Context, Entry, Icon, ListQuery, Provider, Template } from './provider.ts'
-import { type UriTemplate, compileTemplate } from './template.ts'
-import { type List, filtered } from './tree.ts'
+import { compileTemplate, type UriTemplate } from './template.ts'
+import { filtered, type List } from './tree.ts'
 import { type Address, encodePath, formatTemplate, formatUri, parseAddress } from './uri.ts'
-import { type CacheHint, type Resource, directoryMimeType } from './view.ts'
+import { type CacheHint, directoryMimeType, type Resource } from './view.ts'
 
 /** A provider at an address, with its access rule. */
 export interface MountOptions {

@@ -18,7 +18,8 @@ const defaults: Paging = { first: 250, most: 4000, bytes: 4 * 1024 * 1024, scan:
 export function createPaging(options: Partial<Paging> = {}): Paging {
   const paging = { ...defaults, ...options }
   for (const [name, value] of Object.entries(paging))
-    if (!Number.isSafeInteger(value) || value < 1) throw invalid(`pages.${name} must be a whole number, at least 1.`, 'pages')
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw invalid(`pages.${name} must be a whole number, at least 1.`, 'pages')
   return { ...paging, most: Math.max(paging.first, paging.most) }
 }
 

@@ -21,8 +21,7 @@ export function comparePaths(a: string, b: string): number {
 }
 
 /** C0 and C1 controls, DEL, and the two Unicode line separators: refused everywhere, since they end lines somewhere. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
-const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
+const controls = /[\p{Cc}\u2028\u2029]/u
 
 /**
  * What is wrong with one segment of a path, as a stable word, or `undefined` when nothing is: `empty-segment`,

@@ -143,7 +143,7 @@ function endsName(part: PairsPart, unit: number | undefined): boolean {
 
 /** Where the value of a parameter begins whose delimiter is at `at`, if the template knows its name. */
 function valueAfter(part: PairsPart, units: Units, at: number, nameEnd: number): number | undefined {
-  if (nameEnd === at + 1) return undefined
+  if (nameEnd === at + 1 || endsName(part, units[nameEnd]) === 'wrongly') return undefined
   if (part.others === undefined && !part.variables.has(textOf(units, at + 1, nameEnd))) return undefined
   return units[nameEnd] === equals ? nameEnd + 1 : nameEnd
 }

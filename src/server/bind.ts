@@ -5,7 +5,7 @@ import type { View } from '../core/view.ts'
 import { wireError } from './errors.ts'
 import { isObject } from './messages.ts'
 import { withProgress } from './progress.ts'
-import { type Revision, assumed, isRevision, revisions } from './revisions.ts'
+import { assumed, isRevision, type Revision, revisions } from './revisions.ts'
 import { completionToWire, readToWire, resourcesToWire, templatesToWire } from './wire.ts'
 
 /** What a server says of itself. */
@@ -151,4 +151,3 @@ function argumentsOf(context: unknown): ReadonlyMap<string, string> {
     }),
   )
 }
-

@@ -1,8 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-export type Body =
-  | { readonly bytes: Uint8Array }
-  | { readonly fault: 'too-large' | 'aborted' }
+export type Body = { readonly bytes: Uint8Array } | { readonly fault: 'too-large' | 'aborted' }
 
 /** Reads the body of a request, up to `limit` bytes. Behind the limit nothing more is read. */
 export async function readBody(request: IncomingMessage, limit: number): Promise<Body> {

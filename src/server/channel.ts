@@ -6,9 +6,9 @@ import {
   type TransportSendOptions,
 } from '@modelcontextprotocol/server'
 import type { Log } from '../core/log.ts'
-import { type WireError, codes } from './errors.ts'
-import { type Notification, type Request, type Response, failure, isObject } from './messages.ts'
-import { type Revision, isRevision, modern, since } from './revisions.ts'
+import { codes, type WireError } from './errors.ts'
+import { failure, isObject, type Notification, type Request, type Response } from './messages.ts'
+import { isRevision, modern, type Revision, since } from './revisions.ts'
 
 export interface ExchangeOptions {
   /** Its abort cancels the request; it then ends without an answer. */
@@ -101,7 +101,12 @@ export async function openChannel(server: Server, era: 'modern' | 'legacy', log:
         transport.exchanges.set(id, { request: message, onNotification: options.onNotification, settle })
         options.signal?.addEventListener('abort', cancel, { once: true })
         const { params } = message
-        transport.onmessage?.({ jsonrpc: '2.0', id, method: message.method, ...(params === undefined ? {} : { params }) })
+        transport.onmessage?.({
+          jsonrpc: '2.0',
+          id,
+          method: message.method,
+          ...(params === undefined ? {} : { params }),
+        })
       })
       return response === undefined ? undefined : presentable(response, message, revision())
     } finally {
@@ -144,7 +149,8 @@ function presentable(response: Response, request: Request, revision: Revision | 
     const { code, data } = response.error
     // The SDK turns the older code for "not found" into the newer one on every revision.
     const missing = code === codes.invalidParams && isObject(data) && Object.keys(data).join() === 'uri'
-    if (missing && revision !== modern) return { ...response, error: { ...response.error, code: codes.resourceNotFound } }
+    if (missing && revision !== modern)
+      return { ...response, error: { ...response.error, code: codes.resourceNotFound } }
     return response
   }
   const { capabilities } = response.result

@@ -3,8 +3,8 @@ import type { Channel } from './channel.ts'
 import { claimedRevision, envelopeFault } from './envelope.ts'
 import { codes } from './errors.ts'
 import type { Gate } from './gate.ts'
-import { type Notification, type Request, type RequestId, type Response, classify, failure, idKey } from './messages.ts'
-import { type Revision, hasBatches } from './revisions.ts'
+import { classify, failure, idKey, type Notification, type Request, type RequestId, type Response } from './messages.ts'
+import { hasBatches, type Revision } from './revisions.ts'
 
 /** So many messages may be in one batch. */
 const maxBatch = 50
@@ -55,7 +55,8 @@ export function createConnection(open: (era: 'modern' | 'legacy') => Promise<Cha
       return failure(request.id, { code: codes.invalidRequest, message: 'A request with this id is still in flight.' })
     const controller = new AbortController()
     inFlight.set(key, controller)
-    const signal = options.signal === undefined ? controller.signal : AbortSignal.any([controller.signal, options.signal])
+    const signal =
+      options.signal === undefined ? controller.signal : AbortSignal.any([controller.signal, options.signal])
     const { onNotification, deliver } = options
     try {
       const channel = await channelFor(claims ? 'modern' : 'legacy')

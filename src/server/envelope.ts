@@ -1,6 +1,10 @@
-import { CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server'
-import { type WireError, codes } from './errors.ts'
-import { type Notification, type Request, isObject } from './messages.ts'
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
+  PROTOCOL_VERSION_META_KEY,
+} from '@modelcontextprotocol/server'
+import { codes, type WireError } from './errors.ts'
+import { isObject, type Notification, type Request } from './messages.ts'
 import { modern, revisions } from './revisions.ts'
 
 /** The revision that a message says it speaks, in the `_meta` that 2026-07-28 brought; `undefined` in older messages. */

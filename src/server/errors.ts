@@ -1,6 +1,6 @@
 import { ResourceError } from '../core/errors.ts'
-import { type Log } from '../core/log.ts'
-import { type Revision, modern } from './revisions.ts'
+import type { Log } from '../core/log.ts'
+import { modern, type Revision } from './revisions.ts'
 
 /** An error as JSON-RPC has it. */
 export interface WireError {

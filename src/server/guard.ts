@@ -31,7 +31,10 @@ export function createGuard({ host, port, allowedHosts = [], allowedOrigins = []
       `Listening on ${host} needs a list of the host names that clients will use: set http.allowedHosts, such as ["context.example.org"].`,
       'allowed-hosts',
     )
-  const hosts = new Set([...loopback.map((name) => `${name}:${port}`), ...allowedHosts.map((name) => name.toLowerCase())])
+  const hosts = new Set([
+    ...loopback.map((name) => `${name}:${port}`),
+    ...allowedHosts.map((name) => name.toLowerCase()),
+  ])
   if (port === 80) for (const name of loopback) hosts.add(name)
   const origins = new Set([...loopback.map((name) => `http://${name}:${port}`), ...allowedOrigins])
   if (port === 80) for (const name of loopback) origins.add(`http://${name}`)
@@ -39,7 +42,8 @@ export function createGuard({ host, port, allowedHosts = [], allowedOrigins = []
   return (request) => {
     const named = valuesOf(request, 'host')
     const [hostHeader] = named
-    if (named.length !== 1 || hostHeader === undefined) return { status: 400, message: 'The request needs one Host header.' }
+    if (named.length !== 1 || hostHeader === undefined)
+      return { status: 400, message: 'The request needs one Host header.' }
     if (!hosts.has(hostHeader.toLowerCase())) return { status: 403, message: 'This Host is not served here.' }
     const from = valuesOf(request, 'origin')
     if (from.length > 0 && !(from.length === 1 && origins.has(from[0] ?? '')))

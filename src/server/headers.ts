@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { type WireError, codes } from './errors.ts'
+import { codes, type WireError } from './errors.ts'
 import { valuesOf } from './guard.ts'
 import type { Request } from './messages.ts'
 import { modern } from './revisions.ts'

@@ -1,17 +1,17 @@
-import { type IncomingMessage, type ServerResponse, createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { invalid } from '../core/errors.ts'
 import { readBody } from './body.ts'
 import { codes } from './errors.ts'
 import { createGate } from './gate.ts'
-import { type Guard, createGuard, valuesOf } from './guard.ts'
+import { createGuard, type Guard, valuesOf } from './guard.ts'
 import { JsonError, parseJson } from './json.ts'
-import { type LegacyHttp, createLegacyHttp } from './legacy.ts'
+import { createLegacyHttp, type LegacyHttp } from './legacy.ts'
 import { failure } from './messages.ts'
 import { createModernHttp } from './modern.ts'
 import { refuse, replyEmpty, replyJson } from './reply.ts'
 import { modern } from './revisions.ts'
-import { type ServeOptions, localPrincipal } from './serve.ts'
+import { localPrincipal, type ServeOptions } from './serve.ts'
 
 export interface HttpOptions extends ServeOptions {
   readonly host: string
@@ -76,7 +76,8 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     // Probes come from wherever the operator's tools are; the answer tells nothing else.
     if (request.url === '/healthz') return replyHealth(request, response, 200, 'ok')
-    if (request.url === '/readyz') return replyHealth(request, response, draining ? 503 : 200, draining ? 'draining' : 'ready')
+    if (request.url === '/readyz')
+      return replyHealth(request, response, draining ? 503 : 200, draining ? 'draining' : 'ready')
     const refused = guard(request)
     if (refused !== undefined) return refuse(response, refused.status, refused.message)
     const [route] = options.sse ? (request.url ?? '').split('?', 1) : [request.url]
@@ -94,8 +95,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     if (!accepts(request)) return refuse(response, 406, 'The Accept header allows neither JSON nor an event stream.')
     const message = await readMessage(request, response)
     if (message === undefined) return
-    if (modernHttp.isModern(request, message.value))
-      return modernHttp.post(request, response, principal, message.value)
+    if (modernHttp.isModern(request, message.value)) return modernHttp.post(request, response, principal, message.value)
     return legacyHttp.post(request, response, principal, message.value)
   }
 
@@ -107,7 +107,8 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   }
 
   const readMessage = async (request: IncomingMessage, response: ServerResponse) => {
-    if (request.method !== 'POST') return void refuse(response, 405, 'The method is not allowed here.', { Allow: 'POST' })
+    if (request.method !== 'POST')
+      return void refuse(response, 405, 'The method is not allowed here.', { Allow: 'POST' })
     const media = mediaFault(request)
     if (media !== undefined) return void refuse(response, 415, media)
     const body = await readBody(request, limits.body)
@@ -169,7 +170,12 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
 async function listen(server: ReturnType<typeof createServer>, host: string, port: number): Promise<AddressInfo> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'EADDRINUSE' ? 'the port is in use' : error.code === 'EACCES' ? 'it is not permitted' : error.code
+      const why =
+        error.code === 'EADDRINUSE'
+          ? 'the port is in use'
+          : error.code === 'EACCES'
+            ? 'it is not permitted'
+            : error.code
       reject(invalid(`Cannot listen on ${host}:${port}: ${why}.`, 'listen'))
     })
     server.listen(port, host, resolve)
@@ -205,4 +211,3 @@ function accepts(request: IncomingMessage): boolean {
     return !refused && /^(?:\*\/\*|application\/(?:json|\*)|text\/(?:event-stream|\*))$/.test(type)
   })
 }
-

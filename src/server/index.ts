@@ -1,5 +1,5 @@
-export { type Identity } from './bind.ts'
+export type { Identity } from './bind.ts'
 export { type HttpLimits, type HttpOptions, type HttpService, serveHttp } from './http.ts'
 export { revisions } from './revisions.ts'
-export { type ServeOptions, localPrincipal } from './serve.ts'
+export { localPrincipal, type ServeOptions } from './serve.ts'
 export { type StdioOptions, serveStdio } from './stdio.ts'

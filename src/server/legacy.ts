@@ -4,11 +4,11 @@ import { type Connection, createConnection } from './connection.ts'
 import { codes } from './errors.ts'
 import type { Gate } from './gate.ts'
 import type { HttpLimits } from './http.ts'
-import { type RequestId, failure, isObject } from './messages.ts'
+import { failure, isObject, type RequestId } from './messages.ts'
 import { type EventStream, openEventStream, refuse, replyEmpty, replyJson } from './reply.ts'
 import { isRevision } from './revisions.ts'
-import { type ServeOptions, openView } from './serve.ts'
-import { type Session, createSessions } from './sessions.ts'
+import { openView, type ServeOptions } from './serve.ts'
+import { createSessions, type Session } from './sessions.ts'
 
 /** HTTP as the revisions before 2026-07-28 have it: with sessions. */
 export interface LegacyHttp {
@@ -38,12 +38,17 @@ export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: Http
 
   const sessionOf = (request: IncomingMessage, response: ServerResponse, principal: Principal): Session | undefined => {
     const id = request.headers['mcp-session-id']
-    if (typeof id !== 'string') return void refuse(response, 400, `The header ${idHeader} is missing. Begin with initialize.`)
+    if (typeof id !== 'string')
+      return void refuse(response, 400, `The header ${idHeader} is missing. Begin with initialize.`)
     const session = sessions.find(id, principal)
     if (session === undefined) return void refuse(response, 404, 'There is no such session. Begin with initialize.')
     const version = request.headers['mcp-protocol-version']
     if (version !== undefined && (!isRevision(version) || (session.connection.revision ?? version) !== version))
-      return void refuse(response, 400, 'The header MCP-Protocol-Version says something else than the session agreed on.')
+      return void refuse(
+        response,
+        400,
+        'The header MCP-Protocol-Version says something else than the session agreed on.',
+      )
     return session
   }
 
@@ -77,7 +82,9 @@ export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: Http
     const connection = connect(principal)
     const session = sessions.open(principal, connection)
     if (session === undefined) return replyFull(response, id)
-    await exchange(connection, response, body, () => (connection.revision === undefined ? {} : { [idHeader]: session.id }))
+    await exchange(connection, response, body, () =>
+      connection.revision === undefined ? {} : { [idHeader]: session.id },
+    )
     // One that was not agreed on is not kept.
     if (connection.revision === undefined) await sessions.close(session)
   }
@@ -154,6 +161,10 @@ function statusOf(answer: unknown): number {
 }
 
 function replyFull(response: ServerResponse, id: RequestId | null): void {
-  const error = { code: codes.internal, message: 'There are too many sessions. Try again later.', data: { reason: 'busy' } }
+  const error = {
+    code: codes.internal,
+    message: 'There are too many sessions. Try again later.',
+    data: { reason: 'busy' },
+  }
   replyJson(response, 503, failure(id, error), { 'Retry-After': '5' })
 }

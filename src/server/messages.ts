@@ -1,4 +1,4 @@
-import { type WireError, codes } from './errors.ts'
+import { codes, type WireError } from './errors.ts'
 
 export type RequestId = string | number
 
@@ -53,7 +53,8 @@ export function classify(value: unknown): Inbound {
   if ('result' in value || 'error' in value)
     return faulty(id, codes.invalidRequest, 'The message is a request and a response at once.')
   if (value.method.length > maxName) return faulty(id, codes.methodNotFound, 'Method not found')
-  if ('params' in value && !isObject(value.params)) return faulty(id, codes.invalidParams, 'The params are not an object.')
+  if ('params' in value && !isObject(value.params))
+    return faulty(id, codes.invalidParams, 'The params are not an object.')
   if (isObject(value.params) && '_meta' in value.params && !isObject(value.params._meta))
     return faulty(id, codes.invalidParams, 'The _meta of the params is not an object.')
   const message = {
@@ -65,7 +66,9 @@ export function classify(value: unknown): Inbound {
 }
 
 function isId(value: unknown): value is RequestId {
-  return (typeof value === 'string' && value.length <= maxName) || (typeof value === 'number' && Number.isSafeInteger(value))
+  return (
+    (typeof value === 'string' && value.length <= maxName) || (typeof value === 'number' && Number.isSafeInteger(value))
+  )
 }
 
 /** A key of a map for an id: `1` and `"1"` are two. */

@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Principal } from '../core/provider.ts'
 import type { Channel } from './channel.ts'
 import { claimedRevision, envelopeFault } from './envelope.ts'
-import { type WireError, codes } from './errors.ts'
+import { codes, type WireError } from './errors.ts'
 import type { Gate } from './gate.ts'
 import { headerFault } from './headers.ts'
-import { type Request, type RequestId, classify, failure, isObject } from './messages.ts'
+import { classify, failure, isObject, type Request, type RequestId } from './messages.ts'
 import { type EventStream, openEventStream, replyEmpty, replyJson } from './reply.ts'
 import { modern } from './revisions.ts'
-import { type ServeOptions, openView } from './serve.ts'
+import { openView, type ServeOptions } from './serve.ts'
 
 /** HTTP as 2026-07-28 has it: every POST stands alone. */
 export interface ModernHttp {
@@ -72,7 +72,8 @@ export function createModernHttp(options: ServeOptions, gate: Gate): ModernHttp 
       return request.headers['mcp-protocol-version'] === modern
     },
     post: async (request, response, principal, body) => {
-      const reject = (id: RequestId | null, error: WireError, status = 400) => replyJson(response, status, failure(id, error))
+      const reject = (id: RequestId | null, error: WireError, status = 400) =>
+        replyJson(response, status, failure(id, error))
       if (Array.isArray(body))
         return reject(null, { code: codes.invalidRequest, message: 'There are no batches in this protocol revision.' })
       const inbound = classify(body)
@@ -124,6 +125,10 @@ function statusOf(code: number): number {
 }
 
 export function replyBusy(response: ServerResponse, id: RequestId | null): void {
-  const error = { code: codes.internal, message: 'Too many requests are in flight. Try again later.', data: { reason: 'busy' } }
+  const error = {
+    code: codes.internal,
+    message: 'Too many requests are in flight. Try again later.',
+    data: { reason: 'busy' },
+  }
   replyJson(response, 503, failure(id, error), { 'Retry-After': '1' })
 }

@@ -32,5 +32,7 @@ export function withProgress<Call, Result>(
 }
 
 function isToken(token: unknown): token is string | number {
-  return (typeof token === 'string' && token.length <= maxToken) || (typeof token === 'number' && Number.isFinite(token))
+  return (
+    (typeof token === 'string' && token.length <= maxToken) || (typeof token === 'number' && Number.isFinite(token))
+  )
 }

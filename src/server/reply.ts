@@ -17,12 +17,21 @@ export function replyJson(
 ): void {
   if (response.headersSent || response.destroyed) return
   const bytes = Buffer.from(formatJson(body))
-  response.writeHead(status, { ...common, 'Content-Type': 'application/json', 'Content-Length': bytes.length, ...headers })
+  response.writeHead(status, {
+    ...common,
+    'Content-Type': 'application/json',
+    'Content-Length': bytes.length,
+    ...headers,
+  })
   response.end(bytes)
   cutWhenSlow(response)
 }
 
-export function replyEmpty(response: ServerResponse, status: number, headers: Readonly<Record<string, string>> = {}): void {
+export function replyEmpty(
+  response: ServerResponse,
+  status: number,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   if (response.headersSent || response.destroyed) return
   response.writeHead(status, { ...common, 'Content-Length': 0, ...headers })
   response.end()

@@ -1,12 +1,5 @@
 /** The protocol revisions that are served, newest first. The first is stateless; the others begin with `initialize`. */
-export const revisions = [
-  '2026-07-28',
-  '2025-11-25',
-  '2025-06-18',
-  '2025-03-26',
-  '2024-11-05',
-  '2024-10-07',
-] as const
+export const revisions = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07'] as const
 
 export type Revision = (typeof revisions)[number]
 

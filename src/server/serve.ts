@@ -1,7 +1,7 @@
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
 import type { View } from '../core/view.ts'
-import { type Identity, bind } from './bind.ts'
+import { bind, type Identity } from './bind.ts'
 import { type Channel, openChannel } from './channel.ts'
 
 /** What every transport serves: a view for each principal. */

@@ -2,10 +2,10 @@ import type { Readable, Writable } from 'node:stream'
 import { createConnection } from './connection.ts'
 import { codes } from './errors.ts'
 import { createGate } from './gate.ts'
-import { JsonError, formatJson, parseJson } from './json.ts'
+import { formatJson, JsonError, parseJson } from './json.ts'
 import { readLines } from './lines.ts'
-import { type Response, failure } from './messages.ts'
-import { type ServeOptions, localPrincipal, openView } from './serve.ts'
+import { failure, type Response } from './messages.ts'
+import { localPrincipal, openView, type ServeOptions } from './serve.ts'
 import { createWriter } from './writer.ts'
 
 export interface StdioOptions extends ServeOptions {

@@ -1,6 +1,6 @@
 import type { Completion, Description } from '../core/provider.ts'
 import type { CacheHint, Page, ReadResult, Resource, ResourceContent, ResourceTemplate } from '../core/view.ts'
-import { type Revision, modern, since } from './revisions.ts'
+import { modern, type Revision, since } from './revisions.ts'
 
 type Wire = Record<string, unknown>
 
@@ -109,7 +109,9 @@ function cached(hint: CacheHint, revision: Revision): Wire {
 
 function description(facts: Description, revision: Revision, modified: number | undefined): Wire {
   const hasTitle = since(revision, '2025-06-18')
-  const icons = since(revision, '2025-11-25') ? facts.icons?.filter((icon) => /^(https:|data:image\/)/.test(icon.src)) : []
+  const icons = since(revision, '2025-11-25')
+    ? facts.icons?.filter((icon) => /^(https:|data:image\/)/.test(icon.src))
+    : []
   const audience = facts.audience?.filter((role) => role === 'user' || role === 'assistant') ?? []
   const priority = facts.priority
   const annotations = {
@@ -142,10 +144,7 @@ function mimeTypeOf(type: string | undefined): Wire {
 
 /** Text for one line: control characters are written as escapes, so that no name can forge a line or drive a terminal. */
 function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
-  if (!/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)) return text.toWellFormed()
   return text
     .toWellFormed()
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it replaces.
-    .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .replace(/[\p{Cc}\u2028\u2029]/gu, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

@@ -23,7 +23,9 @@ export function createCanaryWatch(): CanaryWatch {
       for (const { form, bytes: needle } of needles) {
         const at = text.indexOf(needle)
         if (at === -1) continue
-        leaks.push(`${stream}: ${form}: ${text.subarray(Math.max(0, at - 80), at + needle.length + 80).toString('latin1')}`)
+        leaks.push(
+          `${stream}: ${form}: ${text.subarray(Math.max(0, at - 80), at + needle.length + 80).toString('latin1')}`,
+        )
       }
       tails.set(stream, Buffer.from(text.subarray(Math.max(0, text.length - longest + 1))))
     },

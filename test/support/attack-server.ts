@@ -1,4 +1,12 @@
-import { createCatalog, type Mount, type Principal, type Provider, compileAccess, fileAddress, notFound } from '../../src/index.ts'
+import {
+  compileAccess,
+  createCatalog,
+  fileAddress,
+  type Mount,
+  notFound,
+  type Principal,
+  type Provider,
+} from '../../src/index.ts'
 import { files } from '../../src/providers/files/index.ts'
 import { type HttpLimits, localPrincipal, serveHttp, serveStdio } from '../../src/server/index.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
@@ -75,7 +83,9 @@ async function main(setup: Setup): Promise<void> {
       : [
           {
             address: 'mem://many',
-            provider: memory(Object.fromEntries([...Array(setup.many).keys()].map((i) => [`e${String(i).padStart(7, '0')}`, `${i}`]))),
+            provider: memory(
+              Object.fromEntries([...Array(setup.many).keys()].map((i) => [`e${String(i).padStart(7, '0')}`, `${i}`])),
+            ),
           },
           {
             address: 'mem://none',

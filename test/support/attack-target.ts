@@ -1,5 +1,5 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
-import { readFileSync, readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import type { Setup } from './attack-server.ts'
@@ -122,4 +122,3 @@ export async function ended(target: Target, within: number): Promise<number | st
   const timeout = new Promise<undefined>((resolve) => setTimeout(resolve, within, undefined).unref())
   return Promise.race([target.exited, timeout])
 }
-

@@ -110,7 +110,10 @@ export function createWorld(): World {
     ['dir/link-chain', '../link-relative'],
   ]
   for (const [path, to] of links) symlinkSync(to, join(root, path))
-  execFileSync('mkfifo', [...Array(fifoCount).keys()].map((i) => join(root, `fifo${i}`)))
+  execFileSync(
+    'mkfifo',
+    [...Array(fifoCount).keys()].map((i) => join(root, `fifo${i}`)),
+  )
 
   return {
     root,

@@ -14,7 +14,10 @@ export interface Memory extends Provider {
 }
 
 /** A provider over a map, which counts what it is asked. */
-export function memory(entries: Readonly<Record<string, MemoryEntry | string>>, templates?: readonly Template[]): Memory {
+export function memory(
+  entries: Readonly<Record<string, MemoryEntry | string>>,
+  templates?: readonly Template[],
+): Memory {
   const map = new Map(
     Object.entries(entries).map(([path, entry]) => [path, typeof entry === 'string' ? { text: entry } : entry]),
   )

@@ -69,7 +69,9 @@ describe('listing', () => {
 
   test('bounds a page in bytes', async () => {
     const provider = memory(
-      Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`f${i}`, { text: '', description: 'x'.repeat(10_000) }])),
+      Object.fromEntries(
+        Array.from({ length: 100 }, (_, i) => [`f${i}`, { text: '', description: 'x'.repeat(10_000) }]),
+      ),
     )
     const view = createCatalog({ mounts: [{ address, provider }], pages: { bytes: 100_000 } }).view(alice)
     const pages = await allPages(view)
@@ -93,11 +95,18 @@ describe('listing', () => {
     const catalog = createCatalog({ mounts: [{ address, provider: many(1000) }] })
     const { nextCursor = '' } = await catalog.view(alice).list()
     for (const cursor of ['', 'junk', nextCursor.slice(1), `${nextCursor}A`])
-      await expect(catalog.view(alice).list({ cursor })).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'cursor' } })
+      await expect(catalog.view(alice).list({ cursor })).rejects.toMatchObject({
+        kind: 'invalid',
+        detail: { reason: 'cursor' },
+      })
     await expect(catalog.view(bob).list({ cursor: nextCursor })).rejects.toMatchObject({ detail: { reason: 'cursor' } })
-    await expect(catalog.view({ ...alice, roles: [] }).list({ cursor: nextCursor })).rejects.toMatchObject({ kind: 'invalid' })
+    await expect(catalog.view({ ...alice, roles: [] }).list({ cursor: nextCursor })).rejects.toMatchObject({
+      kind: 'invalid',
+    })
     await expect(catalog.view(alice).templates({ cursor: nextCursor })).rejects.toMatchObject({ kind: 'invalid' })
-    await expect(catalog.view(alice).directory({ uri: address, cursor: nextCursor })).rejects.toMatchObject({ kind: 'invalid' })
+    await expect(catalog.view(alice).directory({ uri: address, cursor: nextCursor })).rejects.toMatchObject({
+      kind: 'invalid',
+    })
   })
 
   test('goes on on a replica that shares the secret, and behind a mount that is gone', async () => {
@@ -124,7 +133,11 @@ describe('listing', () => {
     const page = await createCatalog({ mounts }).view(alice).list()
     expect(page.items).toHaveLength(3)
     expect(page.unavailable).toEqual(['file:///a'])
-    await expect(createCatalog({ mounts: mounts.slice(0, 1) }).view(alice).list()).rejects.toMatchObject({ kind: 'unavailable' })
+    await expect(
+      createCatalog({ mounts: mounts.slice(0, 1) })
+        .view(alice)
+        .list(),
+    ).rejects.toMatchObject({ kind: 'unavailable' })
   })
 })
 
@@ -159,14 +172,25 @@ describe('access', () => {
     }
     const absent = await outcome('file:///r/none.txt')
     expect(absent).toEqual({ kind: 'not-found', detail: {} })
-    for (const uri of ['top.txt', 'private/plan.md', 'private/', 'private', 'public/server.key', 'top.txt?x=1', 'none?x=1'])
+    for (const uri of [
+      'top.txt',
+      'private/plan.md',
+      'private/',
+      'private',
+      'public/server.key',
+      'top.txt?x=1',
+      'none?x=1',
+    ])
       expect(await outcome(`file:///r/${uri}`)).toEqual(absent)
     expect(await outcome('file:///elsewhere/a')).toEqual(absent)
   })
 
   test('is asked before the provider is', async () => {
     const before = provider.calls.read
-    await catalog.view(alice).read('file:///r/top.txt').catch(() => {})
+    await catalog
+      .view(alice)
+      .read('file:///r/top.txt')
+      .catch(() => {})
     expect(provider.calls.read).toBe(before)
   })
 
@@ -198,7 +222,9 @@ describe('access', () => {
   })
 
   test('passes over a great many denied entries in bounded steps, without a loop and without a name in the cursor', async () => {
-    const entries = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`hidden/${String(i).padStart(5, '0')}`, '']))
+    const entries = Object.fromEntries(
+      Array.from({ length: 5000 }, (_, i) => [`hidden/${String(i).padStart(5, '0')}`, '']),
+    )
     const guarded = createCatalog({
       mounts: [{ address, provider: memory({ ...entries, 'public/last': 'x' }), access: compileAccess(rules) }],
       pages: { scan: 1000 },
@@ -221,7 +247,10 @@ describe('reading', () => {
       'src/lib/b.ts': 'b',
       'src/日本.md': 'ja',
     },
-    [{ template: '{+path}', name: 'All' }, { template: '{+path}{?lines}', name: 'Part' }],
+    [
+      { template: '{+path}', name: 'All' },
+      { template: '{+path}{?lines}', name: 'Part' },
+    ],
   )
   const view = createCatalog({ mounts: [{ address, provider }] }).view(alice)
 
@@ -246,7 +275,9 @@ describe('reading', () => {
 
   test('of a directory without its slash gives its children, spelled below what was asked', async () => {
     const { contents } = await view.read('file:///r/%73rc')
-    expect(contents.map(({ uri, mimeType, ...rest }) => [uri, 'text' in rest ? rest.text : undefined, mimeType])).toEqual([
+    expect(
+      contents.map(({ uri, mimeType, ...rest }) => [uri, 'text' in rest ? rest.text : undefined, mimeType]),
+    ).toEqual([
       ['file:///r/%73rc/%5Bid%5D.tsx', 'id', undefined],
       ['file:///r/%73rc/a.ts', 'a', undefined],
       ['file:///r/%73rc/lib', '', 'inode/directory'],
@@ -260,7 +291,9 @@ describe('reading', () => {
     const { contents } = await createCatalog({ mounts: [{ address, provider: memory(files) }] })
       .view(alice)
       .read('file:///r/d')
-    expect(contents.map((content) => ('text' in content ? content.text.length : 0))).toEqual([100_000, 100_000, 62_144, 256])
+    expect(contents.map((content) => ('text' in content ? content.text.length : 0))).toEqual([
+      100_000, 100_000, 62_144, 256,
+    ])
     expect(contents.map((content) => content.meta)).toEqual([
       undefined,
       undefined,
@@ -277,7 +310,9 @@ describe('reading', () => {
 
   test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('finds nothing at %s', async (name) => {
     await expect(view.read(`file:///r/${name}`)).rejects.toMatchObject({ kind: 'not-found' })
-    await expect(view.read(`${name.toLowerCase().replaceAll('_', 'x')}://a/b`)).rejects.toMatchObject({ kind: 'not-found' })
+    await expect(view.read(`${name.toLowerCase().replaceAll('_', 'x')}://a/b`)).rejects.toMatchObject({
+      kind: 'not-found',
+    })
   })
 
   test('ends at once when it was cancelled', async () => {
@@ -313,7 +348,9 @@ describe('directories', () => {
   })
 
   test('tell a file from nothing', async () => {
-    await expect(view.directory({ uri: 'file:///r/dir0.txt' })).rejects.toMatchObject({ detail: { reason: 'not-a-directory' } })
+    await expect(view.directory({ uri: 'file:///r/dir0.txt' })).rejects.toMatchObject({
+      detail: { reason: 'not-a-directory' },
+    })
     await expect(view.directory({ uri: 'file:///r/nothing' })).rejects.toMatchObject({ kind: 'not-found' })
   })
 })
@@ -332,7 +369,10 @@ describe('mounting', () => {
   })
 
   test('takes addresses that only begin alike', () => {
-    const mounts = ['file:///a', 'file:///ab', 'git://a', 'git://ab/c', 'git://ab/cd'].map((at) => ({ address: at, provider: many(1) }))
+    const mounts = ['file:///a', 'file:///ab', 'git://a', 'git://ab/c', 'git://ab/cd'].map((at) => ({
+      address: at,
+      provider: many(1),
+    }))
     expect(() => createCatalog({ mounts })).not.toThrow()
   })
 
@@ -343,7 +383,14 @@ describe('mounting', () => {
 
 describe('completion', () => {
   const provider = memory(
-    { 'src/main.ts': '', 'src/make/x': '', 'src/other.ts': '', 'shop/orders/schema': '', 'shop/order items/schema': '', 'src/ma': '' },
+    {
+      'src/main.ts': '',
+      'src/make/x': '',
+      'src/other.ts': '',
+      'shop/orders/schema': '',
+      'shop/order items/schema': '',
+      'src/ma': '',
+    },
     [
       { template: '{+path}', name: 'All' },
       { template: '{schema}/{table}/schema', name: 'Schema' },
@@ -352,8 +399,13 @@ describe('completion', () => {
   )
   const view = createCatalog({ mounts: [{ address, provider }] }).view(alice)
   const complete = async (template: string, name: string, value: string, filled: Record<string, string> = {}) =>
-    (await view.complete({ uriTemplate: `${address}/${template}`, argument: { name, value }, arguments: new Map(Object.entries(filled)) }))
-      .values
+    (
+      await view.complete({
+        uriTemplate: `${address}/${template}`,
+        argument: { name, value },
+        arguments: new Map(Object.entries(filled)),
+      })
+    ).values
 
   test('descends into directories, whose values end in a slash', async () => {
     expect(await complete('{+path}', 'path', '')).toEqual(['shop/', 'src/'])
@@ -366,7 +418,10 @@ describe('completion', () => {
 
   test('honours the arguments that are filled in already', async () => {
     expect(await complete('{schema}/{table}/schema', 'schema', 's')).toEqual(['shop', 'src'])
-    expect(await complete('{schema}/{table}/schema', 'table', 'o', { schema: 'shop' })).toEqual(['order items', 'orders'])
+    expect(await complete('{schema}/{table}/schema', 'table', 'o', { schema: 'shop' })).toEqual([
+      'order items',
+      'orders',
+    ])
     expect(await complete('{schema}/{table}/schema', 'table', '', { schema: 'none' })).toEqual([])
   })
 

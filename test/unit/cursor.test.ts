@@ -15,7 +15,9 @@ describe('a cursor', () => {
     const cursor = seal.seal(scope, 'hidden-name')
     expect(seal.seal(scope, 'hidden-name')).toBe(cursor)
     for (const encoding of ['utf8', 'base64url', 'hex'] as const)
-      expect(Buffer.from(cursor, 'base64url').toString(encoding)).not.toContain(Buffer.from('hidden').toString(encoding))
+      expect(Buffer.from(cursor, 'base64url').toString(encoding)).not.toContain(
+        Buffer.from('hidden').toString(encoding),
+      )
   })
 
   test('does not open with any bit of it changed', () => {
@@ -47,7 +49,12 @@ describe('a cursor', () => {
 
   test('has one spelling: padding, white space and other alphabets are refused', () => {
     const cursor = seal.seal(scope, 'some path')
-    for (const other of [`${cursor}=`, ` ${cursor}`, `${cursor}\n`, cursor.replaceAll('_', '/').replaceAll('-', '+').concat('=')])
+    for (const other of [
+      `${cursor}=`,
+      ` ${cursor}`,
+      `${cursor}\n`,
+      cursor.replaceAll('_', '/').replaceAll('-', '+').concat('='),
+    ])
       expect(() => seal.open(scope, other)).toThrow('cursor')
   })
 })

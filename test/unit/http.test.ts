@@ -1,4 +1,4 @@
-import { type IncomingHttpHeaders, request as httpRequest } from 'node:http'
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Provider } from '../../src/core/provider.ts'
@@ -33,7 +33,13 @@ interface Reply {
   readonly json: { id?: unknown; result?: Record<string, unknown>; error?: { code: number; data?: unknown } }
 }
 
-function send(url: string, method: string, body?: unknown, headers: Record<string, string> = {}, path?: string): Promise<Reply> {
+function send(
+  url: string,
+  method: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+  path?: string,
+): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const base = { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers }
     const sent = httpRequest(url, { method, headers: base, agent: false, ...(path ? { path } : {}) }, (response) => {
@@ -44,7 +50,12 @@ function send(url: string, method: string, body?: unknown, headers: Record<strin
       })
       response.on('end', () => {
         const isJson = response.headers['content-type'] === 'application/json'
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, text, json: isJson ? JSON.parse(text) : {} })
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          text,
+          json: isJson ? JSON.parse(text) : {},
+        })
       })
     })
     sent.on('error', reject)
@@ -52,8 +63,16 @@ function send(url: string, method: string, body?: unknown, headers: Record<strin
   })
 }
 
-const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} }
-const modern = (method: string, params: Record<string, unknown> = {}) => ({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } })
+const meta = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+const modern = (method: string, params: Record<string, unknown> = {}) => ({
+  jsonrpc: '2.0',
+  id: 1,
+  method,
+  params: { ...params, _meta: meta },
+})
 const modernHeaders = (method: string, name?: string) => ({
   'MCP-Protocol-Version': '2026-07-28',
   'Mcp-Method': method,
@@ -85,7 +104,10 @@ describe('the stateless revision', () => {
   test('answers a POST by itself', async () => {
     const { url } = await serve()
     const reply = await send(url, 'POST', modern('resources/list'), modernHeaders('resources/list'))
-    expect(reply).toMatchObject({ status: 200, json: { id: 1, result: { resources: [{ uri: 'file:///r/a' }], resultType: 'complete' } } })
+    expect(reply).toMatchObject({
+      status: 200,
+      json: { id: 1, result: { resources: [{ uri: 'file:///r/a' }], resultType: 'complete' } },
+    })
     expect(reply.headers['cache-control']).toBe('no-store')
   })
 
@@ -94,11 +116,35 @@ describe('the stateless revision', () => {
     ['a missing method header', modern('resources/list'), { 'MCP-Protocol-Version': '2026-07-28' }, 400, -32020],
     ['a missing version header', modern('resources/list'), { 'Mcp-Method': 'resources/list' }, 400, -32020],
     ['another method in the header', modern('resources/list'), modernHeaders('resources/read'), 400, -32020],
-    ['a missing name header', modern('resources/read', { uri: 'file:///r/a' }), modernHeaders('resources/read'), 400, -32020],
-    ['another name in the header', modern('resources/read', { uri: 'file:///r/a' }), modernHeaders('resources/read', 'file:///r/b'), 400, -32020],
-    ['a header without an envelope', { jsonrpc: '2.0', id: 1, method: 'resources/list' }, modernHeaders('resources/list'), 400, -32602],
+    [
+      'a missing name header',
+      modern('resources/read', { uri: 'file:///r/a' }),
+      modernHeaders('resources/read'),
+      400,
+      -32020,
+    ],
+    [
+      'another name in the header',
+      modern('resources/read', { uri: 'file:///r/a' }),
+      modernHeaders('resources/read', 'file:///r/b'),
+      400,
+      -32020,
+    ],
+    [
+      'a header without an envelope',
+      { jsonrpc: '2.0', id: 1, method: 'resources/list' },
+      modernHeaders('resources/list'),
+      400,
+      -32602,
+    ],
     ['a batch', [modern('resources/list')], modernHeaders('resources/list'), 400, -32600],
-    ['an unknown version', { ...modern('x'), params: { _meta: { ...meta, 'io.modelcontextprotocol/protocolVersion': '2030-01-01' } } }, {}, 400, -32022],
+    [
+      'an unknown version',
+      { ...modern('x'), params: { _meta: { ...meta, 'io.modelcontextprotocol/protocolVersion': '2030-01-01' } } },
+      {},
+      400,
+      -32022,
+    ],
     ['params that are wrong', modern('resources/read', { uri: 7 }), modernHeaders('resources/read'), 200, -32602],
   ])('refuses %s', async (_, body, headers, status, code) => {
     const { url } = await serve()
@@ -160,7 +206,13 @@ describe('the stateless revision', () => {
 
   test('turns away what does not fit, with the time to come back', async () => {
     const { url } = await serve(slow(400), { concurrent: 1, waiting: 1 })
-    const read = () => send(url, 'POST', modern('resources/read', { uri: 'file:///r/a' }), modernHeaders('resources/read', 'file:///r/a'))
+    const read = () =>
+      send(
+        url,
+        'POST',
+        modern('resources/read', { uri: 'file:///r/a' }),
+        modernHeaders('resources/read', 'file:///r/a'),
+      )
     const replies = await Promise.all([read(), read(), read(), read()])
     expect(replies.map((reply) => reply.status).sort()).toEqual([200, 200, 503, 503])
     expect(replies.find((reply) => reply.status === 503)?.headers['retry-after']).toBe('1')
@@ -184,7 +236,8 @@ describe('sessions', () => {
     const { url } = await serve()
     const session = await open(url, '2025-06-18')
     const ping = { jsonrpc: '2.0', id: 2, method: 'ping' }
-    const status = async (version: string) => (await send(url, 'POST', ping, { ...session, 'MCP-Protocol-Version': version })).status
+    const status = async (version: string) =>
+      (await send(url, 'POST', ping, { ...session, 'MCP-Protocol-Version': version })).status
     expect([await status('2025-06-18'), await status('2025-11-25'), await status('junk')]).toEqual([200, 400, 400])
   })
 
@@ -195,7 +248,11 @@ describe('sessions', () => {
       expect(reply.json.error?.code).toBe(-32602)
       expect(reply.headers['mcp-session-id']).toBeUndefined()
     }
-    const statuses = [await send(url, 'POST', initialize()), await send(url, 'POST', initialize()), await send(url, 'POST', initialize())]
+    const statuses = [
+      await send(url, 'POST', initialize()),
+      await send(url, 'POST', initialize()),
+      await send(url, 'POST', initialize()),
+    ]
     expect(statuses.map((reply) => reply.status)).toEqual([200, 200, 503])
   })
 
@@ -210,8 +267,10 @@ describe('sessions', () => {
     const { url } = await serve()
     const session = await open(url)
     const stream = await new Promise<{ status: number | undefined; close: () => void }>((resolve) => {
-      const sent = httpRequest(url, { headers: { ...session, Accept: 'text/event-stream' }, agent: false }, (response) =>
-        resolve({ status: response.statusCode, close: () => sent.destroy() }),
+      const sent = httpRequest(
+        url,
+        { headers: { ...session, Accept: 'text/event-stream' }, agent: false },
+        (response) => resolve({ status: response.statusCode, close: () => sent.destroy() }),
       )
       sent.on('error', () => {})
       sent.end()
@@ -224,7 +283,12 @@ describe('sessions', () => {
   test('cancel by message, not by hanging up', async () => {
     const { url } = await serve(slow(5000))
     const session = await open(url)
-    const reading = send(url, 'POST', { jsonrpc: '2.0', id: 9, method: 'resources/read', params: { uri: 'file:///r/a' } }, session)
+    const reading = send(
+      url,
+      'POST',
+      { jsonrpc: '2.0', id: 9, method: 'resources/read', params: { uri: 'file:///r/a' } },
+      session,
+    )
     await new Promise((resolve) => setTimeout(resolve, 100))
     await send(url, 'POST', { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } }, session)
     expect(await reading).toMatchObject({ status: 202, text: '' })
@@ -258,7 +322,12 @@ describe('HTTP+SSE of 2024-11-05', () => {
 describe('the service', () => {
   test('finishes what is in flight when it closes, and takes nothing new', async () => {
     const service = await serve(slow(300), { drain: 5000 })
-    const reading = send(service.url, 'POST', modern('resources/read', { uri: 'file:///r/a' }), modernHeaders('resources/read', 'file:///r/a'))
+    const reading = send(
+      service.url,
+      'POST',
+      modern('resources/read', { uri: 'file:///r/a' }),
+      modernHeaders('resources/read', 'file:///r/a'),
+    )
     await new Promise((resolve) => setTimeout(resolve, 100))
     services.splice(services.indexOf(service), 1)
     const closing = service.close()
@@ -276,13 +345,25 @@ describe('the service', () => {
   })
 
   test('does not listen beyond this machine without a list of names', async () => {
-    const options = { view: () => createCatalog({ mounts: [] }).view({ id: 'x', roles: [] }), name: 't', version: '1', log: () => {} }
+    const options = {
+      view: () => createCatalog({ mounts: [] }).view({ id: 'x', roles: [] }),
+      name: 't',
+      version: '1',
+      log: () => {},
+    }
     await expect(serveHttp({ ...options, host: '0.0.0.0', port: 0 })).rejects.toMatchObject({ kind: 'invalid' })
   })
 
   test('says why it cannot listen', async () => {
     const { url } = await serve()
-    const options = { view: () => createCatalog({ mounts: [] }).view({ id: 'x', roles: [] }), name: 't', version: '1', log: () => {} }
-    await expect(serveHttp({ ...options, host: '127.0.0.1', port: Number(new URL(url).port) })).rejects.toThrow('in use')
+    const options = {
+      view: () => createCatalog({ mounts: [] }).view({ id: 'x', roles: [] }),
+      name: 't',
+      version: '1',
+      log: () => {},
+    }
+    await expect(serveHttp({ ...options, host: '127.0.0.1', port: Number(new URL(url).port) })).rejects.toThrow(
+      'in use',
+    )
   })
 })

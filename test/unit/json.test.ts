@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { JsonError, formatJson, parseJson } from '../../src/server/json.ts'
+import { formatJson, JsonError, parseJson } from '../../src/server/json.ts'
 
 const parse = (text: string) => parseJson(Buffer.from(text))
 
@@ -14,7 +14,9 @@ describe('strict JSON', () => {
   })
 
   test('agrees with JSON.parse on what is JSON at all', () => {
-    const text = fc.array(fc.constantFrom('{', '}', '[', ']', '"', ':', ',', 'a', '1', '\\', ' ')).map((parts) => parts.join(''))
+    const text = fc
+      .array(fc.constantFrom('{', '}', '[', ']', '"', ':', ',', 'a', '1', '\\', ' '))
+      .map((parts) => parts.join(''))
     fc.assert(
       fc.property(text, (source) => {
         let expected: unknown

@@ -66,7 +66,10 @@ describe('the writer', () => {
     })
     await Promise.all(written)
     await writer.end()
-    expect(text.split('\n').map((line) => line.split(':')[0])).toEqual([...Array.from({ length: 20 }, (_, i) => `${i}`), ''])
+    expect(text.split('\n').map((line) => line.split(':')[0])).toEqual([
+      ...Array.from({ length: 20 }, (_, i) => `${i}`),
+      '',
+    ])
   })
 
   test('says when the reader is gone, and does not hang', async () => {
@@ -96,12 +99,22 @@ async function converse(provider: Provider, messages: readonly unknown[], wait =
     text += chunk
   })
   const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider }] })
-  const served = serveStdio({ view: (p) => catalog.view(p), name: 't', version: '1', log: () => {}, input, output, grace: 500 })
+  const served = serveStdio({
+    view: (p) => catalog.view(p),
+    name: 't',
+    version: '1',
+    log: () => {},
+    input,
+    output,
+    grace: 500,
+  })
   for (const message of messages) {
     const before = text.length
     input.write(`${typeof message === 'string' ? message : JSON.stringify(message)}\n`)
-    const answers = Array.isArray(message) || typeof message === 'string' || (message as { id?: unknown }).id !== undefined
-    for (let i = 0; wait && answers && i < 200 && text.length === before; i++) await new Promise((r) => setTimeout(r, 5))
+    const answers =
+      Array.isArray(message) || typeof message === 'string' || (message as { id?: unknown }).id !== undefined
+    for (let i = 0; wait && answers && i < 200 && text.length === before; i++)
+      await new Promise((r) => setTimeout(r, 5))
   }
   input.end()
   await served
@@ -118,7 +131,12 @@ const initialize = (version: string) => ({
   method: 'initialize',
   params: { protocolVersion: version, capabilities: {}, clientInfo: { name: 'c', version: '1' } },
 })
-const request = (id: unknown, method: string, params?: unknown) => ({ jsonrpc: '2.0', id, method, ...(params ? { params } : {}) })
+const request = (id: unknown, method: string, params?: unknown) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  ...(params ? { params } : {}),
+})
 const meta = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientCapabilities': {},
@@ -152,14 +170,25 @@ describe('stdio', () => {
   })
 
   test('answers each message in its own era, whatever came before', async () => {
-    const read = (id: number, modern: boolean) => request(id, 'resources/read', { uri: 'file:///r/x', ...(modern ? { _meta: meta } : {}) })
-    const answers = await converse(memory({ a: 'a' }), [read(1, true), initialize('2025-11-25'), read(2, false), read(3, true)])
+    const read = (id: number, modern: boolean) =>
+      request(id, 'resources/read', { uri: 'file:///r/x', ...(modern ? { _meta: meta } : {}) })
+    const answers = await converse(memory({ a: 'a' }), [
+      read(1, true),
+      initialize('2025-11-25'),
+      read(2, false),
+      read(3, true),
+    ])
     const codes = new Map(answers.flat().map((answer) => [answer.id, answer.error?.code]))
     expect([codes.get(1), codes.get(2), codes.get(3)]).toEqual([-32602, -32002, -32602])
   })
 
   test('answers batches on 2025-03-26, and refuses them on later revisions', async () => {
-    const batch = [request(1, 'ping'), { jsonrpc: '2.0', method: 'notifications/initialized' }, request('2', 'resources/list'), 7]
+    const batch = [
+      request(1, 'ping'),
+      { jsonrpc: '2.0', method: 'notifications/initialized' },
+      request('2', 'resources/list'),
+      7,
+    ]
     const [, answers] = await converse(memory({ a: 'a' }), [initialize('2025-03-26'), batch])
     expect(answers).toMatchObject([
       { id: 1, result: {} },
@@ -198,9 +227,17 @@ describe('stdio', () => {
   })
 
   test('does not answer what was cancelled', async () => {
-    const cancel = (requestId: unknown) => ({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } })
+    const cancel = (requestId: unknown) => ({
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId },
+    })
     const read = (id: unknown) => request(id, 'resources/read', { uri: 'file:///r/a' })
-    const answers = await converse(slow(150), [read(1), read(2), cancel(1), cancel('2'), cancel(99), cancel(null)], false)
+    const answers = await converse(
+      slow(150),
+      [read(1), read(2), cancel(1), cancel('2'), cancel(99), cancel(null)],
+      false,
+    )
     expect(answers.flat().map((answer) => answer.id)).toEqual([2])
   })
 
@@ -216,7 +253,10 @@ describe('stdio', () => {
     const served = serveStdio({ view: (p) => catalog.view(p), name: 't', version: '1', log: () => {}, input, output })
     input.end(`${JSON.stringify(read)}\n`)
     await served
-    const lines = text.trim().split('\n').map((line) => JSON.parse(line) as { method?: string; params?: unknown; id?: unknown })
+    const lines = text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { method?: string; params?: unknown; id?: unknown })
     expect(lines.map((line) => line.params ?? line.id)).toEqual([
       { progressToken: 'p', progress: 1 },
       { progressToken: 'p', progress: 2 },
@@ -248,6 +288,8 @@ describe('stdio', () => {
       request(3, 'resources/read', { uri: 'file:///r/a', _meta: meta }),
     ])
     expect(JSON.stringify(answers)).not.toContain('hunter2')
-    expect(answers.flat().map((answer) => answer.error)).toEqual(Array(3).fill({ code: -32603, message: 'Internal error' }))
+    expect(answers.flat().map((answer) => answer.error)).toEqual(
+      Array(3).fill({ code: -32603, message: 'Internal error' }),
+    )
   })
 })

@@ -60,7 +60,12 @@ describe('a resource on the wire', () => {
   })
 
   test('keeps the types of the specification, with their parameters', () => {
-    for (const mimeType of ['text/x-rust', 'inode/directory', 'application/json;format=MyApplication::DatabaseSchema', 'application/vnd.a+json'])
+    for (const mimeType of [
+      'text/x-rust',
+      'inode/directory',
+      'application/json;format=MyApplication::DatabaseSchema',
+      'application/vnd.a+json',
+    ])
       expect(resourceToWire({ uri: 'a:b', name: 'n', mimeType }, '2024-11-05')).toMatchObject({ mimeType })
   })
 
@@ -76,7 +81,8 @@ describe('contents on the wire', () => {
   const contents = [{ uri: 'file:///r/a', name: 'a', title: 'A', text: 'x\ud800', version: 'v', meta: { k: 1 } }]
 
   test('carry name and title on the one revision whose page shows them', async () => {
-    const wire = async (revision: (typeof revisions)[number]) => (await readToWire({ contents, cache }, revision)).contents
+    const wire = async (revision: (typeof revisions)[number]) =>
+      (await readToWire({ contents, cache }, revision)).contents
     expect(await wire('2025-06-18')).toEqual([
       { uri: 'file:///r/a', name: 'a', title: 'A', text: 'x\ufffd', _meta: { k: 1, 'dev.hikidashi/version': 'v' } },
     ])
