@@ -50,14 +50,16 @@ try {
       const started = performance.now()
       const peer = startPeer(join(import.meta.dirname, `servers/${name}.ts`), [root])
       await peer.call('initialize', initialize)
+      // What loading the program took is not what listing takes.
+      await peer.probe()
       const firstPage = await peer.call('resources/list')
       const toFirst = performance.now() - started
       const cold = await listAll(peer)
       const coldPause = (await peer.probe()).pause
       const warm = await listAll(peer)
       const afterTwo = await peer.probe()
-      for (let i = 0; i < 5; i++) await listAll(peer)
-      const afterSeven = await peer.probe()
+      for (let i = 0; i < 10; i++) await listAll(peer)
+      const afterTwelve = await peer.probe()
       const total = warm.reduce((sum, page) => sum + page.entries, 0)
       if (total !== count) throw new Error(`${name} lists ${total} of ${count} files`)
       const costs = [
@@ -77,9 +79,10 @@ try {
         ...costs.map((cost) => fixed(cost, 2)),
         fixed(Math.max(...costs) / Math.min(...costs), 2),
         fixed(coldPause, 0),
-        fixed(Math.max(afterTwo.pause, afterSeven.pause), 0),
-        megabytes(afterTwo.rss),
-        megabytes(afterSeven.rss),
+        fixed(Math.max(afterTwo.pause, afterTwelve.pause), 0),
+        megabytes(afterTwo.heapUsed),
+        megabytes(afterTwelve.heapUsed),
+        megabytes(afterTwelve.rss),
       ])
       await peer.close()
     }
@@ -101,7 +104,8 @@ const head = [
   'largest/smallest',
   'longest pause cold, ms',
   'warm, ms',
-  'memory after 2 passes, MB',
-  'after 7, MB',
+  'heap after 2 passes, MB',
+  'heap after 12, MB',
+  'memory (RSS), MB',
 ]
 process.stdout.write(`${table(head, rows)}\n`)

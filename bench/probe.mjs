@@ -4,7 +4,12 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 const delay = monitorEventLoopDelay({ resolution: 1 })
 delay.enable()
 process.on('SIGUSR2', () => {
+  const pause = delay.max / 1e6
+  globalThis.gc?.()
   const { rss, heapUsed } = process.memoryUsage()
-  process.stderr.write(`probe ${JSON.stringify({ pause: delay.max / 1e6, rss, heapUsed })}\n`)
-  delay.reset()
+  // The collection is a pause too, and not the server's: the next measurement begins behind it.
+  setTimeout(() => {
+    delay.reset()
+    process.stderr.write(`probe ${JSON.stringify({ pause, rss, heapUsed })}\n`)
+  }, 50)
 })

@@ -17,7 +17,7 @@ export interface Peer {
 export function startPeer(script: string, args: readonly string[]): Peer {
   const child: ChildProcess = spawn(
     process.execPath,
-    ['--import', 'tsx', '--import', join(import.meta.dirname, 'probe.mjs'), script, ...args],
+    ['--expose-gc', '--import', 'tsx', '--import', join(import.meta.dirname, 'probe.mjs'), script, ...args],
     { cwd: join(import.meta.dirname, '..'), stdio: ['pipe', 'pipe', 'pipe'] },
   )
   const waiting = new Map<number, (answer: { text: string; bytes: number }) => void>()

@@ -235,7 +235,8 @@ function assemble(tokens: readonly Plain[], fault: Fault): GlobProgram {
   const steps: GlobStep[] = anchored || segments.length > 1 ? [] : ['deep', 'inside']
   for (const [index, segment] of segments.entries()) {
     const last = index === segments.length - 1
-    if (isDeep(segment)) steps.push(...(last ? (['all'] as const) : (['deep', 'inside'] as const)))
+    if (isDeep(segment) && last) steps.push('all')
+    else if (isDeep(segment)) steps.push('deep', 'inside')
     else steps.push(...segment.filter((token, at) => token !== 'star' || segment[at - 1] !== 'star'))
     if (last ? directory : !isDeep(segment)) steps.push(slash)
   }

@@ -143,9 +143,11 @@ function endsName(part: PairsPart, unit: number | undefined): boolean {
 
 /** Where the value of a parameter begins whose delimiter is at `at`, if the template knows its name. */
 function valueAfter(part: PairsPart, units: Units, at: number, nameEnd: number): number | undefined {
-  if (nameEnd === at + 1 || endsName(part, units[nameEnd]) === 'wrongly') return undefined
+  const end = units[nameEnd]
+  // A name is not empty, and holds no second `?`.
+  if (nameEnd === at + 1 || (end === part.first && end !== part.separator)) return undefined
   if (part.others === undefined && !part.variables.has(textOf(units, at + 1, nameEnd))) return undefined
-  return units[nameEnd] === equals ? nameEnd + 1 : nameEnd
+  return end === equals ? nameEnd + 1 : nameEnd
 }
 
 /** The end that a value prefers, of those from which the rest matches. */

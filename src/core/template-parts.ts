@@ -45,6 +45,7 @@ export interface PairsPart {
 export type MatchPart = LiteralPart | ValuePart | PairsPart
 
 const delimiters = '/?#&=;,'
+const percent = 0x25
 
 /** A URI in units. `undefined` for what never matches: bad encoding, a control character, too long. */
 export function toUnits(uri: string): Units | undefined {
@@ -52,16 +53,21 @@ export function toUnits(uri: string): Units | undefined {
   const units = new Int32Array(uri.length)
   let count = 0
   for (let at = 0; at < uri.length; ) {
+    const code = uri.codePointAt(at) ?? 0
+    if (code !== percent) {
+      if (isControl(code)) return undefined
+      units[count++] = code < 0x80 && delimiters.includes(String.fromCharCode(code)) ? -code : code
+      at += code > 0xffff ? 2 : 1
+      continue
+    }
     let end = at
     while (uri[end] === '%') end += 3
-    const encoded = end > at
-    if (!encoded) end += (uri.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
-    const text = encoded ? decode(uri.slice(at, end)) : uri.slice(at, end)
+    const text = decode(uri.slice(at, end))
     if (text === undefined) return undefined
     for (const character of text) {
-      const code = character.codePointAt(0) ?? 0
-      if (isControl(code)) return undefined
-      units[count++] = !encoded && delimiters.includes(character) ? -code : code
+      const decoded = character.codePointAt(0) ?? 0
+      if (isControl(decoded)) return undefined
+      units[count++] = decoded
     }
     at = end
   }

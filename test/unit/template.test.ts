@@ -67,6 +67,10 @@ describe('expanding a URI template', () => {
     expect(expand(match(uri) ?? new Map())).toBe(uri)
   })
 
+  it('leaves brackets to reserved expansion', () => {
+    expect(compileTemplate('{+a}{b}').expand({ a: 'http://[::1]/', b: '[' })).toBe('http://[::1]/%5B')
+  })
+
   it('refuses a lone surrogate in a value', () => {
     for (const template of ['{a}', '{+a}', '{?a*}'])
       expect(() => compileTemplate(template).expand({ a: ['\ud800'] })).toThrow(/lone surrogate/)
@@ -185,6 +189,7 @@ describe('matching a URI', () => {
     expect(match('docs/{a}', 'docs%2Fx')).toBeUndefined()
     expect(match('docs%2F{a}', 'docs/x')).toBeUndefined()
     expect(match('docs%2F{a}', 'docs%2fx')).toEqual({ a: 'x' })
+    expect(match('docs%0A{a}', 'x')).toBeUndefined()
   })
 
   it.each(['%', '%4', '%zz', 'a%C3', '%C3%28', '%ED%A0%80', '%C0%AF', '\ud800', 'a\u0000', 'a%00', '\u2028', '%C2%85'])(
@@ -216,7 +221,18 @@ describe('matching a URI', () => {
     expect(match(template, 'logs?to=a=b/c?d')).toEqual({ to: 'a=b/c?d' })
     expect(match(template, 'logs?to')).toEqual({ to: '' })
     expect(match(template, 'logs?%66rom=1')).toEqual({ from: '1' })
-    for (const query of ['?', '?x=1', '?to=1&to=2', '?to=1&', '?&to=1', '?=1', '?to=1&x=1', '?to=1?x=1#', '?from%3D1'])
+    for (const query of [
+      '?',
+      '?to?x=1',
+      '?x=1',
+      '?to=1&to=2',
+      '?to=1&',
+      '?&to=1',
+      '?=1',
+      '?to=1&x=1',
+      '?to=1?x=1#',
+      '?from%3D1',
+    ])
       expect(match(template, `logs${query}`)).toBeUndefined()
   })
 
@@ -238,7 +254,7 @@ describe('matching a URI', () => {
         ['&', ''],
       ]),
     })
-    expect(match('{?q*}', '?a=1&a=2')).toBeUndefined()
+    for (const query of ['?a=1&a=2', '?=1', '?q=1&=2', '?a?b=1']) expect(match('{?q*}', query)).toBeUndefined()
     expect(match('{?a,q*}', '?x=1&a=2&__proto__=3')).toEqual({
       a: '2',
       q: new Map([
