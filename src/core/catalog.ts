@@ -88,11 +88,11 @@ function createView({ state, listing, directories, route }: Parts, principal: Pr
     const context = contextOf(options)
     if (parsed.query !== undefined) {
       const params = await paramsOf(mount, path, parsed.query, context)
-      return { contents: await readPath(mount, uri, path, params, context), cache: mount.cache }
+      return answerOf(mount, await readPath(mount, uri, path, params, context))
     }
     if (parsed.directory) return { contents: await directories.list(mount, uri, path, context), cache: mount.cache }
     try {
-      return { contents: await readPath(mount, uri, path, new Map(), context), cache: mount.cache }
+      return answerOf(mount, await readPath(mount, uri, path, new Map(), context))
     } catch (error) {
       if (!isResourceError(error, 'not-found')) throw error
       return { contents: await directories.expand(mount, uri, path, context), cache: mount.cache }
@@ -118,6 +118,14 @@ function createView({ state, listing, directories, route }: Parts, principal: Pr
     },
     read,
   }
+}
+
+/** A year, in milliseconds: as long as "for ever" is in a cache. */
+const forever = 365 * 24 * 3600 * 1000
+
+function answerOf(mount: Mounted, contents: readonly ResourceContent[]): ReadResult {
+  const immutable = contents.every((content) => content.immutable === true)
+  return { contents, cache: immutable ? { ...mount.cache, ttlMs: forever } : mount.cache }
 }
 
 /** Reads one path, once access allows it. The contents carry the URI that was asked with. */

@@ -75,6 +75,8 @@ export interface ContentFacts {
   readonly size?: number
   /** The part of the resource that this is, where it is not the whole. `end` is always given. */
   readonly range?: { readonly start: number; readonly end: number }
+  /** What is at this path never changes (it is named by its content): a client may keep it for ever. */
+  readonly immutable?: boolean
   /** Sent to the client in `_meta`. JSON values. */
   readonly meta?: Readonly<Record<string, unknown>>
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
-import type { Principal } from '../../src/core/provider.ts'
+import type { Principal, Provider } from '../../src/core/provider.ts'
 import type { Page, Resource, View } from '../../src/core/view.ts'
 import { type Memory, memory } from '../support/memory.ts'
 
@@ -313,6 +313,14 @@ describe('reading', () => {
     await expect(view.read(`${name.toLowerCase().replaceAll('_', 'x')}://a/b`)).rejects.toMatchObject({
       kind: 'not-found',
     })
+  })
+
+  test('may be kept for ever where the provider says that it never changes', async () => {
+    const fixed: Provider = { ...memory({ a: 'a' }), read: async () => [{ text: 'a', immutable: true }] }
+    const { cache } = await createCatalog({ mounts: [{ address, provider: fixed }] })
+      .view(alice)
+      .read('file:///r/a')
+    expect(cache).toEqual({ ttlMs: 31_536_000_000, scope: 'private' })
   })
 
   test('ends at once when it was cancelled', async () => {
