@@ -1,6 +1,4 @@
-import { notFound } from '../src/core/errors.ts'
-import { comparePaths } from '../src/core/path.ts'
-import type { Provider } from '../src/core/provider.ts'
+import { comparePaths, notFound, type Provider } from '../src/index.ts'
 
 /** Serves texts and bytes that are held in memory. */
 export function memory(contents: Readonly<Record<string, string | Uint8Array>>): Provider {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ResourceError, invalid } from '../core/errors.ts'
+import { invalid, ResourceError } from '../core/errors.ts'
 
 /**
  * Where a walk through a server's pages stands. A cursor of ours is the server's, with what it takes to notice that the
@@ -21,7 +21,7 @@ const start: Position = { pages: 0, mark: '' }
 /** @throws ResourceError `invalid` for a cursor that is none of ours. */
 export function openCursor(cursor: string | undefined): Position {
   if (cursor === undefined) return start
-  const parts = /^(\d{1,6})\.([\w-]{12})\.([^]*)$/.exec(cursor)
+  const parts = /^(\d{1,6})\.([\w-]{12})\.(.*)$/s.exec(cursor)
   const [, pages, mark, raw] = parts ?? []
   if (pages === undefined || mark === undefined || raw === undefined)
     throw invalid('The cursor is not one that this listing gave to you. Begin again.', 'cursor')

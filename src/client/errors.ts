@@ -1,5 +1,5 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
-import { type ErrorDetail, ResourceError, isResourceError } from '../core/errors.ts'
+import { type ErrorDetail, isResourceError, ResourceError } from '../core/errors.ts'
 
 const codes = { methodNotFound: -32601, invalidParams: -32602, resourceNotFound: -32002 } as const
 
@@ -16,7 +16,7 @@ const maxMessage = 500
 export function toResourceError(error: unknown, method: string): ResourceError {
   if (isResourceError(error)) return error
   if (error instanceof ProtocolError) return fromProtocol(error, method)
-  if (error instanceof SdkHttpError) return unavailable(httpFault(error.status), error)
+  if (error instanceof SdkHttpError) return fromHttp(error, method)
   if (error instanceof SdkError) return fromSdk(error, method)
   if (!(error instanceof Error)) return new ResourceError('internal', `${method} failed.`, {}, { cause: error })
   // fetch and the SDK have no classes for these.
@@ -77,6 +77,24 @@ function fromSdk(error: SdkError, method: string): ResourceError {
   }
 }
 
+/** Since 2026-07-28 a server may put an error of JSON-RPC into an answer with a status of its own, such as 404. */
+function fromHttp(error: SdkHttpError, method: string): ResourceError {
+  const { status } = error
+  const fault = status === 401 || status === 403 ? undefined : rpcErrorOf(error.data.text)
+  return fault === undefined ? unavailable(httpFault(status), error) : fromProtocol(fault, method)
+}
+
+function rpcErrorOf(text: unknown): ProtocolError | undefined {
+  if (typeof text !== 'string') return undefined
+  try {
+    const { error } = JSON.parse(text) as { error?: { code?: unknown; message?: unknown; data?: unknown } }
+    if (typeof error?.code !== 'number' || typeof error.message !== 'string') return undefined
+    return ProtocolError.fromError(error.code, error.message, error.data)
+  } catch {
+    return undefined
+  }
+}
+
 function httpFault(status: number): string {
   switch (status) {
     case 401:
@@ -90,10 +108,10 @@ function httpFault(status: number): string {
   }
 }
 
-/** The code of the system's error behind an error, such as ECONNREFUSED. */
+/** The code of the system's error behind an error, such as ECONNREFUSED. The SDK's own codes are not among them. */
 export function systemCode(error: unknown): string | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++)
-    if ('code' in at && typeof at.code === 'string' && /^(E[A-Z]{2,}|UND_ERR_)/.test(at.code)) return at.code
+    if (!(at instanceof SdkError) && 'code' in at && typeof at.code === 'string') return at.code
   return undefined
 }
 
@@ -105,12 +123,11 @@ function isUriAlone(data: unknown): boolean {
 
 function detailOf(data: unknown): ErrorDetail {
   if (typeof data !== 'object' || data === null) return {}
-  return Object.fromEntries(
-    Object.entries(data).flatMap(([key, value]) => {
-      if (typeof value === 'string') return [[key, printable(value)]]
-      return typeof value === 'number' ? [[key, value]] : []
-    }),
-  )
+  const detail: Record<string, string | number> = {}
+  for (const [key, value] of Object.entries(data) as [string, unknown][])
+    if (typeof value === 'number') detail[key] = value
+    else if (typeof value === 'string') detail[key] = printable(value)
+  return detail
 }
 
 /** A server's words as one line of bounded length. */

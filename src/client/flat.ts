@@ -1,5 +1,5 @@
 import { comparePaths } from '../core/path.ts'
-import { type Resource, directoryMimeType } from '../core/view.ts'
+import { directoryMimeType, type Resource } from '../core/view.ts'
 import { lastSegment } from './wire.ts'
 
 /**
@@ -44,10 +44,14 @@ export function childrenOf(resources: readonly Resource[], uri: string): readonl
   for (const resource of resources) {
     if (resource.uri === base || resource.uri === uri) isDirectory ||= resource.mimeType === directoryMimeType
     if (!resource.uri.startsWith(base) || resource.uri.length === base.length) continue
-    const slash = resource.uri.slice(base.length).replace(/[?#].*$/s, '').indexOf('/')
+    const slash = resource.uri
+      .slice(base.length)
+      .replace(/[?#].*$/s, '')
+      .indexOf('/')
     const child = slash === -1 ? resource.uri : resource.uri.slice(0, base.length + slash + 1)
     // What the server says of a directory itself is better than what follows from its URI.
-    if (child === resource.uri) children.set(child, child.endsWith('/') ? { ...resource, mimeType: directoryMimeType } : resource)
+    if (child === resource.uri)
+      children.set(child, child.endsWith('/') ? { ...resource, mimeType: directoryMimeType } : resource)
     else if (!children.has(child)) children.set(child, directory(child))
   }
   if (children.size === 0) return isDirectory ? [] : undefined

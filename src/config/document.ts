@@ -1,5 +1,5 @@
-import { type Node, type ParseError, findNodeAtLocation, parseTree, printParseErrorCode } from 'jsonc-parser'
-import { type ConfigProblem, type Finding, type Step, formatKey } from './problem.ts'
+import { findNodeAtLocation, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
+import { type ConfigProblem, type Finding, formatKey, type Step } from './problem.ts'
 
 /** A configuration file: its value, and where everything in it stands. */
 export interface Document {
@@ -14,15 +14,22 @@ export interface Position {
   readonly column: number
 }
 
-/** Parses JSON with comments and trailing commas. Every fault that was found is in `problems`. */
-export function parseDocument(file: string, text: string): { document: Document; problems: readonly ConfigProblem[] } {
+/** What came of a text: the document as far as it could be read, faults of the syntax, and keys that are there twice. */
+export interface Parsed {
+  readonly document: Document
+  readonly faults: readonly ConfigProblem[]
+  readonly duplicates: readonly ConfigProblem[]
+}
+
+/** Parses JSON with comments and trailing commas. */
+export function parseDocument(file: string, text: string): Parsed {
   const source = text.replace(/^\ufeff/, '')
   const errors: ParseError[] = []
   const tree = parseTree(source, errors, { allowTrailingComma: true })
   const position = positions(source)
   const document: Document = {
     file,
-    value: tree === undefined ? undefined : valueOf(tree),
+    value: tree === undefined ? undefined : toValue(tree),
     positionOf: (path, at) => position(tree === undefined ? 0 : offsetOf(tree, path, at)),
   }
   const problemAt = (offset: number, { path, ...rest }: Finding): ConfigProblem => ({
@@ -31,19 +38,20 @@ export function parseDocument(file: string, text: string): { document: Document;
     key: formatKey(path),
     ...rest,
   })
-  const problems = errors.map(({ error, offset }) =>
-    problemAt(offset, { path: [], ...(faults[printParseErrorCode(error)] ?? unknownFault) }),
-  )
-  if (tree !== undefined)
-    for (const { node, path } of duplicates(tree, []))
-      problems.push(
-        problemAt(node.offset, { path, message: 'The key is there twice.', fix: 'Remove one of the two, or merge them.' }),
-      )
-  return { document, problems }
+  const twice = { message: 'The key is there twice.', fix: 'Remove one of the two, or merge them.' }
+  return {
+    document,
+    faults: errors.map(({ error, offset }) =>
+      problemAt(offset, { path: [], ...(syntaxFaults[printParseErrorCode(error)] ?? unknownFault) }),
+    ),
+    duplicates: Array.from(tree === undefined ? [] : duplicatesIn(tree, []), ({ node, path }) =>
+      problemAt(node.offset, { path, ...twice }),
+    ),
+  }
 }
 
 const unknownFault = { message: 'This is not valid JSON.', fix: 'Correct the text here.' }
-const faults: Readonly<Record<string, { readonly message: string; readonly fix: string }>> = {
+const syntaxFaults: Readonly<Record<string, { readonly message: string; readonly fix: string }>> = {
   InvalidSymbol: { message: 'This is not a value of JSON.', fix: 'Put texts and keys in double quotes.' },
   InvalidNumberFormat: { message: 'This is not a number of JSON.', fix: 'Write it as digits, such as 42 or 0.5.' },
   PropertyNameExpected: { message: 'A key is missing here.', fix: 'Write it in double quotes, such as "mounts".' },
@@ -61,26 +69,30 @@ const faults: Readonly<Record<string, { readonly message: string; readonly fix: 
 }
 
 /** The value of a node. Unlike jsonc-parser's own, it keeps `__proto__` as the ordinary key that it is in JSON. */
-function valueOf(node: Node): unknown {
-  if (node.type === 'array') return (node.children ?? []).map(valueOf)
+function toValue(node: Node): unknown {
+  if (node.type === 'array') return (node.children ?? []).map(toValue)
   if (node.type !== 'object') return node.value
-  return Object.fromEntries(members(node).map(({ key, value }) => [key.value, value === undefined ? null : valueOf(value)]))
+  return Object.fromEntries(
+    members(node).map(({ key, value }) => [key.value, value === undefined ? null : toValue(value)]),
+  )
 }
 
 function members(object: Node): readonly { readonly key: Node; readonly value: Node | undefined }[] {
-  return (object.children ?? []).flatMap(({ children: [key, value] = [] }) => (key === undefined ? [] : [{ key, value }]))
+  return (object.children ?? []).flatMap(({ children: [key, value] = [] }) =>
+    key === undefined ? [] : [{ key, value }],
+  )
 }
 
-function* duplicates(node: Node, path: readonly Step[]): Generator<{ node: Node; path: readonly Step[] }> {
+function* duplicatesIn(node: Node, path: readonly Step[]): Generator<{ node: Node; path: readonly Step[] }> {
   if (node.type === 'array')
-    for (const [index, child] of (node.children ?? []).entries()) yield* duplicates(child, [...path, index])
+    for (const [index, child] of (node.children ?? []).entries()) yield* duplicatesIn(child, [...path, index])
   if (node.type !== 'object') return
   const seen = new Set<string>()
   for (const { key, value } of members(node)) {
     const name = String(key.value)
     if (seen.has(name)) yield { node: key, path: [...path, name] }
     seen.add(name)
-    if (value !== undefined) yield* duplicates(value, [...path, name])
+    if (value !== undefined) yield* duplicatesIn(value, [...path, name])
   }
 }
 

@@ -71,9 +71,13 @@ const role = text.describe('The name of a role; "*" is everybody.')
 
 const accessRule = z
   .strictObject({
-    allow: z.array(role).min(1).optional().describe('The roles that may see what `match` matches.'),
-    deny: z.array(role).min(1).optional().describe('The roles that may not see it. A denial wins over whatever is allowed.'),
-    match: globs.optional().describe('The paths that the rule is about. By default all.'),
+    allow: z.array(role).min(1).exactOptional().describe('The roles that may see what `match` matches.'),
+    deny: z
+      .array(role)
+      .min(1)
+      .exactOptional()
+      .describe('The roles that may not see it. A denial wins over whatever is allowed.'),
+    match: globs.exactOptional().describe('The paths that the rule is about. By default all.'),
   })
   .refine(({ allow, deny }) => allow !== undefined || deny !== undefined, {
     error: refusal('The rule neither allows nor denies anything.', 'Add "allow" or "deny" with names of roles.'),
@@ -83,10 +87,16 @@ const accessRule = z
 export const access = z
   .array(
     z.union([role, accessRule], {
-      error: refusal('This is not an access rule.', 'Write the name of a role, or { "allow": ["role"], "match": "docs/**" }.'),
+      error: refusal(
+        'This is not an access rule.',
+        'Write the name of a role, or { "allow": ["role"], "match": "docs/**" }.',
+      ),
     }),
   )
   .min(1, {
-    error: refusal('The list is empty.', 'Name the roles that may see the mount, or remove the key to let everybody see it.'),
+    error: refusal(
+      'The list is empty.',
+      'Name the roles that may see the mount, or remove the key to let everybody see it.',
+    ),
   })
   .transform((rules) => rules.map((rule) => (typeof rule === 'string' ? { allow: [rule] } : rule)))

@@ -10,7 +10,10 @@ export type Secret = { readonly value: string } | { readonly message: string; re
 /** Fetches a secret. A relative file is looked for in `folder`; the line end at the end of a file is not part of it. */
 export async function resolveSecret(
   source: SecretSource,
-  { folder, env = process.env }: { readonly folder: string; readonly env?: Readonly<Record<string, string | undefined>> },
+  {
+    folder,
+    env = process.env,
+  }: { readonly folder: string; readonly env?: Readonly<Record<string, string | undefined>> },
 ): Promise<Secret> {
   if ('env' in source) {
     const value = env[source.env]

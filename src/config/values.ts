@@ -16,7 +16,8 @@ export function parseSize(value: string | number): number | undefined {
 function parseQuantity(value: string | number, units: Readonly<Record<string, number>>): number | undefined {
   const [, digits, unit = ''] = typeof value === 'number' ? [] : (/^(\d{1,15})([A-Za-z]+)$/.exec(value) ?? [])
   const factor = Object.hasOwn(units, unit) ? units[unit] : undefined
-  const amount = typeof value === 'number' ? value : digits === undefined || factor === undefined ? -1 : Number(digits) * factor
+  const amount =
+    typeof value === 'number' ? value : digits === undefined || factor === undefined ? -1 : Number(digits) * factor
   return Number.isSafeInteger(amount) && amount >= 0 ? amount : undefined
 }
 
@@ -28,7 +29,8 @@ export interface Listen {
 
 /** Parses `[HOST:]PORT`: `8787` (the loopback), `127.0.0.1:8787`, `localhost:8787`, `[::1]:8787`. */
 export function parseListen(value: string | number): Listen | undefined {
-  const [, bracketed, plain, digits] = /^(?:(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):)?(\d{1,5})$/.exec(String(value)) ?? []
+  const [, bracketed, plain, digits] =
+    /^(?:(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):)?(\d{1,5})$/.exec(String(value)) ?? []
   const port = digits === undefined ? Number.NaN : Number(digits)
   return port <= 65_535 ? { host: bracketed ?? plain ?? '127.0.0.1', port } : undefined
 }

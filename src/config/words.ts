@@ -37,7 +37,8 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_union':
       return issue.discriminator === undefined ? undefined : describeDiscriminator(issue)
     case 'too_small':
-      if (issue.origin === 'string' || issue.origin === 'array') return refusal('This is empty.', 'Write something, or remove the key.')
+      if (issue.origin === 'string' || issue.origin === 'array')
+        return refusal('This is empty.', 'Write something, or remove the key.')
       return refusal(`This is less than ${issue.minimum}.`, `It must be at least ${issue.minimum}.`)
     case 'too_big':
       return refusal(`This is more than ${issue.maximum}.`, `It must be at most ${issue.maximum}.`)
@@ -54,7 +55,10 @@ export function unknownKey(key: string, known: readonly string[]): { readonly me
   const meant = nearest(key, known)
   return {
     message: 'There is no such key here.',
-    fix: meant === undefined ? `Remove it. The keys here are: ${known.join(', ')}.` : `Did you mean ${JSON.stringify(meant)}?`,
+    fix:
+      meant === undefined
+        ? `Remove it. The keys here are: ${known.join(', ')}.`
+        : `Did you mean ${JSON.stringify(meant)}?`,
   }
 }
 
@@ -67,10 +71,16 @@ function unknownWord(input: unknown, known: readonly string[], what: string): st
   return refusal(`There is no ${what} ${JSON.stringify(input)}.`, fix)
 }
 
-function describeDiscriminator({ discriminator = '', input, options }: z.core.$ZodRawIssue & { code: 'invalid_union' }): string {
-  const value = typeof input === 'object' && input !== null ? (input as Record<string, unknown>)[discriminator] : undefined
+function describeDiscriminator({
+  discriminator = '',
+  input,
+  options,
+}: z.core.$ZodRawIssue & { code: 'invalid_union' }): string {
+  const value =
+    typeof input === 'object' && input !== null ? (input as Record<string, unknown>)[discriminator] : undefined
   const known = Array.isArray(options) ? options.map(String) : []
-  if (value === undefined) return refusal('The key is missing.', `Add it: ${known.map((name) => JSON.stringify(name)).join(' or ')}.`)
+  if (value === undefined)
+    return refusal('The key is missing.', `Add it: ${known.map((name) => JSON.stringify(name)).join(' or ')}.`)
   return unknownWord(value, known, discriminator)
 }
 

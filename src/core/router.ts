@@ -10,12 +10,14 @@ interface Node {
 /**
  * Finds the mount that a URI lies in. Addresses do not overlap, so there is one at most.
  *
- * @throws ResourceError `invalid` when an address lies at or under another, naming both.
+ * @throws ResourceError `invalid` when an address lies at or under another, or differs from it only in case or in
+ * Unicode normalisation, naming both.
  */
 export function createRouter(
   mounts: readonly Mounted[],
 ): (uri: ParsedUri) => { readonly mount: Mounted; readonly path: string } | undefined {
   const origins = new Map<string, Node>()
+  const folded = new Map<string, Mounted>()
   for (const mount of mounts) {
     const origin = `${mount.address.scheme}://${mount.address.authority}`
     let node: Node = origins.get(origin) ?? { below: new Map() }
@@ -29,6 +31,9 @@ export function createRouter(
     }
     refuseOverlap(firstBelow(node), mount)
     node.mount = mount
+    const form = [origin, ...mount.address.segments].join('/').normalize('NFC').toLowerCase()
+    refuseTwin(folded.get(form), mount)
+    folded.set(form, mount)
   }
 
   return (uri) => {
@@ -52,6 +57,15 @@ function refuseOverlap(other: Mounted | undefined, mount: Mounted): void {
     `The addresses ${other.address.text} and ${mount.address.text} overlap: each mount needs an address of its own, ` +
       'neither at nor under another.',
     'overlapping-addresses',
+  )
+}
+
+function refuseTwin(other: Mounted | undefined, mount: Mounted): void {
+  if (other === undefined) return
+  throw invalid(
+    `The addresses ${other.address.text} and ${mount.address.text} differ only in case or in the form of their letters: ` +
+      'whoever reads or types them would take one for the other. Give one of them another name.',
+    'similar-addresses',
   )
 }
 

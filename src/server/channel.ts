@@ -6,7 +6,7 @@ import {
   type TransportSendOptions,
 } from '@modelcontextprotocol/server'
 import type { Log } from '../core/log.ts'
-import { codes, type WireError } from './errors.ts'
+import { codes, notFoundMessage, type WireError } from './errors.ts'
 import { failure, isObject, type Notification, type Request, type Response } from './messages.ts'
 import { isRevision, modern, type Revision, since } from './revisions.ts'
 
@@ -146,9 +146,9 @@ function initializeFault({ params = {} }: Request): string | undefined {
 /** An answer as its revision wants it, where the SDK writes it the same for all. */
 function presentable(response: Response, request: Request, revision: Revision | undefined): Response {
   if ('error' in response) {
-    const { code, data } = response.error
+    const { code, message } = response.error
     // The SDK turns the older code for "not found" into the newer one on every revision.
-    const missing = code === codes.invalidParams && isObject(data) && Object.keys(data).join() === 'uri'
+    const missing = code === codes.invalidParams && message === notFoundMessage
     if (missing && revision !== modern)
       return { ...response, error: { ...response.error, code: codes.resourceNotFound } }
     return response

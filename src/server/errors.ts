@@ -24,6 +24,9 @@ export const codes = {
 /** The longest URI that an error repeats, in characters. */
 const maxEcho = 1024
 
+/** The message that stands for absent and denied, and for nothing else. */
+export const notFoundMessage = 'Resource not found'
+
 /**
  * The error firewall: what any failure looks like to a client. Absent and denied are the same bytes; of what is not a
  * {@link ResourceError}, and of `unavailable` and `internal`, only the log hears more than one fixed sentence.
@@ -37,7 +40,7 @@ export function wireError(error: unknown, revision: Revision, uri: string | unde
     case 'not-found':
       return {
         code: revision === modern ? codes.invalidParams : codes.resourceNotFound,
-        message: 'Resource not found',
+        message: notFoundMessage,
         ...(uri === undefined || uri.length > maxEcho ? {} : { data: { uri } }),
       }
     case 'invalid':

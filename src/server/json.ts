@@ -89,19 +89,26 @@ function names(seen: Set<string> | undefined, quoted: string): boolean {
 }
 
 /**
- * One message as JSON. U+2028 and U+2029 are escaped: they are lines' ends to some readers of lines.
+ * One message as JSON. U+0085, U+2028 and U+2029 are escaped: they are lines' ends to some readers of lines.
  *
  * @throws ResourceError `too-large` when it would be longer than `limit` bytes.
  */
 export function formatJson(message: unknown, limit = Number.POSITIVE_INFINITY): string {
-  const json = JSON.stringify(message)
+  let json = JSON.stringify(message)
+  // Each of these searches is far cheaper than a regular expression, and nearly always in vain.
+  for (const end of lineEnds) if (json.length <= limit && json.includes(end)) json = json.replaceAll(end, escapeOf(end))
   if (json.length > limit || Buffer.byteLength(json) > limit)
     throw new ResourceError(
       'too-large',
       `The answer is larger than ${limit} bytes. Read a part of the resource: append ?lines=1-1000 or ?bytes=0-1048575 to its URI.`,
       { reason: 'too-large', limit },
     )
-  return json.includes('\u2028') || json.includes('\u2029')
-    ? json.replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
-    : json
+  return json
+}
+
+/** What ends a line besides the controls that JSON escapes anyway. */
+const lineEnds = ['\u0085', '\u2028', '\u2029']
+
+function escapeOf(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }

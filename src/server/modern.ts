@@ -4,7 +4,7 @@ import type { Channel } from './channel.ts'
 import { claimedRevision, envelopeFault } from './envelope.ts'
 import { codes, type WireError } from './errors.ts'
 import type { Gate } from './gate.ts'
-import { headerFault } from './headers.ts'
+import { headerFault, versionMismatch } from './headers.ts'
 import { classify, failure, isObject, type Request, type RequestId } from './messages.ts'
 import { type EventStream, openEventStream, replyEmpty, replyJson } from './reply.ts'
 import { modern } from './revisions.ts'
@@ -89,7 +89,8 @@ export function createModernHttp(options: ServeOptions, gate: Gate): ModernHttp 
         case 'request': {
           const { message } = inbound
           // The version is judged first: whoever speaks another one is told so, whatever else is wrong.
-          const fault = envelopeFault(message) ?? headerFault(request, message)
+          const mismatch = versionMismatch(request, claimedRevision(message))
+          const fault = mismatch ?? envelopeFault(message) ?? headerFault(request, message)
           return fault === undefined ? answer(message, response, principal) : reject(message.id, fault)
         }
       }

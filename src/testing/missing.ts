@@ -15,8 +15,9 @@ export async function checkMissing(run: Run, listed: Listed, expected: readonly 
   for (const { path } of entries)
     names
       .add(`${path}x`)
+      .add(`${path}/`)
       .add(`${path}/x`)
-      .add(`${parentOf(path)}hikidashi-no-such-entry`)
+      .add(`${parentOf(path)}hikidashi-no-such-directory/`)
   for (const directory of sample(listed.directories, few)) names.add(directory.slice(0, -1))
   const isAbsent = await absence(run, listed)
   for (const path of new Set([...[...names].filter(isAbsent), ...expected])) await checkAbsent(run, path)
@@ -26,7 +27,7 @@ export async function checkMissing(run: Run, listed: Listed, expected: readonly 
 
 /** Whether nothing can be at a path: it is not listed, nor does a template make it more than the listing shows. */
 async function absence(run: Run, listed: Listed): Promise<(path: string) => boolean> {
-  const paths = new Set(listed.entries.map((entry) => entry.path))
+  const paths = new Set([...listed.entries.map((entry) => entry.path), ...listed.directories])
   const outcome = await run.call(undefined, async (context) => (await run.provider.templates?.(context)) ?? [])
   const templates = outcome !== undefined && 'value' in outcome ? outcome.value : []
   const patterns = templates

@@ -8,6 +8,6 @@ describeProvider({ describe, test }, 'memory', () => ({
   provider: memory({ 'a-b.txt': '', 'a/b.txt': 'text', '図/𠮷.png': pixel }),
   expectation: {
     entries: { 'a-b.txt': { text: '' }, 'a/b.txt': { text: 'text' }, '図/𠮷.png': { bytes: pixel } },
-    missing: ['a', 'a/', 'c.txt'],
+    missing: ['a', 'b.txt', 'a/b.txt/c'],
   },
 }))

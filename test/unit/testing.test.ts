@@ -354,6 +354,10 @@ const mutants: Readonly<Record<PromiseId, Readonly<Record<string, (inner: Provid
         throw new ResourceError('unavailable', 'nothing there')
       },
     }),
+    'a stat that takes the slash off': ({ stat, ...inner }) => ({
+      ...inner,
+      stat: async (path, context) => (await stat?.(path.replace(/\/$/, ''), context)) ?? never(),
+    }),
     'a stat that knows directories as files': ({ stat, ...inner }) => ({
       ...inner,
       stat: async (path, context) =>

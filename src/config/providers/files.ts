@@ -1,2 +1,102 @@
+import { stat } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { resolve } from 'node:path'
 import { z } from 'zod'
-import { globs, glob, size, text } from '../fields.ts'
+import { glob, globs, size, text } from '../fields.ts'
+import type { Finding } from '../problem.ts'
+
+const rule = z.strictObject({
+  match: globs.describe(
+    'The files that the rule is about. Where several rules match a file, the last one with a fact gives it.',
+  ),
+  title: text
+    .exactOptional()
+    .describe('Their title for people; "heading" takes the first Markdown heading of each file.'),
+  description: text.exactOptional().describe('What they are, for people and models.'),
+  mimeType: z
+    .string()
+    .regex(/^[\w.+-]+\/[\w.+-]+(?:\s*;.*)?$/, {
+      error: () => 'This is not a MIME type.\nWrite one such as "text/markdown".',
+    })
+    .exactOptional()
+    .describe('Their MIME type, where the one told by name and content is not right.'),
+  priority: z
+    .number()
+    .min(0)
+    .max(1)
+    .exactOptional()
+    .describe('How important they are: from 0, optional, to 1, required.'),
+  audience: z
+    .array(z.enum(['user', 'assistant']))
+    .min(1)
+    .exactOptional()
+    .describe('Whom they are for: people, models or both.'),
+})
+
+/** The options of a mount whose provider is `files`. */
+export const filesShape = {
+  root: text.describe('The folder. A relative path starts at the configuration file; "~/" is the home folder.'),
+  include: z
+    .array(glob)
+    .min(1)
+    .exactOptional()
+    .describe('Only what one of these globs matches is served. By default everything.'),
+  exclude: z.array(glob).exactOptional().describe('What one of these globs matches is not served.'),
+  gitignore: z.boolean().exactOptional().describe('Leaves out what .gitignore files ignore. By default true.'),
+  defaultExcludes: z
+    .boolean()
+    .exactOptional()
+    .describe(
+      'Leaves out .git, dependency folders, caches, and files that commonly hold keys or passwords. By default true.',
+    ),
+  hidden: z
+    .boolean()
+    .exactOptional()
+    .describe('Serves files and folders whose names begin with a dot. By default true.'),
+  symlinks: z
+    .enum(['deny', 'beneath'])
+    .exactOptional()
+    .describe(
+      'Symbolic links: "deny" leaves them out, "beneath" follows those that stay within the folder. By default "deny".',
+    ),
+  hardlinks: z
+    .boolean()
+    .exactOptional()
+    .describe('Serves files that have a second name, which may lie outside the folder. By default false.'),
+  allowMounts: z
+    .boolean()
+    .exactOptional()
+    .describe('Serves other file systems that are mounted in the folder. By default false.'),
+  maxBytes: size
+    .exactOptional()
+    .describe(
+      'The largest file, or part of one, that is read at once. Of a larger one, parts can be read. By default "16MiB", at most "256MiB".',
+    ),
+  rules: z.array(rule).exactOptional().describe('What clients are told of files, by glob.'),
+}
+
+/** Those options, parsed. */
+export type FilesConfig = z.output<z.ZodObject<typeof filesShape>>
+
+/** The folder that a mount serves, as an absolute path. */
+export function rootOf({ root }: Pick<FilesConfig, 'root'>, folder: string): string {
+  return /^~(?=[\\/]|$)/.test(root) ? resolve(homedir(), root.slice(2)) : resolve(folder, root)
+}
+
+/** What is wrong with a folder that is to be served; nothing when it is there. */
+export async function checkFiles(options: Pick<FilesConfig, 'root'>, folder: string): Promise<readonly Finding[]> {
+  const root = rootOf(options, folder)
+  const finding = (message: string, fix: string) => [{ path: ['root'], message, fix }]
+  try {
+    if ((await stat(root)).isDirectory()) return []
+    return finding(`${root} is not a folder.`, 'Name the folder that it is in, and what to take from it in "include".')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    if (code === 'ENOENT' || code === 'ENOTDIR')
+      return finding(
+        `There is no folder ${root}.`,
+        'Create it, or correct the path; a relative one starts at the configuration file.',
+      )
+    return finding(`The folder ${root} cannot be opened (${code}).`, 'Let this user read it.')
+  }
+}

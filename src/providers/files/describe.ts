@@ -27,17 +27,17 @@ export function describeDirectory(path: string, stats: BigIntStats): Entry {
   return { path, mimeType: directoryMimeType, modified: Number(stats.mtimeMs) }
 }
 
-/** The headings of files, remembered by their version. */
+/** The titles that files give themselves, remembered by their version. */
 export interface Headings {
-  /** The title that a file in a directory gives itself. `undefined` where it has none, or cannot be read. */
-  of(entry: Entry, directory: Place, signal: AbortSignal): Promise<string | undefined>
+  /** The entry with the first heading of its file as title, if it has one. `open` answers the file, held open. */
+  title(entry: Entry, open: () => Promise<Place>, signal: AbortSignal): Promise<Entry>
 }
 
 export function createHeadings(places: Places): Headings {
   const titles = createRecent<{ readonly title: string | undefined }>(20_000)
 
-  const read = async (entry: Entry, directory: Place, signal: AbortSignal): Promise<string | undefined> => {
-    const place = await places.child(directory, baseName(entry.path), { directory: false }, signal)
+  const read = async (entry: Entry, open: () => Promise<Place>, signal: AbortSignal): Promise<string | undefined> => {
+    const place = await open()
     try {
       // Another file by now: it has its turn in the next listing.
       if (!place.stats.isFile() || stampOf(place.stats) !== entry.version) return undefined
@@ -48,18 +48,17 @@ export function createHeadings(places: Places): Headings {
   }
 
   return {
-    of: async (entry, directory, signal) => {
+    title: async (entry, open, signal) => {
       const key = `${entry.version}/${entry.path}`
-      const known = titles.get(key)
-      if (known !== undefined) return known.title
+      let known = titles.get(key)
       try {
-        const title = await read(entry, directory, signal)
-        titles.set(key, { title })
-        return title
+        known ??= { title: await read(entry, open, signal) }
       } catch (error) {
-        if (isResourceError(error, 'not-found')) return undefined
+        if (isResourceError(error, 'not-found')) return entry
         throw error
       }
+      titles.set(key, known)
+      return known.title === undefined ? entry : { ...entry, title: known.title }
     },
   }
 }

@@ -25,8 +25,21 @@ const names = new Set([
 
 /** Files and directories by their name and that of the directory that they are in. */
 const places = new Set([
-  ...['.docker/config.json', '.config/gcloud', '.config/gh', '.config/rclone', '.cargo/credentials', '.subversion/auth'],
-  ...['.cargo/credentials.toml', '.gem/credentials', '.composer/auth.json', '.m2/settings.xml', '.streamlit/secrets.toml'],
+  ...[
+    '.docker/config.json',
+    '.config/gcloud',
+    '.config/gh',
+    '.config/rclone',
+    '.cargo/credentials',
+    '.subversion/auth',
+  ],
+  ...[
+    '.cargo/credentials.toml',
+    '.gem/credentials',
+    '.composer/auth.json',
+    '.m2/settings.xml',
+    '.streamlit/secrets.toml',
+  ],
   ...['.m2/settings-security.xml', '.yarn/cache', '.yarn/unplugged', '.terraform.d/credentials.tfrc.json'],
 ])
 
@@ -54,7 +67,7 @@ export function isExcludedByDefault(path: string): boolean {
 }
 
 /** What file systems pass over in a name: marks without width (HFS+, case-folding ext4). */
-const unseen = /[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]/g
+const unseen = /\p{Default_Ignorable_Code_Point}/gu
 
 /**
  * One form for all the spellings that some file system takes for the same name: `.GIT`, `.ſsh` (U+017F), `.git.` (NTFS,

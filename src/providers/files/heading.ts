@@ -47,7 +47,9 @@ export function headingIn(start: string): string | undefined {
 function afterFrontMatter(lines: readonly string[]): number {
   const mark = lines[0]?.trimEnd()
   if (mark !== '---' && mark !== '+++') return 0
-  const end = lines.findIndex((line, i) => i > 0 && (line.trimEnd() === mark || (mark === '---' && line.trimEnd() === '...')))
+  const end = lines.findIndex(
+    (line, i) => i > 0 && (line.trimEnd() === mark || (mark === '---' && line.trimEnd() === '...')),
+  )
   return end === -1 ? lines.length : end + 1
 }
 

@@ -1,6 +1,6 @@
-import type { Log } from '../../core/log.ts'
 import { isResourceError } from '../../core/errors.ts'
-import { type Ignores, compileIgnores, ignoresInside } from './ignores.ts'
+import type { Log } from '../../core/log.ts'
+import { compileIgnores, type Ignores, ignoresInside } from './ignores.ts'
 import { lookAt } from './look.ts'
 import { isSettled, stampOf } from './permit.ts'
 import type { Place, Places } from './place.ts'
@@ -32,7 +32,12 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
   let excludes: { readonly time: number; readonly ignores: Ignores | undefined } | undefined
 
   /** The text of a file at one or more names below a directory, read without following a link; `''` if there is none. */
-  const readText = async (place: Place, names: readonly string[], path: string, signal: AbortSignal): Promise<string> => {
+  const readText = async (
+    place: Place,
+    names: readonly string[],
+    path: string,
+    signal: AbortSignal,
+  ): Promise<string> => {
     const [name, ...rest] = names
     if (name === undefined) return readStart(places, place, path, signal)
     const child = await places.child(place, name, { directory: rest.length > 0 }, signal)
@@ -71,7 +76,7 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
     if (stats === undefined || !stats.isFile()) return above
     const stamp = stampOf(stats)
     const known = files.get(path)
-    if (known !== undefined && known.settled && known.stamp === stamp && known.above === above) return known.ignores
+    if (known?.settled && known.stamp === stamp && known.above === above) return known.ignores
     const settled = isSettled(stats, Date.now())
     const text = await readText(place, file.names, path, signal).catch((error: unknown) => {
       // As git does, which warns: what cannot be read or is a link has no rules.

@@ -1,8 +1,8 @@
 import * as fs from 'node:fs'
 import { promisify } from 'node:util'
-import { ResourceError, notFound } from '../../core/errors.ts'
+import { notFound, ResourceError } from '../../core/errors.ts'
 import type { Handle, Place, Places } from './place.ts'
-import { type Pool, type Shared, failure } from './pool.ts'
+import { failure, type Pool, type Shared } from './pool.ts'
 
 /**
  * Places as descriptors. A path is walked one name at a time, each opened relative to the descriptor of its directory
@@ -70,7 +70,12 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool)
    *
    * @param elsewhere Whether it may lie on another mount than its parent.
    */
-  const placeOf = async (descriptor: Descriptor, elsewhere: boolean, parent: Place | undefined, signal: AbortSignal) => {
+  const placeOf = async (
+    descriptor: Descriptor,
+    elsewhere: boolean,
+    parent: Place | undefined,
+    signal: AbortSignal,
+  ) => {
     try {
       // A mount that does not answer is told by its number, which the kernel knows without asking it.
       const mount = elsewhere && rootMount !== undefined ? mountOf(descriptor) : parent?.mount

@@ -3,16 +3,18 @@ import { isResourceError } from '../../core/errors.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { createBreath } from './breath.ts'
-import { type Headings, describeFile } from './describe.ts'
+import { describeDirectory, describeFile, type Headings } from './describe.ts'
 import { lookAtAll } from './look.ts'
 import type { NameCache, Names } from './names.ts'
 import { indexAfter } from './order.ts'
-import { type PermitOptions, kindOf } from './permit.ts'
+import { kindOf, modeAllows, type PermitOptions } from './permit.ts'
 import type { Pool } from './pool.ts'
 import type { RuleFacts } from './rules.ts'
-import { type Position, type Walk, maxDepth, mayRead } from './walk.ts'
+import { maxDepth, mayRead, type Position, type Walk } from './walk.ts'
 
+/** Lists files, and says what one file or directory is. The two say the same of a file. */
 export interface Lister {
+  stat(path: string, signal: AbortSignal): Promise<Entry>
   list(query: ListQuery, signal: AbortSignal): AsyncGenerator<Entry>
 }
 
@@ -62,38 +64,66 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
     }
   }
 
+  /** What the rules say of each name of a directory, for as long as its names are remembered: globs take their time. */
+  const told = new WeakMap<Names, (RuleFacts | undefined)[]>()
+
+  const factsOf = (frame: Frame, index: number, path: string): RuleFacts => {
+    const known = told.get(frame.names) ?? new Array<RuleFacts | undefined>(frame.names.names.length)
+    const facts = known[index] ?? rules(path)
+    known[index] = facts
+    told.set(frame.names, known)
+    return facts
+  }
+
   const entryOf = async (frame: Frame, index: number, stats: BigIntStats | undefined, signal: AbortSignal) => {
     const { position } = frame
     const name = frame.names.names[index]
     if (name === undefined) return undefined
-    if (frame.names.links.has(name)) return linkedEntry(position, name, signal)
+    if (frame.names.links.has(name)) return entryAt(position, name, signal)
     if (stats === undefined || kindOf(stats, position.device, permit) !== 'file') return undefined
-    if (!(await mayRead(position.place, stats, name, pool, signal))) return undefined
+    if (!modeAllows(stats) && !(await mayRead(position.place, stats, name, pool, signal))) return undefined
     const path = `${position.aliases[0].path}${name}`
-    const told = frame.names.facts[index] ?? rules(path)
-    frame.names.facts[index] = told
-    return titled(describeFile(path, stats, told), told, position, signal)
+    const facts = factsOf(frame, index, path)
+    const entry = describeFile(path, stats, facts)
+    if (!facts.heading) return entry
+    return headings.title(entry, async () => (await walk.enter(position, name, false, signal)).place, signal)
   }
 
-  const titled = async (entry: Entry, told: RuleFacts, directory: Position, signal: AbortSignal): Promise<Entry> => {
-    if (!told.heading) return entry
-    const title = await headings.of(entry, directory.place, signal)
-    return title === undefined ? entry : { ...entry, title }
-  }
-
-  const linkedEntry = async (directory: Position, name: string, signal: AbortSignal): Promise<Entry | undefined> => {
+  /** What a symbolic link leads to. */
+  const entryAt = async (directory: Position, name: string, signal: AbortSignal): Promise<Entry | undefined> => {
     try {
-      const position = await walk.enter(directory, name, false, signal)
-      position.place.close()
-      const { path } = position.aliases[0]
-      return describeFile(path, position.place.stats, rules(path))
+      return await describe(await walk.enter(directory, name, false, signal), signal)
     } catch (error) {
       if (isResourceError(error, 'not-found')) return undefined
       throw error
     }
   }
 
+  /** Takes over the position of a file. */
+  const describe = async ({ place, aliases }: Position, signal: AbortSignal): Promise<Entry> => {
+    try {
+      const { path } = aliases[0]
+      const facts = rules(path)
+      const entry = describeFile(path, place.stats, facts)
+      const open = async () => {
+        place.keep()
+        return place
+      }
+      return facts.heading ? await headings.title(entry, open, signal) : entry
+    } finally {
+      place.close()
+    }
+  }
+
+  const stat = async (path: string, signal: AbortSignal): Promise<Entry> => {
+    const position = await walk.to(path, signal)
+    if (position.place.stats.isFile()) return describe(position, signal)
+    position.place.close()
+    return describeDirectory(path, position.place.stats)
+  }
+
   return {
+    stat,
     list: async function* ({ prefix = '', after }, signal) {
       const rest = resumeIn(prefix, after)
       if (rest === undefined) return

@@ -2,7 +2,7 @@ import * as fs from 'node:fs'
 import { isResourceError } from '../../core/errors.ts'
 import { type Breath, createBreath } from './breath.ts'
 import type { Place } from './place.ts'
-import { type Pool, failure } from './pool.ts'
+import { failure, type Pool } from './pool.ts'
 
 type Found = fs.BigIntStats | undefined
 

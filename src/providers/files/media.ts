@@ -60,7 +60,16 @@ const types: Readonly<Record<string, readonly string[]>> = {
   'text/x-gettext-translation': ['po', 'pot'],
   'text/yaml': ['yaml', 'yml', '.clang-format'],
   'application/toml': ['toml', 'Cargo.lock', 'poetry.lock', 'uv.lock', 'Pipfile'],
-  'application/json': ['json', 'jsonc', 'json5', 'webmanifest', 'code-workspace', '.babelrc', '.eslintrc', '.prettierrc'],
+  'application/json': [
+    'json',
+    'jsonc',
+    'json5',
+    'webmanifest',
+    'code-workspace',
+    '.babelrc',
+    '.eslintrc',
+    '.prettierrc',
+  ],
   'application/x-ndjson': ['jsonl', 'ndjson'],
   'application/vnd.sqlite3': ['sqlite', 'sqlite3'],
   'application/vnd.apache.parquet': ['parquet'],
@@ -106,26 +115,30 @@ function fromLibrary(extension: string): string | undefined {
 }
 
 function isText(type: string): boolean {
-  return /^text\/|[+/](?:json|xml)$|^application\/(?:x-)?(?:toml|ndjson|yaml|javascript|sql|sh|tex|httpd-php|subrip)$/.test(type)
+  return /^text\/|[+/](?:json|xml)$|^application\/(?:x-)?(?:toml|ndjson|yaml|javascript|sql|sh|tex|httpd-php|subrip)$/.test(
+    type,
+  )
 }
 
 function isBinary(type: string): boolean {
   if (isText(type)) return false
-  return /^(?:image|audio|video|font)\/|^application\/(?:octet-stream|zip|gzip|pdf|wasm|vnd\.|x-tar|java-archive)/.test(type)
+  return /^(?:image|audio|video|font)\/|^application\/(?:octet-stream|zip|gzip|pdf|wasm|vnd\.|x-tar|java-archive)/.test(
+    type,
+  )
 }
 
-/** First bytes that tell a type, as Latin-1. */
+/** First bytes that tell a type, in hexadecimal; a dot is any digit. */
 const beginnings: readonly (readonly [RegExp, string])[] = [
-  [/^\x89PNG\r\n\x1a\n/, 'image/png'],
-  [/^\xff\xd8\xff/, 'image/jpeg'],
-  [/^GIF8[79]a/, 'image/gif'],
-  [/^RIFF[^]{4}WEBP/, 'image/webp'],
-  [/^%PDF-/, 'application/pdf'],
-  [/^PK(?:\x03\x04|\x05\x06)/, 'application/zip'],
-  [/^\x1f\x8b\x08/, 'application/gzip'],
+  [/^89504e470d0a1a0a/, 'image/png'],
+  [/^ffd8ff/, 'image/jpeg'],
+  [/^47494638(?:37|39)61/, 'image/gif'],
+  [/^52494646.{8}57454250/, 'image/webp'],
+  [/^255044462d/, 'application/pdf'],
+  [/^504b(?:0304|0506)/, 'application/zip'],
+  [/^1f8b08/, 'application/gzip'],
 ]
 
 function magic(head: Uint8Array): string | undefined {
-  const text = Buffer.from(head.subarray(0, 16)).toString('latin1')
-  return beginnings.find(([pattern]) => pattern.test(text))?.[1]
+  const digits = Buffer.from(head.subarray(0, 16)).toString('hex')
+  return beginnings.find(([pattern]) => pattern.test(digits))?.[1]
 }

@@ -5,9 +5,8 @@ import { lookAt } from './look.ts'
 import { sortNames } from './order.ts'
 import { isSettled, stampOf } from './permit.ts'
 import type { Place } from './place.ts'
-import { type Pool, failure, untilAbort } from './pool.ts'
+import { failure, type Pool, untilAbort } from './pool.ts'
 import { createRecent } from './recent.ts'
-import type { RuleFacts } from './rules.ts'
 import type { Visibility } from './visibility.ts'
 import type { Position } from './walk.ts'
 
@@ -16,8 +15,6 @@ export interface Names {
   readonly names: readonly string[]
   /** Names of symbolic links. Each stands among `names` twice, as a file and as a directory: either may be there. */
   readonly links: ReadonlySet<string>
-  /** What the rules say of each name, by its index, filled in as it is needed. */
-  readonly facts: (RuleFacts | undefined)[]
 }
 
 /** Finds the names in directories, and remembers them for as long as the directories have not changed. */
@@ -60,8 +57,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool)
   const selectNames = async ({ names, linked }: FoundNames, position: Position): Promise<Names> => {
     const breath = createBreath()
     const selected: string[] = []
-    const shows = (name: string) =>
-      position.aliases.every(({ path, ignores }) => visible(`${path}${name}`, ignores))
+    const shows = (name: string) => position.aliases.every(({ path, ignores }) => visible(`${path}${name}`, ignores))
     for (const name of names) {
       // U+FFFD is also what bytes that are not UTF-8 turn into. Such a name leads to nothing, or to another file.
       const real = name.includes('\ufffd') ? await spelling(position.place, name) : name
@@ -70,7 +66,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool)
     }
     if (links) for (const name of linked) selected.push(...[name, `${name}/`].filter(shows))
     const sorted = await sortNames(selected)
-    return { names: sorted, links: new Set(links ? linked : []), facts: [] }
+    return { names: sorted, links: new Set(links ? linked : []) }
   }
 
   const spelling = async (place: Place, name: string): Promise<string | undefined> => {
@@ -85,7 +81,8 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool)
       const { path } = position.aliases[0]
       const stamp = stampOf(position.place.stats)
       const known = snapshots.get(path)
-      if (known?.stamp === stamp && Date.now() < known.until && sameAliases(known.position, position)) return known.names
+      if (known?.stamp === stamp && Date.now() < known.until && sameAliases(known.position, position))
+        return known.names
 
       const other = reading.get(path)
       if (other !== undefined && stampOf(other.position.place.stats) === stamp && sameAliases(other.position, position))

@@ -43,9 +43,9 @@ const tickMs = 20
 
 /**
  * Whether something had been left alone for so long, at a time (ms since 1970), that any later change gives it another
- * stamp. What was read before that may be stale and still look current.
+ * stamp. What was read before that may be stale and still look current. A time in the future was set by hand, and no
+ * change comes by it.
  */
-export function isSettled(stats: BigIntStats, time: number): boolean {
-  const changed = stats.mtimeNs > stats.ctimeNs ? stats.mtimeNs : stats.ctimeNs
-  return time - Number(changed / 1_000_000n) > tickMs
+export function isSettled({ mtimeMs, ctimeMs }: BigIntStats, time: number): boolean {
+  return Math.abs(time - Number(mtimeMs)) > tickMs && Math.abs(time - Number(ctimeMs)) > tickMs
 }

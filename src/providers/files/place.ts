@@ -19,7 +19,11 @@ export interface Place extends Shared {
 /** A file that is open for reading. */
 export interface Handle {
   /** Fills a part of the buffer from a position in the file. Answers how many bytes it read; 0 at the end. */
-  read(buffer: Uint8Array, at: { offset: number; length: number; position: number }, signal: AbortSignal): Promise<number>
+  read(
+    buffer: Uint8Array,
+    at: { offset: number; length: number; position: number },
+    signal: AbortSignal,
+  ): Promise<number>
   stat(signal: AbortSignal): Promise<BigIntStats>
   close(): void
 }

@@ -1,4 +1,4 @@
-import { ResourceError, notFound } from '../../core/errors.ts'
+import { notFound, ResourceError } from '../../core/errors.ts'
 
 /** Something that is closed when its last user is done with it. It starts with one user. */
 export interface Shared {
@@ -49,12 +49,12 @@ export function createPool(limit = Math.max(1, Math.floor(threads() / 2))): Pool
     })
 
   return {
-    run: async (call, { signal, hold, late }) => {
+    run: async <T>(call: () => Promise<T>, { signal, hold, late }: CallTerms<T>) => {
       signal.throwIfAborted()
       if (free > 0) free--
       else await turn(signal)
       hold?.keep()
-      const done = call().finally(() => {
+      const done = new Promise<T>((resolve, reject) => call().then(resolve, reject)).finally(() => {
         release()
         hold?.close()
       })

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
-import { ResourceError, notFound } from '../../core/errors.ts'
+import { notFound, ResourceError } from '../../core/errors.ts'
 import type { Handle, Place, Places } from './place.ts'
-import { type Pool, failure } from './pool.ts'
+import { failure, type Pool } from './pool.ts'
 
 /**
  * Places as paths, for systems without `/proc/self/fd` (macOS, Windows).
@@ -38,7 +38,10 @@ export async function openPortablePlaces(real: string, pool: Pool): Promise<Plac
         return await look(real, signal)
       } catch {
         signal.throwIfAborted()
-        throw new ResourceError('unavailable', 'The root directory of the mount is gone. Create it again, or change `root`.')
+        throw new ResourceError(
+          'unavailable',
+          'The root directory of the mount is gone. Create it again, or change `root`.',
+        )
       }
     },
     child: async (parent, name, { follow = false }, signal) => {
@@ -56,7 +59,8 @@ export async function openPortablePlaces(real: string, pool: Pool): Promise<Plac
       try {
         const stats = await call(signal, () => file.stat({ bigint: true }))
         await requireInside(place.at, signal)
-        if (stats.ino !== place.stats.ino || stats.dev !== place.stats.dev) throw notFound('replaced while it was opened')
+        if (stats.ino !== place.stats.ino || stats.dev !== place.stats.dev)
+          throw notFound('replaced while it was opened')
         return handleOf(file, call)
       } catch (error) {
         closeQuietly(file)

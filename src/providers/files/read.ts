@@ -1,5 +1,5 @@
 import type { BigIntStats } from 'node:fs'
-import { ResourceError, invalid, notFound } from '../../core/errors.ts'
+import { invalid, notFound, ResourceError } from '../../core/errors.ts'
 import type { ByteRange } from '../../core/provider.ts'
 import { isText, wholeCharacters } from '../../core/utf8.ts'
 import { isSettled, stampOf } from './permit.ts'

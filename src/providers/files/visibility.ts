@@ -55,8 +55,7 @@ function createInclusion(patterns: readonly string[] | undefined): PathTest {
     return matches(directory) || within(directory.slice(0, directory.lastIndexOf('/', directory.length - 2) + 1))
   })
   return (path) => {
-    if (path.endsWith('/'))
-      return within(path) || stems.some((stem) => stem.startsWith(path) || path.startsWith(stem))
+    if (path.endsWith('/')) return within(path) || stems.some((stem) => stem.startsWith(path) || path.startsWith(stem))
     return within(path.slice(0, path.lastIndexOf('/') + 1)) || matches(path)
   }
 }

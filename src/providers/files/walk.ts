@@ -2,9 +2,9 @@ import * as fs from 'node:fs'
 import { notFound } from '../../core/errors.ts'
 import type { IgnoreFiles } from './ignore-files.ts'
 import type { Ignores } from './ignores.ts'
-import { type PermitOptions, kindOf, modeAllows } from './permit.ts'
+import { kindOf, modeAllows, type PermitOptions } from './permit.ts'
 import type { Place, Places } from './place.ts'
-import { type Pool, failure } from './pool.ts'
+import { failure, type Pool } from './pool.ts'
 import type { Visibility } from './visibility.ts'
 
 /** A name under which something was reached, and the rules that hold there (for a directory: inside). */

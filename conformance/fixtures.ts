@@ -1,0 +1,88 @@
+import { createCatalog } from '../src/core/catalog.ts'
+import { notFound } from '../src/core/errors.ts'
+import type { Content, Entry, Provider, Template } from '../src/core/provider.ts'
+import { type HttpService, serveHttp } from '../src/server/http.ts'
+
+/** One resource at the mount's own address: the entry has the empty path. */
+function single(entry: Omit<Entry, 'path'>, content: Content): Provider {
+  const whole: Entry = { path: '', ...entry }
+  return {
+    async *list({ after }) {
+      // Nothing but the empty path comes before the end of an empty listing.
+      if (after === undefined) yield whole
+    },
+    stat: async (path) => {
+      if (path !== '') throw notFound()
+      return whole
+    },
+    read: async ({ path }) => {
+      if (path !== '') throw notFound()
+      return [content]
+    },
+  }
+}
+
+/** Any `{id}/data`, which is listed nowhere. */
+function family(): Provider {
+  const template: Template = { template: '{id}/data', name: 'Data by id', mimeType: 'application/json' }
+  const known = ['1', '12', '123']
+  return {
+    async *list() {},
+    read: async ({ path }) => {
+      const id = /^([^/]+)\/data$/.exec(path)?.[1]
+      if (id === undefined) throw notFound()
+      return [
+        { mimeType: 'application/json', text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` }) },
+      ]
+    },
+    templates: async () => [template],
+    complete: async ({ argument }) => {
+      const values = known.filter((id) => id.startsWith(argument.value))
+      return { values, total: values.length, hasMore: false }
+    },
+  }
+}
+
+/** The smallest PNG: one pixel. */
+const pixel = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==',
+  'base64',
+)
+
+/** Serves, by the toolkit alone, the resources that the scenarios of the conformance suite ask for. */
+export async function serveFixtures(): Promise<HttpService> {
+  const text = 'This is the content of the static text resource.'
+  const plain = { mimeType: 'text/plain' }
+  const catalog = createCatalog({
+    mounts: [
+      {
+        address: 'test://static-text',
+        provider: single({ ...plain, title: 'Static text', size: text.length }, { ...plain, text }),
+      },
+      {
+        address: 'test://static-binary',
+        provider: single({ mimeType: 'image/png', size: pixel.length }, { mimeType: 'image/png', bytes: pixel }),
+      },
+      { address: 'test://template', provider: family() },
+      {
+        address: 'test://watched-resource',
+        provider: single(plain, { ...plain, text: 'Watched resource content' }),
+      },
+    ],
+  })
+  const service = await serveHttp({
+    view: (principal) => catalog.view(principal),
+    name: 'hikidashi-conformance',
+    version: '0.0.0',
+    log: () => {},
+    host: '127.0.0.1',
+    port: 0,
+  })
+  return {
+    url: service.url,
+    close: async () => {
+      await service.close()
+      await catalog.close()
+    },
+  }
+}

@@ -1,0 +1,59 @@
+/** The revisions that the suite has a set of requirements for. */
+export const revisions = ['2025-11-25', '2026-07-28'] as const
+
+export type SuiteRevision = (typeof revisions)[number]
+
+/**
+ * The scenarios that must pass, per revision: lifecycle, ping, resources, templates, completion, caching, DNS
+ * rebinding, and the empty lists that every server here answers. There is no list of expected failures.
+ */
+export const required: Readonly<Record<SuiteRevision, readonly string[]>> = {
+  '2025-11-25': [
+    'server-initialize',
+    'server-session-lifecycle',
+    'server-sse-multiple-streams',
+    'ping',
+    'completion-complete',
+    'resources-list',
+    'resources-read-text',
+    'resources-read-binary',
+    'resources-templates-read',
+    'tools-list',
+    'prompts-list',
+    'dns-rebinding-protection',
+  ],
+  '2026-07-28': [
+    'server-stateless',
+    'server-sse-multiple-streams',
+    'completion-complete',
+    'resources-list',
+    'resources-read-text',
+    'resources-read-binary',
+    'resources-templates-read',
+    'sep-2164-resource-not-found',
+    'caching',
+    'tools-list',
+    'prompts-list',
+    'dns-rebinding-protection',
+  ],
+}
+
+/** Why the other scenarios are not run, by the beginning of their names. */
+const reasons: readonly (readonly [prefix: string, reason: string])[] = [
+  ['tools-call-', 'calls tools of its own; there are none'],
+  ['prompts-get-', 'gets prompts of its own; there are none'],
+  ['logging-', 'logging is not served: the notifications of it tell nothing that a client needs'],
+  ['elicitation-', 'nothing is asked of the user'],
+  ['input-required-result-', 'no result asks for more input'],
+  ['tasks-', 'tasks are not served'],
+  ['json-schema-', 'is about the schemas of tools; there are none'],
+  ['server-sse-polling', 'calls a tool that hangs up on purpose; there are none'],
+  ['resources-subscribe', 'subscriptions are not served yet, and not declared'],
+  ['resources-unsubscribe', 'subscriptions are not served yet, and not declared'],
+  ['http-header-validation', 'tries the header Mcp-Name on tools; there are none'],
+  ['http-custom-header-', 'is about headers that tools declare; there are none'],
+]
+
+export function reasonNotToRun(scenario: string): string | undefined {
+  return reasons.find(([prefix]) => scenario.startsWith(prefix))?.[1]
+}

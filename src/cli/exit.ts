@@ -1,0 +1,49 @@
+import { type ErrorKind, ResourceError } from '../core/errors.ts'
+
+/** What the process ends with. Documented in `--help` and docs/cli.md. */
+export const exitCodes = { ok: 0, failed: 1, usage: 2, notFound: 4 } as const
+
+export const exitCodeHelp = `
+Exit codes: 0 done; 1 failed, or something is wrong; 2 the command line is wrong; 4 nothing is at that URI.`
+
+/** An error with a message for the user, and the code to end with. */
+export class CommandError extends Error {
+  readonly exitCode: number
+
+  constructor(exitCode: number, message: string) {
+    super(message)
+    this.name = 'CommandError'
+    this.exitCode = exitCode
+  }
+}
+
+/** Something went wrong that another command line would not help. */
+export function failed(message: string): CommandError {
+  return new CommandError(exitCodes.failed, message)
+}
+
+/** The command line is wrong. */
+export function misused(message: string): CommandError {
+  return new CommandError(exitCodes.usage, message)
+}
+
+/** What to tell the user of an error, and what to end with. There is no stack trace in it, ever. */
+export function explain(error: unknown): { readonly message: string; readonly exitCode: number } {
+  if (error instanceof CommandError) return { message: error.message, exitCode: error.exitCode }
+  if (error instanceof ResourceError) return { message: error.message, exitCode: exitCodeOf(error.kind) }
+  const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+  return { message: `This is a fault of hikidashi. Please report it: ${reason}`, exitCode: exitCodes.failed }
+}
+
+function exitCodeOf(kind: ErrorKind): number {
+  switch (kind) {
+    case 'invalid':
+      return exitCodes.usage
+    case 'not-found':
+      return exitCodes.notFound
+    case 'too-large':
+    case 'unavailable':
+    case 'internal':
+      return exitCodes.failed
+  }
+}

@@ -1,0 +1,21 @@
+import { createOutput, type Output } from './output.ts'
+import { escapeLines } from './text.ts'
+
+/** What a command talks to: data goes to `out`, everything else to `say`. */
+export interface Io {
+  readonly out: Output
+  /** Tells a person something, on standard error. What could be dangerous to a terminal is escaped. */
+  say(text: string): void
+  /** Whether a person sees what is said. */
+  readonly saysToTerminal: boolean
+}
+
+export function createIo(): Io {
+  // Without a reader there is nobody to tell.
+  process.stderr.on('error', () => {})
+  return {
+    out: createOutput(process.stdout),
+    say: (text) => void process.stderr.write(`${escapeLines(text)}\n`),
+    saysToTerminal: process.stderr.isTTY === true,
+  }
+}

@@ -1,0 +1,168 @@
+import type { Command } from 'commander'
+import { isResourceError, ResourceError } from '../core/errors.ts'
+import { directoryMimeType, type Page, type Resource, type View } from '../core/view.ts'
+import { createColumns } from './columns.ts'
+import { CommandError, exitCodeHelp, exitCodes, failed, misused } from './exit.ts'
+import { formatSize, formatTime, resourceToJson } from './format.ts'
+import type { Io } from './io.ts'
+import { createJsonArray } from './json.ts'
+import { pagesOf } from './pages.ts'
+import { createProgress } from './progress.ts'
+import { addSourceOptions, asked, type SourceOptions, withSource } from './source.ts'
+import { escapeText, readableUri } from './text.ts'
+
+interface LsOptions extends SourceOptions {
+  readonly long?: true
+  readonly recursive?: true
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      'Lists resources, one URI on a line: the mounts; what lies directly in a directory; or, with --recursive, every resource below.',
+    )
+    .argument('[uri]', 'a directory: its URI, or a path of this machine')
+    .option('-l, --long', 'show size, time of change, type and title too')
+    .option('-r, --recursive', 'list every resource below; directories are not among them')
+    .option('--json', 'print a JSON array of resources, exact and complete')
+  addSourceOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi ls                                          the mounts
+  hikidashi ls src --long                               a folder here
+  hikidashi ls -r --json | jq -r '.[].uri'              everything
+  hikidashi ls file:///docs --url http://127.0.0.1:8787/mcp
+  hikidashi ls --command "npx -y some-mcp-server"
+${exitCodeHelp}`,
+    )
+    .action((uri: string | undefined, options: LsOptions) => ls(uri, options, io))
+}
+
+async function ls(argument: string | undefined, options: LsOptions, io: Io): Promise<void> {
+  await withSource(options, async ({ view, uriOf }) => {
+    const uri = argument === undefined ? undefined : uriOf(argument)
+    const print = options.json ? createJsonPrinter(io) : options.long ? createLongPrinter(io) : createPrinter(io)
+    const progress = createProgress(io)
+    const silent = new Set<string>()
+    try {
+      for await (const page of listed(view, uri, options.recursive === true)) {
+        for (const address of page.unavailable ?? []) silent.add(address)
+        await print.add(page.items)
+        progress.add(page.items.length)
+      }
+      await print.end()
+    } finally {
+      progress.end()
+    }
+    if (silent.size > 0) throw failed(`The list is not complete. No answer from: ${[...silent].join(', ')}`)
+  })
+}
+
+type Listed = Pick<Page<Resource>, 'items' | 'unavailable'>
+
+async function* listed(view: View, uri: string | undefined, recursive: boolean): AsyncGenerator<Listed> {
+  if (uri === undefined) {
+    if (recursive) yield* pagesOf((query) => view.list(query))
+    else yield { items: await view.mounts() }
+    return
+  }
+  // The flat list has larger pages than the directories have; it is the same where there is one mount only.
+  if (recursive && isOnlyMount(await view.mounts(), uri)) yield* pagesOf((query) => view.list(query))
+  else if (recursive) yield* below(view, uri, 0)
+  else yield* pagesOf((query) => directory(view, uri, query))
+}
+
+async function directory(view: View, uri: string, query: { readonly cursor?: string }): Promise<Page<Resource>> {
+  return asked(uri, view.directory({ uri, ...query })).catch((error: unknown) => {
+    if (!isResourceError(error, 'invalid') || error.detail.reason !== 'not-a-directory') throw error
+    throw misused(`${uri} is not a directory. To print what is in it: hikidashi read ${uri}`)
+  })
+}
+
+function isOnlyMount(mounts: readonly Resource[], uri: string): boolean {
+  const [mount] = mounts
+  const bare = (text: string) => text.replace(/\/$/, '')
+  return mount !== undefined && mounts.length === 1 && bare(mount.uri) === bare(uri)
+}
+
+/** No tree is that deep: a server that lists a directory in itself is not followed forever. */
+const maxDepth = 300
+
+/** Everything below a directory, depth first: in the order of the list. */
+async function* below(view: View, uri: string, depth: number): AsyncGenerator<Listed> {
+  if (depth > maxDepth) throw new ResourceError('internal', `The directories are nested over ${maxDepth} deep.`)
+  const pages = pagesOf((query) => directory(view, uri, query))
+  for (;;) {
+    const next = await pages.next().catch((error: unknown) => {
+      // A directory that was removed while its parent was listed.
+      if (depth > 0 && isGone(error)) return { done: true } as const
+      throw error
+    })
+    if (next.done) return
+    let resources: Resource[] = []
+    for (const item of next.value.items) {
+      if (item.mimeType !== directoryMimeType) {
+        resources.push(item)
+        continue
+      }
+      if (resources.length > 0) yield { items: resources }
+      resources = []
+      yield* below(view, item.uri, depth + 1)
+    }
+    yield { ...next.value, items: resources }
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof CommandError && error.exitCode === exitCodes.notFound
+}
+
+interface Printer {
+  add(resources: readonly Resource[]): Promise<void>
+  end(): Promise<void>
+}
+
+function createJsonPrinter({ out }: Io): Printer {
+  const array = createJsonArray(out)
+  return { add: (resources) => array.add(resources.map(resourceToJson)), end: array.end }
+}
+
+function createPrinter({ out }: Io): Printer {
+  return {
+    add: async (resources) => {
+      if (resources.length > 0) await out.write(resources.map(({ uri }) => `${shown(uri, out.isTerminal)}\n`).join(''))
+    },
+    end: async () => {},
+  }
+}
+
+function createLongPrinter({ out }: Io): Printer {
+  const layOut = createColumns([
+    { side: 'right' },
+    { side: 'left' },
+    { side: 'left' },
+    { side: 'left' },
+    { side: 'left' },
+  ])
+  const row = ({ uri, size, modified, mimeType, title }: Resource) => [
+    size === undefined ? '-' : formatSize(size),
+    modified === undefined ? '-' : formatTime(modified),
+    escapeText(mimeType ?? '-'),
+    shown(uri, out.isTerminal),
+    escapeText(title ?? ''),
+  ]
+  return {
+    add: async (resources) => {
+      if (resources.length > 0) await out.write(layOut(resources.map(row)))
+    },
+    end: async () => {},
+  }
+}
+
+/** A program gets the URI as it is; a person, one that can be read. */
+function shown(uri: string, toPerson: boolean): string {
+  return escapeText(toPerson ? readableUri(uri) : uri)
+}

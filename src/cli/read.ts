@@ -1,0 +1,104 @@
+import { createWriteStream } from 'node:fs'
+import { finished } from 'node:stream/promises'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { isResourceError } from '../core/errors.ts'
+import { directoryMimeType, type ResourceContent } from '../core/view.ts'
+import { lengthOf, writeContent, writeContentsJson } from './contents.ts'
+import { CommandError, exitCodeHelp, exitCodes, failed, misused } from './exit.ts'
+import { formatSize } from './format.ts'
+import type { Io } from './io.ts'
+import { createOutput } from './output.ts'
+import { addSourceOptions, asked, type SourceOptions, withSource } from './source.ts'
+import { escapeText } from './text.ts'
+
+interface ReadOptions extends SourceOptions {
+  readonly json?: true
+  readonly output?: string
+  readonly lines?: string
+  readonly bytes?: string
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      'Prints what is at a URI: the bytes as they are. A directory that is written with a slash at its end prints its listing; several contents come one after the other, each announced on stderr.',
+    )
+    .argument('<uri>', 'a resource: its URI, or a path of this machine')
+    .option('-o, --output <file>', 'write to a file, where there is one content')
+    .addOption(new Option('--lines <from-to>', 'only these lines, from 1').argParser(parseRange).conflicts('bytes'))
+    .addOption(new Option('--bytes <from-to>', 'only these bytes, from 0').argParser(parseRange).conflicts('lines'))
+    .addOption(
+      new Option('--json', 'print the contents with all that is told of them; bytes in base64').conflicts('output'),
+    )
+  addSourceOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi read README.md                              a file here
+  hikidashi read file:///docs/manual.md --lines 10-40
+  hikidashi read file:///docs/                          the listing of a directory
+  hikidashi read file:///docs/logo.png -o logo.png --url http://127.0.0.1:8787/mcp
+${exitCodeHelp}`,
+    )
+    .action((uri: string, options: ReadOptions) => read(uri, options, io))
+}
+
+function parseRange(value: string): string {
+  if (!/^\d+(?:-\d*)?$/.test(value)) throw new InvalidArgumentError('It is written FROM-TO, FROM- or one number.')
+  return value
+}
+
+async function read(argument: string, options: ReadOptions, io: Io): Promise<void> {
+  await withSource(options, async ({ view, uriOf }) => {
+    const uri = withPart(uriOf(argument), options)
+    const { contents } = await asked(uri, view.read(uri)).catch((error: unknown) => {
+      if (!isResourceError(error, 'too-large')) throw error
+      throw new CommandError(
+        exitCodes.failed,
+        `${error.message}\nTo read a part of it: --lines 1-200, or --bytes 0-65535.`,
+      )
+    })
+    if (options.json) return writeContentsJson(io.out, uri, contents)
+    if (options.output !== undefined) return writeFile(options.output, contents)
+    for (const content of contents) {
+      if (contents.length > 1) io.say(headerOf(content))
+      if (io.out.isTerminal && !('text' in content))
+        throw failed(`${headerOf(content)}\nThis is not text. To keep it: --output FILE. To see it as base64: --json.`)
+      await writeContent(io.out, content)
+      // Where something follows, or a person's prompt does, a text that does not end its line is ended.
+      if ((contents.length > 1 || io.out.isTerminal) && needsLineEnd(content)) await io.out.write('\n')
+    }
+  })
+}
+
+function withPart(uri: string, { lines, bytes }: ReadOptions): string {
+  const part = lines === undefined ? (bytes === undefined ? undefined : `bytes=${bytes}`) : `lines=${lines}`
+  if (part === undefined) return uri
+  if (uri.includes('?')) throw misused('The URI has a query already: write the part into it, or leave it out.')
+  return `${uri}?${part}`
+}
+
+async function writeFile(file: string, contents: readonly ResourceContent[]): Promise<void> {
+  const [content] = contents
+  if (content === undefined || contents.length > 1)
+    throw failed(`There are ${contents.length} contents, and --output takes one. Print them with --json.`)
+  const stream = createWriteStream(file)
+  try {
+    await writeContent({ ...createOutput(stream), isTerminal: false }, content)
+    stream.end()
+    await finished(stream)
+  } catch (error) {
+    throw failed(`The file ${file} cannot be written: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+function headerOf(content: ResourceContent): string {
+  const size = content.mimeType === directoryMimeType ? [] : [formatSize(lengthOf(content))]
+  const whole = content.size !== undefined && content.size > lengthOf(content) ? [`of ${formatSize(content.size)}`] : []
+  return escapeText(['──', content.uri, content.mimeType ?? '-', ...size, ...whole].join('  '))
+}
+
+function needsLineEnd(content: ResourceContent): boolean {
+  return 'text' in content && content.text !== '' && !content.text.endsWith('\n')
+}

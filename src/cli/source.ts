@@ -1,0 +1,129 @@
+import { statSync } from 'node:fs'
+import { isAbsolute, parse, relative, resolve, sep } from 'node:path'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { PlannedMount } from '../config/build.ts'
+import { rootOf } from '../config/providers/files.ts'
+import { isResourceError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { fileAddress, formatUri, parseAddress } from '../core/uri.ts'
+import type { View } from '../core/view.ts'
+import { splitCommand } from './command-line.ts'
+import { CommandError, exitCodes, misused } from './exit.ts'
+import { openLocal, requireLocal } from './local.ts'
+import { createLog, logLevels } from './log.ts'
+
+/** What `ls`, `read`, `templates` and `complete` look at: the configuration here, or a server. */
+export interface SourceOptions {
+  readonly config?: string
+  readonly url?: string
+  readonly command?: string
+  readonly header?: readonly string[]
+  readonly logLevel: (typeof logLevels)[number]
+}
+
+export interface Source {
+  readonly view: View
+  /** The URI that a user means: a path of this machine stands for the resource that is made of that file. */
+  uriOf(argument: string): string
+  close(): Promise<void>
+}
+
+/** Adds the options that say what to look at. */
+export function addSourceOptions(command: Command): Command {
+  return command
+    .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')
+    .addOption(new Option('--url <url>', 'look at a server instead').conflicts(['config', 'command']))
+    .addOption(new Option('--command <line>', 'start this server and look at it instead').conflicts(['config', 'url']))
+    .option('--header <header>', 'send a header with --url: "Authorization: Bearer …" (repeatable)', addHeader)
+    .addOption(new Option('--log-level <level>', 'what to log on stderr').choices(logLevels).default('warn'))
+}
+
+function addHeader(header: string, headers: readonly string[] = []): readonly string[] {
+  if (!/^[\w!#$%&'*+.^`|~-]+:/.test(header)) throw new InvalidArgumentError('It is written "Name: value".')
+  return [...headers, header]
+}
+
+/** Opens what the options say. */
+export async function openSource(options: SourceOptions, log: Log): Promise<Source> {
+  const { url, command, header = [] } = options
+  if (header.length > 0 && url === undefined) throw misused('--header needs --url.')
+  if (url !== undefined || command !== undefined) {
+    const { connect } = await import('../client/index.ts')
+    const view = await connect(url === undefined ? commandTarget(command ?? '') : { url, headers: headersOf(header) }, {
+      log,
+    })
+    return { view, uriOf: (argument) => uriOf(argument, []), close: async () => view.close?.() }
+  }
+  const local = await requireLocal(options)
+  const catalog = await openLocal(local, log)
+  return {
+    view: catalog.view(local.principal),
+    uriOf: (argument) => uriOf(argument, local.mounts),
+    close: () => catalog.close(),
+  }
+}
+
+function commandTarget(line: string) {
+  const [command, ...args] = splitCommand(line)
+  if (command === undefined) throw misused('--command is empty: give it the command line of a server.')
+  // The user starts it, just as from a shell: with the same environment.
+  const env = Object.fromEntries(
+    Object.entries(process.env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+  )
+  return { command, args, env }
+}
+
+function headersOf(headers: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    headers.map((header) => {
+      const colon = header.indexOf(':')
+      return [header.slice(0, colon), header.slice(colon + 1).trim()]
+    }),
+  )
+}
+
+/** What has a scheme is a URI and stays as it is. Anything else is a path, which may lie in the folder of a mount. */
+export function uriOf(argument: string, mounts: readonly PlannedMount[], cwd = process.cwd()): string {
+  if (/^[A-Za-z][A-Za-z0-9+.-]+:/.test(argument)) return argument
+  const path = resolve(cwd, argument)
+  const slash = /[\\/]$/.test(argument) || isDirectory(path) ? '/' : ''
+  for (const { address, config, folder } of mounts) {
+    const below = relative(rootOf(config, folder), path)
+    if (below === '') return `${parseAddress(address).text}/`
+    if (isAbsolute(below) || below === '..' || below.startsWith(`..${sep}`)) continue
+    return formatUri(parseAddress(address), below.split(sep).join('/')) + slash
+  }
+  return path === parse(path).root ? fileAddress(path) : fileAddress(path) + slash
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+/** Opens a source for as long as it is used. */
+export async function withSource(options: SourceOptions, use: (source: Source) => Promise<void>): Promise<void> {
+  const log = createLog({ level: options.logLevel, format: 'text', write: (line) => void process.stderr.write(line) })
+  const source = await openSource(options, log)
+  try {
+    await use(source)
+  } finally {
+    await source.close()
+  }
+}
+
+/** Awaits what is asked about a URI, and says which one it was when nothing is there. */
+export async function asked<T>(uri: string, answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (!isResourceError(error, 'not-found')) throw error
+    throw new CommandError(
+      exitCodes.notFound,
+      `There is nothing at ${uri}, or it may not be seen. What there is: hikidashi ls`,
+    )
+  }
+}

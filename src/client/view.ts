@@ -1,0 +1,153 @@
+import { invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
+import { type CallOptions, directoryMimeType, type Page, type Resource, type View } from '../core/view.ts'
+import type { Connection } from './connection.ts'
+import { nextCursor, openCursor } from './cursors.ts'
+import { isUnknownMethod } from './errors.ts'
+import { childrenOf, isMadeUp, rootsOf } from './flat.ts'
+import {
+  cacheOf,
+  completionOf,
+  contentsOf,
+  cursorOf,
+  mountsOf,
+  resourcePageOf,
+  templatePageOf,
+  type Wire,
+} from './wire.ts'
+
+const noCache = { ttlMs: 0, scope: 'private' } as const
+
+/** More resources than this are not gathered to make a tree of them. */
+const maxGathered = 500_000
+/** How long they are kept, in milliseconds: a walk through the tree then lists once, and not once per directory. */
+const gatheredFor = 2000
+
+/** The first revision in which a completion is told which variables are filled in already. */
+const contextSince = '2025-06-18'
+
+/** A remote server as a view. */
+export function createRemoteView(connection: Connection): View {
+  const { hasResources, request } = connection
+  /** Whether the server reads directories: known once it has done so, or has said that it does not know the method. */
+  let readsDirectories: boolean | undefined
+  let gathered: { readonly resources: readonly Resource[]; readonly until: number } | undefined
+
+  const pages =
+    <T>(method: string, read: (answer: Wire) => Omit<Page<T>, 'nextCursor'>) =>
+    async (params: Wire, cursor: string | undefined, options: CallOptions | undefined) => {
+      const position = openCursor(cursor)
+      const given = position.cursor === undefined ? params : { ...params, cursor: position.cursor }
+      const answer = await request(method, given, options)
+      const page: Page<T> = { ...read(answer), ...nextCursor(position, cursorOf(answer)) }
+      return { answer, page }
+    }
+  const listPage = pages('resources/list', resourcePageOf)
+  const templatesPage = pages('resources/templates/list', templatePageOf)
+  const directoryPage = pages('resources/directory/read', resourcePageOf)
+
+  const gather = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
+    const resources: Resource[] = []
+    for (let cursor: string | undefined; ; ) {
+      const { page } = await listPage({}, cursor, options)
+      for (const resource of page.items) resources.push(resource)
+      if (resources.length > maxGathered)
+        throw new ResourceError('too-large', `The server shows no tree, and lists over ${maxGathered} resources.`, {
+          limit: maxGathered,
+        })
+      cursor = page.nextCursor
+      if (cursor === undefined) return resources
+    }
+  }
+
+  const gatherOnce = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
+    if (!hasResources) return []
+    if (gathered === undefined || gathered.until < Date.now())
+      gathered = { resources: await gather(options), until: Date.now() + gatheredFor }
+    return gathered.resources
+  }
+
+  const gatheredDirectory = async (
+    uri: string,
+    options: CallOptions | undefined,
+  ): Promise<Page<Resource> | undefined> => {
+    const resources = await gatherOnce(options)
+    const children = childrenOf(resources, uri)
+    if (children !== undefined) return { items: children, cache: noCache }
+    if (resources.some((resource) => resource.uri === uri))
+      throw invalid('This resource is not a directory.', 'not-a-directory')
+    return undefined
+  }
+
+  return {
+    mounts: async (options) => {
+      if (!hasResources) return []
+      const { answer } = await listPage({}, undefined, options)
+      const mounts = mountsOf(answer)
+      if (mounts === undefined) return rootsOf(await gatherOnce(options))
+      return mounts.map((mount) => ({ ...mount, mimeType: mount.mimeType ?? directoryMimeType }))
+    },
+
+    list: async (query, options) => {
+      if (!hasResources) return { items: [], cache: noCache }
+      return (await listPage({}, query?.cursor, options)).page
+    },
+
+    templates: async (query, options) => {
+      if (!hasResources) return { items: [], cache: noCache }
+      try {
+        return (await templatesPage({}, query?.cursor, options)).page
+      } catch (error) {
+        if (isUnknownMethod(error)) return { items: [], cache: noCache }
+        throw error
+      }
+    },
+
+    read: async (uri, options) => {
+      if (!hasResources) throw notFound('the server has no resources')
+      const answer = await request('resources/read', { uri }, options)
+      const contents = contentsOf(answer, uri)
+      // What some servers answer where nothing is.
+      if (contents.length === 0) throw notFound('the server answered with no content')
+      return { contents, cache: cacheOf(answer) }
+    },
+
+    directory: async ({ uri, cursor }, options) => {
+      if (readsDirectories === false || isMadeUp(uri) || !hasResources) {
+        // A directory that is made of the listing is one page.
+        if (cursor !== undefined) throw invalid('The cursor is not one that this listing gave to you.', 'cursor')
+        const page = await gatheredDirectory(uri, options)
+        if (page === undefined) throw notFound('no such directory')
+        return page
+      }
+      try {
+        const { page } = await directoryPage({ uri }, cursor, options)
+        readsDirectories = true
+        return page
+      } catch (error) {
+        options?.signal?.throwIfAborted()
+        if (isUnknownMethod(error)) readsDirectories = false
+        // Not every server that does not know the method says so with the right code.
+        if (readsDirectories === true || isResourceError(error, 'unavailable')) throw error
+        const page = await gatheredDirectory(uri, options)
+        if (page !== undefined) return page
+        throw isUnknownMethod(error) ? notFound('no such directory') : error
+      }
+    },
+
+    complete: async ({ uriTemplate, argument, arguments: given }, options) => {
+      const context =
+        given === undefined || given.size === 0 || connection.revision < contextSince
+          ? {}
+          : { context: { arguments: Object.fromEntries(given) } }
+      const params = { ref: { type: 'ref/resource', uri: uriTemplate }, argument, ...context }
+      try {
+        return completionOf(await request('completion/complete', params, options))
+      } catch (error) {
+        if (isUnknownMethod(error)) return { values: [] }
+        throw error
+      }
+    },
+
+    close: () => connection.close(),
+  }
+}

@@ -1,0 +1,97 @@
+import { notFound, ResourceError } from '../../core/errors.ts'
+import { baseName } from '../../core/path.ts'
+import type { Content, Context, Provider, ReadRequest } from '../../core/provider.ts'
+import { createHeadings } from './describe.ts'
+import { createIgnoreFiles } from './ignore-files.ts'
+import { createLister } from './list.ts'
+import { mimeTypeFor } from './media.ts'
+import { createNameCache } from './names.ts'
+import { completeOptions, type FilesOptions } from './options.ts'
+import { stampOf } from './permit.ts'
+import { createPool } from './pool.ts'
+import { readStable, textOf } from './read.ts'
+import { openRoot } from './root.ts'
+import { createRules } from './rules.ts'
+import { createVisibility } from './visibility.ts'
+import { createWalk } from './walk.ts'
+
+export type { FilesOptions } from './options.ts'
+export type { FileRule } from './rules.ts'
+
+/**
+ * The files below a directory.
+ *
+ * What is not listed cannot be read, and is `not-found` whatever the reason: excluded by a rule or by .gitignore, a
+ * symbolic link, a device, on another file system, with a name that no path can hold, or without the right to read it.
+ * On Linux no change of the tree, however timed, leads a call out of the root; elsewhere this is best effort.
+ *
+ * A file is text when its bytes are UTF-8 without NUL, whatever its name is. Every answer is one version of the file.
+ *
+ * @throws ResourceError `invalid` for a root or a glob that cannot be; the message says what to do.
+ */
+export async function files(options: FilesOptions): Promise<Provider> {
+  return createFiles(options, {})
+}
+
+/** {@link files}, and what only tests choose. */
+export async function createFiles(options: FilesOptions, system: { readonly portable?: boolean }): Promise<Provider> {
+  const { log, maxBytes, symlinks, allowMounts, hardlinks, ...chosen } = completeOptions(options)
+  const visible = createVisibility({ ...options, ...chosen })
+  const rules = createRules(chosen.rules)
+  const permit = { allowMounts, hardlinks }
+  const pool = createPool()
+  const places = await openRoot({ root: options.root, allowMounts, ...system }, pool, log)
+  const ignoreFiles = chosen.gitignore ? createIgnoreFiles(places, pool, log) : undefined
+  const walk = createWalk({ places, pool, visible, permit, symlinks, ignoreFiles })
+  const names = createNameCache(visible, symlinks === 'beneath', pool)
+  const lister = createLister({ walk, names, permit, rules, headings: createHeadings(places), pool })
+  let closed = false
+
+  const signalOf = ({ signal }: Context): AbortSignal => {
+    signal.throwIfAborted()
+    if (closed) throw new ResourceError('unavailable', 'The files provider is closed.')
+    return signal
+  }
+
+  const read = async ({ path, range }: ReadRequest, signal: AbortSignal): Promise<Content> => {
+    if (path === '' || path.endsWith('/')) throw notFound('a directory')
+    const { place } = await walk.to(path, signal)
+    const handle = await places.open(place, signal).finally(place.close)
+    try {
+      const found = await readStable(handle, range, maxBytes, signal)
+      const text = textOf(found, range === undefined)
+      const mimeType =
+        rules(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
+      const facts = { mimeType, version: stampOf(found.stats), size: Number(found.stats.size) }
+      const part = text ?? { start: found.start, end: found.start + found.bytes.length }
+      const where = range === undefined ? {} : { range: { start: part.start, end: part.end } }
+      return { ...facts, ...where, ...(text === undefined ? { bytes: found.bytes } : { text: text.text }) }
+    } finally {
+      handle.close()
+    }
+  }
+
+  return {
+    list: async function* (query, context) {
+      for await (const entry of lister.list(query, signalOf(context))) {
+        signalOf(context)
+        yield entry
+      }
+    },
+    stat: async (path, context) => lister.stat(path, signalOf(context)),
+    read: async (request, context) => [await read(request, signalOf(context))],
+    templates: async () => [
+      {
+        template: '{+path}',
+        name: 'Files',
+        title: 'A file by its path',
+        description: 'The content of one file. The path is relative to the root of the mount, as in its listing.',
+      },
+    ],
+    close: async () => {
+      closed = true
+      places.close()
+      names.clear()
+    },
+  }
+}

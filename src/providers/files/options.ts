@@ -1,0 +1,54 @@
+import { constants } from 'node:buffer'
+import { invalid } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import type { FileRule } from './rules.ts'
+
+export interface FilesOptions {
+  /** The absolute path of the directory to serve. */
+  readonly root: string
+  /** Globs: only what matches one is served, or lies in a directory that does. It brings back nothing that is excluded. */
+  readonly include?: readonly string[]
+  /** Globs, compared in any case: what matches is not served, nor what lies in a directory that does. */
+  readonly exclude?: readonly string[]
+  /** Whether .gitignore files and `.git/info/exclude` of the root hold. Default true. */
+  readonly gitignore?: boolean
+  /** Whether version control, dependencies, caches, keys, `.env` files and editor backups are left out. Default true. */
+  readonly defaultExcludes?: boolean
+  /** Whether names that begin with a dot are served. Default true. */
+  readonly hidden?: boolean
+  /**
+   * `deny`: symbolic links are not served. `beneath`: one is what it leads to, where that lies in the root and is served
+   * by its own name. Default `deny`.
+   */
+  readonly symlinks?: 'deny' | 'beneath'
+  /** Whether files with more than one name (hard links) are served. Default false: another name may lie elsewhere. */
+  readonly hardlinks?: boolean
+  /** Whether other file systems that are mounted inside the root are served. Default false. */
+  readonly allowMounts?: boolean
+  /** The largest file, or part of one, that is read at once, in bytes. Default 16 MiB, at most 256 MiB. */
+  readonly maxBytes?: number
+  /** What is told of files, such as their priority. */
+  readonly rules?: readonly FileRule[]
+  readonly log?: Log
+}
+
+const defaultMaxBytes = 16 * 1024 * 1024
+const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
+
+/** @throws ResourceError `invalid` for a limit that is none. */
+export function completeOptions(options: FilesOptions) {
+  const { maxBytes = defaultMaxBytes } = options
+  if (!Number.isSafeInteger(maxBytes) || maxBytes < 1 || maxBytes > mostBytes)
+    throw invalid(`maxBytes must be a whole number from 1 to ${mostBytes}.`, 'max-bytes')
+  return {
+    gitignore: options.gitignore ?? true,
+    defaultExcludes: options.defaultExcludes ?? true,
+    hidden: options.hidden ?? true,
+    symlinks: options.symlinks ?? 'deny',
+    hardlinks: options.hardlinks ?? false,
+    allowMounts: options.allowMounts ?? false,
+    rules: options.rules ?? [],
+    log: options.log ?? (() => {}),
+    maxBytes,
+  }
+}

@@ -1,0 +1,115 @@
+import { isResourceError, ResourceError } from '../core/errors.ts'
+import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
+import { isText, wholeCharacters } from '../core/utf8.ts'
+import { badRange } from './part.ts'
+
+/** Some bytes of a resource, in order. */
+export interface Chunk {
+  readonly bytes: Buffer
+  /** Where in the resource they begin. */
+  readonly start: number
+  /** Whether nothing follows. */
+  readonly final: boolean
+  readonly facts: ContentFacts
+}
+
+/** What a resource was when it was not the same throughout: it is read again from the beginning. */
+export const changed = Symbol('changed')
+
+/**
+ * Reads a resource in order from about `start`, in chunks of about `length` bytes, whatever its provider can do: by ranges,
+ * as a stream, or as a whole. The first chunk begins at 0 where the provider knows no ranges.
+ *
+ * @throws {@link changed} when the resource is replaced meanwhile. ResourceError `invalid` (reason `range`) for one that
+ * has several contents.
+ */
+export async function* chunksOf(
+  provider: Provider,
+  request: ReadRequest,
+  { start, length }: { readonly start: number; readonly length: number },
+  context: Context,
+): AsyncGenerator<Chunk> {
+  let version: string | undefined
+  let step = length
+  for (let at = start; ; ) {
+    context.signal.throwIfAborted()
+    let content: Content
+    try {
+      content = await readOne(provider, { ...request, range: { start: at, end: at + step } }, context)
+    } catch (error) {
+      // A provider may have a smaller limit than this: it says so.
+      const limit = isResourceError(error, 'too-large') ? Number(error.detail.limit) : Number.NaN
+      if (!(limit > 0 && limit < step)) throw error
+      step = limit
+      continue
+    }
+    if (at > start && content.version !== version) throw changed
+    version = content.version
+    if (content.range === undefined) return yield* whole(content)
+    const bytes = await collect(content)
+    const { end } = content.range
+    const final = content.size === undefined ? end - at < step - 3 : end >= content.size
+    yield { bytes, start: content.range.start, final, facts: factsOf(content) }
+    if (final) return
+    if (end <= at) throw new ResourceError('internal', 'a provider answered a range with nothing, before the end')
+    at = end
+  }
+}
+
+async function readOne(provider: Provider, request: ReadRequest, context: Context): Promise<Content> {
+  const [content, other] = await provider.read(request, context)
+  if (content === undefined) throw new ResourceError('internal', 'a provider answered a read with nothing')
+  if (other !== undefined) throw badRange('This resource has several contents: ask for it without ?lines and ?bytes.')
+  return content
+}
+
+async function* whole(content: Content): AsyncGenerator<Chunk> {
+  const facts = factsOf(content)
+  if (!('stream' in content)) {
+    yield { bytes: await collect(content), start: 0, final: true, facts }
+    return
+  }
+  let start = 0
+  for await (const piece of content.stream) {
+    const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+    yield { bytes, start, final: start + bytes.length >= content.length, facts }
+    start += bytes.length
+  }
+  if (start < content.length || start === 0) yield { bytes: Buffer.alloc(0), start, final: true, facts }
+}
+
+async function collect(content: Content): Promise<Buffer> {
+  if ('text' in content) return Buffer.from(content.text)
+  if ('bytes' in content) return Buffer.from(content.bytes.buffer, content.bytes.byteOffset, content.bytes.byteLength)
+  const pieces: Uint8Array[] = []
+  for await (const piece of content.stream) pieces.push(piece)
+  return Buffer.concat(pieces)
+}
+
+/** What is known of a content, with the type of what it cannot be marked: see {@link isTextPart}. */
+function factsOf(content: Content): ContentFacts {
+  const { path, title, mimeType, version, meta } = content
+  const size = content.size ?? sizeOf(content)
+  return {
+    ...(path === undefined ? {} : { path }),
+    ...(title === undefined ? {} : { title }),
+    ...(mimeType === undefined ? {} : { mimeType }),
+    ...(version === undefined ? {} : { version }),
+    ...(size === undefined ? {} : { size }),
+    ...(meta === undefined ? {} : { meta }),
+  }
+}
+
+function sizeOf(content: Content): number | undefined {
+  if (content.range !== undefined) return undefined
+  if ('text' in content) return Buffer.byteLength(content.text)
+  return 'bytes' in content ? content.bytes.length : content.length
+}
+
+/** Whether bytes out of a resource are text, as far as its type and they tell. They may begin or end in a character. */
+export function isTextPart(bytes: Uint8Array, { mimeType = '' }: ContentFacts): boolean {
+  if (/^(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:octet-stream|zip|gzip|pdf)$)/.test(mimeType))
+    return false
+  const { from, to } = wholeCharacters(bytes)
+  return isText(bytes.subarray(from, to))
+}

@@ -1,0 +1,138 @@
+import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
+import { wholeCharacters } from '../core/utf8.ts'
+import { changed, chunksOf, isTextPart } from './chunks.ts'
+import { createMarks } from './marks.ts'
+import { badRange, formatPart, type PartFacts, type PartQuery, partKey } from './part.ts'
+
+/** How much is read at a time, in bytes. */
+const chunkBytes = 256 * 1024
+const newline = 0x0a
+
+export type LineReader = (part: PartQuery, request: ReadRequest, context: Context) => Promise<Content>
+
+/** What is gathered of the lines that were asked for. */
+interface Gathered {
+  readonly pieces: Buffer[]
+  length: number
+  /** The bytes of whole lines among them, and how many lines these are. */
+  whole: number
+  lines: number
+}
+
+/**
+ * Reads lines by counting newlines from the beginning of the resource, or from where an earlier read of the same version
+ * left off. A line ends with its `\n`, so that the parts of a text make up the text.
+ *
+ * @param limit How many bytes of lines are answered. A line longer than this is cut, and its rest is the next part, in bytes.
+ */
+export function createLineReader(provider: Provider, limit: number): LineReader {
+  const marks = createMarks()
+
+  return async (part, request, context) => {
+    const key = JSON.stringify([context.principal.id, request.path, [...request.params]])
+    const { first, last = Number.POSITIVE_INFINITY } = part
+    const mark = marks.before(key, first)
+    const gathered: Gathered = { pieces: [], length: 0, whole: 0, lines: 0 }
+    let facts: ContentFacts = {}
+    // The number of the line at `at`, and where it begins.
+    let { line, at } = mark
+    let begins = at
+    let start: number | undefined
+    let ended = false
+    let full = false
+
+    for await (const chunk of chunksOf(provider, request, { start: at, length: chunkBytes }, context)) {
+      facts = chunk.facts
+      // What was marked holds for one version.
+      if (mark.version !== undefined && facts.version !== mark.version) {
+        marks.forget(key)
+        throw changed
+      }
+      if (!isTextPart(chunk.bytes, facts))
+        throw badRange('Lines can be counted in text only, and this is none. Write ?bytes=0-4095.')
+      const bytes = chunk.bytes.subarray(Math.max(0, at - chunk.start))
+      // A byte order mark is no part of the text.
+      if (begins === at) begins = Math.max(at, chunk.start)
+      at = Math.max(at, chunk.start)
+      let position = 0
+      while (position < bytes.length && !full && line <= last) {
+        const end = bytes.indexOf(newline, position)
+        const next = end === -1 ? bytes.length : end + 1
+        if (line >= first) {
+          start ??= at + position
+          full = !gather(gathered, bytes.subarray(position, next), limit, end !== -1)
+        }
+        if (full) break
+        position = next
+        if (end === -1) continue
+        line++
+        begins = at + position
+      }
+      at += position
+      ended = chunk.final && position === bytes.length
+      if (facts.version !== undefined && !ended) marks.set(key, { version: facts.version, line, at: begins })
+      if (full || line > last || ended) break
+    }
+    return answer({ part, gathered, facts, start: start ?? at, line, at, begins, ended, full })
+  }
+}
+
+/** Adds a piece of a line. `false`: it is one too many, and what was gathered ends with a whole line, or within the first. */
+function gather(gathered: Gathered, piece: Buffer, limit: number, ends: boolean): boolean {
+  const fits = gathered.length + piece.length <= limit
+  if (!fits && gathered.lines > 0) return false
+  const kept = fits ? piece : piece.subarray(0, limit - gathered.length)
+  gathered.pieces.push(kept)
+  gathered.length += kept.length
+  if (fits && ends) {
+    gathered.whole = gathered.length
+    gathered.lines++
+  }
+  return fits
+}
+
+interface Outcome {
+  readonly part: PartQuery
+  readonly gathered: Gathered
+  readonly facts: ContentFacts
+  readonly start: number
+  readonly line: number
+  readonly at: number
+  readonly begins: number
+  readonly ended: boolean
+  readonly full: boolean
+}
+
+function answer({ part, gathered, facts, start, line, at, begins, ended, full }: Outcome): Content {
+  const { first, last } = part
+  const size = facts.size ?? (ended ? at : undefined)
+  // A last line without a newline is a line too.
+  const total = ended ? line - 1 + (at > begins ? 1 : 0) : undefined
+  if (total !== undefined && first > Math.max(1, total))
+    throw badRange(`The range begins behind the end: there are ${total} lines.`, { lines: total })
+
+  const all = Buffer.concat(gathered.pieces)
+  const longLine = full && gathered.lines === 0
+  const end = longLine ? Math.max(1, wholeCharacters(all).to) : full ? gathered.whole : all.length
+  const bytes = all.subarray(0, end)
+  const shown = gathered.lines + (gathered.whole < end ? 1 : 0)
+  const behind = first + shown
+  const count = last === undefined ? undefined : behind <= last ? last - behind + 1 : last - first + 1
+  const next = longLine ? formatPart('bytes', start + end, undefined) : formatPart('lines', behind, count)
+  const more = !ended && (size === undefined || start + end < size)
+  const told: PartFacts = {
+    unit: 'lines',
+    first,
+    last: behind - 1,
+    ...(size === undefined ? {} : { size }),
+    ...(total === undefined ? {} : { lines: total }),
+    ...(more ? { next } : {}),
+  }
+  const mark = start === 0 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
+  return {
+    ...facts,
+    range: { start: start + mark, end: start + end },
+    meta: { ...facts.meta, [partKey]: told },
+    text: bytes.toString('utf8', mark),
+  }
+}

@@ -1,0 +1,140 @@
+import { ResourceError } from '../core/errors.ts'
+import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
+import { isContinuation } from '../core/utf8.ts'
+import { changed, chunksOf, isTextPart } from './chunks.ts'
+import { createLineReader } from './lines.ts'
+import { badRange, formatPart, type PartFacts, type PartQuery, partIn, partKey } from './part.ts'
+
+export interface SlicedOptions {
+  /** The largest part, in bytes; what is asked for beyond it is the next part. Default 1 MiB. */
+  readonly maxBytes?: number
+}
+
+const template: Template = {
+  template: '{+path}{?lines,bytes}',
+  name: 'Part of a resource',
+  title: 'Some lines or bytes of a resource',
+  description:
+    'lines=10-40 counts from 1, bytes=0-4095 from 0; both ends are included, and the last may be left out. ' +
+    `\`_meta\` says under "${partKey}" which part it is, and how to ask for the next.`,
+}
+
+/**
+ * Gives every resource of a provider parts: `?lines=10-40` (of a text, from 1) and `?bytes=0-4095` (from 0).
+ *
+ * A part of a text is text: parts in bytes are cut where characters end, and say where that is. What is read of a resource
+ * is not more than its part where the provider can read ranges, and for lines what lies before them, in small chunks. Each
+ * answer is of one version. It has the facts of its part in `meta`, see {@link PartFacts}.
+ *
+ * Reads throw ResourceError `invalid` (reason `range`) for a malformed range, one that begins behind the end, and lines of
+ * what is not text.
+ */
+export function sliced(provider: Provider, options: SlicedOptions = {}): Provider {
+  const limit = options.maxBytes ?? 1024 * 1024
+  const readLines = createLineReader(provider, limit)
+
+  const readPart = async (part: PartQuery, request: ReadRequest, context: Context): Promise<Content> => {
+    for (let attempt = 0; attempt < 4; attempt++) {
+      try {
+        if (part.unit === 'lines') return await readLines(part, request, context)
+        return await readBytes(provider, part, request, limit, context)
+      } catch (error) {
+        if (error !== changed) throw error
+      }
+    }
+    throw new ResourceError('unavailable', 'A resource changes faster than a part of it can be read as one version.')
+  }
+
+  return {
+    ...provider,
+    read: async (request, context) => {
+      const { part, others } = partIn(request.params)
+      if (part === undefined) return provider.read(request, context)
+      return [await readPart(part, { path: request.path, params: others }, context)]
+    },
+    templates: async (context) => [...((await provider.templates?.(context)) ?? []), template],
+  }
+}
+
+async function readBytes(
+  provider: Provider,
+  part: PartQuery,
+  request: ReadRequest,
+  limit: number,
+  context: Context,
+): Promise<Content> {
+  const { first, last } = part
+  const count = Math.min(last === undefined ? limit : last - first + 1, limit)
+  // Three bytes more on either side show where the characters at the ends begin and end.
+  const from = Math.max(0, first - 3)
+  const to = first + count + 3
+  const pieces: Buffer[] = []
+  let begin: number | undefined
+  let end = 0
+  let facts: ContentFacts = {}
+  for await (const chunk of chunksOf(provider, request, { start: from, length: to - from }, context)) {
+    facts = chunk.facts
+    end = chunk.start + chunk.bytes.length
+    const skipped = Math.max(0, from - chunk.start)
+    const piece = chunk.bytes.subarray(skipped, Math.max(skipped, to - chunk.start))
+    if (piece.length > 0) {
+      begin ??= chunk.start + skipped
+      pieces.push(piece)
+    }
+    if (chunk.final) facts = { ...facts, size: facts.size ?? end }
+    if (end >= to) break
+  }
+  const { size } = facts
+  const found = Buffer.concat(pieces)
+  const start = begin ?? from
+  if (first > 0 && first >= Math.min(size ?? Number.POSITIVE_INFINITY, start + found.length))
+    throw badRange(`The range begins behind the end: there are ${size ?? end} bytes.`, { size: size ?? end })
+
+  const exact = { from: Math.max(0, first - start), to: Math.min(found.length, Math.max(0, first + count - start)) }
+  const characters = cutCharacters(found, exact, start)
+  const text = isTextPart(found, facts)
+  const cut = text ? characters : exact
+  const behind = start + cut.to
+  const told: PartFacts = {
+    unit: 'bytes',
+    first: start + cut.from,
+    last: behind - 1,
+    ...(size === undefined ? {} : { size }),
+    ...(size === undefined || behind < size ? { next: nextBytes(part, behind, count, size) } : {}),
+  }
+  const bytes = found.subarray(cut.from, cut.to)
+  return {
+    ...facts,
+    range: { start: start + cut.from, end: behind },
+    meta: { ...facts.meta, [partKey]: told },
+    ...(text ? { text: bytes.toString('utf8') } : { bytes }),
+  }
+}
+
+/** The rest of what was asked for; where that was all answered, as much again. */
+function nextBytes({ last }: PartQuery, behind: number, count: number, size = Number.POSITIVE_INFINITY): string {
+  if (last === undefined) return formatPart('bytes', behind, undefined)
+  const rest = last - behind + 1
+  // Up to three bytes are left where a character was not cut: they are not a part of their own.
+  return formatPart('bytes', behind, Math.min(rest > 3 ? rest : count, size - behind))
+}
+
+interface Cut {
+  readonly from: number
+  readonly to: number
+}
+
+/** The whole characters in a part of a text; one that it lies within, where there is none. `start`: where the text begins. */
+function cutCharacters(text: Buffer, part: Cut, start: number): Cut {
+  let { from, to } = part
+  if (from === 0 && start === 0 && text[0] === 0xef && text[1] === 0xbb && text[2] === 0xbf)
+    from = Math.min(3, text.length)
+  while (from < text.length && isContinuation(text, from)) from++
+  while (to > from && to < text.length && isContinuation(text, to)) to--
+  if (to > from || part.to === part.from) return { from, to: Math.max(from, to) }
+  from = part.from
+  while (from > 0 && isContinuation(text, from)) from--
+  to = from + 1
+  while (to < text.length && isContinuation(text, to)) to++
+  return { from, to }
+}

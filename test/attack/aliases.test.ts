@@ -1,0 +1,211 @@
+import { describe, expect, test } from 'vitest'
+import { createCatalog } from '../../src/core/catalog.ts'
+import { compileTemplate } from '../../src/core/template.ts'
+import { useArena, wireNames } from '../support/attack-arena.ts'
+import { raw } from '../support/attack-http.ts'
+import { expectOutcome } from '../support/attack-oracles.ts'
+import { type Wire, meta } from '../support/attack-wire.ts'
+import { memory } from '../support/memory.ts'
+
+const arena = useArena()
+
+interface Listed {
+  readonly uri: string
+  readonly name: string
+}
+
+interface Content extends Listed {
+  readonly text?: string
+}
+
+async function listAll(wire: Wire, method = 'resources/list', params = {}): Promise<readonly Listed[]> {
+  const found: Listed[] = []
+  let cursor: string | undefined
+  do {
+    const { message } = await arena.ask(wire, method, cursor === undefined ? params : { ...params, cursor })
+    expect(message?.error).toBeUndefined()
+    found.push(...(message?.result?.resources as readonly Listed[]))
+    cursor = message?.result?.nextCursor as string | undefined
+  } while (cursor !== undefined)
+  return found
+}
+
+async function contentsOf(wire: Wire, uri: string): Promise<readonly Content[]> {
+  const { message } = await arena.read(wire, uri)
+  return (message?.result?.contents ?? []) as readonly Content[]
+}
+
+async function complete(wire: Wire, value: string): Promise<readonly string[]> {
+  const params = { ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` }, argument: { name: 'path', value } }
+  const { message } = await arena.ask(wire, 'completion/complete', params)
+  expect(message?.error).toBeUndefined()
+  return (message?.result?.completion as { readonly values: readonly string[] }).values
+}
+
+describe('one resource, one name', () => {
+  test.each(wireNames)('UR12: list, read, directory and completion agree on every name over %s', async (name) => {
+    const wire = arena.wire(name)
+    const { address, files } = arena.world
+    const all = await listAll(wire)
+    const uris = all.map(({ uri }) => uri).filter((uri) => uri.startsWith(`${address}/`) && !uri.includes('/many/'))
+    expect(new Set(uris).size).toBe(uris.length)
+    const template = compileTemplate('{+path}')
+    for (const [path, text] of files) {
+      const uri = `${address}/${path.split('/').map((segment) => encodeURIComponent(segment).replace(/%(?:2[4BC]|26|3[ABD]|40)/g, decodeURIComponent)).join('/')}`
+      expect(uris, path).toContain(uri)
+      const [content] = await contentsOf(wire, uri)
+      expect(content, path).toMatchObject({ uri, text })
+      const folder = uri.slice(0, uri.lastIndexOf('/') + 1)
+      expect((await listAll(wire, 'resources/directory/read', { uri: folder })).map((child) => child.uri)).toContain(uri)
+      const values = await complete(wire, path)
+      expect(values, path).toContain(path)
+      // A host that expands the template with the value reads the same file, if the value is one that it encodes.
+      if (/^[^%?#\\]*$/.test(path)) {
+        const [again] = await contentsOf(wire, `${address}/${template.expand({ path })}`)
+        expect(again, path).toMatchObject({ text })
+      }
+    }
+  })
+
+  test.each(wireNames)('PT34: every URI in a list is RFC 3986, one line, and can be read over %s', async (name) => {
+    const wire = arena.wire(name)
+    for (const { uri, name: title } of await listAll(wire)) {
+      expect(uri).toMatch(/^[a-z][a-z0-9+.-]*:\/\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9A-F]{2})*$/)
+      expect(title).not.toMatch(/[\p{Cc}\u2028\u2029]/u)
+      if (!uri.includes('/many/') && !uri.includes('big.txt')) expect(await contentsOf(wire, uri)).toHaveLength(1)
+    }
+  })
+
+  test.each(wireNames)('UR16: spellings of one name are one resource, with the version and the text of it, over %s', async (name) => {
+    const wire = arena.wire(name)
+    const spellings = ['abc', '%61bc', '%61%62%63', 'ab%63'].map((path) => `${arena.world.address}/${path}`)
+    const seen = await Promise.all(spellings.map(async (uri) => (await contentsOf(wire, uri))[0]))
+    for (const [index, content] of seen.entries()) expect(content).toEqual({ ...seen[0], uri: spellings[index] })
+  })
+
+  test.each(wireNames)('UR16: no spelling gets past a rule over %s', async (name) => {
+    const wire = arena.wire(name)
+    for (const path of ['denied.txt', 'den%69ed.txt', '%64%65nied.txt', 'denied/in.txt', '%64enied/in.txt', 'denied/i%6e.txt', 'server.key', 'server%2ekey', 'server.ke%79', 'denied/', 'denied', '%64enied/'])
+      for (const method of ['resources/read', 'resources/directory/read']) {
+        const uri = `rule://guarded/${path}`
+        expectOutcome(wire, await arena.ask(wire, method, { uri }), 'NF', uri)
+      }
+    const listed = (await listAll(wire)).map(({ uri }) => uri).filter((uri) => uri.startsWith('rule:'))
+    expect(listed).toEqual(['rule://guarded/open.txt'])
+    expect((await listAll(wire, 'resources/directory/read', { uri: 'rule://guarded' })).map(({ uri }) => uri)).toEqual(listed)
+  })
+
+  test.each(wireNames)('UR06 UR07: what cannot be read by a spelling is not in a directory or template by it over %s', async (name) => {
+    const wire = arena.wire(name)
+    const { address } = arena.world
+    for (const uri of [address.replace('file', 'FILE'), 'RULE://guarded', 'rule://GUARDED', 'rule://guarded.']) {
+      for (const method of ['resources/read', 'resources/directory/read'])
+        expect((await arena.ask(wire, method, { uri })).message?.result).toBeUndefined()
+      const ref = { type: 'ref/resource', uri: `${uri}/{+path}` }
+      const { message } = await arena.ask(wire, 'completion/complete', { ref, argument: { name: 'path', value: '' } })
+      expect(message?.error?.code).toBe(-32602)
+    }
+  })
+
+  test.each(wireNames)('PT37: nothing excluded shows in a list, directory or completion over %s', async (name) => {
+    const wire = arena.wire(name)
+    const { address } = arena.world
+    const secret = /\.env|\.git|\.ssh|id_rsa|\.pem|\.key|node_modules|~$|\.#|\.swp|link-|fifo|new|esc|here|secret|outside/
+    const shown = (await listAll(wire)).map(({ uri }) => uri).filter((uri) => uri.startsWith(address))
+    const below = shown.map((uri) => uri.slice(address.length + 1))
+    expect(below.filter((path) => secret.test(path))).toEqual([])
+    for (const folder of ['', '/dir'])
+      for (const child of await listAll(wire, 'resources/directory/read', { uri: `${address}${folder}` }))
+        expect(child.uri.slice(address.length)).not.toMatch(secret)
+    for (const value of ['', '.', '.e', '.env', '.git/', '.ssh/', 'i', 'id_', 'id_rsa', 'server', 'node_modules/', 'link', 'link-directory/', 'link-up/', '../', '..', '/', '/etc/', 'dir/.', 'fifo', 'new', 'esc', '.git/con', 'link-root/etc/'])
+      expect((await complete(wire, value)).filter((found) => secret.test(found)), value).toEqual([])
+    const [listing] = await contentsOf(wire, `${address}/`)
+    expect(listing?.text).not.toMatch(secret)
+    expect((await contentsOf(wire, address)).map(({ uri }) => uri.slice(address.length)).filter((path) => secret.test(path))).toEqual([])
+  })
+})
+
+describe('URIs without end', () => {
+  test('UR17: a URI of 1 MiB is refused over stdio, and not repeated', async () => {
+    for (const name of ['stdio 2026-07-28', 'stdio 2025-11-25'] as const) {
+      const answer = await arena.read(arena.wire(name), `${arena.world.address}/${'x'.repeat(1024 * 1024)}`)
+      expect(answer.message?.error?.code).toBe(-32602)
+      expect(answer.raw.length).toBeLessThan(1024)
+    }
+  })
+
+  test('UR17: a URI of 64 MiB is refused over stdio as a message that is too long', async () => {
+    const wire = arena.wire('stdio 2025-11-25')
+    if (!('pipe' in wire)) throw new Error('no pipe')
+    const { pipe } = wire as unknown as { readonly pipe: import('../support/attack-stdio.ts').Pipe }
+    await pipe.write('{"jsonrpc":"2.0","id":"long","method":"resources/read","params":{"uri":"')
+    for (let i = 0; i < 64; i++) await pipe.write('x'.repeat(1024 * 1024))
+    await pipe.write('"}}\n')
+    expect((await pipe.next()).message).toMatchObject({ id: null, error: { code: -32700 } })
+  })
+
+  test('UR17: a URI of 500 KiB is refused over HTTP on an older revision, and not repeated', async () => {
+    const answer = await arena.read(arena.wire('http 2025-11-25'), `file:///${'x'.repeat(500 * 1024)}`)
+    expect(answer.message?.error?.code).toBe(-32602)
+    expect(answer.raw.length).toBeLessThan(1024)
+  })
+
+  test('UR17: a URI of 1 MiB in a header and body is refused over HTTP before it is parsed', async () => {
+    const uri = `file:///${'x'.repeat(1024 * 1024)}`
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri, _meta: meta } })
+    const { host, pathname } = arena.http.url as URL
+    const head = `POST ${pathname} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+    const large = await raw(arena.http, arena.world, `${head}Mcp-Name: ${uri}\r\n\r\n${body}`)
+    expect([[400], [431]]).toContainEqual(large.statuses)
+    const { statuses } = await raw(arena.http, arena.world, `${head}\r\n${body}`)
+    expect(statuses).toEqual([413])
+  })
+
+  test.each(wireNames)('UR18: 100,000 segments, slashes and escapes cost no time over %s', async (name) => {
+    const wire = arena.wire(name)
+    if (name === 'http 2026-07-28') return
+    const start = performance.now()
+    for (const part of ['/', '%2f', 'a/', '../', '?', '&', '%', '\u00e9'])
+      expect((await arena.read(wire, `${arena.world.address}/${part.repeat(100_000)}`)).message?.error?.code).toBe(-32602)
+    // Generous: this tells linear from quadratic, which would be minutes.
+    expect(performance.now() - start).toBeLessThan(10_000)
+  })
+})
+
+describe('addresses', () => {
+  const provider = memory({ f: 'f' })
+  const catalogOf = (...addresses: readonly string[]) => createCatalog({ mounts: addresses.map((address) => ({ address, provider })) })
+
+  test('UR24: overlapping addresses are refused in either order', () => {
+    const overlaps = [
+      ['file:///srv', 'file:///srv/root'],
+      ['file:///', 'file:///srv'],
+      ['mem://a', 'mem://a/b/c'],
+      ['file:///srv', 'file:///srv/'],
+    ] as const
+    for (const [one, two] of overlaps) {
+      expect(() => catalogOf(one, two)).toThrow('overlap')
+      expect(() => catalogOf(two, one)).toThrow('overlap')
+    }
+    expect(() => catalogOf('file:///srv', 'file:///srv2', 'file:///sr', 'mem:///srv')).not.toThrow()
+  })
+
+  test('UR26: one address in two spellings is refused', () => {
+    for (const [one, two] of [
+      ['file:///srv/a', 'file:///srv/%61'],
+      ['file:///ü', 'file:///%C3%BC'],
+      ['mem://m', 'mem://m/'],
+    ] as const)
+      expect(() => catalogOf(one, two)).toThrow('overlap')
+    expect(() => catalogOf('FILE:///srv')).toThrow('lower case')
+  })
+
+  test.each([
+    ['pg://DB/t', 'pg://db/t'],
+    ['file:///Docs', 'file:///docs'],
+    ['file:///\u00fc', 'file:///u\u0308'],
+  ])('UR26: %s and %s, which are equal after folding, are refused', (one, two) => {
+    expect(() => catalogOf(one, two)).toThrow()
+    expect(() => catalogOf(two, one)).toThrow()
+  })
+})

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest'
+import { useArena, wireNames } from '../support/attack-arena.ts'
+import { type Expectation, expectOutcome } from '../support/attack-oracles.ts'
+import type { Wire } from '../support/attack-wire.ts'
+import { identity } from './corpus/hostile-identity.ts'
+import { type UriCase, folder, traversal } from './corpus/hostile-uris.ts'
+
+const arena = useArena()
+
+const sentences: Readonly<Record<Expectation, string>> = {
+  NF: 'is as absent as anything that is not there',
+  BAD: 'is refused before anything is asked',
+  ctl: 'is read',
+}
+
+/** How often sources were asked so far, apart from the control reads. */
+async function callsMade(wire: Wire): Promise<number> {
+  const { message } = await arena.read(wire, 'count://calls/made')
+  const [content] = (message?.result?.contents ?? []) as readonly { readonly text: string }[]
+  const { made, polluted } = JSON.parse(content?.text ?? '{}') as { readonly made: number; readonly polluted: readonly string[] }
+  expect(polluted, 'no property was added to all objects').toEqual([])
+  return made
+}
+
+/** One test for each row, expectation and client. */
+function apply(cases: readonly UriCase[]): void {
+  const rows = new Map<string, UriCase[]>()
+  for (const one of cases) rows.set(`${one.id} ${one.expect}`, [...(rows.get(`${one.id} ${one.expect}`) ?? []), one])
+  for (const group of rows.values()) {
+    const [{ id, expect: expected }] = group as readonly UriCase[] as readonly [UriCase]
+    describe(`${id}: ${group.map(({ what }) => what).join('; ').slice(0, 120)}`, () => {
+      test.each(wireNames)(`${sentences[expected]} over %s`, async (name) => {
+        const wire = arena.wire(name)
+        const before = await callsMade(wire)
+        for (const { what, uri: make, text } of group) {
+          const uri = make(arena.world.address)
+          const answer = await arena.read(wire, uri)
+          try {
+            expectOutcome(wire, answer, expected, uri, text)
+            if (expected !== 'ctl') await expectNoDirectory(wire, uri)
+          } catch (error) {
+            throw new Error(`${what}: ${JSON.stringify(uri).slice(0, 300)}: ${answer.raw.subarray(0, 300)}`, { cause: error })
+          }
+        }
+        if (expected === 'BAD') expect(await callsMade(wire), 'no source was asked').toBe(before)
+      })
+    })
+  }
+}
+
+/** What cannot be read can be no directory either. */
+async function expectNoDirectory(wire: Wire, uri: string): Promise<void> {
+  const { message } = await arena.ask(wire, 'resources/directory/read', { uri })
+  expect(message?.result).toBeUndefined()
+  expect([-32602, -32002]).toContain(message?.error?.code)
+}
+
+describe('paths that lead elsewhere (3.1)', () => apply(traversal))
+describe('what lies in the folder (3.1)', () => apply(folder))
+describe('what a URI is (3.2)', () => apply(identity))
+
+describe('what lies in the folder, besides', () => {
+  test.each(wireNames)('PT33: a file with a slash behind it is no directory over %s', async (name) => {
+    const answer = await arena.read(arena.wire(name), `${arena.world.address}/dir/f/`)
+    expect(answer.message?.error).toMatchObject({ code: -32602, data: { reason: 'not-a-directory' } })
+  })
+})

@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+const run = promisify(execFile)
+const root = join(import.meta.dirname, '..')
+const folder = mkdtempSync(join(tmpdir(), 'hikidashi-docs-'))
+
+beforeAll(() => {
+  // What stands in the documentation imports the package by its name, as a reader would.
+  mkdirSync(join(folder, 'node_modules'))
+  symlinkSync(root, join(folder, 'node_modules/hikidashi'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const pages = [
+  ...readdirSync(root).filter((name) => name.endsWith('.md')),
+  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name)),
+]
+const textOf = (page: string) => readFileSync(join(root, page), 'utf8')
+
+describe('the documentation', () => {
+  test('links to pages and headings that are there', () => {
+    const anchors = (page: string) =>
+      [...textOf(page).matchAll(/^#+ (.*)$/gm)].map((match) =>
+        (match[1] ?? '')
+          .toLowerCase()
+          .replace(/[`*]/g, '')
+          .replace(/[^\p{L}\p{N} -]/gu, '')
+          .replaceAll(' ', '-'),
+      )
+    const broken = pages.flatMap((page) => {
+      const text = textOf(page).replace(/```[\s\S]*?```/g, '')
+      return [...text.matchAll(/\]\(([^)\s]+)\)/g)].flatMap((match) => {
+        const [target = '', anchor] = (match[1] ?? '').split('#')
+        if (/^[a-z]+:/.test(target)) return []
+        const path = target === '' ? page : join(dirname(page), target)
+        if (!existsSync(join(root, path))) return [`${page}: ${target}`]
+        return anchor === undefined || anchors(path).includes(anchor) ? [] : [`${page}: ${target}#${anchor}`]
+      })
+    })
+    expect(broken).toEqual([])
+    expect(pages.length).toBeGreaterThan(8)
+  })
+
+  test('has an example of the toolkit in the README that serves what it says', async () => {
+    const code = /```ts\n([\s\S]*?)```/.exec(textOf('README.md'))?.[1] ?? ''
+    expect(code).toContain('serveStdio')
+    writeFileSync(join(folder, 'server.mjs'), code)
+    const read = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'greeting://hello/ja' } }
+    const list = { jsonrpc: '2.0', id: 2, method: 'resources/list' }
+    const child = run(process.execPath, [join(folder, 'server.mjs')])
+    child.child.stdin?.end(`${JSON.stringify(read)}\n${JSON.stringify(list)}\n`)
+    const answers = (await child).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { id: number; result: Record<string, unknown> })
+    expect(answers.find(({ id }) => id === 1)?.result).toMatchObject({
+      contents: [{ uri: 'greeting://hello/ja', text: 'こんにちは', mimeType: 'text/plain' }],
+    })
+    expect(answers.find(({ id }) => id === 2)?.result.resources).toHaveLength(2)
+  })
+
+  test('names no command that package.json does not have', () => {
+    const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> }
+    const named = pages.flatMap((page) => [...textOf(page).matchAll(/npm run ([\w:-]+)/g)].map((match) => match[1] ?? ''))
+    expect(named.filter((name) => !(name in scripts))).toEqual([])
+    expect(named.length).toBeGreaterThan(3)
+  })
+})

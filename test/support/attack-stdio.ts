@@ -1,0 +1,128 @@
+import type { Target } from './attack-target.ts'
+import { type Answer, type Message, type Wire, inTime, initialize, legacy, modern, patience, withMeta } from './attack-wire.ts'
+import type { World } from './attack-world.ts'
+
+/** The pipes of a stdio server, with every line that came out. */
+export interface Pipe {
+  /** Writes bytes as they are. Resolves when the pipe has taken them, which a reader that stopped may prevent. */
+  write(bytes: string | Uint8Array): Promise<void>
+  /** The next line that answers no id that is waited for. */
+  next(within?: number): Promise<Answer>
+  /** The answer to an id. */
+  answerTo(id: string | number, within?: number): Promise<Answer>
+  /** What was wrong with what came out, by the rules of the transport. */
+  readonly faults: readonly string[]
+  /** How many answers each id got, by `typeof id`. */
+  readonly answered: ReadonlyMap<string, number>
+  readonly lines: () => number
+  pause(): void
+  resume(): void
+}
+
+const keyOf = (id: unknown) => `${typeof id} ${String(id)}`
+
+export function openPipe(target: Target, world: World): Pipe {
+  const waiting = new Map<string, (answer: Answer) => void>()
+  const kept = new Map<string, Answer>()
+  const others: Answer[] = []
+  const readers: ((answer: Answer) => void)[] = []
+  const faults: string[] = []
+  const answered = new Map<string, number>()
+  let parts: Buffer[] = []
+  let count = 0
+
+  const take = (line: Buffer) => {
+    count++
+    const answer = { raw: line, message: parse(line, faults) }
+    if (faults.length > 100) faults.length = 100
+    const id = answer.message?.id
+    if (answer.message !== undefined && !('method' in answer.message)) {
+      answered.set(keyOf(id), (answered.get(keyOf(id)) ?? 0) + 1)
+      const wait = waiting.get(keyOf(id))
+      if (wait !== undefined) {
+        waiting.delete(keyOf(id))
+        return wait(answer)
+      }
+      if (id !== null && id !== undefined) return void kept.set(keyOf(id), answer)
+    }
+    const reader = readers.shift()
+    if (reader === undefined) others.push(answer)
+    else reader(answer)
+  }
+  target.output.on('data', (chunk: Buffer) => {
+    world.canaries.see(chunk, `stdout of ${target.pid}`)
+    let start = 0
+    for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, start)) {
+      take(Buffer.concat([...parts, chunk.subarray(start, at)]))
+      parts = []
+      start = at + 1
+    }
+    if (start < chunk.length) parts.push(chunk.subarray(start))
+  })
+
+  return {
+    write: (bytes) => new Promise((resolve) => target.input.write(bytes, () => resolve())),
+    next: (within = patience) => {
+      const answer = others.shift()
+      if (answer !== undefined) return Promise.resolve(answer)
+      return inTime(new Promise((resolve) => readers.push(resolve)), 'any line', within)
+    },
+    answerTo: (id, within = patience) => {
+      const answer = kept.get(keyOf(id))
+      kept.delete(keyOf(id))
+      if (answer !== undefined) return Promise.resolve(answer)
+      return inTime(new Promise((resolve) => waiting.set(keyOf(id), resolve)), `id ${id}`, within)
+    },
+    faults,
+    answered,
+    lines: () => count,
+    pause: () => void target.output.pause(),
+    resume: () => void target.output.resume(),
+  }
+}
+
+function parse(line: Buffer, faults: string[]): Message | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(line)
+    const value = JSON.parse(text) as unknown
+    if (typeof value !== 'object' || value === null) throw new Error('not an object')
+    for (const message of [value].flat() as Message[])
+      if (message.jsonrpc !== '2.0') throw new Error('no message of JSON-RPC')
+    if (/[\u2028\u2029\u0085]/.test(text)) faults.push(`a line with a Unicode line end: ${text.slice(0, 200)}`)
+    return value as Message
+  } catch (error) {
+    faults.push(`${error}: ${line.subarray(0, 200).toString('latin1')}`)
+    return undefined
+  }
+}
+
+/** A client over the pipes of a server. */
+export async function openStdio(target: Target, world: World, version: string = modern): Promise<Wire & { readonly pipe: Pipe }> {
+  const pipe = openPipe(target, world)
+  const isModern = version === modern
+  let next = 1
+  const wire: Wire & { readonly pipe: Pipe } = {
+    name: `stdio ${version}`,
+    transport: 'stdio',
+    modern: isModern,
+    target,
+    world,
+    pipe,
+    call: async (method, params = {}, { id = `call-${next++}`, within = patience } = {}) => {
+      const answer = pipe.answerTo(id, within)
+      answer.catch(() => {})
+      await pipe.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params: withMeta(params, isModern) })}\n`)
+      return answer
+    },
+    notify: (method, params = {}) =>
+      pipe.write(`${JSON.stringify({ jsonrpc: '2.0', method, params: withMeta(params, isModern) })}\n`),
+    close: () => target.stop(),
+  }
+  if (!isModern) {
+    await wire.call('initialize', initialize(version))
+    await wire.notify('notifications/initialized')
+  }
+  return wire
+}
+
+export const openLegacyStdio = (target: Target, world: World) => openStdio(target, world, legacy)

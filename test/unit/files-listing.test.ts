@@ -1,0 +1,291 @@
+import { execFileSync } from 'node:child_process'
+import * as fs from 'node:fs'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import * as fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterSubtree, comparePaths } from '../../src/core/path.ts'
+import type { Provider } from '../../src/core/provider.ts'
+import { children } from '../../src/core/tree.ts'
+import { createFiles, type FilesOptions } from '../../src/providers/files/index.ts'
+import {
+  contextOf,
+  createFolder,
+  type Folder,
+  listAll,
+  listPaths,
+  listSome,
+  openBelow,
+  sleep,
+} from '../support/folder.ts'
+
+let folder: Folder
+const opened: Provider[] = []
+
+beforeEach(() => {
+  folder = createFolder()
+})
+afterEach(async () => {
+  for (const provider of opened.splice(0)) await provider.close?.()
+  expect(openBelow(folder.root), 'no descriptor is left open').toEqual([])
+  folder.remove()
+})
+
+async function open(options: Partial<FilesOptions> = {}, portable = false): Promise<Provider> {
+  const provider = await createFiles({ root: folder.root, ...options }, { portable })
+  opened.push(provider)
+  return provider
+}
+
+const hard = {
+  'a-b': '1',
+  'a.txt': '2',
+  'a/b': '3',
+  'a/b-c/d': '4',
+  'a/b.d': '5',
+  a0: '6',
+  B: '7',
+  'z/\uff61.txt': '8',
+  'z/𠮷.txt': '9',
+  'z/ 空白 .md': '10',
+  é: '11',
+}
+
+describe.each([
+  ['by descriptors', false],
+  ['by paths, as on other systems', true],
+])('a listing %s', (_, portable) => {
+  test('has the files of the whole tree in the order of their UTF-8 bytes, and no directories', async () => {
+    folder.write({ ...hard, 'empty/': null })
+    const paths = await listPaths(await open({}, portable))
+    expect(paths).toEqual(Object.keys(hard).sort(comparePaths))
+    expect(paths).toEqual([...paths].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))))
+  })
+
+  test('resumes after any path, whether it is there or not, and stays under its prefix', async () => {
+    folder.write(hard)
+    const provider = await open({}, portable)
+    const all = Object.keys(hard).sort(comparePaths)
+    const afters = [
+      ...all,
+      '',
+      'a',
+      'a/',
+      'a/b/',
+      'a/b-',
+      afterSubtree('a/'),
+      afterSubtree('z/'),
+      '\uffff',
+      '0',
+      'zz',
+      'a/b-c/',
+    ]
+    for (const prefix of ['', 'a/', 'a/b-c/', 'z/', 'none/', 'a.txt/', 'a-b/'])
+      for (const after of [undefined, ...afters]) {
+        const wanted = all.filter(
+          (path) => path.startsWith(prefix) && (after === undefined || comparePaths(path, after) > 0),
+        )
+        const query = after === undefined ? { prefix } : { prefix, after }
+        expect(await listPaths(provider, query), JSON.stringify(query)).toEqual(wanted)
+      }
+  })
+
+  test('agrees with a sorted list of names for any tree and any cursor', async () => {
+    const segment = fc.stringMatching(/^[ab.\- 𠮷\uff61]{1,3}$/u).filter((name) => name !== '.' && name !== '..')
+    const paths = fc.array(fc.array(segment, { minLength: 1, maxLength: 3 }), { maxLength: 12 })
+    const provider = await open({}, portable)
+    await fc.assert(
+      fc.asyncProperty(paths, fc.array(segment, { maxLength: 4 }), async (tree, cursor) => {
+        fs.rmSync(folder.root, { recursive: true })
+        fs.mkdirSync(folder.root)
+        for (const parts of tree) {
+          try {
+            folder.write({ [parts.join('/')]: 'x' })
+          } catch {
+            // A file is where a directory is wanted, or the other way round.
+          }
+        }
+        const all = fs
+          .readdirSync(folder.root, { withFileTypes: true, recursive: true })
+          .filter((entry) => entry.isFile())
+          .map((entry) => `${entry.parentPath}/${entry.name}`.slice(folder.root.length + 1))
+          .sort(comparePaths)
+        const after = cursor.join('/')
+        expect(await listPaths(provider, { after })).toEqual(all.filter((path) => comparePaths(path, after) > 0))
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  test('can be left at any entry, and then holds nothing open', async () => {
+    folder.write(hard)
+    const provider = await open({}, portable)
+    const all = Object.keys(hard).sort(comparePaths)
+    const before = openBelow(folder.root).length
+    for (let count = 0; count <= all.length; count++)
+      expect(await listSome(provider, {}, count)).toEqual(all.slice(0, count))
+    expect(openBelow(folder.root)).toHaveLength(before)
+  })
+
+  test('ends at once when its signal aborts, and leaves nothing open', async () => {
+    folder.write(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`d${i}/f`, 'x'])))
+    const provider = await open({}, portable)
+    const before = openBelow(folder.root).length
+    for (const entries of [0, 1, 17, 200]) {
+      const controller = new AbortController()
+      let seen = 0
+      const listing = async () => {
+        if (entries === 0) controller.abort()
+        for await (const _ of provider.list({}, contextOf(controller.signal)))
+          if (++seen === entries) controller.abort()
+      }
+      await expect(listing()).rejects.toThrow(/abort/i)
+      expect(seen).toBe(entries)
+    }
+    // Aborted from outside, in the middle of whatever it does.
+    for (let i = 0; i < 30; i++) {
+      const controller = new AbortController()
+      const listing = listAll(provider, {}, contextOf(controller.signal))
+      setTimeout(() => controller.abort(), i / 4)
+      await listing.catch(() => {})
+    }
+    await sleep(20)
+    expect(openBelow(folder.root)).toHaveLength(before)
+  })
+
+  test('shows what was added, removed and renamed since the last one', async () => {
+    folder.write({ 'a/1': '', 'b/1': '' })
+    const provider = await open({}, portable)
+    for (let i = 0; i < 30; i++) {
+      folder.write({ [`a/x${i}`]: '' })
+      expect(await listPaths(provider, { prefix: 'a/' })).toContain(`a/x${i}`)
+      fs.renameSync(folder.at(`a/x${i}`), folder.at(`b/y${i}`))
+      expect(await listPaths(provider)).toContain(`b/y${i}`)
+      fs.rmSync(folder.at(`b/y${i}`))
+      expect(await listPaths(provider)).toEqual(['a/1', 'b/1'])
+    }
+    await sleep(30)
+    expect(await listPaths(provider)).toEqual(['a/1', 'b/1'])
+    fs.rmSync(folder.at('a'), { recursive: true })
+    folder.write({ a: 'a file now' })
+    expect(await listPaths(provider)).toEqual(['a', 'b/1'])
+  })
+})
+
+describe('an entry', () => {
+  test('has size, time, type and a version that changes with the content', async () => {
+    folder.write({ 'main.rs': 'fn main() {}' })
+    fs.utimesSync(folder.at('main.rs'), 1_700_000_000, 1_700_000_000.25)
+    const provider = await open()
+    const [entry] = await listAll(provider)
+    expect(entry).toEqual({
+      path: 'main.rs',
+      size: 12,
+      modified: 1_700_000_000_250,
+      mimeType: 'text/x-rust',
+      version: expect.any(String) as string,
+    })
+    expect(await provider.stat?.('main.rs', contextOf())).toEqual(entry)
+    folder.write({ 'main.rs': 'fn main() !!' })
+    fs.utimesSync(folder.at('main.rs'), 1_700_000_000, 1_700_000_000.25)
+    const [changed] = await listAll(provider)
+    expect(changed?.version).not.toBe(entry?.version)
+  })
+
+  test('of a directory is found by stat alone, with a slash at the end of its path', async () => {
+    folder.write({ 'a/b.txt': '', 'empty/': null })
+    const provider = await open()
+    const stat = (path: string) => provider.stat?.(path, contextOf())
+    expect(await stat('a/')).toEqual({
+      path: 'a/',
+      mimeType: 'inode/directory',
+      modified: expect.any(Number) as number,
+    })
+    expect(await stat('')).toMatchObject({ path: '', mimeType: 'inode/directory' })
+    expect(await stat('empty/')).toMatchObject({ path: 'empty/' })
+    for (const path of ['a', 'a/b.txt/', 'none/', 'none', 'a/none'])
+      await expect(stat(path), path).rejects.toMatchObject({ kind: 'not-found' })
+  })
+})
+
+describe('names', () => {
+  test('that no path can hold are absent from the listing and cannot be read', async () => {
+    const bytes = (hex: string) => Buffer.concat([Buffer.from(`${folder.root}/`), Buffer.from(hex, 'hex')])
+    folder.write({ 'fine.txt': '', '\ufffd.txt': 'a real U+FFFD' })
+    for (const hex of ['61ff2e747874', 'ff2e747874', 'eda080', '610a62', '611b62', '61c285', 'e280a8'])
+      fs.writeFileSync(bytes(hex), 'x')
+    fs.mkdirSync(bytes('fe2e747874'))
+    fs.writeFileSync(Buffer.concat([bytes('fe2e747874'), Buffer.from('/inner')]), 'x')
+    const provider = await open()
+    expect(await listPaths(provider)).toEqual(['fine.txt', '\ufffd.txt'])
+    for (const path of ['a\nb', 'a\u001bb', 'a\u0085b', '\u2028', 'a\ufffd.txt', '\ufffd.txt/inner', '\ud800'])
+      await expect(provider.read({ path, params: new Map() }, contextOf()), JSON.stringify(path)).rejects.toMatchObject(
+        {
+          kind: 'not-found',
+        },
+      )
+  })
+
+  test('deeper than 256 directories are not served, listed or read', async () => {
+    const deep = (depth: number) => Array.from({ length: depth }, () => 'd').join('/')
+    folder.write({ [`${deep(255)}/in`]: 'x', [`${deep(300)}/out`]: 'x' })
+    const provider = await open()
+    expect(await listPaths(provider)).toEqual([`${deep(255)}/in`])
+    await expect(provider.stat?.(`${deep(300)}/out`, contextOf())).rejects.toMatchObject({ kind: 'not-found' })
+    expect(await provider.stat?.(`${deep(255)}/in`, contextOf())).toMatchObject({ size: 1 })
+  })
+})
+
+test('a directory of 100,000 files is paged at one price, in little memory, and never keeps the event loop', async () => {
+  const count = 100_000
+  // A shell is faster than Node at this, and is not measured.
+  execFileSync('sh', ['-c', `seq -f '%06.0f' 0 ${count - 1} | xargs touch`], { cwd: folder.root })
+  await sleep(30)
+  const provider = await open()
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  delay.enable()
+  const pass = async () => {
+    const prices: number[] = []
+    let total = 0
+    for (let after: string | undefined; ; ) {
+      const start = performance.now()
+      const page = await listSome(provider, after === undefined ? {} : { after }, 4000)
+      total += page.length
+      after = page.at(-1)
+      if (after === undefined) return { total, prices }
+      prices.push((performance.now() - start) / page.length)
+    }
+  }
+  expect((await pass()).total).toBe(count)
+  const before = process.memoryUsage().rss
+  const { total, prices } = await pass()
+  delay.disable()
+  expect(total).toBe(count)
+  const [first = 0, last = 0] = [prices[1], prices.at(-2)]
+  // The machine may be busy: the real figure is 1.1.
+  expect(last / first).toBeLessThan(4)
+  expect(delay.max / 1e6).toBeLessThan(250)
+  expect(process.memoryUsage().rss - before).toBeLessThan(60e6)
+})
+
+test('a skip-scan over many directories enters each of them once, and no file behind the first', async () => {
+  folder.write(
+    Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`${String(i).padStart(3, '0')}/${i % 20}`, ''])),
+  )
+  for (let i = 0; i < 500; i++) folder.write({ [`000/more${i}`]: '' })
+  const provider = await open()
+  const found: string[] = []
+  for await (const child of children((query) => provider.list(query, contextOf()), '')) found.push(child.path)
+  expect(found).toEqual(Array.from({ length: 400 }, (_, i) => `${String(i).padStart(3, '0')}/`))
+})
+
+test('many listings at once read a directory once, and one that is aborted does not end the others', async () => {
+  folder.write(Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`f${i}`, ''])))
+  await sleep(30)
+  const provider = await open()
+  const controller = new AbortController()
+  const aborted = listAll(provider, {}, contextOf(controller.signal)).catch(() => 'aborted')
+  const others = Array.from({ length: 10 }, () => listPaths(provider))
+  setTimeout(() => controller.abort(), 2)
+  expect(await aborted).toBe('aborted')
+  for (const paths of await Promise.all(others)) expect(paths).toHaveLength(3000)
+})
