@@ -84,6 +84,8 @@ export function createRemoteView(connection: Connection): View {
       const { answer } = await listPage({}, undefined, options)
       const mounts = mountsOf(answer)
       if (mounts === undefined) return rootsOf(await gatherOnce(options))
+      // A server of our own, then.
+      readsDirectories = true
       return mounts.map((mount) => ({ ...mount, mimeType: mount.mimeType ?? directoryMimeType }))
     },
 

@@ -1,4 +1,4 @@
-import { findNodeAtLocation, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
+import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { type ConfigProblem, type Finding, formatKey, type Step } from './problem.ts'
 
 /** A configuration file: its value, and where everything in it stands. */
@@ -96,11 +96,26 @@ function* duplicatesIn(node: Node, path: readonly Step[]): Generator<{ node: Nod
   }
 }
 
+/** Where a value or its key begins. Of a key that is there twice, the last is the one whose value counts. */
 function offsetOf(tree: Node, path: readonly Step[], at: 'key' | 'value'): number {
-  const node = findNodeAtLocation(tree, [...path])
-  if (node === undefined) return path.length === 0 ? tree.offset : offsetOf(tree, path.slice(0, -1), 'key')
-  const key = at === 'key' && node.parent?.type === 'property' ? node.parent.children?.[0] : undefined
-  return (key ?? node).offset
+  let place = { key: tree, value: tree }
+  for (const step of path) {
+    const next = typeof step === 'number' ? itemAt(place.value, step) : memberAt(place.value, step)
+    // What is missing is pointed at by the key of what it is missing in.
+    if (next === undefined) return place.key.offset
+    place = next
+  }
+  return place[at].offset
+}
+
+function itemAt(array: Node, index: number) {
+  const item = array.type === 'array' ? array.children?.[index] : undefined
+  return item === undefined ? undefined : { key: item, value: item }
+}
+
+function memberAt(object: Node, name: string) {
+  const member = object.type === 'object' ? members(object).findLast(({ key }) => key.value === name) : undefined
+  return member === undefined ? undefined : { key: member.key, value: member.value ?? member.key }
 }
 
 function positions(text: string): (offset: number) => Position {

@@ -58,7 +58,10 @@ export const glob = text.superRefine((pattern, context) => {
     compileGlob(pattern)
   } catch (error) {
     if (!isResourceError(error)) throw error
-    context.addIssue({ code: 'custom', message: refusal('This glob is malformed.', error.message) })
+    context.addIssue({
+      code: 'custom',
+      message: refusal(error.message, 'Correct it; a "\\\\" takes the meaning from the character behind it.'),
+    })
   }
 })
 

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { parseDocument } from './document.ts'
+import { listen as listenSchema } from './fields.ts'
 import { addressFindings, findingsOf } from './findings.ts'
 import { type ConfigProblem, type Finding, locate } from './problem.ts'
 import { checkFiles, rootOf } from './providers/files.ts'
@@ -125,12 +126,15 @@ function secretFindings(
 }
 
 function listenFindings(config: unknown): readonly Finding[] {
-  const { data: http } = configSchema.shape.http.safeParse(memberOf(config, 'http'))
-  if (http?.listen === undefined || isLoopback(http.listen.host) || (http.allowedHosts ?? []).length > 0) return []
+  const http = memberOf(config, 'http')
+  const { data: listen } = listenSchema.safeParse(memberOf(http, 'listen'))
+  const allowed = memberOf(http, 'allowedHosts')
+  const isAllowed = Array.isArray(allowed) && allowed.length > 0
+  if (listen === undefined || isLoopback(listen.host) || isAllowed) return []
   return [
     {
       path: ['http', 'listen'],
-      message: `Other machines can ask at ${http.listen.host}, and nothing says by which host names.`,
+      message: `Other machines can ask at ${listen.host}, and nothing says by which host names.`,
       fix: 'Add "allowedHosts" with the names that clients will use, or listen on the loopback.',
     },
   ]

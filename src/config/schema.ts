@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { access, duration, listen, secret, size, text } from './fields.ts'
 import { filesShape } from './providers/files.ts'
+import { refusal } from './words.ts'
 
 /**
  * The schema of `hikidashi.json`. Every key has a description, from which `config.schema.json` is generated. What only
@@ -44,7 +45,9 @@ const http = z.strictObject({
     ),
   path: z
     .string()
-    .regex(/^\/[\w.~/-]*$/, { error: refusalOfPath })
+    .regex(/^\/[\w.~/-]*$/, {
+      error: refusal('This is not the path of an endpoint.', 'Write one that begins with a slash, such as "/mcp".'),
+    })
     .exactOptional()
     .describe('The path of the MCP endpoint. By default "/mcp".'),
   allowedHosts: z
@@ -73,6 +76,7 @@ const http = z.strictObject({
         .exactOptional()
         .describe('How many sessions (clients up to 2025-11-25) may be open. By default 1000.'),
       sessionIdle: duration
+        .refine((ms) => ms >= 1000, { error: refusal('This is less than a second.', 'It must be at least "1s".') })
         .exactOptional()
         .describe('After how long without a request a session ends. By default "30m".'),
       drain: duration
@@ -83,16 +87,18 @@ const http = z.strictObject({
     .describe('What protects the server from too much at once.'),
 })
 
-function refusalOfPath(): string {
-  return 'This is not the path of an endpoint.\nWrite one that begins with a slash, such as "/mcp".'
-}
-
 export const configSchema = z.strictObject({
   $schema: z.string().exactOptional().describe('Where this schema is, for editors.'),
   name: text.exactOptional().describe('What the server calls itself to clients. By default "hikidashi".'),
   instructions: text.exactOptional().describe('What clients may tell a model about this server and how to use it.'),
   mounts: z
     .record(z.string(), mount)
+    .refine((mounts) => Object.keys(mounts).length > 0, {
+      error: refusal(
+        'Nothing is mounted.',
+        'Add a mount, such as "file:///docs": { "provider": "files", "root": "docs" }.',
+      ),
+    })
     .describe(
       'What is served: an address (a URI prefix, such as "file:///docs" or "docs://manual") for each source. No address lies at or under another.',
     ),

@@ -10,7 +10,8 @@ export function parseDuration(value: string | number): number | undefined {
 
 /** A size in bytes: a number is that, a text has a unit (`512B`, `64KiB`, `16MiB`, `1GiB`). */
 export function parseSize(value: string | number): number | undefined {
-  return parseQuantity(value, sizes)
+  const size = parseQuantity(value, sizes)
+  return size === 0 ? undefined : size
 }
 
 function parseQuantity(value: string | number, units: Readonly<Record<string, number>>): number | undefined {

@@ -43,11 +43,9 @@ interface Exchange {
  */
 class ChannelTransport extends PerRequestHTTPServerTransport {
   readonly exchanges = new Map<number, Exchange>()
-  private readonly log: Log
 
-  constructor(log: Log, era: 'modern' | 'legacy') {
+  constructor(era: 'modern' | 'legacy') {
     super({ classification: era === 'modern' ? { era, revision: modern } : { era } })
-    this.log = log
   }
 
   override async start(): Promise<void> {}
@@ -69,17 +67,31 @@ class ChannelTransport extends PerRequestHTTPServerTransport {
     for (const exchange of this.exchanges.values()) exchange.settle(undefined)
     this.onclose?.()
   }
-
-  fail(error: Error): void {
-    this.log('debug', 'the protocol layer reports', { error })
-  }
 }
 
 export async function openChannel(server: Server, era: 'modern' | 'legacy', log: Log): Promise<Channel> {
-  const transport = new ChannelTransport(log, era)
-  transport.onerror = (error) => transport.fail(error)
+  const transport = new ChannelTransport(era)
+  let delivering = false
+  let taken = true
+  server.onerror = (error) => {
+    if (delivering) taken = false
+    // Its text may repeat all of a message.
+    else log('debug', 'the protocol layer reports', { error: error.message.slice(0, 200) })
+  }
   await server.connect(transport)
   let next = 0
+
+  /** Hands a message to the server. `false`: it is not one that the server takes, and there will be no answer to it. */
+  const deliver = (message: JSONRPCMessage): boolean => {
+    delivering = true
+    taken = true
+    try {
+      transport.onmessage?.(message)
+    } finally {
+      delivering = false
+    }
+    return taken
+  }
 
   const revision = () => {
     const version = server.getNegotiatedProtocolVersion()
@@ -94,19 +106,15 @@ export async function openChannel(server: Server, era: 'modern' | 'legacy', log:
     const cancel = () => {
       transport.exchanges.get(id)?.settle(undefined)
       // The server aborts its handler and stays silent.
-      transport.onmessage?.({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } })
+      deliver({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } })
     }
     try {
       const response = await new Promise<Response | undefined>((settle) => {
         transport.exchanges.set(id, { request: message, onNotification: options.onNotification, settle })
         options.signal?.addEventListener('abort', cancel, { once: true })
-        const { params } = message
-        transport.onmessage?.({
-          jsonrpc: '2.0',
-          id,
-          method: message.method,
-          ...(params === undefined ? {} : { params }),
-        })
+        const { method, params } = message
+        if (!deliver({ jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) }))
+          settle(failure(message.id, { code: codes.invalidParams, message: 'The _meta of the params is malformed.' }))
       })
       return response === undefined ? undefined : presentable(response, message, revision())
     } finally {
@@ -119,7 +127,7 @@ export async function openChannel(server: Server, era: 'modern' | 'legacy', log:
     request,
     notify: ({ method, params }) => {
       if (method === 'notifications/cancelled') return
-      transport.onmessage?.({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) })
+      deliver({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) })
     },
     get revision() {
       return revision()

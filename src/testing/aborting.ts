@@ -1,7 +1,7 @@
 import type { Context } from '../core/provider.ts'
 import type { Listed } from './listing.ts'
 import { show } from './metadata.ts'
-import { givenUp, type Run } from './run.ts'
+import { late, type Run, within } from './run.ts'
 
 /** A listing may still yield what it has in hand when it is aborted: a page, at most so many entries. */
 const inHand = 1000
@@ -49,23 +49,14 @@ function contextOf(run: Run, signal: AbortSignal): Context {
 
 /** What a call comes to: its value, `undefined` when it throws, `late` when it does not settle in time. */
 export async function settled<T>(
-  run: Run,
+  { bounds }: Run,
   work: () => PromiseLike<T>,
 ): Promise<{ readonly value: T } | 'late' | undefined> {
-  if (run.bounds.signal.aborted) throw givenUp
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<'late'>((resolve) => {
-    timer = setTimeout(resolve, run.bounds.timeoutMs, 'late')
-  })
-  const ended = Promise.resolve()
-    .then(work)
-    .then(
-      (value) => ({ value }),
-      () => undefined,
-    )
   try {
-    return await Promise.race([ended, timeout])
-  } finally {
-    clearTimeout(timer)
+    const value = await within(bounds, work)
+    return value === late ? 'late' : { value }
+  } catch {
+    bounds.signal.throwIfAborted()
+    return undefined
   }
 }

@@ -53,7 +53,7 @@ const maxHangs = 3
 export const givenUp = Symbol('given up')
 
 /** What a call that took too long is answered with. */
-const late = Symbol('late')
+export const late = Symbol('late')
 
 export function createRun(provider: Provider, bounds: Bounds): Run {
   const problems: Problem[] = []
@@ -72,7 +72,7 @@ export function createRun(provider: Provider, bounds: Bounds): Run {
   const step = async <T>(path: string | undefined, work: () => PromiseLike<T> | T): Promise<Outcome<T>> => {
     bounds.signal.throwIfAborted()
     try {
-      const value = await within(bounds.timeoutMs, work)
+      const value = await within(bounds, work)
       if (value !== late) return { value }
     } catch (error) {
       bounds.signal.throwIfAborted()
@@ -130,11 +130,20 @@ export function createRun(provider: Provider, bounds: Bounds): Run {
   }
 }
 
-/** What `work` comes to, or {@link late} when it takes longer than `ms`. */
-async function within<T>(ms: number, work: () => PromiseLike<T> | T): Promise<T | typeof late> {
+/**
+ * What `work` comes to, or {@link late} when it takes longer than the time it has. Rejects when the whole check is aborted.
+ */
+export async function within<T>(
+  { timeoutMs, signal }: Pick<Bounds, 'timeoutMs' | 'signal'>,
+  work: () => PromiseLike<T> | T,
+): Promise<T | typeof late> {
+  signal.throwIfAborted()
   let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<typeof late>((resolve) => {
-    timer = setTimeout(resolve, ms, late)
+  let abort = () => {}
+  const timeout = new Promise<typeof late>((resolve, reject) => {
+    timer = setTimeout(resolve, timeoutMs, late)
+    abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort)
   })
   try {
     const working = Promise.resolve(work())
@@ -143,6 +152,7 @@ async function within<T>(ms: number, work: () => PromiseLike<T> | T): Promise<T 
     return await Promise.race([working, timeout])
   } finally {
     clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
   }
 }
 

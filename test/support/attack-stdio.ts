@@ -10,6 +10,8 @@ export interface Pipe {
   next(within?: number): Promise<Answer>
   /** The answer to an id. */
   answerTo(id: string | number, within?: number): Promise<Answer>
+  /** Whatever comes first: the answer to an id, or a line that answers none. */
+  either(id: string | number, within?: number): Promise<Answer>
   /** What was wrong with what came out, by the rules of the transport. */
   readonly faults: readonly string[]
   /** How many answers each id got, by `typeof id`. */
@@ -72,6 +74,22 @@ export function openPipe(target: Target, world: World): Pipe {
       kept.delete(keyOf(id))
       if (answer !== undefined) return Promise.resolve(answer)
       return inTime(new Promise((resolve) => waiting.set(keyOf(id), resolve)), `id ${id}`, within)
+    },
+    either: (id, within = patience) => {
+      const answer = kept.get(keyOf(id)) ?? others.shift()
+      kept.delete(keyOf(id))
+      if (answer !== undefined) return Promise.resolve(answer)
+      const first = new Promise<Answer>((resolve) => {
+        const take = (line: Answer) => {
+          waiting.delete(keyOf(id))
+          const at = readers.indexOf(take)
+          if (at !== -1) readers.splice(at, 1)
+          resolve(line)
+        }
+        waiting.set(keyOf(id), take)
+        readers.push(take)
+      })
+      return inTime(first, `id ${id}`, within)
     },
     faults,
     answered,

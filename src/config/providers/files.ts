@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import { glob, globs, size, text } from '../fields.ts'
 import type { Finding } from '../problem.ts'
+import { refusal } from '../words.ts'
 
 const rule = z.strictObject({
   match: globs.describe(
@@ -16,7 +17,7 @@ const rule = z.strictObject({
   mimeType: z
     .string()
     .regex(/^[\w.+-]+\/[\w.+-]+(?:\s*;.*)?$/, {
-      error: () => 'This is not a MIME type.\nWrite one such as "text/markdown".',
+      error: refusal('This is not a MIME type.', 'Write one such as "text/markdown".'),
     })
     .exactOptional()
     .describe('Their MIME type, where the one told by name and content is not right.'),
@@ -32,6 +33,9 @@ const rule = z.strictObject({
     .exactOptional()
     .describe('Whom they are for: people, models or both.'),
 })
+
+/** What one answer can hold: a longer text is no JavaScript string. */
+const mostBytes = 256 * 2 ** 20
 
 /** The options of a mount whose provider is `files`. */
 export const filesShape = {
@@ -68,6 +72,9 @@ export const filesShape = {
     .exactOptional()
     .describe('Serves other file systems that are mounted in the folder. By default false.'),
   maxBytes: size
+    .refine((bytes) => bytes <= mostBytes, {
+      error: refusal('This is more than can be read at once.', 'It must be at most "256MiB".'),
+    })
     .exactOptional()
     .describe(
       'The largest file, or part of one, that is read at once. Of a larger one, parts can be read. By default "16MiB", at most "256MiB".',

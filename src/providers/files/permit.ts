@@ -39,7 +39,7 @@ export function stampOf(stats: BigIntStats): string {
 }
 
 /** File systems stamp with a clock that ticks: two changes within one tick (4 to 10 ms) leave the same stamp. */
-const tickMs = 20
+export const tickMs = 20
 
 /**
  * Whether something had been left alone for so long, at a time (ms since 1970), that any later change gives it another

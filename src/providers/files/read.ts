@@ -1,8 +1,8 @@
 import type { BigIntStats } from 'node:fs'
-import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import { invalid, ResourceError } from '../../core/errors.ts'
 import type { ByteRange } from '../../core/provider.ts'
 import { isText, wholeCharacters } from '../../core/utf8.ts'
-import { isSettled, stampOf } from './permit.ts'
+import { isSettled, stampOf, tickMs } from './permit.ts'
 import type { Handle } from './place.ts'
 
 /** Bytes of one version of a file, and what that version is. */
@@ -23,13 +23,14 @@ const attempts = 6
 /**
  * Reads a file, or a part of it, as it was at one moment.
  *
- * Times and size of the file are compared before and after; where they differ, it is read again, up to six times. A file
- * that changed within the last tick of the clock could change once more without another time, so it is read until it is
- * the same twice.
+ * A file that was changed within the last tick of the clock may be in the middle of a write, and could change once more
+ * without another time: it is left alone until it has been quiet for 20 ms. Times and size are compared before and after;
+ * where they differ, it is read again, up to six times. One that only grows, like a log, is taken as it was when the read
+ * began.
  *
  * @param limit In bytes, of what is read.
  * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins behind the end,
- * `unavailable` for a file that does not stop changing, `not-found` for one that is deleted.
+ * `unavailable` for a file that does not stop changing.
  */
 export async function readStable(
   handle: Handle,
@@ -39,19 +40,28 @@ export async function readStable(
 ): Promise<Bytes> {
   let previous: Bytes | undefined
   for (let attempt = 0; attempt < attempts; attempt++) {
-    if (attempt > 1) await pause(2 ** attempt, signal)
-    const stats = await handle.stat(signal)
-    if (stats.nlink === 0n) throw notFound('deleted meanwhile')
+    let stats = await handle.stat(signal)
+    if (!isSettled(stats, Date.now())) {
+      await pause(tickMs + 1, signal)
+      stats = await handle.stat(signal)
+    }
     const settled = isSettled(stats, Date.now())
     const { start, end } = boundsOf(range, Number(stats.size), limit)
-    const bytes = await readPart(handle, start, end, range === undefined, signal)
-    const head = start === 0 ? bytes.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)
-    const after = await handle.stat(signal)
-    const same = stampOf(stats) === stampOf(after) && bytes.length === end - start
-    if (same && (settled || previous?.bytes.equals(bytes) === true)) return { bytes, start, head, stats }
-    previous = same ? { bytes, start, head, stats } : undefined
+    const read = await readPart(handle, start, end, range === undefined, signal)
+    const head = start === 0 ? read.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)
+    const found: Bytes = { bytes: read.subarray(0, end - start), start, head, stats }
+    const same = stampOf(stats) === stampOf(await handle.stat(signal)) && read.length === end - start
+    if (same && settled) return found
+    if (previous !== undefined && hasGrown(previous, found) && found.bytes.length === end - start) return found
+    previous = found
   }
   throw new ResourceError('unavailable', 'A file changes faster than it can be read as one version.')
+}
+
+/** Whether a file was only appended to between two reads, as far as these show. */
+function hasGrown(before: Bytes, after: Bytes): boolean {
+  if (after.stats.size <= before.stats.size || after.bytes.length < before.bytes.length) return false
+  return after.bytes.subarray(0, before.bytes.length).equals(before.bytes)
 }
 
 function boundsOf(range: ByteRange | undefined, size: number, limit: number): { start: number; end: number } {

@@ -1,0 +1,78 @@
+/** The tables of keys in docs/configuration.md, made from the schema that validates configurations. */
+import { configJsonSchema } from '../src/config/json-schema.ts'
+
+interface Schema {
+  readonly type?: string | readonly string[]
+  readonly description?: string
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly Schema[]
+  readonly oneOf?: readonly Schema[]
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: Schema | boolean
+  readonly required?: readonly string[]
+}
+
+const root = configJsonSchema() as Schema
+const mounts = root.properties?.mounts?.additionalProperties as Schema
+const shared = ['title', 'description', 'access', 'cache']
+
+/** The tables by the name that marks their place in the page. */
+export function keyTables(): Readonly<Record<string, string>> {
+  return {
+    file: table(root, (key) => !/^(?:http|pages)(?:\.|$)/.test(key)),
+    http: table({ properties: { http: root.properties?.http ?? {} } }),
+    pages: table({ properties: { pages: root.properties?.pages ?? {} } }),
+    mount: table(mounts.oneOf?.[0] ?? {}, (key) => shared.includes(key.split(/[.[]/)[0] ?? '')),
+    ...Object.fromEntries(
+      (mounts.oneOf ?? []).map((mount) => [
+        String(mount.properties?.provider?.const),
+        table(mount, (key) => !shared.includes(key.split(/[.[]/)[0] ?? '')),
+      ]),
+    ),
+  }
+}
+
+/** Puts the tables into their places: between `<!-- keys:NAME -->` and `<!-- /keys -->`. */
+export function withKeyTables(page: string): string {
+  return Object.entries(keyTables()).reduce((text, [name, rows]) => {
+    const place = new RegExp(`(<!-- keys:${name} -->\n)[^]*?(<!-- /keys -->)`)
+    if (!place.test(text))
+      throw new Error(`docs/configuration.md has no place for the keys of ${name}: <!-- keys:${name} -->`)
+    return text.replace(place, (_, start: string, end: string) => `${start}${rows}${end}`)
+  }, page)
+}
+
+function table(schema: Schema, keep: (key: string) => boolean = () => true): string {
+  const rows = [...rowsOf(schema, '')].filter(([key]) => keep(key))
+  const lines = rows.map(([key, value, meaning]) => `| \`${key}\` | ${value} | ${meaning} |`)
+  return `\n| key | value | meaning |\n|---|---|---|\n${lines.join('\n')}\n\n`
+}
+
+function* rowsOf(schema: Schema, prefix: string): Generator<readonly [key: string, value: string, meaning: string]> {
+  for (const [name, member] of Object.entries(schema.properties ?? {})) {
+    const key = prefix === '' ? name : `${prefix}.${name}`
+    const required = schema.required?.includes(name) === true ? ', required' : ''
+    yield [key, kindOf(member) + required, (member.description ?? '').replaceAll('|', '\\|')]
+    yield* rowsOf(member, key)
+    const alternatives = [member.items ?? {}, ...(member.items?.anyOf ?? [])]
+    for (const alternative of alternatives) yield* rowsOf(alternative, `${key}[]`)
+  }
+}
+
+const words: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'number',
+  integer: 'whole number',
+  boolean: 'true or false',
+  object: 'object',
+}
+
+function kindOf(schema: Schema): string {
+  if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``
+  if (schema.enum !== undefined) return schema.enum.map((value) => `\`${JSON.stringify(value)}\``).join(' or ')
+  if (schema.type === 'array') return `array of ${kindOf(schema.items ?? {})}`
+  const alternatives = schema.anyOf?.map(kindOf) ?? [schema.type ?? []].flat().map((type) => words[type] ?? type)
+  return [...new Set(alternatives)].join(' or ')
+}

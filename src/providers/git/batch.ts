@@ -1,0 +1,137 @@
+import type { ChildProcess } from 'node:child_process'
+import { ResourceError } from '../../core/errors.ts'
+import { createAnswerReader } from './batch-reader.ts'
+import { endProcess } from './launch.ts'
+
+/** What git says of an object. `bytes` are missing where only the facts were asked for, or they are over the limit. */
+export interface Found {
+  readonly oid: string
+  readonly type: string
+  readonly size: number
+  readonly bytes?: Buffer
+}
+
+/** One long-lived `git cat-file`, which answers request after request. */
+export interface Batch {
+  /** How many requests wait for their answer. */
+  readonly load: () => number
+  /**
+   * Asks for an object by its id, or by `id^{type}`. `undefined` where there is none.
+   *
+   * @param limit The contents of an object of more bytes than this are left out.
+   * @throws ResourceError `unavailable` where git dies over this request twice, or does not answer in time.
+   */
+  ask(name: string, limit: number): Promise<Found | undefined>
+  /** Ends the process; the next request starts a new one. Requests that wait are asked again. */
+  restart(): void
+  close(): void
+}
+
+export interface BatchOptions {
+  /** `--batch` answers with contents, `--batch-check` with the facts alone. */
+  readonly mode: '--batch' | '--batch-check'
+  readonly start: (args: readonly string[]) => ChildProcess
+  readonly timeoutMs: number
+}
+
+interface Request {
+  readonly name: string
+  readonly limit: number
+  readonly resolve: (found: Found | undefined) => void
+  readonly reject: (error: unknown) => void
+  /** How often git died over it. */
+  deaths: number
+}
+
+/** An object over the limit is read to its end and thrown away up to so many bytes; then a new process is cheaper. */
+const drains = 4 * 1024 * 1024
+/** After so long without a request, the process is ended: it holds packs open, even deleted ones. In milliseconds. */
+const idleMs = 60_000
+
+export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
+  const waiting: Request[] = []
+  let child: ChildProcess | undefined
+  let timer: NodeJS.Timeout | undefined
+  let closed = false
+
+  /** The request at the head has so long for its answer; without one, the process has so long to live. */
+  const watch = () => {
+    clearTimeout(timer)
+    if (child === undefined) return
+    const idle = waiting.length === 0
+    timer = setTimeout(idle ? restart : giveUp, idle ? idleMs : timeoutMs)
+    if (idle) timer.unref()
+  }
+
+  const giveUp = () => {
+    waiting.shift()?.reject(new ResourceError('unavailable', `git cat-file did not answer within ${timeoutMs} ms.`))
+    restart()
+  }
+
+  const launch = () => {
+    const started = start(['cat-file', mode])
+    child = started
+    const reader = createAnswerReader(mode === '--batch', {
+      limit: () => waiting[0]?.limit ?? 0,
+      answer: (found) => {
+        waiting.shift()?.resolve(found)
+        watch()
+      },
+      tooLarge: (found) => {
+        waiting.shift()?.resolve(found)
+        if (found.size <= drains) return watch()
+        restart()
+      },
+      // What nobody asked for: whatever comes behind it cannot be told from it.
+      broken: () => end(started),
+    })
+    started.stdout?.on('data', (chunk: Buffer) => {
+      if (child === started) reader(chunk)
+    })
+    started.stderr?.resume()
+    started.once('error', () => end(started))
+    started.once('close', () => end(started))
+    started.stdin?.write(waiting.map(({ name }) => `${name}\n`).join(''))
+    watch()
+  }
+
+  /** Ends a process that died, or has to. What it still owed is asked of a new one. */
+  const end = (ended: ChildProcess) => {
+    endProcess(ended)
+    if (child !== ended) return
+    child = undefined
+    const [head] = waiting
+    if (head !== undefined && ++head.deaths > 1) {
+      waiting.shift()
+      head.reject(new ResourceError('unavailable', 'git cat-file ended over an object: it is damaged.'))
+    }
+    if (waiting.length > 0 && !closed) launch()
+    else watch()
+  }
+
+  const restart = () => {
+    const ended = child
+    child = undefined
+    if (ended !== undefined) endProcess(ended)
+    if (waiting.length > 0 && !closed) launch()
+    else watch()
+  }
+
+  return {
+    load: () => waiting.length,
+    ask: (name, limit) =>
+      new Promise((resolve, reject) => {
+        if (closed) return reject(new ResourceError('unavailable', 'The git provider is closed.'))
+        waiting.push({ name, limit, resolve, reject, deaths: 0 })
+        if (child === undefined) return launch()
+        child.stdin?.write(`${name}\n`)
+        if (waiting.length === 1) watch()
+      }),
+    restart,
+    close: () => {
+      closed = true
+      for (const { reject } of waiting.splice(0)) reject(new ResourceError('unavailable', 'The git provider is closed.'))
+      restart()
+    },
+  }
+}

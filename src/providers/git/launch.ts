@@ -1,0 +1,206 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { dirname } from 'node:path'
+import { ResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { createPool } from '../files/pool.ts'
+
+/** One process of git, from its start to its end. */
+export interface Launch {
+  /** The arguments behind `git`: the subcommand first. */
+  readonly args: readonly string[]
+  readonly signal: AbortSignal
+  /** The git directory that it runs in: one of our own, never the repository's. */
+  readonly gitDir?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly input?: string | Buffer
+  /** Exit codes that are no failure, beside 0. */
+  readonly allows?: readonly number[]
+  /** What it writes about a failure may repeat what stands in a file: it is not logged. */
+  readonly quiet?: boolean
+}
+
+/** What a process wrote. `cut`: there was more than was wanted, and it was ended. */
+export interface Output {
+  readonly bytes: Buffer
+  readonly code: number
+  readonly cut: boolean
+}
+
+/** Starts git, hardened: from an empty environment, in a git directory of our own, with a bound on everything. */
+export interface Launcher {
+  /**
+   * Runs git to its end, or until it has written more than `limit` bytes.
+   *
+   * @throws ResourceError `unavailable` where it fails or takes longer than the time it has.
+   */
+  run(launch: Launch & { readonly limit: number }): Promise<Output>
+  /** Runs git and hands its output on piece by piece, until `take` answers `false`. */
+  pipe(launch: Launch, take: (chunk: Buffer) => boolean): Promise<Omit<Output, 'bytes'>>
+  /** Starts git for a conversation; the caller ends it. */
+  start(args: readonly string[]): ChildProcess
+  /** Ends every process. */
+  close(): void
+}
+
+export interface LauncherOptions {
+  readonly git: string
+  /** Where git runs: a folder of our own. */
+  readonly folder: string
+  /** The git directory for what names no other. */
+  readonly gitDir: string
+  /** Object directories, as `GIT_ALTERNATE_OBJECT_DIRECTORIES` has them. Asked at every start. */
+  readonly objects: () => string
+  readonly timeoutMs: number
+  readonly log: Log
+}
+
+/** So many short processes run at once, beside the long-lived ones. */
+const maxProcesses = 4
+/** How much of what git writes about a failure is kept, in characters. */
+const maxComplaint = 2000
+
+const running = new Set<ChildProcess>()
+let watchesExit = false
+
+export function createLauncher(options: LauncherOptions): Launcher {
+  const { git, folder, timeoutMs, log } = options
+  const turns = createPool(maxProcesses)
+  const own = new Set<ChildProcess>()
+
+  const environment = (gitDir: string, extra: Readonly<Record<string, string>> = {}) => ({
+    // From empty: nothing of this process's environment, and so nothing of a client's, reaches git.
+    PATH: `${dirname(git)}:/usr/bin:/bin`,
+    HOME: '/nonexistent',
+    LC_ALL: 'C',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_ATTR_NOSYSTEM: '1',
+    GIT_CEILING_DIRECTORIES: folder,
+    GIT_DIR: gitDir,
+    GIT_ALTERNATE_OBJECT_DIRECTORIES: options.objects(),
+    GIT_NO_LAZY_FETCH: '1',
+    GIT_ALLOW_PROTOCOL: 'none',
+    GIT_NO_REPLACE_OBJECTS: '1',
+    GIT_OPTIONAL_LOCKS: '0',
+    GIT_TERMINAL_PROMPT: '0',
+    ...extra,
+  })
+
+  const begin = (args: readonly string[], gitDir: string, extra?: Readonly<Record<string, string>>): ChildProcess => {
+    const child = spawn(git, ['--no-pager', '--literal-pathspecs', ...args], {
+      cwd: folder,
+      env: environment(gitDir, extra),
+      stdio: ['pipe', 'pipe', 'pipe'],
+      // A process group of its own, so that it can be ended together with whatever it started.
+      detached: true,
+      windowsHide: true,
+    })
+    watchExit()
+    for (const set of [own, running]) set.add(child)
+    child.once('close', () => {
+      for (const set of [own, running]) set.delete(child)
+    })
+    // Writing to a process that is gone is no news: its end is.
+    child.stdin?.on('error', () => {})
+    return child
+  }
+
+  const converse = (launch: Launch, take: (chunk: Buffer) => boolean): Promise<Omit<Output, 'bytes'>> =>
+    new Promise((resolve, reject) => {
+      const { args, signal, allows = [], quiet = false } = launch
+      const name = `git ${args[0] ?? ''}`
+      const child = begin(args, launch.gitDir ?? options.gitDir, launch.env)
+      let complaint = ''
+      let ending: { readonly error?: unknown } | undefined
+      const end = (error?: unknown) => {
+        ending ??= { error }
+        endProcess(child)
+      }
+      const abort = () => end(signal.reason)
+      const timer = setTimeout(() => end(unavailable(`${name} did not end within ${timeoutMs} ms.`)), timeoutMs)
+      signal.addEventListener('abort', abort, { once: true })
+      child.stdout?.on('data', (chunk: Buffer) => {
+        if (ending === undefined && !take(chunk)) end()
+      })
+      child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+        if (complaint.length < maxComplaint) complaint += text
+      })
+      child.once('error', (error) => {
+        ending ??= { error: unavailable(`${name} could not be started.`, error) }
+        // Without a process there is no end to wait for.
+        if (child.pid === undefined) child.emit('close', -1, null)
+      })
+      child.once('close', (code) => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', abort)
+        if (ending !== undefined) {
+          if (ending.error === undefined) resolve({ code: 0, cut: true })
+          else reject(ending.error)
+        } else if (code === 0 || (code !== null && allows.includes(code))) resolve({ code, cut: false })
+        else {
+          const said = quiet ? {} : { said: firstLine(complaint) }
+          log('warn', 'git failed', { command: args[0], code, ...said })
+          reject(explain(name, code, complaint))
+        }
+      })
+      child.stdin?.end(launch.input ?? '')
+    })
+
+  const pipe: Launcher['pipe'] = async (launch, take) => {
+    launch.signal.throwIfAborted()
+    return turns.run(() => converse(launch, take), { signal: launch.signal })
+  }
+
+  return {
+    pipe,
+    run: async ({ limit, ...launch }) => {
+      const chunks: Buffer[] = []
+      let length = 0
+      const { code, cut } = await pipe(launch, (chunk) => {
+        chunks.push(length + chunk.length > limit ? chunk.subarray(0, limit - length) : chunk)
+        length += chunk.length
+        return length <= limit
+      })
+      return { bytes: Buffer.concat(chunks), code, cut }
+    },
+    start: (args) => begin(args, options.gitDir),
+    close: () => {
+      for (const child of own) endProcess(child)
+    },
+  }
+}
+
+/** Ends a process and all that it started, at once. */
+export function endProcess(child: ChildProcess): void {
+  if (child.pid === undefined || !running.has(child)) return
+  try {
+    process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    child.kill('SIGKILL')
+  }
+}
+
+/** No process outlives this one, however it exits. (After a SIGKILL, git sees the end of its input.) */
+function watchExit(): void {
+  if (watchesExit) return
+  watchesExit = true
+  process.on('exit', () => {
+    for (const child of running) endProcess(child)
+  })
+}
+
+function explain(name: string, code: number | null, complaint: string): ResourceError {
+  if (complaint.includes('dubious ownership'))
+    return unavailable(
+      `${name} refuses the repository, since another user owns it. Run this server as its owner, or give it to this user (chown -R).`,
+    )
+  return unavailable(`${name} failed (${code === null ? 'it was killed' : `exit code ${code}`}).`)
+}
+
+function unavailable(message: string, cause?: unknown): ResourceError {
+  return new ResourceError('unavailable', message, {}, cause === undefined ? {} : { cause })
+}
+
+function firstLine(text: string): string {
+  return text.slice(0, 300).split('\n')[0]?.replace(/\p{Cc}/gu, '?') ?? ''
+}

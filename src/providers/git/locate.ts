@@ -1,0 +1,123 @@
+import { realpath } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import { invalid, isResourceError, type ResourceError } from '../../core/errors.ts'
+import { codeOf } from '../files/pool.ts'
+import { lookAt, readSmallFile } from './small-file.ts'
+
+/** Where the parts of a repository are: absolute paths without symbolic links. */
+export interface Location {
+  /** Where `HEAD` and the index are. */
+  readonly gitDir: string
+  /** Where refs, objects and the configuration are; the same, but for a linked working tree. */
+  readonly commonDir: string
+  /** The files that are checked out; absent for a bare repository, and where a `.git` directory itself was named. */
+  readonly workTree?: string
+  /** What the repository may consist of: nothing is read outside of these folders. */
+  readonly roots: readonly string[]
+}
+
+/** Where a repository says that its working tree is (`core.worktree`), if it does. */
+export type WorkTreeOf = (gitDir: string) => Promise<string | undefined>
+
+const maxPointer = 4096 + 'gitdir: \n'.length
+
+/**
+ * Finds the parts of a repository, starting at the path that the operator named and never anywhere else: nothing is
+ * discovered above it, or inside it.
+ *
+ * A `.git` file may lead out of the folder only where what it leads to leads back: to a linked working tree
+ * (`git worktree add`), or a submodule. So a file that somebody put there opens no other repository. Symbolic links
+ * inside the repository are not followed.
+ *
+ * @throws ResourceError `invalid` (reason `repository`); the message says what to do.
+ */
+export async function locateRepository(repository: string, workTreeOf: WorkTreeOf): Promise<Location> {
+  const fault = (what: string) => invalid(`The repository ${JSON.stringify(repository)} ${what}`, 'repository')
+  if (repository === '' || repository.includes('\0') || !isAbsolute(repository))
+    throw fault(`is not an absolute path. Did you mean ${JSON.stringify(resolve(repository.replaceAll('\0', '')))}?`)
+  try {
+    const named = await realpath(repository)
+    const found = await followDotGit(named, workTreeOf, fault)
+    const location = await withCommonDir(found, named, fault)
+    await requireLayout(location, fault)
+    return location
+  } catch (error) {
+    if (isResourceError(error)) throw error
+    const code = codeOf(error)
+    if (code === 'ENOENT' || code === 'ENOTDIR') throw fault('does not exist. Create it, or give another path.')
+    if (code === 'EACCES' || code === 'EPERM') throw fault('may not be read by this user. Change its mode or its owner.')
+    throw fault(`cannot be opened: ${code ?? (error instanceof Error ? error.message : 'unknown')}.`)
+  }
+}
+
+type Fault = (what: string) => ResourceError
+type Start = Pick<Location, 'gitDir' | 'workTree'> & { readonly linked: boolean }
+
+async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: Fault): Promise<Start> {
+  const dotGit = join(named, '.git')
+  const stats = await lookAt(dotGit)
+  if (stats === undefined) {
+    if ((await lookAt(join(named, 'HEAD'))) !== undefined) return { gitDir: named, linked: false }
+    throw fault('is not a git repository. Name a folder that has a .git, or a bare repository; or run git init there.')
+  }
+  if (stats.isSymbolicLink()) throw fault('has a .git that is a symbolic link. Name the repository that it leads to.')
+  if (stats.isDirectory()) return { gitDir: dotGit, workTree: named, linked: false }
+
+  const target = await readPointer(dotGit, /^gitdir: (.+)$/)
+  if (target === undefined) throw fault('has a .git that is neither a directory nor a file that names one.')
+  const gitDir = await realpath(resolve(named, target))
+  if (isInside(gitDir, [named])) return { gitDir, workTree: named, linked: false }
+  const back = await readPointer(join(gitDir, 'gitdir'), /^(.+)$/)
+  if (back !== undefined && (await isSame(resolve(gitDir, back), dotGit)))
+    return { gitDir, workTree: named, linked: true }
+  const workTree = await workTreeOf(gitDir)
+  if (workTree !== undefined && (await isSame(resolve(gitDir, workTree), named)))
+    return { gitDir, workTree: named, linked: true }
+  throw fault(
+    'has a .git file that leads to a repository elsewhere, which does not lead back. Name that repository itself.',
+  )
+}
+
+/** A linked working tree shares refs and objects with the repository that its git directory lies in. */
+async function withCommonDir(start: Start, named: string, fault: Fault): Promise<Location> {
+  const { gitDir, linked, workTree } = start
+  const common = await readPointer(join(gitDir, 'commondir'), /^(.+)$/)
+  const commonDir = common === undefined ? gitDir : await realpath(resolve(gitDir, common))
+  const place = join(commonDir, 'worktrees', basename(gitDir))
+  if (commonDir !== gitDir && gitDir !== place && !isInside(commonDir, [named]))
+    throw fault('has a commondir file that leads to a repository elsewhere. Name that repository itself.')
+  return {
+    gitDir,
+    commonDir,
+    ...(workTree === undefined ? {} : { workTree }),
+    roots: [named, ...(linked ? [gitDir] : []), commonDir],
+  }
+}
+
+async function requireLayout({ gitDir, commonDir }: Location, fault: Fault): Promise<void> {
+  if ((await lookAt(join(gitDir, 'HEAD'))) === undefined) throw fault('has no HEAD: it is not a git repository.')
+  for (const name of ['objects', 'refs']) {
+    const stats = await lookAt(join(commonDir, name))
+    if (stats?.isSymbolicLink() === true)
+      throw fault(`has a symbolic link in place of its ${name}. Name the repository that it leads to.`)
+    if (stats?.isDirectory() !== true) throw fault(`has no ${name}: it is not a git repository.`)
+  }
+}
+
+async function readPointer(path: string, form: RegExp): Promise<string | undefined> {
+  const text = (await readSmallFile(path, maxPointer))?.toString('utf8').replace(/[\r\n]+$/, '')
+  return text === undefined ? undefined : form.exec(text)?.[1]
+}
+
+async function isSame(path: string, real: string): Promise<boolean> {
+  try {
+    return join(await realpath(dirname(path)), basename(path)) === real || (await realpath(path)) === real
+  } catch {
+    return false
+  }
+}
+
+/** Whether a path is one of the folders, or lies in one. */
+export function isInside(path: string, folders: readonly string[]): boolean {
+  return folders.some((folder) => path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep))
+}

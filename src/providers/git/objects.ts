@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto'
+import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { createRecent } from '../files/recent.ts'
+import { untilAbort } from '../files/pool.ts'
+import { type Batch, createBatch, type Found } from './batch.ts'
+import type { Launcher } from './launch.ts'
+
+/** An object with its contents, which are what its id says. */
+export interface GitObject {
+  readonly oid: string
+  readonly type: string
+  readonly size: number
+  readonly bytes: Buffer
+}
+
+export type ObjectFormat = 'sha1' | 'sha256'
+
+/** The objects of the repository, by full id only. */
+export interface Objects {
+  /** What an object is. `name` is an id, or `id^{type}`. `undefined` where there is none. */
+  info(name: string, signal: AbortSignal): Promise<Found | undefined>
+  /**
+   * An object of at most `limit` bytes; of a larger one, the facts alone. Its contents have been compared with its id.
+   *
+   * @throws ResourceError `not-found` (see {@link isMissing}) where there is none, `unavailable` for a damaged one.
+   */
+  read(name: string, limit: number, signal: AbortSignal): Promise<GitObject | Found>
+  /** Starts again with what lies on disk now: packs come and go. */
+  restart(): void
+  close(): void
+}
+
+/** Processes that answer with contents; one more tells sizes and types. */
+const readers = 2
+/** So many objects are remembered with their type and size, and so many bytes of small contents. */
+const maxFacts = 50_000
+const maxKept = 32 * 1024 * 1024
+const keeps = 1024 * 1024
+
+export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutMs: number): Objects {
+  const make = (mode: '--batch' | '--batch-check') => createBatch({ mode, start: launcher.start, timeoutMs })
+  const contents = Array.from({ length: readers }, () => make('--batch'))
+  const facts = make('--batch-check')
+  const known = createRecent<Found>(maxFacts)
+  const kept = createRecent<GitObject>(maxKept, ({ size }) => size + 200)
+
+  const leastLoaded = (): Batch => contents.reduce((best, batch) => (batch.load() < best.load() ? batch : best))
+
+  const checked = (found: Found): GitObject | Found => {
+    const { bytes, oid, type, size } = found
+    if (bytes === undefined) return found
+    const hash = createHash(format).update(`${type} ${size}\0`).update(bytes).digest('hex')
+    if (hash === oid) return { oid, type, size, bytes }
+    throw new ResourceError('unavailable', `The object ${oid} is damaged: its contents are not what its id says.`)
+  }
+
+  return {
+    info: async (name, signal) => {
+      const remembered = known.get(name)
+      if (remembered !== undefined) return remembered
+      const found = await untilAbort(facts.ask(name, 0), signal)
+      if (found !== undefined) known.set(name, found)
+      return found
+    },
+    read: async (name, limit, signal) => {
+      const remembered = kept.get(name)
+      if (remembered !== undefined && remembered.size <= limit) return remembered
+      const size = known.get(name)
+      if (size !== undefined && size.size > limit) return size
+      const found = await untilAbort(leastLoaded().ask(name, limit), signal)
+      if (found === undefined) throw missing(name)
+      const object = checked(found)
+      known.set(name, { oid: found.oid, type: found.type, size: found.size })
+      if ('bytes' in object && object.bytes !== undefined && object.type === 'blob' && object.size <= keeps)
+        kept.set(name, object)
+      return object
+    },
+    restart: () => {
+      for (const batch of [...contents, facts]) batch.restart()
+    },
+    close: () => {
+      for (const batch of [...contents, facts]) batch.close()
+      known.clear()
+      kept.clear()
+    },
+  }
+}
+
+const missingReason = 'missing-object'
+
+function missing(name: string): ResourceError {
+  return new ResourceError('not-found', `the object ${name} is not in the repository`, { reason: missingReason })
+}
+
+/** Whether an object was not there: it may have been packed or pruned meanwhile, or never fetched. */
+export function isMissing(error: unknown): boolean {
+  return isResourceError(error, 'not-found') && error.detail.reason === missingReason
+}
+
+/** Asserts that an object came with its contents. */
+export function whole(object: GitObject | Found): GitObject {
+  if (object.bytes !== undefined) return { ...object, bytes: object.bytes }
+  throw notFound(`the object ${object.oid} is too large for what it is`)
+}

@@ -1,0 +1,74 @@
+import { constants } from 'node:buffer'
+import { invalid } from '../../core/errors.ts'
+import { compileGlobs, type PathTest } from '../../core/glob.ts'
+import type { Log } from '../../core/log.ts'
+
+export interface GitOptions {
+  /** The absolute path of a working tree, of a bare repository, or of a `.git` directory. It is never searched for. */
+  readonly repository: string
+  /**
+   * Globs over full ref names: only these refs, and the commits that can be reached from them, are served. `HEAD` is
+   * served where a glob matches it, or where it is on a branch that is served. Default `HEAD`, `refs/heads/**` and
+   * `refs/tags/**`.
+   */
+  readonly refs?: readonly string[]
+  /** Absolute paths of folders outside the repository that it may borrow objects from (`objects/info/alternates`). */
+  readonly alternates?: readonly string[]
+  /** The largest file, or part of one, that is read at once, and the longest text, in bytes. Default 16 MiB. */
+  readonly maxBytes?: number
+  /** How many commits a log can have, and how far back the dates of files are looked for. Default 10,000. */
+  readonly maxCommits?: number
+  /** How long one process of git may take for an answer, in milliseconds. Default 10,000. */
+  readonly timeoutMs?: number
+  /** The git to run: an absolute path, or a name that is looked for on PATH. Default `git`. */
+  readonly git?: string
+  readonly log?: Log
+}
+
+/** The options with their defaults. */
+export interface Settings {
+  readonly repository: string
+  readonly alternates: readonly string[]
+  readonly maxBytes: number
+  readonly maxCommits: number
+  readonly timeoutMs: number
+  readonly git: string
+  readonly log: Log
+  /** Whether a ref (its full name, or `HEAD`) is served. */
+  readonly serves: PathTest
+  /** What `git for-each-ref` is asked for: the parts of the globs before their first wildcard. */
+  readonly patterns: readonly string[]
+}
+
+const defaultRefs = ['HEAD', 'refs/heads/**', 'refs/tags/**']
+const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
+
+/** @throws ResourceError `invalid` for a limit that is none, and for a malformed glob. */
+export function completeOptions(options: GitOptions): Settings {
+  const { refs = defaultRefs } = options
+  return {
+    repository: options.repository,
+    alternates: options.alternates ?? [],
+    maxBytes: whole('maxBytes', options.maxBytes ?? 16 * 1024 * 1024, mostBytes),
+    maxCommits: whole('maxCommits', options.maxCommits ?? 10_000, 1_000_000),
+    timeoutMs: whole('timeoutMs', options.timeoutMs ?? 10_000, 600_000),
+    git: options.git ?? 'git',
+    log: options.log ?? (() => {}),
+    serves: compileGlobs(refs),
+    patterns: [...new Set(refs.flatMap(patternsOf))],
+  }
+}
+
+function whole(name: string, value: number, most: number): number {
+  if (Number.isSafeInteger(value) && value >= 1 && value <= most) return value
+  throw invalid(`${name} must be a whole number from 1 to ${most}.`, 'limit')
+}
+
+/** The directories of refs that a glob can mean, without a wildcard: git has its own idea of those. */
+function patternsOf(glob: string): readonly string[] {
+  if (glob === 'HEAD') return []
+  const segments = glob.replace(/^\//, '').split('/')
+  const magic = segments.findIndex((segment) => /[*?[{\\]/.test(segment))
+  const literal = magic === -1 ? segments : segments.slice(0, magic)
+  return [literal.length > 1 && literal[0] === 'refs' ? literal.join('/').replace(/\/$/, '') : 'refs']
+}

@@ -1,0 +1,126 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { EventSource } from 'eventsource'
+
+/** The part of an official client that every era has. */
+export interface EraClient {
+  listResources(params?: { readonly cursor: string }): Promise<Listed>
+  listResourceTemplates(): Promise<{ readonly resourceTemplates: readonly { readonly uriTemplate: string }[] }>
+  readResource(params: { readonly uri: string }): Promise<{ readonly contents: readonly unknown[] }>
+  complete(params: Completing): Promise<{ readonly completion: { readonly values: readonly string[] } }>
+  close(): Promise<void>
+}
+
+interface Listed {
+  readonly resources: readonly { readonly uri: string }[]
+  readonly nextCursor?: string | undefined
+}
+
+interface Completing {
+  readonly ref: { readonly type: 'ref/resource'; readonly uri: string }
+  readonly argument: { readonly name: string; readonly value: string }
+}
+
+/** Where a client finds its server. */
+export type Place = { readonly command: string; readonly args: string[] } | { readonly url: string }
+
+export interface Era {
+  /** The client, as npm has it. */
+  readonly name: string
+  /** What it agrees on with a server that knows every revision. */
+  readonly revision: string
+  /** The code that the client throws for a read of what is not there. */
+  readonly absent: -32002 | -32602
+  /** Whether `listResources()` follows the cursors by itself. */
+  readonly aggregates: boolean
+  /** Connects. `revision` is what the server and this client really agreed on. */
+  connect(place: Place): Promise<{ readonly client: EraClient; readonly revision: string | undefined }>
+}
+
+/** The official clients side by side, each with the revision that was the newest when it came out. */
+export const eras: readonly Era[] = [
+  v1('1.0.4', 'sdk100', '2024-11-05', 'sse'),
+  v1('1.12.3', 'sdk112', '2025-03-26', 'streamableHttp'),
+  v1('1.13.3', 'sdk113', '2025-06-18', 'streamableHttp'),
+  v1('1.24.3', 'sdk124', '2025-11-25', 'streamableHttp'),
+  v2('2.4.0, as it is by default', '2025-11-25', 'legacy'),
+  v2('2.4.0, asking for the newest', '2026-07-28', 'auto'),
+]
+
+const who = { name: 'era-client', version: '0' }
+
+interface V1Transport {
+  start(): Promise<void>
+  onmessage?: (...args: unknown[]) => void
+}
+
+type V1Client = EraClient & { connect(transport: V1Transport): Promise<void> }
+
+function v1(version: string, module: string, revision: string, http: 'sse' | 'streamableHttp'): Era {
+  const load = async (path: string) => (await import(/* @vite-ignore */ `${module}/client/${path}.js`)) as unknown
+  const transportTo = async (place: Place): Promise<V1Transport> => {
+    if ('command' in place) {
+      const { StdioClientTransport: Stdio } = (await load('stdio')) as {
+        readonly StdioClientTransport: new (server: object) => V1Transport
+      }
+      return new Stdio({ ...place, stderr: 'ignore' })
+    }
+    // The first SSE clients take the browser's class from wherever it is.
+    if (http === 'sse') Object.assign(globalThis, { EventSource })
+    const exports = (await load(http)) as Readonly<Record<string, new (url: URL) => V1Transport>>
+    const Http = http === 'sse' ? exports.SSEClientTransport : exports.StreamableHTTPClientTransport
+    if (Http === undefined) throw new Error(`${module} has no transport for ${http}`)
+    return new Http(http === 'sse' ? new URL('/sse', place.url) : new URL(place.url))
+  }
+  return {
+    name: `@modelcontextprotocol/sdk ${version}`,
+    revision,
+    absent: -32002,
+    aggregates: false,
+    connect: async (place) => {
+      const { Client: V1 } = (await load('index')) as {
+        readonly Client: new (who: object, options: object) => V1Client
+      }
+      const client = new V1(who, { capabilities: {} })
+      const transport = await transportTo(place)
+      const agreed = tapRevision(transport)
+      await client.connect(transport)
+      return { client, revision: agreed() }
+    },
+  }
+}
+
+/** These clients do not tell what they agreed on: it is taken from the answer to `initialize`, as it comes in. */
+function tapRevision(transport: V1Transport): () => string | undefined {
+  let revision: string | undefined
+  const start = transport.start.bind(transport)
+  transport.start = () => {
+    const { onmessage } = transport
+    transport.onmessage = (...args) => {
+      const [message] = args as [{ readonly result?: { readonly protocolVersion?: string } }]
+      revision ??= message.result?.protocolVersion
+      onmessage?.(...args)
+    }
+    return start()
+  }
+  return () => revision
+}
+
+function v2(version: string, revision: string, mode: 'legacy' | 'auto'): Era {
+  return {
+    name: `@modelcontextprotocol/client ${version}`,
+    revision,
+    // This client turns the older code into the newer one, whatever the server answers.
+    absent: -32602,
+    aggregates: true,
+    connect: async (place) => {
+      const client = new Client(who, { versionNegotiation: { mode } })
+      const transport =
+        'command' in place
+          ? new StdioClientTransport({ ...place, stderr: 'ignore' })
+          : new StreamableHTTPClientTransport(new URL(place.url))
+      await client.connect(transport)
+      return { client, revision: client.getNegotiatedProtocolVersion() }
+    },
+  }
+}

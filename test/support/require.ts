@@ -1,0 +1,25 @@
+import { describe, test } from 'vitest'
+
+/** Takes the tests of a suite, as `describe` does. */
+export type Suite = (title: string, tests: () => void) => void
+
+/**
+ * A `describe` for tests that need a service which is not everywhere. Without it they are skipped, with the reason in
+ * their name; where `HIKIDASHI_REQUIRE` (a comma-separated list) names the service, they fail instead. So a machine that
+ * says what it has never takes a skipped test for a passed one.
+ */
+export function requires(service: string, available: boolean, reason: string): Suite {
+  if (available) return describe
+  if (required().has(service))
+    return (title) =>
+      describe(title, () => {
+        test(`needs ${service}`, () => {
+          throw new Error(`${service} is required here (HIKIDASHI_REQUIRE): ${reason}`)
+        })
+      })
+  return (title, tests) => describe.skip(`${title} (skipped: ${reason})`, tests)
+}
+
+function required(): ReadonlySet<string> {
+  return new Set((process.env.HIKIDASHI_REQUIRE ?? '').split(',').map((name) => name.trim()))
+}

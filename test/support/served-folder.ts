@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { createCatalog } from '../../src/core/catalog.ts'
+import { files } from '../../src/providers/files/index.ts'
+import { type HttpService, serveHttp } from '../../src/server/index.ts'
+import { createFolder, type Folder } from './folder.ts'
+
+/** So many files fill three pages: 250, 500 and a rest. */
+const numbered = 800
+
+/** The smallest PNG: one pixel. */
+export const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
+
+/** Every resource of the folder that {@link createSample} makes is below this URI. */
+export const sampleAddress = 'file:///sample'
+
+/** How many resources the sample has, and on how many pages they come. */
+export const sampleSize = { resources: numbered + 3, pages: 3 }
+
+/** A real folder with text, binary and Japanese files, and more of them than fit on one page. */
+export function createSample(): Folder {
+  const folder = createFolder()
+  const many = Array.from({ length: numbered }, (_, i) => [`many/${String(i).padStart(4, '0')}.txt`, `file ${i}\n`])
+  folder.write({
+    ...(Object.fromEntries(many) as Record<string, string>),
+    'readme.md': '# Sample\n',
+    'pixel.png': Buffer.from(pixel, 'base64'),
+    '日本語/引き出し.md': '引き出し\n',
+  })
+  return folder
+}
+
+/** The command that serves a folder at {@link sampleAddress} over stdio, as users start it. */
+export function stdioCommand(folder: Folder): { readonly command: string; readonly args: string[] } {
+  const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+  if (!existsSync(cli)) throw new Error('dist/cli/main.js is missing: run npm run build first.')
+  const options = ['--name', 'sample', '--log-level', 'error']
+  return { command: process.execPath, args: [cli, 'serve', folder.root, '--stdio', ...options] }
+}
+
+/** Serves a folder at {@link sampleAddress} over HTTP, HTTP+SSE included. */
+export async function serveSample(folder: Folder): Promise<HttpService> {
+  const provider = await files({ root: folder.root, log: () => {} })
+  const catalog = createCatalog({ mounts: [{ address: sampleAddress, provider }] })
+  const service = await serveHttp({
+    view: (principal) => catalog.view(principal),
+    name: 'sample',
+    version: '0',
+    log: () => {},
+    host: '127.0.0.1',
+    port: 0,
+    sse: true,
+    limits: { drain: 500 },
+  })
+  return {
+    url: service.url,
+    close: async () => {
+      await service.close()
+      await catalog.close()
+    },
+  }
+}

@@ -1,0 +1,195 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { joinCommand, splitCommand } from '../../src/cli/command-line.ts'
+import { CommandError, explain, failed, misused } from '../../src/cli/exit.ts'
+import { addOverHttp, addOverStdio, hostName, ownCommand } from '../../src/cli/hosts.ts'
+import { configFor } from '../../src/cli/init.ts'
+import { pagesOf } from '../../src/cli/pages.ts'
+import { createProgress } from '../../src/cli/progress.ts'
+import { uriOf } from '../../src/cli/source.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { type ErrorKind, ResourceError } from '../../src/core/errors.ts'
+
+describe('a command line', () => {
+  test.each([
+    ['npx -y server', ['npx', '-y', 'server']],
+    [`  a  'b c' "d 'e'" f\\ g `, ['a', 'b c', "d 'e'", 'f g']],
+    [`a '' ""`, ['a', '', '']],
+    [`"a\\"b" 'c\\d' "e\\f"`, ['a"b', 'c\\d', 'e\\f']],
+    ['echo $HOME *.txt; rm', ['echo', '$HOME', '*.txt;', 'rm']],
+    ['', []],
+  ])('%j is split into words without a shell', (line, words) => expect(splitCommand(line, 'linux')).toEqual(words))
+
+  test('keeps the backslashes of Windows', () => {
+    expect(splitCommand('C:\\node.exe "C:\\a b\\x.js"', 'win32')).toEqual(['C:\\node.exe', 'C:\\a b\\x.js'])
+  })
+
+  test.each(['a "b', "a 'b", 'a\\'])('%j is refused', (line) =>
+    expect(() => splitCommand(line, 'linux')).toThrow(CommandError),
+  )
+
+  test('is put together so that it splits into the same words', () => {
+    const words = ['/usr/bin/node', 'a b', "it's", '', '$x', '日本', 'a"b\\c']
+    expect(splitCommand(joinCommand(words), 'linux')).toEqual(words)
+  })
+})
+
+describe('what a user means by a URI or a path', () => {
+  const mounts = [{ address: 'docs://manual', config: { provider: 'files', root: 'manual' }, folder: '/srv' }] as const
+  test.each([
+    ['file:///a/b', 'file:///a/b'],
+    ['docs://x', 'docs://x'],
+    ['urn:x', 'urn:x'],
+    ['/srv/manual', 'docs://manual/'],
+    ['manual/ch 1.md', 'docs://manual/ch%201.md'],
+    ['manual/part/', 'docs://manual/part/'],
+    ['other/文.md', 'file:///srv/other/%E6%96%87.md'],
+    ['../manual', 'file:///manual'],
+    ['/', 'file:///'],
+    ['manual..', 'file:///srv/manual..'],
+  ])('%s is %s', (argument, uri) => expect(uriOf(argument, mounts, '/srv')).toBe(uri))
+
+  test('a folder has a slash at its end', () => {
+    expect(uriOf('.', [], '/usr')).toBe('file:///usr/')
+  })
+})
+
+describe('exit codes', () => {
+  test.each<[ErrorKind, number]>([
+    ['invalid', 2],
+    ['not-found', 4],
+    ['too-large', 1],
+    ['unavailable', 1],
+    ['internal', 1],
+  ])('%s ends with %i', (kind, exitCode) =>
+    expect(explain(new ResourceError(kind, 'why'))).toEqual({ message: 'why', exitCode }),
+  )
+
+  test('a wrong command line ends with 2, a failure with 1', () => {
+    expect(explain(misused('x'))).toEqual({ message: 'x', exitCode: 2 })
+    expect(explain(failed('x'))).toEqual({ message: 'x', exitCode: 1 })
+  })
+
+  test('a fault of ours ends with 1, and shows no stack trace', () => {
+    const { message, exitCode } = explain(new TypeError('x is not a function'))
+    expect(exitCode).toBe(1)
+    expect(message).toContain('TypeError: x is not a function')
+    expect(message).not.toMatch(/\n|\bat /)
+  })
+})
+
+describe('how to add a server to a host', () => {
+  const command = ownCommand(['serve', '/my notes', '--stdio'], '/opt/hikidashi/dist/cli/main.js')
+
+  test('is printed as commands and settings to copy', () => {
+    const text = addOverHttp({ name: 'notes', url: 'http://127.0.0.1:8787/mcp', command })
+    expect(text).toContain('claude mcp add --transport http notes http://127.0.0.1:8787/mcp\n')
+    expect(text).toContain('{"servers":{"notes":{"type":"http","url":"http://127.0.0.1:8787/mcp"}}}')
+    expect(text).toContain(
+      `claude mcp add notes -- ${process.execPath} /opt/hikidashi/dist/cli/main.js serve '/my notes' --stdio\n`,
+    )
+    expect(addOverStdio({ name: 'notes', command })).toContain('{"mcpServers":{"notes":{"command":')
+  })
+
+  test('starts this very program, or npx where that unpacked it', () => {
+    expect(command).toEqual([process.execPath, '/opt/hikidashi/dist/cli/main.js', 'serve', '/my notes', '--stdio'])
+    const npx = ownCommand(['serve'], '/root/.npm/_npx/0a1b/node_modules/hikidashi/dist/cli/main.js')
+    expect(npx).toEqual(['npx', '-y', 'hikidashi', 'serve'])
+  })
+
+  test.each([
+    ['my server', 'my-server'],
+    ['日本', 'hikidashi'],
+    ['a_b-C1', 'a_b-C1'],
+  ])('%s is called %s there', (name, expected) => expect(hostName(name)).toBe(expected))
+})
+
+describe('the configuration that init writes', () => {
+  test.each([[['README.md', 'docs', 'src']], [[]], [['readme [old].md']]])(
+    'for a folder with %j is a good one',
+    async (names) => {
+      const folder = mkdtempSync(join(tmpdir(), 'hikidashi-init-'))
+      try {
+        const file = join(folder, 'hikidashi.json')
+        writeFileSync(file, configFor({ folder, address: 'file:///notes', names }))
+        const loaded = await loadConfig(file)
+        expect(loaded).toMatchObject({ config: { mounts: { 'file:///notes': { provider: 'files', root: '.' } } } })
+        // Whoever takes the comments away from an example gets what it says.
+        writeFileSync(file, configFor({ folder, address: 'file:///notes', names }).replace(/^( *)\/\/ (?=")/gm, '$1'))
+        expect(await loadConfig(file)).toMatchObject({ config: { http: { listen: { port: 8787 } } } })
+      } finally {
+        rmSync(folder, { recursive: true })
+      }
+    },
+  )
+})
+
+describe('pages', () => {
+  const cache = { ttlMs: 0, scope: 'private' } as const
+
+  test('are fetched until there is no cursor', async () => {
+    const pages = [
+      { items: [1], nextCursor: 'a', cache },
+      { items: [], nextCursor: 'b', cache },
+      { items: [2], cache },
+    ]
+    const asked: unknown[] = []
+    const items: number[] = []
+    for await (const page of pagesOf(async (query) => {
+      asked.push(query)
+      return pages[asked.length - 1] ?? { items: [], cache }
+    }))
+      items.push(...page.items)
+    expect(items).toEqual([1, 2])
+    expect(asked).toEqual([{}, { cursor: 'a' }, { cursor: 'b' }])
+  })
+
+  test('that turn in a circle are an error', async () => {
+    const walk = async () => {
+      for await (const _ of pagesOf(async () => ({ items: [], nextCursor: 'same', cache })));
+    }
+    await expect(walk()).rejects.toThrow('the same cursor twice')
+  })
+})
+
+describe('progress', () => {
+  const io = (terminals: { out: boolean; err: boolean }) => ({
+    out: { isTerminal: terminals.out, write: async () => {} },
+    say: () => {},
+    saysToTerminal: terminals.err,
+  })
+
+  test('is told after a second, to a person who does not see the listing itself', () => {
+    const told: string[] = []
+    let time = 0
+    const progress = createProgress(
+      io({ out: false, err: true }),
+      (text) => void told.push(text),
+      () => time,
+    )
+    progress.add(500)
+    time = 1500
+    progress.add(1000)
+    time = 1600
+    progress.add(1)
+    progress.end()
+    expect(told).toEqual(['\r1,500 resources …', '\r\u001b[K'])
+  })
+
+  test.each([
+    { out: true, err: true },
+    { out: false, err: false },
+  ])('is not told when stdout, stderr are terminals: %j', (terminals) => {
+    const told: string[] = []
+    const progress = createProgress(
+      io(terminals),
+      (text) => void told.push(text),
+      () => 1e12,
+    )
+    progress.add(1)
+    progress.end()
+    expect(told).toEqual([])
+  })
+})

@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest'
+import { connect } from '../../src/client/index.ts'
+import type { Log } from '../../src/core/log.ts'
+// @ts-expect-error: the fixtures are JavaScript, since they run as programs of their own.
+import { resources as held } from '../fixtures/mcp/data.mjs'
+import { everything, failure, fixture, open } from '../support/mcp-servers.ts'
+
+describe('a command', () => {
+  test('that does not exist is unavailable', async () => {
+    expect(await failure(connect({ command: '/no/such/program' }))).toMatchObject({
+      kind: 'unavailable',
+      message: 'The command /no/such/program cannot be started (ENOENT).',
+    })
+  })
+
+  test('that fails to start is unavailable, with its last words', async () => {
+    const error = await failure(connect(fixture('hostile', 'fails')))
+    expect(error.kind).toBe('unavailable')
+    expect(error.message).toContain('It said: the license has expired')
+  })
+
+  test('that exits at what a new client asks first is started again, and spoken to in the old way', async () => {
+    const view = await open(fixture('hostile', 'exits'))
+    expect(await everything(view)).toHaveLength(held.length)
+  })
+
+  test('that never answers is unavailable, in time', async () => {
+    const started = Date.now()
+    expect(await failure(connect(fixture('hostile', 'silent'), { timeoutMs: 200 }))).toMatchObject({
+      kind: 'unavailable',
+    })
+    expect(Date.now() - started).toBeLessThan(6000)
+  })
+
+  test('can be given up while it is being started', async () => {
+    const signal = AbortSignal.timeout(300)
+    const started = Date.now()
+    await expect(connect(fixture('hostile', 'silent'), { signal })).rejects.toThrow(/timeout|aborted/)
+    expect(Date.now() - started).toBeLessThan(5000)
+  })
+
+  test('that writes garbage beside its answers is understood', async () => {
+    const view = await open(fixture('hostile', 'garbage'))
+    expect(await everything(view)).toHaveLength(held.length)
+  })
+
+  test('that dies in the middle of a request is unavailable, at once and from then on', async () => {
+    const view = await open(fixture('hostile', 'dies'))
+    const started = Date.now()
+    expect(await failure(view.read('memo://today'))).toMatchObject({ kind: 'unavailable' })
+    expect(Date.now() - started).toBeLessThan(2000)
+    expect(await failure(view.list())).toMatchObject({ message: 'The connection has ended. Connect again.' })
+  })
+
+  test('that is slow is unavailable for that request only', async () => {
+    const view = await open(fixture('hostile', 'slow'), { timeoutMs: 1000 })
+    expect(await failure(view.read('memo://today'))).toMatchObject({
+      kind: 'unavailable',
+      message: 'The server did not answer resources/read in time.',
+    })
+    expect((await view.list()).items).toHaveLength(2)
+  })
+
+  test('that answers with more than the limit is too large', async () => {
+    const view = await open(fixture('hostile', 'huge'), { maxBytes: 100_000 })
+    expect(await failure(view.read('memo://today'))).toMatchObject({ kind: 'too-large', detail: { limit: 100_000 } })
+  })
+
+  test('without resources has an empty listing', async () => {
+    const view = await open(fixture('hostile', 'without'))
+    expect(await view.list()).toEqual({ items: [], cache: { ttlMs: 0, scope: 'private' } })
+    expect((await view.templates()).items).toEqual([])
+    expect(await view.mounts()).toEqual([])
+    expect((await failure(view.read('memo://today'))).kind).toBe('not-found')
+    expect((await failure(view.directory({ uri: 'memo://' }))).kind).toBe('not-found')
+  })
+
+  test('without templates or completions has none', async () => {
+    const view = await open(fixture('hostile', 'garbage'))
+    expect((await view.templates()).items).toEqual([])
+    const request = { uriTemplate: 'x:{a}', argument: { name: 'a', value: '' } }
+    expect(await view.complete(request)).toEqual({ values: [] })
+  })
+
+  test('may say null where there is no next page', async () => {
+    const view = await open(fixture('hostile', 'null'))
+    expect(await view.list()).toMatchObject({ items: [{ uri: 'memo://today' }] })
+    expect(await view.list()).not.toHaveProperty('nextCursor')
+  })
+
+  test('has what it says on its standard error logged, one line at a time', async () => {
+    const said: unknown[] = []
+    const log: Log = (level, _, fields) => said.push([level, fields?.stderr])
+    await open(fixture('hostile', 'loud'), { log })
+    await expect
+      .poll(() => said)
+      .toEqual([
+        ['debug', 'first line'],
+        ['debug', 'second line'],
+      ])
+  })
+
+  test('gets its own environment, and not that of this process', async () => {
+    process.env.HIKIDASHI_SECRET = 'secret'
+    const said: unknown[] = []
+    const script = `process.stderr.write(JSON.stringify([process.env.HIKIDASHI_SECRET, process.env.GIVEN, process.cwd()]) + '\\n')`
+    const target = { command: process.execPath, args: ['-e', script], env: { GIVEN: 'yes' }, cwd: '/' }
+    await failure(connect(target, { log: (_, __, fields) => said.push(fields?.stderr) }))
+    expect(said).toContain('[null,"yes","/"]')
+    delete process.env.HIKIDASHI_SECRET
+  })
+
+  test.each([
+    ['that ends with its input ends at once', 'slow', 1500],
+    ['that ignores its end is killed', 'stubborn', 6000],
+  ])('%s', async (_, mode, within) => {
+    const pids: number[] = []
+    const script = `process.stderr.write(process.pid + '\\n'); process.argv.splice(1, 0, ''); await import(process.argv[3])`
+    const { args = [] } = fixture('hostile', mode) as { args?: string[] }
+    const target = {
+      command: process.execPath,
+      args: ['--input-type=module', '-e', script.replace('process.argv[3]', JSON.stringify(args[0])), mode],
+    }
+    const view = await connect(target, { log: (_level, __, fields) => pids.push(Number(fields?.stderr)) })
+    await expect.poll(() => pids.length).toBeGreaterThan(0)
+    const pid = pids[0] ?? 0
+    const started = Date.now()
+    await Promise.all([view.close?.(), view.close?.()])
+    await expect.poll(() => isRunning(pid)).toBe(false)
+    expect(Date.now() - started).toBeLessThan(within)
+    expect((await failure(view.list())).kind).toBe('unavailable')
+  })
+})
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

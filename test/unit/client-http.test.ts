@@ -1,0 +1,270 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import type { ConnectOptions } from '../../src/client/index.ts'
+import { connect } from '../../src/client/index.ts'
+import {
+  endAll,
+  everything,
+  failure,
+  fault,
+  listen,
+  open,
+  scripted,
+  serveOfficial,
+  serveSessions,
+  uris,
+} from '../support/mcp-servers.ts'
+
+describe('a server over HTTP', () => {
+  const serve = async (answer: Parameters<typeof scripted>[0], options?: ConnectOptions) =>
+    open({ url: await listen(scripted(answer)) }, options)
+
+  test('gets the headers with every request', async () => {
+    const seen = new Set<unknown>()
+    const inner = serveOfficial()
+    const url = await listen((request, response) => {
+      seen.add(request.headers.authorization)
+      void inner(request, response)
+    })
+    const view = await open({ url, headers: { authorization: 'Bearer t' } })
+    await view.list()
+    expect([...seen]).toEqual(['Bearer t'])
+  })
+
+  test('is told that its session is over', async () => {
+    const ended: string[] = []
+    const view = await open({ url: await listen(await serveSessions(ended)) })
+    await view.list()
+    await view.close?.()
+    expect(ended).toEqual(['session-1'])
+  })
+
+  test.each([
+    [401, 'The server asks who you are (HTTP 401). Give it a token in the headers.'],
+    [403, 'The server refuses this connection (HTTP 403). The token in the headers may not be enough.'],
+    [404, 'There is no MCP server at this URL, or the session has ended (HTTP 404).'],
+    [500, 'The server answered with HTTP 500.'],
+  ])('that answers %i is unavailable, in words', async (status, message) => {
+    const url = await listen((_, response) => void response.writeHead(status).end('secret text'))
+    expect(await failure(connect({ url }))).toMatchObject({ kind: 'unavailable', message })
+  })
+
+  test('that is a web page is unavailable', async () => {
+    const url = await listen((_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'))
+    expect((await failure(connect({ url }))).kind).toBe('unavailable')
+  })
+
+  test('that is not there is unavailable', async () => {
+    const url = await listen(() => {})
+    await endAll()
+    const error = await failure(connect({ url }))
+    expect(error).toMatchObject({ kind: 'unavailable', message: 'The server cannot be reached (ECONNREFUSED).' })
+  })
+
+  test('that falls over the first question of a new client is asked in the old way', async () => {
+    const inner = scripted(() => ({ resources: [] }))
+    const url = await listen(async (request, response) => {
+      if (request.headers['mcp-method'] === 'server/discover') return void response.writeHead(500).end()
+      return inner(request, response)
+    })
+    expect((await (await open({ url })).list()).items).toEqual([])
+  })
+
+  test('is not at a URL that is not http', async () => {
+    for (const url of ['file:///etc/passwd', 'ftp://host/', 'nonsense', ''])
+      expect(await failure(connect({ url }))).toMatchObject({ kind: 'invalid', detail: { reason: 'url' } })
+  })
+
+  test('does not get the headers when it sends the client elsewhere', async () => {
+    const seen: unknown[] = []
+    const elsewhere = await listen((request, response) => {
+      seen.push(request.headers.authorization)
+      response.writeHead(404).end()
+    })
+    const url = await listen((_, response) => void response.writeHead(307, { location: elsewhere }).end())
+    expect((await failure(connect({ url, headers: { authorization: 'Bearer t' } }))).kind).toBe('unavailable')
+    expect(seen).toEqual([])
+  })
+
+  test.each([
+    ['the cursor that it was asked with', () => 'a'],
+    ['two cursors in turn', (cursor: unknown) => (cursor === 'a' ? 'b' : 'a')],
+    ['five cursors in turn', (cursor: unknown) => String((Number(cursor ?? 0) + 1) % 5)],
+  ])('that leads in a circle, with %s, is found out', async (_, next) => {
+    let pages = 0
+    const view = await serve((__, { cursor }) => {
+      pages++
+      return { resources: [{ uri: `x:${pages}`, name: 'x' }], nextCursor: next(cursor) }
+    })
+    const error = await failure(everything(view))
+    expect(error.kind).toBe('internal')
+    expect(error.message).toContain('in a circle')
+    expect(pages).toBeLessThan(20)
+    expect((await failure(view.mounts())).message).toContain('in a circle')
+    expect((await failure(view.directory({ uri: 'x:' }))).message).toContain('in a circle')
+  })
+
+  test.each(['not base64!', 'AAA', 'AA=A', 'AA\nA', '-_-_'])('that sends %j for bytes is refused', async (blob) => {
+    const view = await serve(() => ({ contents: [{ uri: 'x:1', blob }] }))
+    expect(await failure(view.read('x:1'))).toMatchObject({
+      kind: 'internal',
+      message: "The server's answer is malformed: a blob is not base64.",
+    })
+  })
+
+  test('may answer an empty blob, and contents without a URI', async () => {
+    const view = await serve(() => ({ contents: [{ blob: '' }] }))
+    expect((await view.read('x:1')).contents).toEqual([{ uri: 'x:1', bytes: Buffer.alloc(0) }])
+  })
+
+  test('that answers no contents has nothing there', async () => {
+    const view = await serve(() => ({ contents: [] }))
+    expect((await failure(view.read('x:1'))).kind).toBe('not-found')
+  })
+
+  test('that answers a content of neither kind, or no list, is malformed', async () => {
+    const view = await serve((method) =>
+      method === 'resources/read' ? { contents: [{ uri: 'x:1' }] } : { resources: {} },
+    )
+    expect((await failure(view.read('x:1'))).message).toContain('neither text nor blob')
+    expect((await failure(view.list())).message).toContain('it has no resources')
+  })
+
+  test('with bad metadata costs the bad field, and not the page', async () => {
+    const bad = {
+      uri: 'x:1',
+      title: 7,
+      size: -1,
+      annotations: { priority: 3, audience: ['robot', 'user', 'user'], lastModified: 'yesterday' },
+      icons: [{ src: 'javascript:alert(1)' }, 'icon', { src: 'data:image/png;base64,AA==' }],
+      _meta: [],
+    }
+    const view = await serve(() => ({ resources: [bad, { name: 'without a URI' }, null, 'text'] }))
+    expect((await view.list()).items).toEqual([
+      { uri: 'x:1', name: '1', audience: ['user'], icons: [{ src: 'data:image/png;base64,AA==' }] },
+    ])
+  })
+
+  test('may leave the zone out of a time, and means UTC', async () => {
+    const dates = ['2026-01-02T03:04:05', '2026-01-02', '2026-01-02T03:04:05+09:00']
+    const view = await serve(() => ({
+      resources: dates.map((lastModified, i) => ({ uri: `x:${i}`, name: 'x', annotations: { lastModified } })),
+    }))
+    expect((await view.list()).items.map(({ modified }) => modified)).toEqual([
+      Date.UTC(2026, 0, 2, 3, 4, 5),
+      Date.UTC(2026, 0, 2),
+      Date.UTC(2026, 0, 1, 18, 4, 5),
+    ])
+  })
+
+  test('that answers more than the limit is too large, as JSON and as a stream', async () => {
+    const text = 'x'.repeat(200_000)
+    const view = await serve(
+      (method, params, response) => {
+        if (method === 'resources/list') return { resources: [] }
+        if (params.uri === 'x:json') return { contents: [{ uri: 'x:json', text }] }
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        for (let i = 0; i < 20; i++) response.write(`data: ${text.slice(0, 20_000)}\n`)
+        return undefined
+      },
+      { maxBytes: 100_000 },
+    )
+    expect(await failure(view.read('x:json'))).toMatchObject({ kind: 'too-large', detail: { limit: 100_000 } })
+    expect(await failure(view.read('x:stream'))).toMatchObject({ kind: 'too-large', detail: { limit: 100_000 } })
+    expect((await view.list()).items).toEqual([])
+  })
+
+  test('may send many small events on the way to its answer', async () => {
+    let id = 0
+    const view = await serve(
+      async (method, _, response) => {
+        if (method !== 'resources/read') return { resources: [] }
+        const progress = {
+          jsonrpc: '2.0',
+          method: 'notifications/message',
+          params: { data: 'x'.repeat(1000), level: 'info' },
+        }
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        for (let i = 0; i < 200; i++) response.write(`data: ${JSON.stringify(progress)}\n\n`)
+        response.end(
+          `data: ${JSON.stringify({ jsonrpc: '2.0', id, result: { contents: [{ uri: 'x:1', text: 'at last' }] } })}\n\n`,
+        )
+        return undefined
+      },
+      { maxBytes: 20_000 },
+    )
+    // The SDK numbers its requests: initialize, and then these.
+    id = 1
+    expect((await view.read('x:1')).contents).toEqual([{ uri: 'x:1', text: 'at last' }])
+  })
+
+  test('that ends its stream without an answer, or its connection, is unavailable at once', async () => {
+    const view = await serve((method, params, response) => {
+      if (method === 'resources/list') return { resources: [] }
+      if (params.uri === 'x:reset') response.destroy()
+      else response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': nothing\n\n')
+      return undefined
+    })
+    const started = Date.now()
+    expect((await failure(view.read('x:stream'))).kind).toBe('unavailable')
+    expect((await failure(view.read('x:reset'))).kind).toBe('unavailable')
+    expect(Date.now() - started).toBeLessThan(2000)
+    expect((await view.list()).items).toEqual([])
+  })
+
+  test('that is slow is unavailable for that request only', async () => {
+    const view = await serve(async (method) => (method === 'resources/read' ? sleep(2000) : { resources: [] }), {
+      timeoutMs: 300,
+    })
+    expect((await failure(view.read('x:1'))).message).toBe('The server did not answer resources/read in time.')
+    expect((await view.list()).items).toEqual([])
+  })
+
+  test('names its mounts, and those that are missing from a page', async () => {
+    const view = await serve(() => ({
+      resources: [],
+      _meta: {
+        'dev.hikidashi/mounts': [{ uri: 'git://app', name: 'app', title: 'The application' }, 7],
+        'dev.hikidashi/unavailable': ['s3://bucket'],
+      },
+    }))
+    expect(await view.mounts()).toEqual([
+      { uri: 'git://app', name: 'app', title: 'The application', mimeType: 'inode/directory' },
+    ])
+    expect((await view.list()).unavailable).toEqual(['s3://bucket'])
+  })
+
+  test('reads its own directories, where it can, page by page', async () => {
+    const asked: (readonly [string, unknown])[] = []
+    const view = await serve((method, params) => {
+      asked.push([method, params])
+      if (params.uri === 'x://none/') return fault(-32002, 'not found')
+      const child = { uri: `x://a/${String(params.cursor ?? 'first')}`, name: 'child' }
+      return { resources: [child], ...(params.cursor === undefined ? { nextCursor: 'second' } : {}) }
+    })
+    const first = await view.directory({ uri: 'x://a/' })
+    const second = await view.directory({ uri: 'x://a/', ...(first.nextCursor ? { cursor: first.nextCursor } : {}) })
+    expect([...uris(first.items), ...uris(second.items)]).toEqual(['x://a/first', 'x://a/second'])
+    expect(second.nextCursor).toBeUndefined()
+    // Once it has read one, what it says of others is the last word.
+    expect((await failure(view.directory({ uri: 'x://none/' }))).kind).toBe('not-found')
+    expect(asked.filter(([method]) => method === 'resources/list')).toEqual([])
+  })
+
+  test.each([-32601, -32602, -32600, -32603])(
+    'that answers a question for a directory with %i has a tree made of its listing',
+    async (code) => {
+      const methods: string[] = []
+      const view = await serve((method) => {
+        methods.push(method)
+        if (method !== 'resources/list') return fault(code, 'Invalid request parameters')
+        return { resources: [{ uri: 'x://a/b/c', name: 'c' }] }
+      })
+      expect(uris((await view.directory({ uri: 'x://a/' })).items)).toEqual(['x://a/b/'])
+      expect(uris((await view.directory({ uri: 'x://a/b/' })).items)).toEqual(['x://a/b/c'])
+      // A walk lists once, and a server that said plainly that it cannot is asked once.
+      expect(methods.filter((method) => method === 'resources/list')).toHaveLength(1)
+      expect(methods.filter((method) => method !== 'resources/list')).toHaveLength(code === -32601 ? 1 : 2)
+    },
+  )
+})

@@ -1,0 +1,70 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { nextCursor, openCursor } from '../../src/client/cursors.ts'
+import { childrenOf, rootsOf } from '../../src/client/flat.ts'
+import { isResourceError } from '../../src/core/errors.ts'
+import type { Resource } from '../../src/core/view.ts'
+import { uris } from '../support/mcp-servers.ts'
+
+describe('a tree made of a listing', () => {
+  const list = (...given: readonly string[]): readonly Resource[] => given.map((uri) => ({ uri, name: uri }))
+
+  test.each([
+    [['file:///home/me/a/x.ts', 'file:///home/me/a/b/y.ts'], ['file:///home/me/a/']],
+    [['file:///a', 'file:///b/c'], ['file:///']],
+    [
+      ['docs://one/x', 'docs://two/y/z', 'docs://two/y/w'],
+      ['docs://one/', 'docs://two/y/'],
+    ],
+    [['memo://today', 'memo://tomorrow'], ['memo://']],
+    [
+      ['note:1', 'note:2', 'urn:isbn:1'],
+      ['note:', 'urn:'],
+    ],
+    [['https://host/a?q=b/c'], ['https://host/']],
+    [['no scheme', '/absolute', ''], []],
+    [[], []],
+  ])('of %j has the roots %j', (given, roots) => {
+    expect(uris(rootsOf(list(...given)))).toEqual(roots)
+  })
+
+  test.each<[string, readonly string[], readonly string[] | undefined]>([
+    ['x://a/', ['x://a/b', 'x://a/c/d', 'x://a/c/e', 'x://a-b', 'x://ab/c'], ['x://a/b', 'x://a/c/']],
+    ['x://a', ['x://a', 'x://a/b'], ['x://a/b']],
+    ['x://', ['x://a', 'x://a/b'], ['x://a', 'x://a/']],
+    ['note:', ['note:1', 'note:2/3'], ['note:1', 'note:2/']],
+    ['x://a/', ['x://a/b?q=c/d', 'x://a/e#f/g'], ['x://a/b?q=c/d', 'x://a/e#f/g']],
+    ['x://none/', ['x://a/b'], undefined],
+  ])('has in %j of %j the children %j', (uri, given, children) => {
+    expect(childrenOf(list(...given), uri)?.map((child) => child.uri)).toEqual(children)
+  })
+
+  test('takes what the server says of a directory, and knows an empty one', () => {
+    const folder = { uri: 'x://a/b/', name: 'b', title: 'The folder', mimeType: 'inode/directory' }
+    expect(childrenOf([...list('x://a/b/c'), folder], 'x://a/')).toEqual([folder])
+    expect(childrenOf([folder], 'x://a/b/')).toEqual([])
+  })
+})
+
+describe('a walk through cursors', () => {
+  test('finds every circle within three times its length, and what leads to it', () => {
+    fc.assert(
+      fc.property(fc.nat(40), fc.integer({ min: 1, max: 40 }), (lead, length) => {
+        const nextOf = (page: number) => `c${page < lead ? page : lead + ((page - lead) % length)}`
+        let cursor: string | undefined
+        let pages = 0
+        try {
+          for (; pages < 1000; pages++) cursor = nextCursor(openCursor(cursor), nextOf(pages)).nextCursor
+        } catch (error) {
+          expect(isResourceError(error, 'internal')).toBe(true)
+        }
+        expect(pages).toBeLessThanOrEqual(3 * (lead + length) + 2)
+      }),
+    )
+  })
+
+  test('takes cursors as they are: empty, long, with line ends and dots', () => {
+    for (const raw of ['', '.', 'a.b.c', '\n', '\u{1f600}', 'x'.repeat(10_000)])
+      expect(openCursor(nextCursor(openCursor(undefined), raw).nextCursor)).toMatchObject({ cursor: raw, pages: 1 })
+  })
+})

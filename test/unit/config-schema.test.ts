@@ -1,0 +1,44 @@
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { keyTables, withKeyTables } from '../../scripts/keys.ts'
+import { configJsonSchema, formatConfigSchema } from '../../src/config/json-schema.ts'
+import { providers } from '../../src/providers/index.ts'
+
+const read = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
+
+interface Schema {
+  readonly description?: string
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: boolean | Schema
+  readonly items?: Schema
+  readonly anyOf?: readonly Schema[]
+  readonly oneOf?: readonly Schema[]
+}
+
+function* objects(schema: Schema, at: string): Generator<readonly [string, Schema]> {
+  if (schema.properties !== undefined) yield [at, schema]
+  for (const [key, member] of Object.entries(schema.properties ?? {})) yield* objects(member, `${at}.${key}`)
+  if (typeof schema.additionalProperties === 'object') yield* objects(schema.additionalProperties, `${at}.*`)
+  const items = schema.items === undefined ? [] : [schema.items]
+  for (const part of [...items, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]) yield* objects(part, `${at}[]`)
+}
+
+test('config.schema.json is what the schema says: if not, npm run schema', async () => {
+  expect(await read('config.schema.json')).toBe(formatConfigSchema())
+})
+
+test('the tables of keys in docs/configuration.md are what the schema says: if not, npm run schema', async () => {
+  const page = await read('docs/configuration.md')
+  expect(page).toBe(withKeyTables(page))
+})
+
+test('every key has a description, and every object is closed', () => {
+  for (const [at, { properties = {}, additionalProperties }] of objects(configJsonSchema(), '')) {
+    if (Object.keys(properties).length > 0) expect(additionalProperties, at).toBe(false)
+    for (const [key, { description }] of Object.entries(properties)) expect(description, `${at}.${key}`).toMatch(/\.$/)
+  }
+})
+
+test('every provider has a table of its keys', () => {
+  expect(Object.keys(keyTables())).toEqual(expect.arrayContaining(Object.keys(providers)))
+})

@@ -1,0 +1,194 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type LoadOptions, loadConfig } from '../../src/config/load.ts'
+import { formatConfigProblem } from '../../src/config/problem.ts'
+
+let folder = ''
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hikidashi-config-'))
+  await mkdir(join(folder, 'docs'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+async function load(text: string, options?: LoadOptions) {
+  const file = join(folder, 'hikidashi.json')
+  await writeFile(file, text)
+  return loadConfig(file, options)
+}
+
+/** The problems, without the folder that is another one in each run. */
+async function problems(text: string, options?: LoadOptions): Promise<readonly string[]> {
+  const result = await load(text, options)
+  if (!('problems' in result)) return []
+  return result.problems.map((problem) => formatConfigProblem(problem).replaceAll(`${folder}/`, ''))
+}
+
+async function config(text: string, options?: LoadOptions) {
+  const result = await load(text, options)
+  if ('problems' in result) throw new Error(result.problems.map(formatConfigProblem).join('\n'))
+  return result.config
+}
+
+const mount = '"file:///a": { "provider": "files", "root": "docs" }'
+
+describe('a good configuration', () => {
+  test('may have comments, trailing commas and a byte order mark', async () => {
+    const loaded = await config(`\ufeff// why\n{ "mounts": { ${mount}, /* here */ }, }`)
+    expect(loaded.mounts['file:///a']).toEqual({ provider: 'files', root: 'docs' })
+    expect(loaded.folder).toBe(folder)
+  })
+
+  test('has durations in milliseconds, sizes in bytes, and roles as rules', async () => {
+    const loaded = await config(`{
+      "mounts": { "file:///a": {
+        "provider": "files", "root": "docs", "maxBytes": "2MiB",
+        "access": ["reader", { "deny": ["guest"], "match": "x/**" }],
+        "cache": { "ttl": "5m" }
+      } },
+      "http": { "listen": 8787, "limits": { "body": "64KiB", "sessionIdle": "1h", "drain": 500 } }
+    }`)
+    expect(loaded.mounts['file:///a']).toMatchObject({
+      maxBytes: 2 * 2 ** 20,
+      access: [{ allow: ['reader'] }, { deny: ['guest'], match: 'x/**' }],
+      cache: { ttl: 300_000, scope: 'private' },
+    })
+    expect(loaded.http).toEqual({
+      listen: { host: '127.0.0.1', port: 8787 },
+      limits: { body: 65_536, sessionIdle: 3_600_000, drain: 500 },
+    })
+  })
+
+  test('takes secrets from the environment and from files', async () => {
+    const value = 'x'.repeat(32)
+    const withEnv = `{ "mounts": { ${mount} }, "cursorSecret": { "env": "SECRET" } }`
+    expect((await config(withEnv, { env: { SECRET: value } })).cursorSecret).toBe(value)
+    await writeFile(join(folder, 'secret'), `${value}\n`)
+    const withFile = `{ "mounts": { ${mount} }, "cursorSecret": { "file": "secret" } }`
+    expect((await config(withFile)).cursorSecret).toBe(value)
+  })
+
+  test('may name the home folder', async () => {
+    expect(await problems('{ "mounts": { "file:///a": { "provider": "files", "root": "~" } } }')).toEqual([])
+    expect(homedir()).not.toBe('')
+  })
+})
+
+describe('what is wrong is reported', () => {
+  test('all at once, in the order of the file, with place, key, fault and fix', async () => {
+    const text = `{
+  "nmae": "y",
+  "mounts": {
+    "file:///a": { "provider": "files", "root": "nope", "exlude": ["x"] },
+    "file:///a/b": { "provider": "flies", "root": "." },
+    "manual": { "provider": "files", "root": "docs" },
+    "c://x": { "root": 3, "access": [] },
+    "c://x": { "provider": "files", "root": "docs", "include": ["{a"], "rules": [{ "match": "*", "priority": 2 }] }
+  },
+  "http": { "listen": "0.0.0.0:80", "limits": { "sessions": 0 } },
+  "cursorSecret": "hunter2"
+}`
+    expect(await problems(text)).toEqual([
+      'hikidashi.json:2:3: nmae: There is no such key here. Did you mean "name"?',
+      'hikidashi.json:4:57: mounts["file:///a"].exlude: There is no such key here. Did you mean "exclude"?',
+      'hikidashi.json:5:5: mounts["file:///a/b"]: The address overlaps with "file:///a". Give each mount an address of its own, neither at nor under another; "exclude" leaves a folder out of a mount.',
+      'hikidashi.json:5:34: mounts["file:///a/b"].provider: There is no provider "flies". Did you mean "files"?',
+      'hikidashi.json:6:5: mounts.manual: This is not an address. The URI is not of the form scheme://authority/path. Write one such as "file:///docs" or "docs://manual".',
+      'hikidashi.json:8:5: mounts["c://x"]: The key is there twice. Remove one of the two, or merge them.',
+      'hikidashi.json:8:65: mounts["c://x"].include[0]: The glob "{a" is malformed: a "{" has no "}". Correct it; a "\\\\" takes the meaning from the character behind it.',
+      'hikidashi.json:8:110: mounts["c://x"].rules[0].priority: This is more than 1. It must be at most 1.',
+      'hikidashi.json:10:23: http.listen: Other machines can ask at 0.0.0.0, and nothing says by which host names. Add "allowedHosts" with the names that clients will use, or listen on the loopback.',
+      'hikidashi.json:10:61: http.limits.sessions: This is less than 1. It must be at least 1.',
+      'hikidashi.json:11:19: cursorSecret: This is a literal secret. Put it into an environment variable or a file of its own, and write { "env": "NAME" } or { "file": "path" }. If this file was ever shared, replace the secret.',
+    ])
+  })
+
+  test('also a missing folder beside a misspelt key of another mount', async () => {
+    const text = `{ "mounts": {
+      "file:///a": { "provider": "files", "root": "docs", "x": 1 },
+      "file:///b": { "provider": "files", "root": "nope" },
+      "file:///c": { "provider": "files", "root": "hikidashi.json" }
+    } }`
+    const found = await problems(text)
+    expect(found).toHaveLength(3)
+    expect(found[1]).toContain('3:51: mounts["file:///b"].root: There is no folder nope.')
+    expect(found[2]).toContain('4:51: mounts["file:///c"].root: hikidashi.json is not a folder.')
+  })
+
+  test('and a secret is never repeated', async () => {
+    for (const secret of [
+      '"hunter2hunter2"',
+      '["hunter2"]',
+      '{ "value": "hunter2" }',
+      '{ "env": "A", "value": "hunter2" }',
+    ]) {
+      const found = (await problems(`{ "mounts": { ${mount} }, "cursorSecret": ${secret} }`, { env: {} })).join('\n')
+      expect(found).toContain('cursorSecret')
+      expect(found).not.toContain('hunter2')
+    }
+  })
+
+  test.each([
+    ['{ "env": "NOT_SET" }', 'The environment variable NOT_SET is not set.'],
+    ['{ "env": "EMPTY" }', 'The environment variable EMPTY is empty.'],
+    ['{ "env": "SHORT" }', 'The secret is shorter than 16 bytes.'],
+    ['{ "file": "not-there" }', 'The file not-there cannot be read (ENOENT).'],
+    ['{ "file": "docs/secret" }', 'The file with the secret lies in the folder that "file:///a" serves.'],
+  ])('for the secret %s', async (secret, message) => {
+    await writeFile(join(folder, 'docs', 'secret'), 'x'.repeat(32))
+    const found = await problems(`{ "mounts": { ${mount} }, "cursorSecret": ${secret} }`, {
+      env: { EMPTY: '', SHORT: 'short' },
+    })
+    expect(found).toHaveLength(1)
+    expect(found[0]).toContain(message)
+  })
+
+  test.each([
+    ['', '1:1: A value is missing here.'],
+    ['{ "mounts": { a: 1 } }', '1:15: This is not a value of JSON.'],
+    ['{ "mounts": {}', '1:15: An object is not closed.'],
+    ['{ "a": "b\n" }', '1:8: A text is not closed.'],
+    ['{} {}', '1:4: Something follows the end of the object.'],
+    ['[]', '1:1: This is an array. It must be an object.'],
+    ['{ "mounts": {} }', '1:13: mounts: Nothing is mounted.'],
+    ['{}', '1:1: mounts: The key is missing.'],
+    ['{ "mounts": { "file:///a": [] } }', '1:28: mounts["file:///a"]: This is an array. It must be an object.'],
+    [
+      '{ "mounts": { "file:///a": { "root": "." } } }',
+      '1:15: mounts["file:///a"].provider: The key is missing. Add it: "files".',
+    ],
+    [`{ "mounts": { ${mount} }, "__proto__": { "x": 1 } }`, '__proto__: There is no such key here.'],
+    [`{ "mounts": { ${mount} }, "http": { "listen": "8787x" } }`, 'http.listen: This does not say where to listen.'],
+    [
+      `{ "mounts": { ${mount} }, "http": { "limits": { "sessionIdle": "5" } } }`,
+      'sessionIdle: This is not a duration.',
+    ],
+    [`{ "mounts": { ${mount} }, "http": { "limits": { "body": "5 MB" } } }`, 'body: This is not a size.'],
+    [`{ "mounts": { ${mount} }, "http": { "path": "mcp" } }`, 'http.path: This is not the path of an endpoint.'],
+  ])('for the text %j', async (text, message) => {
+    const found = await problems(text)
+    expect(found.join('\n')).toContain(message)
+  })
+
+  test.each([
+    ['[]', 'access: The list is empty.'],
+    ['[{}]', 'access[0]: The rule neither allows nor denies anything.'],
+    ['[{ "alow": ["x"] }]', 'access[0].alow: There is no such key here. Did you mean "allow"?'],
+    ['[{ "allow": "x" }]', 'access[0].allow: This is a text. It must be an array.'],
+    ['[3]', 'access[0]: This is not an access rule.'],
+    ['"reader"', 'access: This is a text. It must be an array.'],
+  ])('for the access rules %s', async (access, message) => {
+    const found = await problems(
+      `{ "mounts": { "file:///a": { "provider": "files", "root": "docs", "access": ${access} } } }`,
+    )
+    expect(found.join('\n')).toContain(message)
+  })
+
+  test('for a file that is not there, without a place in it', async () => {
+    const result = await loadConfig(join(folder, 'nope.json'))
+    expect('problems' in result && result.problems.map(formatConfigProblem)).toEqual([
+      `${folder}/nope.json: There is no such file. Correct the path, or write one with: hikidashi init.`,
+    ])
+  })
+})

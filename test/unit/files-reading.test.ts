@@ -1,0 +1,344 @@
+import { spawn } from 'node:child_process'
+import * as fs from 'node:fs'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Provider } from '../../src/core/provider.ts'
+import { createFiles, type FilesOptions } from '../../src/providers/files/index.ts'
+import {
+  contextOf,
+  createFolder,
+  type Folder,
+  listAll,
+  listPaths,
+  openBelow,
+  readOne,
+  sleep,
+  textAt,
+} from '../support/folder.ts'
+
+let folder: Folder
+const opened: Provider[] = []
+
+beforeEach(() => {
+  folder = createFolder()
+})
+afterEach(async () => {
+  for (const provider of opened.splice(0)) await provider.close?.()
+  expect(openBelow(folder.root), 'no descriptor is left open').toEqual([])
+  folder.remove()
+})
+
+async function open(options: Partial<FilesOptions> = {}, portable = false): Promise<Provider> {
+  const provider = await createFiles({ root: folder.root, ...options }, { portable })
+  opened.push(provider)
+  return provider
+}
+
+describe.each([
+  ['by descriptors', false],
+  ['by paths, as on other systems', true],
+])('a read %s', (_, portable) => {
+  test('is text for UTF-8 without NUL, whatever the name, and bytes for anything else', async () => {
+    folder.write({
+      'a.md': '# 見出し𠮷\n',
+      'a.png': 'not a picture',
+      'a.ts': new Uint8Array([1, 0, 2]),
+      'latin.txt': new Uint8Array([0x63, 0x61, 0x66, 0xe9]),
+      bom: '\ufeffhello',
+      empty: '',
+      'half.txt': Buffer.from('あ').subarray(0, 2),
+    })
+    const provider = await open({}, portable)
+    expect(await readOne(provider, 'a.md')).toMatchObject({ text: '# 見出し𠮷\n', mimeType: 'text/markdown', size: 16 })
+    expect(await readOne(provider, 'a.png')).toMatchObject({ text: 'not a picture', mimeType: 'text/plain' })
+    const binary = { bytes: Buffer.from([1, 0, 2]), mimeType: 'application/octet-stream', size: 3 }
+    expect(await readOne(provider, 'a.ts')).toMatchObject(binary)
+    expect(await readOne(provider, 'latin.txt')).toMatchObject({ mimeType: 'application/octet-stream', size: 4 })
+    expect(await readOne(provider, 'half.txt')).toHaveProperty('bytes')
+    expect(await readOne(provider, 'bom')).toMatchObject({ text: 'hello', size: 8 })
+    expect(await readOne(provider, 'empty')).toMatchObject({ text: '', size: 0, mimeType: 'text/plain' })
+  })
+
+  test('has the version that is listed', async () => {
+    folder.write({ 'a/b.txt': 'x' })
+    const provider = await open({}, portable)
+    const [entry] = await listAll(provider)
+    expect((await readOne(provider, 'a/b.txt')).version).toBe(entry?.version)
+    expect((await readOne(provider, 'a/b.txt', { range: { start: 0, end: 1 } })).version).toBe(entry?.version)
+  })
+
+  test('of a part reads only that, cuts text between characters, and says which part it is', async () => {
+    folder.write({ 'a.txt': 'aあ𠮷b', 'a.bin': new Uint8Array([0, 1, 2, 3]), 'late.txt': `${'x'.repeat(9000)}あ` })
+    const provider = await open({}, portable)
+    const part = (path: string, start: number, end?: number) =>
+      readOne(provider, path, { range: { start, ...(end === undefined ? {} : { end }) } })
+    expect(await part('a.txt', 0, 1)).toMatchObject({ text: 'a', range: { start: 0, end: 1 }, size: 9 })
+    expect(await part('a.txt', 2, 8)).toMatchObject({ text: '𠮷', range: { start: 4, end: 8 } })
+    expect(await part('a.txt', 0, 7)).toMatchObject({ text: 'aあ', range: { start: 0, end: 4 } })
+    expect(await part('a.txt', 4)).toMatchObject({ text: '𠮷b', range: { start: 4, end: 9 } })
+    expect(await part('a.txt', 0, 1000)).toMatchObject({ text: 'aあ𠮷b', range: { start: 0, end: 9 } })
+    expect(await part('a.txt', 2, 3)).toMatchObject({ bytes: Buffer.from([0x81]), range: { start: 2, end: 3 } })
+    expect(await part('late.txt', 9000)).toMatchObject({ text: 'あ', range: { start: 9000, end: 9003 } })
+    expect(await part('a.bin', 1, 3)).toMatchObject({ bytes: Buffer.from([1, 2]), range: { start: 1, end: 3 } })
+    for (const [start, end] of [
+      [4, 5],
+      [5, undefined],
+      [-1, 2],
+      [2, 1],
+      [0.5, 1],
+    ] as const)
+      await expect(part('a.bin', start, end)).rejects.toMatchObject({
+        kind: 'invalid',
+        detail: { reason: 'range', size: 4 },
+      })
+  })
+
+  test('above the limit is refused with the size, the limit and how to ask for a part', async () => {
+    folder.write({ 'a.txt': 'x'.repeat(11), 'b.txt': 'x'.repeat(10) })
+    const provider = await open({ maxBytes: 10 }, portable)
+    await expect(readOne(provider, 'a.txt')).rejects.toMatchObject({
+      kind: 'too-large',
+      message: expect.stringMatching(/\?bytes=0-9.*\?lines=1-/) as string,
+      detail: { reason: 'too-large', size: 11, limit: 10 },
+    })
+    await expect(readOne(provider, 'a.txt', { range: { start: 0 } })).rejects.toMatchObject({ kind: 'too-large' })
+    expect(await readOne(provider, 'a.txt', { range: { start: 1 } })).toMatchObject({ text: 'x'.repeat(10) })
+    expect(await textAt(provider, 'b.txt')).toBe('x'.repeat(10))
+  })
+
+  test('finds nothing at a directory, below a file, or at a path that is none', async () => {
+    folder.write({ 'a/b.txt': 'x' })
+    const provider = await open({}, portable)
+    for (const path of [
+      '',
+      'a',
+      'a/',
+      'a/b.txt/',
+      'a/b.txt/c',
+      'a//b.txt',
+      './a/b.txt',
+      'a/../a/b.txt',
+      '../root/a/b.txt',
+      '/a/b.txt',
+      'a/b.txt\0',
+      'x'.repeat(256),
+      'x/'.repeat(3000),
+    ])
+      expect(await textAt(provider, path), JSON.stringify(path.slice(0, 30))).toBe('!not-found')
+  })
+
+  test('is of one version, however fast the file is written', async () => {
+    const size = 300_000
+    folder.write({ 'a.txt': 'a'.repeat(size) })
+    const provider = await open({}, portable)
+    // Writes in place and by rename, each time another letter all through.
+    const writer = spawn(process.execPath, [
+      '-e',
+      `const fs = require('fs'); const at = process.argv[1]
+       for (let i = 0; ; i++) {
+         const text = String.fromCharCode(97 + i % 26).repeat(${size})
+         fs.writeFileSync(at + '.new', text); fs.renameSync(at + '.new', at)
+         const fd = fs.openSync(at, 'r+'); fs.writeSync(fd, text.toUpperCase()); fs.closeSync(fd)
+       }`,
+      folder.at('a.txt'),
+    ])
+    try {
+      const seen = new Set<string>()
+      for (const end = Date.now() + 1500; Date.now() < end; ) {
+        const text = await textAt(provider, 'a.txt')
+        if (text.startsWith('!')) continue
+        // Compared here, since a failure would print all of it.
+        const mixed = text.length !== size || text !== (text[0] ?? '').repeat(size)
+        expect(mixed, `${text.slice(0, 10)}…${text.slice(-10)} (${text.length})`).toBe(false)
+        seen.add(text[0] ?? '')
+      }
+      expect(seen.size).toBeGreaterThan(3)
+    } finally {
+      writer.kill()
+    }
+  })
+
+  test('of a file that is appended to without end is what it was at the beginning, until that is too large', async () => {
+    folder.write({ 'a.log': '' })
+    const provider = await open({ maxBytes: 20_000 }, portable)
+    const writer = spawn(process.execPath, [
+      '-e',
+      `const fs = require('fs'); const fd = fs.openSync(process.argv[1], 'a'); let i = 0
+       setInterval(() => fs.writeSync(fd, 'line ' + i++ + '\\n'), 2)`,
+      folder.at('a.log'),
+    ])
+    try {
+      await expect.poll(() => textAt(provider, 'a.log'), { timeout: 20_000 }).toContain('line 9')
+      let last = ''
+      for (let i = 0; i < 10; i++) {
+        const text = await textAt(provider, 'a.log')
+        expect(text.startsWith(last)).toBe(true)
+        last = text
+      }
+      expect(last).toMatch(/^line 0\n(.*\n)*line \d+\n$/)
+      await expect
+        .poll(() => readOne(provider, 'a.log').catch((error: unknown) => error), { timeout: 20_000, interval: 200 })
+        .toMatchObject({ kind: 'too-large' })
+    } finally {
+      writer.kill()
+    }
+  })
+
+  test('that is aborted rejects at once and leaves nothing open', async () => {
+    folder.write({ 'a/b/c.txt': 'x'.repeat(5_000_000) })
+    const provider = await open({}, portable)
+    await textAt(provider, 'a/b/c.txt')
+    const before = openBelow(folder.root).length
+    for (let i = 0; i < 60; i++) {
+      const controller = new AbortController()
+      if (i === 0) controller.abort()
+      const reading = provider.read({ path: 'a/b/c.txt', params: new Map() }, contextOf(controller.signal))
+      setTimeout(() => controller.abort(), i / 10)
+      await reading.catch(() => {})
+    }
+    await sleep(50)
+    expect(openBelow(folder.root)).toHaveLength(before)
+  })
+})
+
+describe('symbolic links beneath the root', () => {
+  const links = async (portable: boolean) => {
+    folder.write({
+      'a/b.txt': 'b',
+      'a/deep/c.txt': 'c',
+      '.env': 'secret',
+      '.gitignore': 'ignored*\n',
+      'ignored.txt': 'no',
+    })
+    fs.writeFileSync(`${folder.outside}/out.txt`, 'canary')
+    const link = (target: string, name: string) => fs.symlinkSync(target, folder.at(name))
+    link('a/b.txt', 'to-file')
+    link(folder.at('a/deep'), 'to-directory')
+    link('to-file', 'to-link')
+    link('..', 'a/up')
+    link('../a', 'a/self')
+    link('.env', 'to-secret')
+    link('ignored.txt', 'to-ignored')
+    link('.git', 'to-git')
+    link(`${folder.outside}/out.txt`, 'to-outside')
+    link('../outside', 'to-outside-directory')
+    link('none', 'to-nothing')
+    link('circle', 'circle')
+    link('/proc/self/environ', 'to-proc')
+    return open({ symlinks: 'beneath' }, portable)
+  }
+
+  test.each([false, true])(
+    'are what they lead to, where that is served by its own name (by paths: %s)',
+    async (portable) => {
+      const provider = await links(portable)
+      expect(await listPaths(provider)).toEqual([
+      '.gitignore', 'a/b.txt', 'a/deep/c.txt', 'to-directory/c.txt', 'to-file', 'to-link',
+    ]) // biome-ignore format: a list
+      expect(await textAt(provider, 'to-link')).toBe('b')
+      expect(await textAt(provider, 'to-directory/c.txt')).toBe('c')
+      for (const path of [
+        'a/up/a/b.txt',
+        'a/self/b.txt',
+        'to-secret',
+        'to-ignored',
+        'to-outside',
+        'to-outside-directory/out.txt',
+        'to-nothing',
+        'circle',
+        'to-proc',
+        'to-file/',
+        'to-directory',
+      ])
+        expect(await textAt(provider, path), path).toBe('!not-found')
+      const [file, target] = await Promise.all(['to-file', 'a/b.txt'].map((path) => provider.stat?.(path, contextOf())))
+      expect(file?.version).toBe(target?.version)
+      expect((await listAll(provider)).find(({ path }) => path === 'to-file')).toEqual(file)
+    },
+  )
+
+  test('are followed as they are now, not as they were', async () => {
+    const provider = await links(false)
+    await listPaths(provider)
+    await sleep(30)
+    await listPaths(provider)
+    fs.rmSync(folder.at('a/b.txt'))
+    folder.write({ 'a/b.txt/inner': 'now a directory' })
+    expect(await listPaths(provider)).toContain('to-file/inner')
+    expect(await textAt(provider, 'to-file/inner')).toBe('now a directory')
+  })
+
+  test('are not served at all unless that is asked for', async () => {
+    await links(false)
+    expect(await listPaths(await open())).toEqual(['.gitignore', 'a/b.txt', 'a/deep/c.txt'])
+    expect(await textAt(await open(), 'to-file')).toBe('!not-found')
+  })
+})
+
+describe('the root', () => {
+  const refusal = (root: string) =>
+    createFiles({ root }, {}).then(
+      async (provider) => {
+        await provider.close?.()
+        return 'opened'
+      },
+      (error: unknown) =>
+        error instanceof Error && 'kind' in error ? `${error.kind}: ${error.message}` : String(error),
+    )
+
+  test('that moves is followed, and one that is deleted and made again is opened again', async () => {
+    folder.write({ 'a.txt': '1' })
+    const provider = await open()
+    expect(await textAt(provider, 'a.txt')).toBe('1')
+    fs.rmSync(folder.root, { recursive: true })
+    await expect(listPaths(provider)).rejects.toMatchObject({ kind: 'unavailable' })
+    expect(await textAt(provider, 'a.txt')).toBe('!unavailable')
+    folder.write({ 'a.txt': '2' })
+    expect(await Promise.all([textAt(provider, 'a.txt'), listPaths(provider)])).toEqual(['2', ['a.txt']])
+    fs.renameSync(folder.root, `${folder.root}-moved`)
+    expect(await textAt(provider, 'a.txt')).toBe('2')
+  })
+
+  test('that was deleted is not opened again through a link that has taken its place', async () => {
+    folder.write({ 'a.txt': '1' })
+    fs.writeFileSync(`${folder.outside}/a.txt`, 'canary')
+    const provider = await open()
+    fs.rmSync(folder.root, { recursive: true })
+    fs.symlinkSync(folder.outside, folder.root)
+    expect(await textAt(provider, 'a.txt')).toBe('!unavailable')
+  })
+
+  test('is closed once, with everything, and then nothing answers', async () => {
+    folder.write({ 'a.txt': '1' })
+    const provider = await open()
+    const listing = provider.list({}, contextOf())[Symbol.asyncIterator]()
+    await provider.close?.()
+    await provider.close?.()
+    await expect(listing.next()).rejects.toMatchObject({ kind: 'unavailable' })
+    await expect(readOne(provider, 'a.txt')).rejects.toMatchObject({ kind: 'unavailable' })
+    await expect(provider.stat?.('a.txt', contextOf())).rejects.toMatchObject({ kind: 'unavailable' })
+  })
+
+  test('has one template, for a path', async () => {
+    expect(await (await open()).templates?.(contextOf())).toMatchObject([{ template: '{+path}', name: 'Files' }])
+  })
+
+  test('is refused with a message that says what to do', async () => {
+    folder.write({ file: '' })
+    expect(await refusal('docs')).toMatch(/^invalid: .*"docs".*not absolute.*\/docs"/)
+    expect(await refusal(folder.at('none'))).toMatch(/^invalid: .*does not exist/)
+    expect(await refusal(folder.at('file'))).toMatch(/^invalid: .*not a directory/)
+  })
+})
+
+test('a file with a second name is served only on demand', async () => {
+  folder.write({ 'a.txt': 'a' })
+  fs.linkSync(folder.at('a.txt'), `${folder.outside}/second`)
+  for (const [hardlinks, paths] of [
+    [false, []],
+    [true, ['a.txt']],
+  ] as const) {
+    const provider = await open({ hardlinks })
+    expect(await listPaths(provider)).toEqual(paths)
+    expect(await textAt(provider, 'a.txt')).toBe(hardlinks ? 'a' : '!not-found')
+  }
+})
