@@ -2,10 +2,11 @@ import { access } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { parse, relative, resolve } from 'node:path'
 import { openCatalog, type PlannedMount, planConfig, planFolders } from '../config/build.ts'
-import { type Config, loadConfig } from '../config/load.ts'
+import { checkFolder } from '../config/folder.ts'
+import type { Config } from '../config/load.ts'
 import { type ConfigProblem, formatConfigProblem } from '../config/problem.ts'
-import { checkFiles } from '../config/providers/files.ts'
 import type { Catalog } from '../core/catalog.ts'
+import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
 import { failed, misused } from './exit.ts'
@@ -47,11 +48,13 @@ export async function planLocal({ folders = [], config: named, name }: LocalOpti
   const mounts: PlannedMount[] = []
   const served = assumed ? ['.'] : folders
   for (const folder of served) {
-    const [finding] = await checkFiles({ root: folder }, process.cwd())
+    const [finding] = await checkFolder(resolve(folder), [])
     if (finding !== undefined) throw failed(finding.message)
   }
   mounts.push(...planFolders(served, name === undefined ? {} : { name }))
   if (file === undefined) return { local: { config: undefined, mounts, principal: principalOf([]), assumed } }
+  // Whoever serves a folder does not wait for what reads configurations.
+  const { loadConfig } = await import('../config/load.ts')
   const loaded = await loadConfig(file)
   if ('problems' in loaded) return loaded
   const { config } = loaded
@@ -67,13 +70,20 @@ export async function requireLocal(options: LocalOptions): Promise<Local> {
   throw failed([`The configuration has ${count(lines.length, 'problem')}:`, ...lines].join('\n'))
 }
 
-/** Opens everything that is to be served. */
+/**
+ * Opens everything that is to be served.
+ *
+ * @throws CommandError for what cannot be opened, and for folders that lie in one another.
+ */
 export async function openLocal({ config, mounts }: Local, log: Log): Promise<Catalog> {
   const { pages, cursorSecret } = config ?? {}
-  return openCatalog(mounts, {
+  const settings = {
     log,
     ...(pages === undefined ? {} : { pages }),
     ...(cursorSecret === undefined ? {} : { cursorSecret }),
+  }
+  return openCatalog(mounts, settings).catch((error: unknown) => {
+    throw isResourceError(error) ? failed(error.message) : error
   })
 }
 

@@ -2,7 +2,7 @@ import { Console } from 'node:console'
 import { homedir } from 'node:os'
 import { parse, resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { rootOf } from '../config/providers/files.ts'
+import { resolveFolder } from '../config/folder.ts'
 import { type Listen, parseListen } from '../config/values.ts'
 import type { Catalog } from '../core/catalog.ts'
 import { isResourceError } from '../core/errors.ts'
@@ -196,7 +196,7 @@ function argumentsFor(folders: readonly string[], { config, name }: ServeOptions
 
 function warnOfLargeFolders({ mounts }: Local, log: Log): void {
   for (const { address, config, folder } of mounts) {
-    const root = rootOf(config, folder)
+    const root = resolveFolder(config.root, folder)
     if (root === parse(root).root || root === homedir())
       log('warn', 'a whole file system or home folder is served', { mount: address, root })
   }

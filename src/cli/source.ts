@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { isAbsolute, parse, relative, resolve, sep } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { PlannedMount } from '../config/build.ts'
-import { rootOf } from '../config/providers/files.ts'
+import { resolveFolder } from '../config/folder.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { fileAddress, formatUri, parseAddress } from '../core/uri.ts'
@@ -84,11 +84,12 @@ function headersOf(headers: readonly string[]): Readonly<Record<string, string>>
 
 /** What has a scheme is a URI and stays as it is. Anything else is a path, which may lie in the folder of a mount. */
 export function uriOf(argument: string, mounts: readonly PlannedMount[], cwd = process.cwd()): string {
-  if (/^[A-Za-z][A-Za-z0-9+.-]+:/.test(argument)) return argument
+  // One letter and a colon without slashes is a drive of Windows.
+  if (/^[A-Za-z][A-Za-z0-9+.-]*:(?:\/\/|(?<=..:))/.test(argument)) return argument
   const path = resolve(cwd, argument)
   const slash = /[\\/]$/.test(argument) || isDirectory(path) ? '/' : ''
   for (const { address, config, folder } of mounts) {
-    const below = relative(rootOf(config, folder), path)
+    const below = relative(resolveFolder(config.root, folder), path)
     if (below === '') return `${parseAddress(address).text}/`
     if (isAbsolute(below) || below === '..' || below.startsWith(`..${sep}`)) continue
     return formatUri(parseAddress(address), below.split(sep).join('/')) + slash

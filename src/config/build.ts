@@ -7,8 +7,8 @@ import type { Provider } from '../core/provider.ts'
 import { fileAddress, formatUri, parseAddress } from '../core/uri.ts'
 import { providers } from '../providers/index.ts'
 import { sliced } from '../wrap/sliced.ts'
+import { resolveFolder } from './folder.ts'
 import type { Config } from './load.ts'
-import { rootOf } from './providers/files.ts'
 import type { MountConfig } from './schema.ts'
 
 /** A mount that is not open yet: its address, and how to open it. */
@@ -74,7 +74,7 @@ async function openProvider(config: MountConfig, folder: string, log: Log): Prom
   switch (config.provider) {
     case 'files': {
       const { files } = await providers.files()
-      return sliced(await files({ ...config, root: rootOf(config, folder), log }))
+      return sliced(await files({ ...config, root: resolveFolder(config.root, folder), log }))
     }
   }
 }

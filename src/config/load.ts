@@ -3,8 +3,9 @@ import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { parseDocument } from './document.ts'
 import { listen as listenSchema } from './fields.ts'
 import { addressFindings, findingsOf } from './findings.ts'
+import { checkFolder, resolveFolder } from './folder.ts'
 import { type ConfigProblem, type Finding, locate } from './problem.ts'
-import { checkFiles, rootOf } from './providers/files.ts'
+import { filesShape } from './providers/files.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
 import { resolveSecret } from './secret.ts'
 import { isLoopback } from './values.ts'
@@ -27,8 +28,6 @@ export interface LoadOptions {
   /** Where secrets of the form `{ "env": … }` are looked up. */
   readonly env?: Env
 }
-
-const mountSchema = configSchema.shape.mounts.valueType
 
 /** The shortest secret that is taken, in bytes: half of the key of HMAC-SHA-256. */
 const minSecret = 16
@@ -83,16 +82,20 @@ function unreadable(file: string, error: unknown): ConfigProblem {
   }
 }
 
-/** The mounts that are well-formed, looked at one by one: a fault in one does not hide a missing folder in another. */
+/** Folders that are not there. They are looked for one by one, whatever else may be wrong with their mounts. */
 async function mountFindings(mounts: ReadonlyMap<string, unknown>, folder: string): Promise<readonly Finding[]> {
   const findings: Finding[] = []
-  for (const [address, value] of mounts) {
-    const mount = mountSchema.safeParse(value)
-    if (!mount.success) continue
-    for (const finding of await checkFiles(mount.data, folder))
-      findings.push({ ...finding, path: ['mounts', address, ...finding.path] })
+  for (const [address, mount] of mounts) {
+    const root = rootOf(mount, folder)
+    if (root !== undefined) findings.push(...(await checkFolder(root, ['mounts', address, 'root'])))
   }
   return findings
+}
+
+/** The folder that a mount serves, if it is one of files. */
+function rootOf(mount: unknown, folder: string): string | undefined {
+  const { data: root } = filesShape.root.safeParse(memberOf(mount, 'root'))
+  return root === undefined || memberOf(mount, 'provider') !== 'files' ? undefined : resolveFolder(root, folder)
 }
 
 async function loadSecret(config: unknown, options: { folder: string; env: Env }) {
@@ -114,9 +117,9 @@ function secretFindings(
   }
   if ('env' in secret.source) return []
   const file = resolve(folder, secret.source.file)
-  for (const [address, value] of mounts) {
-    const mount = mountSchema.safeParse(value)
-    if (mount.success && isInside(file, rootOf(mount.data, folder)))
+  for (const [address, mount] of mounts) {
+    const root = rootOf(mount, folder)
+    if (root !== undefined && isInside(file, root))
       return finding(
         `The file with the secret lies in the folder that ${JSON.stringify(address)} serves.`,
         'Move it to a place that is not served.',

@@ -69,7 +69,20 @@ class ChannelTransport extends PerRequestHTTPServerTransport {
   }
 }
 
-export async function openChannel(server: Server, era: 'modern' | 'legacy', log: Log): Promise<Channel> {
+export interface ChannelOptions {
+  readonly log: Log
+  /**
+   * How long a request may take, in milliseconds: a source that never answers keeps no place for ever (2026-07-28,
+   * basic/lifecycle: timeouts hold even where there is progress).
+   */
+  readonly timeout: number
+}
+
+export async function openChannel(
+  server: Server,
+  era: 'modern' | 'legacy',
+  { log, timeout }: ChannelOptions,
+): Promise<Channel> {
   const transport = new ChannelTransport(era)
   let delivering = false
   let taken = true
@@ -103,11 +116,16 @@ export async function openChannel(server: Server, era: 'modern' | 'legacy', log:
     if (fault !== undefined) return failure(message.id, { code: codes.invalidParams, message: fault })
     if (options.signal?.aborted) return undefined
     const id = next++
-    const cancel = () => {
-      transport.exchanges.get(id)?.settle(undefined)
+    const end = (response?: Response) => {
+      transport.exchanges.get(id)?.settle(response)
       // The server aborts its handler and stays silent.
       deliver({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } })
     }
+    const cancel = () => end()
+    const timer = setTimeout(() => {
+      log('warn', 'a request took too long', { method: message.method, timeout })
+      end(failure(message.id, tooLate))
+    }, timeout)
     try {
       const response = await new Promise<Response | undefined>((settle) => {
         transport.exchanges.set(id, { request: message, onNotification: options.onNotification, settle })
@@ -118,6 +136,7 @@ export async function openChannel(server: Server, era: 'modern' | 'legacy', log:
       })
       return response === undefined ? undefined : presentable(response, message, revision())
     } finally {
+      clearTimeout(timer)
       options.signal?.removeEventListener('abort', cancel)
       transport.exchanges.delete(id)
     }
@@ -134,6 +153,12 @@ export async function openChannel(server: Server, era: 'modern' | 'legacy', log:
     },
     close: () => server.close(),
   }
+}
+
+const tooLate: WireError = {
+  code: codes.internal,
+  message: 'The request took too long. Try again later, or ask for less.',
+  data: { reason: 'timeout' },
 }
 
 function wireErrorOf({ code, message, data }: { code: number; message: string; data?: unknown }): WireError {

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { openHttp, openLegacyHttp } from './attack-http.ts'
 import { checkAnswer } from './attack-oracles.ts'
-import { type Pipe, openLegacyStdio, openStdio } from './attack-stdio.ts'
-import { type Facts, type Target, startFixture, until } from './attack-target.ts'
-import { type Answer, type Params, type Wire } from './attack-wire.ts'
 import type { Setup } from './attack-server.ts'
-import { type World, controlPath, createWorld } from './attack-world.ts'
+import { openLegacyStdio, openStdio, type Pipe } from './attack-stdio.ts'
+import { type Facts, startFixture, type Target, until } from './attack-target.ts'
+import type { Answer, Params, Wire } from './attack-wire.ts'
+import { controlPath, createWorld, type World } from './attack-world.ts'
 
 /** Servers under attack, and a client for each transport and era. */
 export interface Arena {
@@ -60,11 +60,16 @@ export function useArena(setup: Partial<Omit<Setup, 'root' | 'transport'>> = {})
       if (!target.isAlive()) continue
       const calm = ({ descriptors: open, children: born }: Facts) => open <= descriptors && born <= children
       const after = await until(() => target.facts(), calm)
-      if (!calm(after)) faults.push(`O3: ${after.descriptors} descriptors, ${after.children} children; ${descriptors}, ${children} before`)
+      if (!calm(after))
+        faults.push(
+          `O3: ${after.descriptors} descriptors, ${after.children} children; ${descriptors}, ${children} before`,
+        )
     }
     for (const wire of wires) if (isStdio(wire)) faults.push(...wire.pipe.faults.map((fault) => `O5: ${fault}`))
     for (const wire of wires)
-      if (isStdio(wire)) for (const [id, count] of wire.pipe.answered) if (count > 1 && !id.startsWith('object')) faults.push(`O5: ${count} answers to ${id}`)
+      if (isStdio(wire))
+        for (const [id, count] of wire.pipe.answered)
+          if (count > 1 && id.startsWith('string call-')) faults.push(`O5: ${count} answers to ${id}`)
     await Promise.all(targets.map((target) => target.stop()))
     faults.push(...world.canaries.leaks.map((leak) => `O1: ${leak}`))
     world.dispose()

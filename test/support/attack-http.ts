@@ -1,16 +1,16 @@
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
-import { type Socket, connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import type { Target } from './attack-target.ts'
 import {
   type Answer,
-  type Message,
-  type Params,
-  type Wire,
-  inTime,
   initialize,
+  inTime,
   legacy,
+  type Message,
   modern,
+  type Params,
   patience,
+  type Wire,
   withMeta,
 } from './attack-wire.ts'
 import type { World } from './attack-world.ts'
@@ -43,8 +43,16 @@ async function collect(incoming: IncomingMessage, world: World): Promise<Answer>
   const pairs: [string, string][] = []
   for (let i = 0; i + 1 < incoming.rawHeaders.length; i += 2)
     pairs.push([(incoming.rawHeaders[i] ?? '').toLowerCase(), incoming.rawHeaders[i + 1] ?? ''])
-  world.canaries.see(Buffer.concat([Buffer.from(JSON.stringify(pairs)), Buffer.from('\0'), raw, Buffer.from('\0')]), 'http')
-  return { raw, message: parseBody(incoming.headers['content-type'], raw), status: incoming.statusCode ?? 0, headers: pairs }
+  world.canaries.see(
+    Buffer.concat([Buffer.from(JSON.stringify(pairs)), Buffer.from('\0'), raw, Buffer.from('\0')]),
+    'http',
+  )
+  return {
+    raw,
+    message: parseBody(incoming.headers['content-type'], raw),
+    status: incoming.statusCode ?? 0,
+    headers: pairs,
+  }
 }
 
 /** The message of a body: JSON, or the last event of a stream. Throws where it is neither. */

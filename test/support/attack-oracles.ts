@@ -25,11 +25,16 @@ export function checkAnswer(wire: Wire, answer: Answer, params: Params = {}): vo
   if (error === undefined) return
   expect(Number.isInteger(error.code) && typeof error.message === 'string').toBe(true)
   expect(wire.modern ? allowedCodes.modern : allowedCodes.legacy, `the code of ${raw}`).toContain(error.code)
-  const echoes = [error.data?.uri, message.id].reduce<number>((sum, echo) => sum + Buffer.byteLength(JSON.stringify(echo) ?? ''), 0)
+  const echoes = [error.data?.uri, message.id].reduce<number>(
+    (sum, echo) => sum + Buffer.byteLength(JSON.stringify(echo) ?? ''),
+    0,
+  )
   expect(raw.length - echoes, `the length of ${raw.subarray(0, 300)}`).toBeLessThanOrEqual(maxError)
   if (error.data?.uri !== undefined) expect(error.data.uri).toBe(params.uri)
   const own = JSON.stringify({ ...error, data: { ...error.data, uri: undefined } })
-  expect(own, 'no inner workings').not.toMatch(/\n?\s+at .*[.:]\d+|node:internal|node_modules|\/src\/|ENOENT|EACCES|ELOOP/)
+  expect(own, 'no inner workings').not.toMatch(
+    /\n?\s+at .*[.:]\d+|node:internal|node_modules|\/src\/|ENOENT|EACCES|ELOOP/,
+  )
 }
 
 /** That an answer to `resources/read` (or the like) of a URI is what the corpus says. */

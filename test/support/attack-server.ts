@@ -24,6 +24,7 @@ export interface Setup {
   readonly pages?: Readonly<Record<string, number>>
   readonly limits?: Partial<HttpLimits>
   readonly sse?: boolean
+  readonly timeout?: number
 }
 
 /** A mount that counts what the others are asked, and says so when it is read: `count://calls/made`. */
@@ -51,6 +52,8 @@ function counted(provider: Provider, calls: { made: number }): Provider {
 }
 
 function hanging(): Provider {
+  // As a call of the system that does not return would.
+  setInterval(() => {}, 60_000)
   return {
     async *list() {},
     read: ({ path }, { signal }) => {
@@ -108,6 +111,7 @@ async function main(setup: Setup): Promise<void> {
     view: catalog.view,
     log,
     principal: setup.principal ?? localPrincipal,
+    ...(setup.timeout === undefined ? {} : { timeout: setup.timeout }),
   }
   if (setup.transport === 'stdio') return serveStdio(options)
   const service = await serveHttp({

@@ -1,5 +1,15 @@
 import type { Target } from './attack-target.ts'
-import { type Answer, type Message, type Wire, inTime, initialize, legacy, modern, patience, withMeta } from './attack-wire.ts'
+import {
+  type Answer,
+  initialize,
+  inTime,
+  legacy,
+  type Message,
+  modern,
+  patience,
+  type Wire,
+  withMeta,
+} from './attack-wire.ts'
 import type { World } from './attack-world.ts'
 
 /** The pipes of a stdio server, with every line that came out. */
@@ -115,7 +125,11 @@ function parse(line: Buffer, faults: string[]): Message | undefined {
 }
 
 /** A client over the pipes of a server. */
-export async function openStdio(target: Target, world: World, version: string = modern): Promise<Wire & { readonly pipe: Pipe }> {
+export async function openStdio(
+  target: Target,
+  world: World,
+  version: string = modern,
+): Promise<Wire & { readonly pipe: Pipe }> {
   const pipe = openPipe(target, world)
   const isModern = version === modern
   let next = 1

@@ -7,7 +7,11 @@ export interface Message {
   readonly id?: string | number | null
   readonly method?: string
   readonly result?: Readonly<Record<string, unknown>>
-  readonly error?: { readonly code: number; readonly message: string; readonly data?: Readonly<Record<string, unknown>> }
+  readonly error?: {
+    readonly code: number
+    readonly message: string
+    readonly data?: Readonly<Record<string, unknown>>
+  }
 }
 
 /** What came back for one request. */

@@ -133,6 +133,10 @@ export const brokenOthers: Mutants<
     },
     'an entry too many': (inner) => ({ ...inner, ...rich({ ...contents, '.git/config': 'secret' }) }),
     'another text': (inner) => ({ ...inner, ...rich({ ...contents, 'a.txt': 'dog' }) }),
+    'an entry that is too large': reading((content, path) => {
+      if (path === 'a.txt') throw new ResourceError('too-large', 'over the limit')
+      return [content]
+    }),
     'bytes for text': reading((content, path, ranged) =>
       path === 'a.txt' && !ranged && 'text' in content ? [{ bytes: Buffer.from(content.text) }] : [content],
     ),

@@ -44,20 +44,21 @@ export const brokenReads: Mutants<
       },
     }),
     ...Object.fromEntries(
-    Object.entries({ size: 1, modified: 0, version: 'other', mimeType: 'text/html', path: 'a-b' }).map(
-      ([fact, value]) => [
-        `a stat with another ${fact}`,
-        ({ stat, ...inner }) => ({
-          ...inner,
-          stat: async (path, context) => {
-            const entry = await stat?.(path, context)
-            if (entry === undefined) throw notFound()
-            return path === 'a.txt' ? { ...entry, [fact]: value } : entry
-          },
-        }),
-      ],
+      Object.entries({ size: 1, modified: 0, version: 'other', mimeType: 'text/html', path: 'a-b' }).map(
+        ([fact, value]) => [
+          `a stat with another ${fact}`,
+          ({ stat, ...inner }) => ({
+            ...inner,
+            stat: async (path, context) => {
+              const entry = await stat?.(path, context)
+              if (entry === undefined) throw notFound()
+              return path === 'a.txt' ? { ...entry, [fact]: value } : entry
+            },
+          }),
+        ],
+      ),
     ),
-  ),
+  },
   'stat-missing': {
     'a stat that makes entries up': ({ stat, ...inner }) => ({
       ...inner,
@@ -102,6 +103,15 @@ export const brokenReads: Mutants<
   'read-size': {
     'a size that is not that of the bytes': reading((content, path, ranged) =>
       path === 'bin/data' && !ranged ? [{ ...content, size: 99 }] : [content],
+    ),
+    'a size where none is listed': (inner) => {
+      const { stat: _, ...without } = inner
+      return reading((content, path, ranged) =>
+        path === 'bin/data' && !ranged ? [{ ...content, size: 99 }] : [content],
+      )(listing((entries, query) => select(entries, query).map(({ size: __, ...entry }) => entry))(without))
+    },
+    'a size that counts a byte order mark, which the listing does not': reading((content) =>
+      'text' in content && content.size !== undefined ? [{ ...content, size: content.size + 3 }] : [content],
     ),
     'a size that counts characters': reading((content) =>
       'text' in content ? [{ ...content, size: content.text.length + 1 }] : [content],

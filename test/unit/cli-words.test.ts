@@ -41,6 +41,7 @@ describe('what a user means by a URI or a path', () => {
   test.each([
     ['file:///a/b', 'file:///a/b'],
     ['docs://x', 'docs://x'],
+    ['x://a', 'x://a'],
     ['urn:x', 'urn:x'],
     ['/srv/manual', 'docs://manual/'],
     ['manual/ch 1.md', 'docs://manual/ch%201.md'],

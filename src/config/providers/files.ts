@@ -1,9 +1,5 @@
-import { stat } from 'node:fs/promises'
-import { homedir } from 'node:os'
-import { resolve } from 'node:path'
 import { z } from 'zod'
 import { glob, globs, size, text } from '../fields.ts'
-import type { Finding } from '../problem.ts'
 import { refusal } from '../words.ts'
 
 const rule = z.strictObject({
@@ -80,30 +76,4 @@ export const filesShape = {
       'The largest file, or part of one, that is read at once. Of a larger one, parts can be read. By default "16MiB", at most "256MiB".',
     ),
   rules: z.array(rule).exactOptional().describe('What clients are told of files, by glob.'),
-}
-
-/** Those options, parsed. */
-export type FilesConfig = z.output<z.ZodObject<typeof filesShape>>
-
-/** The folder that a mount serves, as an absolute path. */
-export function rootOf({ root }: Pick<FilesConfig, 'root'>, folder: string): string {
-  return /^~(?=[\\/]|$)/.test(root) ? resolve(homedir(), root.slice(2)) : resolve(folder, root)
-}
-
-/** What is wrong with a folder that is to be served; nothing when it is there. */
-export async function checkFiles(options: Pick<FilesConfig, 'root'>, folder: string): Promise<readonly Finding[]> {
-  const root = rootOf(options, folder)
-  const finding = (message: string, fix: string) => [{ path: ['root'], message, fix }]
-  try {
-    if ((await stat(root)).isDirectory()) return []
-    return finding(`${root} is not a folder.`, 'Name the folder that it is in, and what to take from it in "include".')
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    if (code === 'ENOENT' || code === 'ENOTDIR')
-      return finding(
-        `There is no folder ${root}.`,
-        'Create it, or correct the path; a relative one starts at the configuration file.',
-      )
-    return finding(`The folder ${root} cannot be opened (${code}).`, 'Let this user read it.')
-  }
 }

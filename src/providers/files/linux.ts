@@ -1,8 +1,8 @@
 import * as fs from 'node:fs'
-import { promisify } from 'node:util'
 import { notFound, ResourceError } from '../../core/errors.ts'
-import type { Handle, Place, Places } from './place.ts'
-import { failure, type Pool, type Shared } from './pool.ts'
+import { type Descriptor, handleOf, openDescriptor, statOf } from './descriptor.ts'
+import type { Place, Places } from './place.ts'
+import { failure, type Pool } from './pool.ts'
 
 /**
  * Places as descriptors. A path is walked one name at a time, each opened relative to the descriptor of its directory
@@ -13,15 +13,6 @@ import { failure, type Pool, type Shared } from './pool.ts'
 /** Names a file without opening it, see open(2). Not in `fs.constants`; one value for every architecture of Node. */
 const O_PATH = 0o10000000
 const { O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = fs.constants
-
-const open = promisify(fs.open)
-const fstat = promisify(fs.fstat)
-const read = promisify(fs.read)
-
-interface Descriptor extends Shared {
-  readonly fd: number
-  readonly at: string
-}
 
 /** Local file systems by their `f_type`, see statfs(2). A call on any other may never answer. */
 const localTypes = new Set([
@@ -49,63 +40,36 @@ const never = new AbortController().signal
  * @throws ResourceError `invalid` where /proc does not work as this needs it, so that nothing would be safe.
  */
 export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool): Promise<Places> {
-  let root = await openRoot(real, pool)
-  try {
-    selfTest(root, real)
-  } catch (error) {
-    root.close()
-    throw error
-  }
-  let { rootMount, local } = await systemOf(root, pool)
+  let root = await openTested(real, pool)
   let reopening: Promise<void> | undefined
   let closed = false
 
-  const look = (descriptor: Descriptor, quick: boolean, signal: AbortSignal) =>
-    quick
-      ? fs.fstatSync(descriptor.fd, { bigint: true })
-      : pool.run(() => fstat(descriptor.fd, { bigint: true }), { signal, hold: descriptor })
-
-  /**
-   * Takes over the descriptor: it is closed here where no place comes of it.
-   *
-   * @param elsewhere Whether it may lie on another mount than its parent.
-   */
-  const placeOf = async (
-    descriptor: Descriptor,
-    elsewhere: boolean,
-    parent: Place | undefined,
-    signal: AbortSignal,
-  ) => {
+  /** Takes over the descriptor: it is closed here where no place comes of it. */
+  const placeOf = async (descriptor: Descriptor, known: Known, signal: AbortSignal): Promise<Place> => {
     try {
       // A mount that does not answer is told by its number, which the kernel knows without asking it.
-      const mount = elsewhere && rootMount !== undefined ? mountOf(descriptor) : parent?.mount
-      if (!mounts && mount !== (parent === undefined ? mount : rootMount)) throw notFound('another mount')
-      const here = local && mount === rootMount
-      const stats = await look(descriptor, here, signal)
-      const { at, keep, close } = descriptor
-      return { at, keep, close, stats, local: here, mount }
+      const mount = 'mount' in known || root.mount === undefined ? known.mount : mountOf(descriptor)
+      if (!mounts && mount !== root.mount) throw notFound('another mount')
+      const local = root.local && mount === root.mount
+      const stats = await statOf(descriptor, local, pool, signal)
+      return { at: pathOf(descriptor), keep: descriptor.keep, close: descriptor.close, stats, local, mount }
     } catch (error) {
       descriptor.close()
       throw failure(error)
     }
   }
 
-  const reopen = async () => {
-    const next = await openRoot(real, pool)
-    if (closed || fs.readlinkSync(next.at) !== real) {
-      next.close()
-      throw gone()
-    }
-    const system = await systemOf(next, pool)
-    root.close()
-    root = next
-    ;({ rootMount, local } = system)
-  }
-
   const rootPlace = async (signal: AbortSignal): Promise<Place> => {
     if (closed) throw new ResourceError('unavailable', 'The files provider is closed.')
-    root.keep()
-    return placeOf(root, true, undefined, signal)
+    root.descriptor.keep()
+    return placeOf(root.descriptor, root, signal)
+  }
+
+  const reopen = async () => {
+    const next = await openTested(real, pool)
+    const last = closed ? next : root
+    if (!closed) root = next
+    last.descriptor.close()
   }
 
   return {
@@ -127,14 +91,15 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool)
 
     child: async (parent, name, { directory, follow = false }, signal) => {
       const flags = O_PATH | (follow ? 0 : O_NOFOLLOW)
-      const descriptor = await openShared(`${parent.at}/${name}`, flags, pool, { signal, hold: parent })
-      return placeOf(descriptor, directory || follow, parent, signal)
+      const terms = { signal, hold: parent, local: true }
+      const descriptor = await openDescriptor(`${parent.at}/${name}`, flags, pool, terms)
+      return placeOf(descriptor, directory || follow ? {} : parent, signal)
     },
 
     where: async (place) => {
       try {
         // Both as they are now: the root may have been renamed meanwhile.
-        const base = fs.readlinkSync(root.at)
+        const base = fs.readlinkSync(pathOf(root.descriptor))
         const here = fs.readlinkSync(place.at)
         const prefix = base === '/' ? '/' : `${base}/`
         // The text says " (deleted)" of a deleted file, and of one whose name ends so: the link count tells.
@@ -149,14 +114,14 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool)
     open: async (place, signal) => {
       // A magic link: this opens the place itself and walks no path.
       const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
-      const descriptor = await openShared(place.at, flags, pool, { signal, hold: place }, place.local)
-      return handleOf(descriptor, pool, (signal) => look(descriptor, place.local, signal) as Promise<fs.BigIntStats>)
+      const terms = { signal, hold: place, local: place.local }
+      return handleOf(await openDescriptor(place.at, flags, pool, terms), place.local, pool)
     },
 
     close: () => {
       if (closed) return
       closed = true
-      root.close()
+      root.descriptor.close()
     },
   }
 }
@@ -165,61 +130,31 @@ function gone(): ResourceError {
   return new ResourceError('unavailable', 'The root directory of the mount is gone. Create it again, or change `root`.')
 }
 
-async function openRoot(real: string, pool: Pool): Promise<Descriptor> {
-  return openShared(real, O_PATH | O_DIRECTORY | O_NOFOLLOW, pool, { signal: never })
+/** The mount of something, where it needs not be asked for. */
+type Known = { readonly mount?: string | undefined }
+
+interface Root {
+  readonly descriptor: Descriptor
+  readonly mount: string | undefined
+  readonly local: boolean
 }
 
-async function openShared(
-  path: string,
-  flags: number,
-  pool: Pool,
-  terms: { readonly signal: AbortSignal; readonly hold?: Shared },
-  quickClose = true,
-): Promise<Descriptor> {
+async function openTested(real: string, pool: Pool): Promise<Root> {
+  const flags = O_PATH | O_DIRECTORY | O_NOFOLLOW
+  const descriptor = await openDescriptor(real, flags, pool, { signal: never, local: true })
   try {
-    return shared(await pool.run(() => open(path, flags), { ...terms, late: fs.closeSync }), quickClose)
+    selfTest(descriptor, real)
+    const mount = mountOf(descriptor)
+    const { type } = await pool.run(() => fs.promises.statfs(pathOf(descriptor)), { signal: never, hold: descriptor })
+    return { descriptor, mount, local: mount !== undefined && localTypes.has(type) }
   } catch (error) {
+    descriptor.close()
     throw failure(error)
   }
 }
 
-/** @param quick Whether closing answers at once. A file on a mount that hangs is closed in the pool. */
-function shared(fd: number, quick: boolean): Descriptor {
-  let users = 1
-  return {
-    fd,
-    at: `/proc/self/fd/${fd}`,
-    keep: () => {
-      users++
-    },
-    close: () => {
-      users--
-      if (users > 0) return
-      if (quick) fs.closeSync(fd)
-      else fs.close(fd, () => {})
-    },
-  }
-}
-
-function handleOf(descriptor: Descriptor, pool: Pool, stat: (signal: AbortSignal) => Promise<fs.BigIntStats>): Handle {
-  return {
-    read: async (buffer, { offset, length, position }, signal) => {
-      try {
-        const call = () => read(descriptor.fd, buffer, offset, length, position)
-        return (await pool.run(call, { signal, hold: descriptor })).bytesRead
-      } catch (error) {
-        throw failure(error)
-      }
-    },
-    stat: async (signal) => {
-      try {
-        return await stat(signal)
-      } catch (error) {
-        throw failure(error)
-      }
-    },
-    close: descriptor.close,
-  }
+function pathOf({ fd }: Descriptor): string {
+  return `/proc/self/fd/${fd}`
 }
 
 /** The number of the mount that a descriptor lies on, from /proc, without a call to that file system. */
@@ -228,18 +163,12 @@ function mountOf(descriptor: Descriptor): string | undefined {
   return /^mnt_id:\s*(\d+)/m.exec(info)?.[1]
 }
 
-async function systemOf(root: Descriptor, pool: Pool) {
-  const rootMount = mountOf(root)
-  const { type } = await pool.run(() => fs.promises.statfs(root.at), { signal: never, hold: root })
-  return { rootMount, local: rootMount !== undefined && localTypes.has(type) }
-}
-
 function selfTest(root: Descriptor, real: string): void {
   const fault = (what: string) =>
     new ResourceError('invalid', `Files cannot be served safely here: ${what}. Mount a usual /proc.`)
   let link: string
   try {
-    link = fs.readlinkSync(root.at)
+    link = fs.readlinkSync(pathOf(root))
   } catch {
     throw fault('/proc/self/fd cannot be read')
   }

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs'
 import { notFound, ResourceError } from '../../core/errors.ts'
-import type { Handle, Place, Places } from './place.ts'
+import { handleOf, openDescriptor, statOf } from './descriptor.ts'
+import type { Place, Places } from './place.ts'
 import { failure, type Pool } from './pool.ts'
 
 /**
@@ -13,9 +14,9 @@ import { failure, type Pool } from './pool.ts'
 export async function openPortablePlaces(real: string, pool: Pool): Promise<Places> {
   const prefix = real.endsWith(separator) ? real : `${real}${separator}`
 
-  const call: Call = async (signal, what, late) => {
+  const call = async <T>(signal: AbortSignal, what: () => Promise<T>): Promise<T> => {
     try {
-      return await pool.run(what, { signal, ...(late === undefined ? {} : { late }) })
+      return await pool.run(what, { signal })
     } catch (error) {
       throw failure(error)
     }
@@ -55,15 +56,15 @@ export async function openPortablePlaces(real: string, pool: Pool): Promise<Plac
     },
     open: async (place, signal) => {
       const flags = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0) | (fs.constants.O_NOFOLLOW ?? 0)
-      const file = await call(signal, () => fs.promises.open(place.at, flags), closeQuietly)
+      const descriptor = await openDescriptor(place.at, flags, pool, { signal, local: true })
       try {
-        const stats = await call(signal, () => file.stat({ bigint: true }))
+        const stats = await statOf(descriptor, false, pool, signal)
         await requireInside(place.at, signal)
         if (stats.ino !== place.stats.ino || stats.dev !== place.stats.dev)
           throw notFound('replaced while it was opened')
-        return handleOf(file, call)
+        return handleOf(descriptor, false, pool)
       } catch (error) {
-        closeQuietly(file)
+        descriptor.close()
         throw error
       }
     },
@@ -72,18 +73,3 @@ export async function openPortablePlaces(real: string, pool: Pool): Promise<Plac
 }
 
 const separator = process.platform === 'win32' ? '\\' : '/'
-
-type Call = <T>(signal: AbortSignal, what: () => Promise<T>, late?: (value: T) => void) => Promise<T>
-
-function closeQuietly(file: fs.promises.FileHandle): void {
-  file.close().catch(() => {})
-}
-
-function handleOf(file: fs.promises.FileHandle, call: Call): Handle {
-  return {
-    read: async (buffer, { offset, length, position }, signal) =>
-      (await call(signal, () => file.read(buffer, offset, length, position))).bytesRead,
-    stat: (signal) => call(signal, () => file.stat({ bigint: true })),
-    close: () => closeQuietly(file),
-  }
-}

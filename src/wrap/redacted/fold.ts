@@ -32,7 +32,8 @@ const plainOf = new Map(
 )
 
 /** What has no width: it parts words for a program and not for a reader. */
-export const unseen = /[\u00ad\u034f\u061c\u115f\u1160\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]/g
+export const unseen =
+  /[\u00ad\u061c\u115f\u1160\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|[\u034f\u180b-\u180f\ufe00-\ufe0f]/g
 
 /** A full-width form of ASCII (U+FF01 to U+FF5E) as ASCII; any other character as it is. */
 export function narrow(text: string): string {

@@ -1,0 +1,24 @@
+import { stat } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { resolve } from 'node:path'
+import type { Finding } from './problem.ts'
+
+/** A folder as a configuration names it: relative to a folder, or to the home folder by `~/`. Answers the absolute path. */
+export function resolveFolder(name: string, from: string): string {
+  return /^~(?=[\\/]|$)/.test(name) ? resolve(homedir(), name.slice(2)) : resolve(from, name)
+}
+
+/** What is wrong with a folder that is to be served, found at a key; nothing when it is there. */
+export async function checkFolder(path: string, key: Finding['path']): Promise<readonly Finding[]> {
+  const finding = (message: string, fix: string) => [{ path: key, message, fix }]
+  try {
+    if ((await stat(path)).isDirectory()) return []
+    return finding(`${path} is not a folder.`, 'Name the folder that it is in, and what to take from it in "include".')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    if (code !== 'ENOENT' && code !== 'ENOTDIR')
+      return finding(`The folder ${path} cannot be opened (${code}).`, 'Let this user read it.')
+    const fix = 'Create it, or correct the path; a relative one starts at the configuration file.'
+    return finding(`There is no folder ${path}.`, fix)
+  }
+}

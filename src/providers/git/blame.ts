@@ -1,0 +1,86 @@
+import { invalid, ResourceError } from '../../core/errors.ts'
+import { isText } from '../../core/utf8.ts'
+import type { Launcher } from './launch.ts'
+import { cutMark, oneLine, type Page, shortId } from './text.ts'
+
+/** The largest file that is blamed, in bytes. */
+const maxFile = 1024 * 1024
+const maxOutput = 64 * 1024 * 1024
+
+/** Checks that a file can be blamed: text, and not too large. */
+export function requireBlamable(bytes: Uint8Array | undefined, size: number): void {
+  if (bytes === undefined || size > maxFile)
+    throw new ResourceError('too-large', `The file has ${size} bytes, and files of at most ${maxFile} are blamed.`, {
+      reason: 'too-large',
+      size,
+      limit: maxFile,
+    })
+  if (!isText(bytes)) throw invalid('The file is not text, so that it has no lines to blame.', 'binary')
+}
+
+/**
+ * Who wrote each line of a file, as text: above lines of one commit stand its id, date and author, and the first time its
+ * subject; each line has its number.
+ */
+export async function readBlame(
+  launcher: Launcher,
+  { commit, path, title, maxBytes }: { readonly commit: string; readonly path: string; readonly title: string; readonly maxBytes: number },
+  signal: AbortSignal,
+): Promise<Page> {
+  const output = await launcher.run({
+    // git blame has no --end-of-options; the id is one of ours, and what follows -- is a path.
+    args: ['blame', '--porcelain', '--no-textconv', '--encoding=UTF-8', commit, '--', path],
+    limit: maxOutput,
+    signal,
+  })
+  const lines = [title]
+  const named = new Set<string>()
+  let length = 0
+  let previous: string | undefined
+  for (const { oid, number, text, facts } of linesOf(output.bytes.toString('utf8'))) {
+    const heading = oid === previous ? [] : [headingOf(oid, facts, !named.has(oid))]
+    const shown = [...heading, `${String(number).padStart(6)}  ${text}`]
+    previous = oid
+    named.add(oid)
+    length += shown.reduce((sum, line) => sum + line.length + 1, 0)
+    if (length > maxBytes) return { text: `${[...lines, cutMark('the rest of the file')].join('\n')}\n`, cut: true }
+    lines.push(...shown)
+  }
+  return { text: `${lines.join('\n')}\n`, cut: output.cut }
+}
+
+interface BlamedLine {
+  readonly oid: string
+  readonly number: number
+  readonly text: string
+  /** What git says of the commit. */
+  readonly facts: ReadonlyMap<string, string>
+}
+
+/** `id original final [count]`, then facts of the commit where it is new, then a tab and the line. */
+function* linesOf(output: string): Generator<BlamedLine> {
+  const commits = new Map<string, Map<string, string>>()
+  let oid = ''
+  let number = 0
+  for (const line of output.split('\n')) {
+    const head = /^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$/.exec(line)
+    if (line.startsWith('\t')) {
+      yield { oid, number, text: line.slice(1), facts: commits.get(oid) ?? new Map() }
+    } else if (head !== null) {
+      oid = head[1] ?? ''
+      number = Number(head[2])
+      if (!commits.has(oid)) commits.set(oid, new Map())
+    } else {
+      const space = line.indexOf(' ')
+      if (space !== -1) commits.get(oid)?.set(line.slice(0, space), line.slice(space + 1))
+    }
+  }
+}
+
+/** The subject stands where the commit is named for the first time. */
+function headingOf(oid: string, facts: ReadonlyMap<string, string>, first: boolean): string {
+  const time = Number(facts.get('author-time')) * 1000
+  const date = Math.abs(time) <= 8.64e15 ? new Date(time).toISOString().slice(0, 10) : 'no date'
+  const subject = first ? `: ${oneLine(facts.get('summary') ?? '', 200)}` : ''
+  return `${shortId(oid)} ${date} ${oneLine(facts.get('author') ?? '', 100)}${subject}`
+}

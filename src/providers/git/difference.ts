@@ -1,0 +1,87 @@
+import type { Launcher } from './launch.ts'
+import { cutMark, oneLine, wholeLines } from './text.ts'
+
+/** How two trees differ: what changed in each file, and the patch. */
+export interface Difference {
+  readonly text: string
+  readonly cut: boolean
+}
+
+export interface DifferenceQuery {
+  /** Ids of commits or trees. */
+  readonly from: string
+  readonly to: string
+  /** Only this file, or directory. */
+  readonly path?: string
+  /** What stands behind the numbers, such as `against the first parent`. */
+  readonly note?: string
+}
+
+interface FileChange {
+  readonly added?: number
+  readonly removed?: number
+  readonly path: string
+  /** What it was called before. */
+  readonly before?: string
+}
+
+/** The longest patch, in bytes, and the most files that are named. */
+const maxPatch = 256 * 1024
+const maxFiles = 300
+const maxNumbers = 4 * 1024 * 1024
+
+/** Compares two trees. No driver, filter or external program has a part in it. */
+export async function readDifference(
+  launcher: Launcher,
+  { from, to, path, note }: DifferenceQuery,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<Difference> {
+  const ends = ['--end-of-options', from, to, '--', ...(path === undefined ? [] : [path])]
+  const plain = ['-r', '-M', '--no-ext-diff', '--no-textconv', '--no-color']
+  const limit = Math.min(maxPatch, maxBytes)
+  const [numbers, patch] = await Promise.all([
+    launcher.run({ args: ['diff-tree', ...plain, '--numstat', '-z', ...ends], limit: maxNumbers, signal }),
+    launcher.run({ args: ['diff-tree', ...plain, '--patch', ...ends], limit, signal }),
+  ])
+  const changes = parseNumbers(numbers.bytes.toString('utf8'))
+  const cut = numbers.cut || patch.cut || changes.length > maxFiles
+  const lines = [
+    ...(changes.length === 0 ? ['No changes.'] : [summaryOf(changes, numbers.cut, note)]),
+    ...changes.slice(0, maxFiles).map(formatChange),
+    ...(changes.length > maxFiles || numbers.cut ? [cutMark(`more files changed than these ${maxFiles}`)] : []),
+  ]
+  const end = patch.cut ? `${cutMark(`the patch is longer than ${limit} bytes; see one file with diff/FROM/TO?path=`)}\n` : ''
+  const shown = wholeLines(patch)
+  return { text: `${lines.join('\n')}\n${shown === '' ? '' : '\n'}${shown}${end}`, cut }
+}
+
+function summaryOf(changes: readonly FileChange[], more: boolean, note: string | undefined): string {
+  const sum = (of: (change: FileChange) => number | undefined) => changes.reduce((all, one) => all + (of(one) ?? 0), 0)
+  const count = `${changes.length}${more ? ' or more' : ''} ${changes.length === 1 ? 'file' : 'files'}`
+  const numbers = `+${sum(({ added }) => added)} -${sum(({ removed }) => removed)}`
+  return `${count}, ${numbers}${note === undefined ? '' : `, ${note}`}`
+}
+
+function formatChange({ added, removed, path, before }: FileChange): string {
+  const numbers = added === undefined || removed === undefined ? 'binary' : `+${added} -${removed}`
+  return `${numbers} ${before === undefined ? '' : `${oneLine(before)} → `}${oneLine(path)}`
+}
+
+/** `added TAB removed TAB path NUL`; for what was renamed, an empty path, then both names with a NUL each. */
+function parseNumbers(text: string): readonly FileChange[] {
+  const fields = text.split('\0')
+  const changes: FileChange[] = []
+  for (let at = 0; at < fields.length; at++) {
+    const [added = '', removed = '', ...rest] = (fields[at] ?? '').split('\t')
+    if (rest.length === 0) continue
+    const counts = added === '-' ? {} : { added: Number(added), removed: Number(removed) }
+    const path = rest.join('\t')
+    if (path !== '') changes.push({ ...counts, path })
+    else {
+      changes.push({ ...counts, before: fields[at + 1] ?? '', path: fields[at + 2] ?? '' })
+      at += 2
+    }
+  }
+  return changes
+}

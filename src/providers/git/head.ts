@@ -1,0 +1,20 @@
+import { join } from 'node:path'
+import { readSmallFile } from './small-file.ts'
+
+/** What `HEAD` says: the branch that it is on, or the commit that it is detached at. */
+export type Head = { readonly branch: string } | { readonly oid: string }
+
+/**
+ * Reads `HEAD` as data. `undefined` where it is not what git writes: a symbolic link, or on something that is no branch.
+ */
+export async function readHead(gitDir: string, idLength: number): Promise<Head | undefined> {
+  let text: string | undefined
+  try {
+    text = (await readSmallFile(join(gitDir, 'HEAD'), 4096))?.toString('utf8').trimEnd()
+  } catch {
+    return undefined
+  }
+  const branch = /^ref:\s*(refs\/heads\/[^\s\p{Cc}]+)$/u.exec(text ?? '')?.[1]
+  if (branch !== undefined && !branch.includes('\ufffd')) return { branch }
+  return text !== undefined && text.length === idLength && /^[0-9a-f]+$/.test(text) ? { oid: text } : undefined
+}

@@ -1,0 +1,108 @@
+import { invalid } from '../../core/errors.ts'
+import { isPath } from '../../core/path.ts'
+import type { Params } from '../../core/provider.ts'
+import type { Launcher } from './launch.ts'
+import { parseTime } from './time.ts'
+import { cutMark, oneLine, type Page, shortId } from './text.ts'
+
+/** What a log is asked for. Times are in seconds since 1970. */
+export interface LogQuery {
+  readonly path?: string
+  readonly since?: number
+  readonly until?: number
+  readonly author?: string
+  readonly limit: number
+}
+
+/** One commit of a log. */
+export interface LogLine {
+  readonly oid: string
+  /** When it was committed (ISO 8601, with the committer's time zone). */
+  readonly date: string
+  readonly author: string
+  readonly subject: string
+}
+
+const defaultLimit = 100
+/** The longest author's name or text that is searched for, in characters. */
+const maxAuthor = 500
+
+/** @throws ResourceError `invalid` for a parameter that is not what it has to be. */
+export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
+  const path = params.get('path')
+  if (path !== undefined && (path === '' || !isPath(path)))
+    throw invalid('The parameter "path" is not a path: write src/main.ts, or src/ for a directory.', 'path')
+  const author = params.get('author')
+  if (author !== undefined && (author === '' || author.length > maxAuthor))
+    throw invalid(`The parameter "author" is a part of a name or address of 1 to ${maxAuthor} characters.`, 'author')
+  const since = params.get('since')
+  const until = params.get('until')
+  return {
+    limit: parseLimit(params.get('limit'), maxCommits),
+    ...(path === undefined ? {} : { path }),
+    ...(author === undefined ? {} : { author }),
+    ...(since === undefined ? {} : { since: parseTime('since', since, Date.now()) }),
+    ...(until === undefined ? {} : { until: parseTime('until', until, Date.now()) }),
+  }
+}
+
+function parseLimit(text: string | undefined, most: number): number {
+  if (text === undefined) return Math.min(defaultLimit, most)
+  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (limit >= 1 && limit <= most) return limit
+  throw invalid(`The parameter "limit" is a whole number from 1 to ${most}.`, 'limit', { limit: most })
+}
+
+/** Commits from one on back, newest first, as `git log` orders them. `cut`: there are more of them. */
+export async function readLog(
+  launcher: Launcher,
+  commit: string,
+  query: LogQuery,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<{ readonly lines: readonly LogLine[]; readonly cut: boolean }> {
+  const { path, since, until, author, limit } = query
+  const args = [
+    'log',
+    '-z',
+    '--format=%H%n%cI%n%an%n%s',
+    '--encoding=UTF-8',
+    `--max-count=${limit + 1}`,
+    ...(since === undefined ? [] : [`--max-age=${since}`]),
+    ...(until === undefined ? [] : [`--min-age=${until}`]),
+    // A text, and no pattern: patterns of strangers can run for ever.
+    ...(author === undefined ? [] : ['--fixed-strings', '--regexp-ignore-case', `--author=${author}`]),
+    '--end-of-options',
+    commit,
+    '--',
+    ...(path === undefined ? [] : [path]),
+  ]
+  const { bytes, cut } = await launcher.run({ args, limit: maxBytes, signal })
+  const records = bytes.toString('utf8').split('\0')
+  // Behind the last NUL there is nothing, or half a record.
+  records.pop()
+  const lines = records.slice(0, limit).map((record): LogLine => {
+    const [oid = '', date = '', author = '', subject = ''] = record.split('\n')
+    return { oid, date, author, subject }
+  })
+  return { lines, cut: cut || records.length > limit }
+}
+
+/** A log as text: a line for each commit, `id date author: subject`. `marks`: what refs are at a commit. */
+export function formatLog(
+  title: string,
+  { lines, cut }: { readonly lines: readonly LogLine[]; readonly cut: boolean },
+  marks: ReadonlyMap<string, readonly string[]>,
+): Page {
+  const text = [
+    title,
+    ...lines.map(({ oid, date, author, subject }) => {
+      const at = marks.get(oid)
+      const refs = at === undefined ? '' : ` (${at.map((name) => oneLine(name)).join(', ')})`
+      return `${shortId(oid)} ${date} ${oneLine(author, 100)}${refs}: ${oneLine(subject, 200)}`
+    }),
+    ...(lines.length === 0 ? ['No commits.'] : []),
+    ...(cut ? [cutMark(`there are more than these ${lines.length}; ask with limit=, since=, until=, author= or path=`)] : []),
+  ]
+  return { text: `${text.join('\n')}\n`, cut }
+}

@@ -1,0 +1,65 @@
+import type { Launcher } from './launch.ts'
+import type { RefTable } from './refs.ts'
+import { cutMark, oneLine, type Page, shortId, wholeLines } from './text.ts'
+
+/** So many branches or tags are listed. */
+const maxRefs = 1000
+const maxBytes = 8 * 1024 * 1024
+
+/** The branches, or the tags, as text: a line for each, newest first, `name id date subject`. */
+export async function readRefPage(
+  launcher: Launcher,
+  refsDir: string,
+  kind: 'branches' | 'tags',
+  table: RefTable,
+  signal: AbortSignal,
+): Promise<Page> {
+  const folder = kind === 'branches' ? 'refs/heads/' : 'refs/tags/'
+  const served = new Map(table.refs.filter(({ name }) => name.startsWith(folder)).map((ref) => [ref.name, ref]))
+  const lines: string[] = []
+  let cut = false
+  if (served.size > 0) {
+    const output = await launcher.run({
+      args: [
+        'for-each-ref',
+        '--sort=refname',
+        '--sort=-creatordate',
+        // The date of a tag, or of the commit that it or a branch is at; the subject of the same.
+        '--format=%(refname)%00%(objectname)%00%(creatordate:iso-strict)%00%(subject)%00%(*objectname)',
+        '--end-of-options',
+        folder.slice(0, -1),
+      ],
+      gitDir: refsDir,
+      limit: maxBytes,
+      signal,
+      quiet: true,
+    })
+    cut = output.cut
+    for (const line of wholeLines(output).split('\n')) {
+      const [name = '', oid = '', date = '', subject = '', peeled = ''] = line.split('\0')
+      const ref = served.get(name)
+      if (ref === undefined) continue
+      if (lines.length === maxRefs) {
+        cut = true
+        break
+      }
+      const mark = name === table.branch ? '* ' : '  '
+      const called = oneLine(table.names.shortest(ref))
+      lines.push(`${mark}${called} ${shortId(peeled === '' ? oid : peeled)} ${date} ${oneLine(subject, 200)}`.trimEnd())
+    }
+  }
+  const text = [
+    titleOf(kind, table),
+    ...lines,
+    ...(lines.length === 0 ? [`No ${kind}.`] : []),
+    ...(cut ? [cutMark(`there are more than these ${lines.length}`)] : []),
+  ]
+  return { text: `${text.join('\n')}\n`, cut, version: table.fingerprint }
+}
+
+function titleOf(kind: 'branches' | 'tags', { head, branch }: RefTable): string {
+  if (kind === 'tags') return 'Tags, newest first.'
+  if (branch !== undefined && head === undefined) return `Branches. HEAD is on ${oneLine(branch)}, which has no commits yet.`
+  if (branch !== undefined) return 'Branches, newest first. HEAD is on the one with a *.'
+  return `Branches, newest first.${head === undefined ? '' : ` HEAD is detached at ${shortId(head.oid)}.`}`
+}

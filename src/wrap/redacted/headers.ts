@@ -1,0 +1,63 @@
+import type { Span } from './spans.ts'
+import { reference } from './urls.ts'
+
+/** Headers of HTTP whose value is secret. Others (`X-Api-Key`) are found as keys are. */
+const header = /(?<![\w-])(?:(?:proxy-)?authorization|(?:set-)?cookie2?)(?![\w-])/gi
+
+/** What may stand between a header's name and its value: quotes, brackets, a colon or another sign. */
+const separator = /^\\?["'`]?\]?\s{0,4}(?:=>|:=|[:=,])\s{0,4}(?:[a-z]{0,2}\\?["'`]{1,3})?/i
+
+/** An authentication scheme in front of the credentials stays. */
+const scheme =
+  /^(?:bearer|basic|digest|token|apikey|api-key|negotiate|ntlm|hawk|aws4-hmac-sha256|hoba|mutual|vapid|dpop|splunk|key)\s+/i
+
+/**
+ * The values of the headers `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie`, however they are written
+ * (HTTP, curl, JSON, code), and credentials that follow the name of a scheme: `Bearer …`, `Basic …`.
+ */
+export function findHeaderSecrets(text: string): readonly Span[] {
+  const found: Span[] = []
+  for (const { 0: name, index } of text.matchAll(header)) {
+    const start = index + name.length
+    const between = separator.exec(text.slice(start, start + 24))?.[0]
+    if (between === undefined) continue
+    const from = start + between.length
+    const quoted = /["'`]$/.exec(between)?.[0]
+    const end = endOfValue(text, from, quoted)
+    const skipped = /cookie/i.test(name)
+      ? 0
+      : (scheme.exec(text.slice(from, Math.min(end, from + 40)))?.[0].length ?? 0)
+    const value = text.slice(from + skipped, end)
+    if (isCredential(value.trim(), skipped > 0 || quoted !== undefined)) found.push({ start: from + skipped, end })
+  }
+  for (const { 0: match, 1: head = '', index } of text.matchAll(
+    /(?<![\w-])((?:bearer|basic|token)(?:\s{1,4}|%20|\+))[\w.~+/%-]{12,}=*/gi,
+  )) {
+    const value = match.slice(head.length)
+    if (/\d/.test(value) || (/[A-Z]/.test(value.slice(1)) && /[a-z]/.test(value)))
+      found.push({ start: index + head.length, end: index + match.length })
+  }
+  return found
+}
+
+/** To the quote that closes it, else to the end of the line or to a quote around the whole header. */
+function endOfValue(text: string, from: number, quote: string | undefined): number {
+  for (let at = from; at < text.length; at++) {
+    const character = text[at]
+    if (character === '\n' || character === '\r') return at
+    if (quote === undefined ? character === '"' || character === "'" || character === '`' : character === quote)
+      return at
+    // `\"` closes what `\"` opened, and `\n` is a line's end in a text that is quoted once more.
+    if (character === '\\' && (text[at + 1] === 'n' || text[at + 1] === 'r' || text[at + 1] === quote)) return at
+  }
+  return text.length
+}
+
+/** Whether it is the value of such a header at all: prose and code are not, nor what only refers to one. */
+function isCredential(value: string, marked: boolean): boolean {
+  if (value.length < 4 || reference.test(value) || value.startsWith('[redacted]')) return false
+  if (marked) return !/^(?:true|false|null|none|undefined|required|optional|string|headers?)$/i.test(value)
+  if (/^[A-Za-z_$][\w$]*(?:[.?!]+[\w$]+)*(?:\(.*)?[,;)]*$/.test(value))
+    return value.length >= 16 && /\d/.test(value) && !/[.(]/.test(value)
+  return /=/.test(value) || !/\s/.test(value)
+}

@@ -1,0 +1,457 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { main, run, start } from '../support/cli.ts'
+
+let home = ''
+let folder = ''
+const picture = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'hikidashi-cli-'))
+  folder = join(home, 'notes')
+  await mkdir(join(folder, 'docs', 'deep'), { recursive: true })
+  await writeFile(join(folder, 'README.md'), '# Notes\n')
+  await writeFile(join(folder, 'docs', 'numbers.txt'), Array.from({ length: 100 }, (_, i) => `${i + 1}\n`).join(''))
+  await writeFile(join(folder, 'docs', 'picture.png'), picture)
+  await writeFile(join(folder, 'docs', 'deep', '日本 語.txt'), 'こんにちは')
+})
+afterAll(() => rm(home, { recursive: true, force: true }))
+
+const uri = (path: string) => `file://${folder}${path === '' ? '' : `/${path}`}`
+const cli = (...args: readonly string[]) => run(args, { cwd: folder })
+
+describe('the command line itself', () => {
+  test('tells its version and how it is used', async () => {
+    const version = await cli('--version')
+    expect(version).toMatchObject({ code: 0, err: '' })
+    expect(version.out).toMatch(/^\d+\.\d+\.\d+\n$/)
+    const help = await cli('--help')
+    expect(help).toMatchObject({ code: 0, err: '' })
+    for (const command of ['serve', 'ls', 'read', 'templates', 'complete', 'check', 'init']) {
+      expect(help.out).toContain(`  ${command}`)
+      const own = await cli(command, '--help')
+      expect(own).toMatchObject({ code: 0, err: '' })
+      expect(own.out).toMatch(/Examples:\n {2}hikidashi/)
+      expect(own.out).toContain('Exit codes: 0')
+    }
+  })
+
+  test.each([
+    [[], ''],
+    [['lss'], 'Did you mean ls?'],
+    [['ls', '--lnog'], 'Did you mean --long?'],
+    [['read'], "missing required argument 'uri'"],
+    [['read', 'README.md', '--lines', 'a-b'], 'FROM-TO'],
+    [['read', 'README.md', '--lines', '1-2', '--bytes', '1-2'], 'cannot be used with'],
+    [['ls', '--url', 'http://x', '--command', 'y'], 'cannot be used with'],
+    [['ls', '--url', 'ftp://x'], 'http'],
+    [['ls', '--header', 'A: b'], '--header needs --url'],
+    [['ls', '--command', 'a "b'], 'not closed'],
+    [['ls', 'file:///a/../b'], 'dot-segment'],
+    [['serve', '--http', 'x'], 'HOST:PORT'],
+    [['serve', '--stdio', '--http', '1'], 'cannot be used with'],
+    [['serve', 'docs', '.', '--name', 'x'], 'One name stands for one folder'],
+    [['check', '--limit', '0'], 'at least 1'],
+  ])('%j is a wrong command line: 2, on stderr, without a stack trace', async (args, message) => {
+    const { code, out, err } = await cli(...args)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain(message)
+    expect(err).not.toMatch(/\n +at /)
+  })
+})
+
+describe('ls', () => {
+  test('shows the mounts', async () => {
+    expect(await cli('ls')).toMatchObject({ code: 0, out: `${uri('')}\n`, err: '' })
+  })
+
+  test.each(['docs', './docs/', 'file:docs', 'file:docs/'])('shows what lies directly in %s', async (directory) => {
+    const { code, out } = await cli(
+      'ls',
+      directory.replace(/^file:(.*)/, (_, path) => uri(path)),
+    )
+    expect(code).toBe(0)
+    expect(out).toBe(['docs/deep/', 'docs/numbers.txt', 'docs/picture.png'].map((path) => `${uri(path)}\n`).join(''))
+  })
+
+  test.each([[[]], [['.']], [['docs']], [['docs/deep']]])(
+    '--recursive shows every resource below %j',
+    async (where) => {
+      const { code, out } = await cli('ls', '-r', ...where)
+      const all = ['README.md', 'docs/deep/%E6%97%A5%E6%9C%AC%20%E8%AA%9E.txt', 'docs/numbers.txt', 'docs/picture.png']
+      const below = where[0] === undefined || where[0] === '.' ? '' : where[0]
+      expect(code).toBe(0)
+      expect(out).toBe(
+        all
+          .filter((path) => path.startsWith(below))
+          .map((path) => `${uri(path)}\n`)
+          .join(''),
+      )
+    },
+  )
+
+  test('--long shows sizes, times and types in columns', async () => {
+    const { out } = await cli('ls', '-l', 'docs')
+    const time = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/.source
+    const [deep = '', numbers = '', picture = ''] = out.split('\n')
+    expect(deep).toMatch(/^ *- {2}- +inode\/directory {2}file:/)
+    expect(numbers).toMatch(new RegExp(`^292 B  ${time}  text/plain +file:.*/numbers\\.txt$`))
+    expect(picture).toMatch(new RegExp(`^ 16 B  ${time}  image/png +file:`))
+    expect(new Set([deep, numbers, picture].map((line) => line.indexOf('file:'))).size).toBe(1)
+  })
+
+  test('--json shows everything exactly', async () => {
+    const { out } = await cli('ls', '--json', 'docs')
+    const [deep, numbers] = JSON.parse(out)
+    expect(deep).toEqual({ uri: uri('docs/deep/'), name: 'deep', mimeType: 'inode/directory' })
+    expect(numbers).toMatchObject({
+      uri: uri('docs/numbers.txt'),
+      name: 'numbers.txt',
+      mimeType: 'text/plain',
+      size: 292,
+    })
+    expect(numbers.modified).toBe(new Date(numbers.modified).toISOString())
+    expect(JSON.parse((await cli('ls', '--json', '-r')).out)).toHaveLength(4)
+  })
+
+  test.each([
+    [['ls', 'nope'], 4],
+    [['ls', '-r', 'nope'], 4],
+    [['ls', 'file:///nope'], 4],
+    [['ls', 'README.md'], 2],
+  ])('%j ends with %i and says which one it was', async (args, code) => {
+    const result = await cli(...args)
+    expect(result).toMatchObject({ code, out: '' })
+    expect(result.err).toMatch(/file:\/\/\/.*(nope|README\.md)/)
+  })
+
+  test('escapes what names and titles could do to a terminal', async () => {
+    const server = join(home, 'rude.mjs')
+    await writeFile(server, rudeServer)
+    const { code, out } = await cli('ls', '-l', '-r', '--command', `${process.execPath} ${server}`)
+    expect(code).toBe(0)
+    expect(out).toContain('x\\u001b]0;owned\\u0007y')
+    expect(out).toContain('gpj.\\u202eexe')
+    for (const character of ['\u001b', '\u0007', '\u202e']) expect(out).not.toContain(character)
+  })
+})
+
+describe('read', () => {
+  test('prints a text as it is, by its path and by its URI', async () => {
+    const out = await readFile(join(folder, 'docs/numbers.txt'), 'utf8')
+    expect(await cli('read', 'docs/numbers.txt')).toMatchObject({ code: 0, out, err: '' })
+    expect(await cli('read', uri('docs/numbers.txt'))).toMatchObject({ code: 0, out, err: '' })
+  })
+
+  test('prints bytes as they are, to stdout or a file', async () => {
+    const execute = promisify(execFile)
+    const { stdout } = await execute(process.execPath, [main, 'read', 'docs/picture.png'], {
+      cwd: folder,
+      encoding: 'buffer',
+    })
+    expect(stdout).toEqual(picture)
+    const file = join(home, 'copy.png')
+    expect(await cli('read', 'docs/picture.png', '--output', file)).toMatchObject({ code: 0, out: '', err: '' })
+    expect(await readFile(file)).toEqual(picture)
+  })
+
+  test('does not put a line end behind a text that has none', async () => {
+    expect((await cli('read', 'docs/deep/日本 語.txt')).out).toBe('こんにちは')
+  })
+
+  test('prints some lines or bytes', async () => {
+    expect((await cli('read', 'docs/numbers.txt', '--lines', '10-12')).out).toBe('10\n11\n12\n')
+    expect((await cli('read', 'docs/numbers.txt', '--bytes', '0-3')).out).toBe('1\n2\n')
+    expect((await cli('read', `${uri('docs/numbers.txt')}?lines=100-`)).out).toBe('100\n')
+  })
+
+  test('prints the listing of a directory that is written with a slash, or as a path', async () => {
+    for (const what of ['docs', 'docs/', uri('docs/')])
+      expect((await cli('read', what)).out).toMatch(/^deep\/ {2}directory\nnumbers\.txt {2}292 bytes/)
+  })
+
+  test('announces several contents on stderr', async () => {
+    const { code, out, err } = await cli('read', uri('docs/deep'))
+    expect({ code, out }).toEqual({ code: 0, out: 'こんにちは' })
+    expect(err).toBe('')
+    const several = await cli('read', uri('docs'))
+    expect(several.err.split('\n').filter((line) => line.startsWith('──'))).toHaveLength(3)
+    expect(several.out).toContain('1\n2\n3\n')
+  })
+
+  test('--json prints contents with all facts, and bytes in base64', async () => {
+    const text = JSON.parse((await cli('read', '--json', 'README.md')).out)
+    expect(text).toMatchObject({
+      uri: uri('README.md'),
+      contents: [{ uri: uri('README.md'), name: 'README.md', mimeType: 'text/markdown', text: '# Notes\n' }],
+    })
+    const bytes = JSON.parse((await cli('read', '--json', 'docs/picture.png')).out)
+    expect(bytes.contents[0].blob).toBe(picture.toString('base64'))
+  })
+
+  test('ends with 4 where nothing is', async () => {
+    const { code, out, err } = await cli('read', 'docs/nope.txt')
+    expect({ code, out }).toEqual({ code: 4, out: '' })
+    expect(err).toContain(uri('docs/nope.txt'))
+  })
+
+  test('says how to read a part of what is too large', async () => {
+    await writeFile(
+      join(home, 'small.json'),
+      JSON.stringify({ mounts: { 'x://a': { provider: 'files', root: 'notes', maxBytes: 100 } } }),
+    )
+    const { code, err } = await cli('read', 'x://a/docs/numbers.txt', '--config', join(home, 'small.json'))
+    expect(code).toBe(1)
+    expect(err).toContain('--lines 1-200')
+  })
+
+  test('says so when the file to write to cannot be', async () => {
+    const { code, err } = await cli('read', 'README.md', '-o', join(home, 'nope', 'x'))
+    expect(code).toBe(1)
+    expect(err).toContain('cannot be written')
+  })
+})
+
+describe('templates and complete', () => {
+  test('show the templates, and values for their variables', async () => {
+    const { code, out } = await cli('templates')
+    expect(code).toBe(0)
+    expect(out).toContain(`${uri('{+path}')} `)
+    const templates = JSON.parse((await cli('templates', '--json')).out)
+    expect(templates).toContainEqual(expect.objectContaining({ uriTemplate: uri('{+path}{?lines,bytes}') }))
+    expect((await cli('complete', uri('{+path}'), 'path', 'docs/')).out).toBe(
+      'docs/deep/\ndocs/numbers.txt\ndocs/picture.png\n',
+    )
+    const completion = JSON.parse((await cli('complete', uri('{+path}'), 'path', 'RE', '--json')).out)
+    expect(completion).toMatchObject({ values: ['README.md'], hasMore: false })
+    expect(await cli('complete', 'x://{y}', 'y')).toMatchObject({ code: 2, out: '' })
+  })
+})
+
+describe('check', () => {
+  test('finds nothing wrong with a folder', async () => {
+    const { code, out, err } = await cli('check')
+    expect({ code, out }).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^ok {5}file:.* {2}files {2}4 entries looked at {2}\d+ ms\n$/),
+    })
+    expect(err).toBe('The current folder: 1 mount, nothing wrong.\n')
+  })
+
+  test('reports every problem of a configuration, as text and as JSON', async () => {
+    const file = join(home, 'bad.json')
+    await writeFile(file, '{ "mounts": {\n  "file:///a": { "provider": "files", "root": "nope", "exlude": [] }\n} }')
+    const text = await cli('check', '--config', file)
+    expect(text.code).toBe(1)
+    expect(text.out.split('\n')).toEqual([
+      expect.stringMatching(/bad\.json:2:47: mounts\["file:\/\/\/a"\]\.root: There is no folder .*nope\. Create it/),
+      expect.stringMatching(/bad\.json:2:55: .*exlude: There is no such key here\. Did you mean "exclude"\?/),
+      '',
+    ])
+    expect(text.err).toContain('2 problems')
+    const json = await cli('check', '--json', '--config', file)
+    expect(json.code).toBe(1)
+    expect(JSON.parse(json.out)).toMatchObject({
+      file,
+      ok: false,
+      problems: [
+        {
+          file,
+          line: 2,
+          column: 47,
+          key: 'mounts["file:///a"].root',
+          message: expect.any(String),
+          fix: expect.any(String),
+        },
+        {},
+      ],
+      mounts: [],
+    })
+  })
+
+  test('says which mounts no client sees', async () => {
+    const file = join(home, 'hidden.json')
+    const mount = { provider: 'files', root: 'notes', access: ['analyst'] }
+    await writeFile(file, JSON.stringify({ mounts: { 'x://a': mount } }))
+    const { code, err } = await cli('check', '--config', file)
+    expect(code).toBe(0)
+    expect(err).toContain('no client sees x://a')
+    await writeFile(file, JSON.stringify({ mounts: { 'x://a': mount }, roles: ['analyst'] }))
+    const seen = JSON.parse((await cli('check', '--json', '--config', file)).out)
+    expect(seen).toMatchObject({
+      ok: true,
+      file,
+      hidden: [],
+      mounts: [{ address: 'x://a', provider: 'files', examined: 4, complete: true, problems: [] }],
+    })
+  })
+})
+
+describe('init', () => {
+  test('writes a configuration that check finds good, and never over another one', async () => {
+    const target = join(home, 'fresh')
+    await mkdir(join(target, 'docs'), { recursive: true })
+    await writeFile(join(target, 'README.md'), '# Fresh\n')
+    const here = { cwd: target }
+    const printed = await run(['init', '--stdout'], here)
+    expect(printed).toMatchObject({ code: 0, err: '' })
+    const written = await run(['init'], here)
+    expect(written).toMatchObject({ code: 0, out: '' })
+    expect(written.err).toContain('hikidashi.json')
+    expect(await readFile(join(target, 'hikidashi.json'), 'utf8')).toBe(printed.out)
+    expect(await run(['check'], here)).toMatchObject({ code: 0 })
+    expect((await run(['ls'], here)).out).toBe('file:///fresh\n')
+    expect((await run(['read', 'README.md'], here)).out).toBe('# Fresh\n')
+
+    await writeFile(join(target, 'hikidashi.json'), 'mine')
+    const again = await run(['init'], here)
+    expect(again).toMatchObject({ code: 1, out: '' })
+    expect(again.err).toContain('--force')
+    expect(await readFile(join(target, 'hikidashi.json'), 'utf8')).toBe('mine')
+    const forced = await run(['init', '--force', '--json'], here)
+    expect(JSON.parse(forced.out)).toEqual({ file: join(target, 'hikidashi.json'), mounts: ['file:///fresh'] })
+    expect(await readFile(join(target, 'hikidashi.json'), 'utf8')).toBe(printed.out)
+  })
+
+  test('says so when the folder is not there', async () => {
+    expect(await cli('init', 'nope')).toMatchObject({ code: 1, out: '' })
+  })
+})
+
+describe('serve', () => {
+  test('over stdio writes the protocol and nothing else to stdout', async () => {
+    const request = { jsonrpc: '2.0', id: 1, method: 'ping' }
+    const { code, out, err } = await run(['serve', '.'], { cwd: folder, input: `${JSON.stringify(request)}\n` })
+    expect(code).toBe(0)
+    expect(
+      out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toEqual([{ jsonrpc: '2.0', id: 1, result: {} }])
+    expect(err).toMatch(/^\S+Z info {2}serving on stdio mounts=file:.*\n$/)
+  })
+
+  test('logs JSON where that is asked for', async () => {
+    const { err } = await run(['serve', '.', '--log-format', 'json'], { cwd: folder })
+    expect(JSON.parse(err)).toMatchObject({ level: 'info', message: 'serving on stdio', mounts: [uri('')] })
+  })
+
+  test('is looked at over stdio just as the folder itself', async () => {
+    const command = `${process.execPath} ${main} serve notes --name mine`
+    const remote = (...args: readonly string[]) => run([...args, '--command', command], { cwd: home })
+    expect(await remote('ls')).toMatchObject({ code: 0, out: 'file:///mine\n', err: '' })
+    expect((await remote('ls', '-r')).out.trim().split('\n')).toHaveLength(4)
+    expect((await remote('ls', '-r', 'file:///mine/docs/')).out.trim().split('\n')).toHaveLength(3)
+    expect((await remote('read', 'file:///mine/README.md')).out).toBe('# Notes\n')
+    expect(await remote('read', 'file:///mine/nope')).toMatchObject({ code: 4, out: '' })
+    expect((await remote('templates')).out).toContain('file:///mine/{+path}')
+  })
+
+  test('is looked at over HTTP just as the folder itself, and ends well at the first Ctrl-C', async () => {
+    const server = start(['serve', '.', '--http', '0'], { cwd: folder })
+    const [, url = ''] = await server.says(/serves 1 mount at (http:\/\/127\.0\.0\.1:\d+\/mcp)\n/)
+    await server.says(/Ctrl-C stops it/)
+    const remote = (...args: readonly string[]) => run([...args, '--url', url], { cwd: folder })
+    expect(await remote('ls')).toMatchObject({ code: 0, out: `${uri('')}\n`, err: '' })
+    expect((await remote('ls', '-l', 'docs')).out).toContain('292 B')
+    expect((await remote('read', 'docs/numbers.txt', '--lines', '5')).out).toMatch(/^5\n/)
+    expect(await remote('read', 'nope.txt')).toMatchObject({ code: 4, out: '' })
+    expect(await remote('ls', 'README.md')).toMatchObject({ code: 2, out: '' })
+    expect(JSON.parse((await remote('read', '--json', 'docs/picture.png')).out).contents[0].blob).toBe(
+      picture.toString('base64'),
+    )
+
+    const second = await run(['serve', '.', '--http', new URL(url).port], { cwd: folder })
+    expect(second).toMatchObject({ code: 1, out: '' })
+    expect(second.err).toContain('the port is in use')
+
+    server.child.kill('SIGINT')
+    const { code, signal, out, err } = await server.ended
+    expect({ code, signal, out }).toEqual({ code: 0, signal: null, out: '' })
+    expect(err).toContain(`claude mcp add --transport http hikidashi ${url}`)
+    expect(err).toContain('"type":"http"')
+    expect(err).toContain(`serve ${folder} --stdio`)
+  })
+
+  test('speaks HTTP where the configuration says so, unless it is told --stdio', async () => {
+    await writeFile(
+      join(home, 'http.json'),
+      JSON.stringify({ mounts: { 'x://a': { provider: 'files', root: 'notes' } }, http: { listen: 0, path: '/here' } }),
+    )
+    const server = start(['serve', '--config', 'http.json'], { cwd: home })
+    const [, url = ''] = await server.says(/at (http:\S+\/here)\n/)
+    expect((await run(['ls', '--url', url], { cwd: home })).out).toBe('x://a\n')
+    server.child.kill('SIGTERM')
+    expect(await server.ended).toMatchObject({ code: 0, signal: null })
+    expect((await run(['serve', '--config', 'http.json', '--stdio'], { cwd: home })).err).toContain('serving on stdio')
+  })
+
+  test('on stdio ends well at SIGTERM, though the input is still open', async () => {
+    const server = start(['serve', '.'], { cwd: folder })
+    await server.says(/serving on stdio/)
+    server.child.kill('SIGTERM')
+    expect(await server.ended).toMatchObject({ code: 0, signal: null, out: '' })
+  })
+
+  test('needs host names to listen beyond the loopback', async () => {
+    const refused = await cli('serve', '.', '--http', '0.0.0.0:0')
+    expect(refused).toMatchObject({ code: 1, out: '' })
+    expect(refused.err).toContain('--allow-host')
+    const server = start(['serve', '.', '--http', '0.0.0.0:0', '--allow-host', 'context.example.org'], { cwd: folder })
+    await server.says(/serves 1 mount/)
+    server.child.kill('SIGTERM')
+    expect(await server.ended).toMatchObject({ code: 0 })
+  })
+
+  test.each([
+    [['serve', 'nope'], 1, 'There is no folder'],
+    [['serve', 'README.md'], 1, 'is not a folder'],
+    [['serve', 'docs', '.'], 1, 'overlap'],
+    [['serve', '--config', 'nope.json'], 1, 'There is no such file'],
+  ])('%j ends with %i', async (args, code, message) => {
+    const result = await cli(...args)
+    expect(result).toMatchObject({ code, out: '' })
+    expect(result.err).toContain(message)
+  })
+
+  test('does not serve a home folder or a whole file system that nobody named', async () => {
+    for (const cwd of ['/', home]) {
+      const { code, err } = await run(['serve'], { cwd, env: { HOME: home } })
+      expect(code).toBe(2)
+      expect(err).toContain('Name a folder')
+    }
+  })
+})
+
+describe('pipes', () => {
+  test('that are closed early end a listing quietly', async () => {
+    const execute = promisify(execFile)
+    const many = join(home, 'many')
+    await mkdir(many)
+    await Promise.all(Array.from({ length: 3000 }, (_, i) => writeFile(join(many, `a-rather-long-name-${i}`), '')))
+    const script = `set -o pipefail; "$0" "$1" ls -r --json | head -1; echo "code $?"`
+    const { stdout, stderr } = await execute('bash', ['-c', script, process.execPath, main], { cwd: many })
+    expect(stdout).toBe('[\ncode 0\n')
+    expect(stderr).toBe('')
+  })
+})
+
+/** A server whose names and titles are made to harm a terminal. */
+const rudeServer = `
+import { createInterface } from 'node:readline'
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params } = JSON.parse(line)
+  if (id === undefined) continue
+  const answer = (result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, ...result }))
+  if (method === 'initialize')
+    answer({ result: { protocolVersion: params.protocolVersion, capabilities: { resources: {} }, serverInfo: { name: 'rude', version: '1' } } })
+  else if (method === 'resources/list')
+    answer({ result: { resources: [{ uri: 'rude://x/gpj.\\u202eexe', name: 'a', title: 'x\\u001b]0;owned\\u0007y' }] } })
+  else answer({ error: { code: -32601, message: 'no' } })
+}
+`

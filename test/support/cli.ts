@@ -1,0 +1,58 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+/** The built command line. */
+export const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+export interface Result {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly out: string
+  readonly err: string
+}
+
+export interface RunOptions {
+  readonly cwd: string
+  /** What is on stdin, which then ends. By default nothing. */
+  readonly input?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** A running command, with what it has said so far. */
+export interface Running {
+  readonly child: ChildProcessWithoutNullStreams
+  /** Resolves once stderr holds what is looked for; rejects when the process ends before. */
+  says(pattern: RegExp): Promise<RegExpExecArray>
+  readonly ended: Promise<Result>
+}
+
+export function start(args: readonly string[], { cwd, env = {} }: RunOptions): Running {
+  const child = spawn(process.execPath, [main, ...args], { cwd, env: { ...process.env, ...env } })
+  const said = { out: '', err: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (said.out += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said.err += text))
+  // A child that has ended does not read: the test looks at how it ended, not at this.
+  child.stdin.on('error', () => {})
+  const ended = new Promise<Result>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code, signal) => resolve({ code, signal, ...said }))
+  })
+  const says = (pattern: RegExp) =>
+    new Promise<RegExpExecArray>((resolve, reject) => {
+      const look = () => {
+        const found = pattern.exec(said.err)
+        if (found !== null) resolve(found)
+      }
+      child.stderr.on('data', look)
+      ended.then(() => reject(new Error(`It ended without saying ${pattern}: ${said.err}`)), reject)
+      look()
+    })
+  return { child, says, ended }
+}
+
+/** Runs a command to its end. */
+export function run(args: readonly string[], options: RunOptions): Promise<Result> {
+  const { child, ended } = start(args, options)
+  child.stdin.end(options.input ?? '')
+  return ended
+}
