@@ -64,7 +64,9 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
     for (const content of contents) {
       if (contents.length > 1) io.say(headerOf(content))
       if (io.out.isTerminal && !('text' in content))
-        throw failed(`${headerOf(content)}\nThis is not text. To keep it: --output FILE. To see it as base64: --json.`)
+        throw failed(
+          `${content.uri} is not text (${describe(content)}). To keep it: --output FILE. To see it as base64: --json.`,
+        )
       await writeContent(io.out, content)
       // Where something follows, or a person's prompt does, a text that does not end its line is ended.
       if ((contents.length > 1 || io.out.isTerminal) && needsLineEnd(content)) await io.out.write('\n')
@@ -94,9 +96,14 @@ async function writeFile(file: string, contents: readonly ResourceContent[]): Pr
 }
 
 function headerOf(content: ResourceContent): string {
-  const size = content.mimeType === directoryMimeType ? [] : [formatSize(lengthOf(content))]
-  const whole = content.size !== undefined && content.size > lengthOf(content) ? [`of ${formatSize(content.size)}`] : []
-  return escapeText(['──', content.uri, content.mimeType ?? '-', ...size, ...whole].join('  '))
+  return escapeText(`──  ${content.uri}  ${describe(content)}`)
+}
+
+function describe(content: ResourceContent): string {
+  const length = lengthOf(content)
+  const whole = content.size !== undefined && content.size > length ? ` of ${formatSize(content.size)}` : ''
+  const size = content.mimeType === directoryMimeType ? [] : [formatSize(length) + whole]
+  return [content.mimeType ?? 'unknown type', ...size].join(', ')
 }
 
 function needsLineEnd(content: ResourceContent): boolean {

@@ -3,6 +3,7 @@ import { compileAccess } from '../core/access.ts'
 import { type Catalog, createCatalog, type Mount } from '../core/catalog.ts'
 import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { isPath } from '../core/path.ts'
 import type { Provider } from '../core/provider.ts'
 import { fileAddress, formatUri, parseAddress } from '../core/uri.ts'
 import { providers } from '../providers/index.ts'
@@ -28,7 +29,7 @@ export function planConfig(config: Config): readonly PlannedMount[] {
  * The mounts of folders: each is at `file://` and its absolute path, so that a host on the same machine can open what it
  * reads. A single one can be called by a name instead: `file:///NAME`.
  *
- * @throws ResourceError `invalid` for a name beside several folders, or one that is not a single segment.
+ * @throws ResourceError `invalid` for a name beside several folders, or one that no address can have.
  */
 export function planFolders(
   folders: readonly string[],
@@ -39,9 +40,15 @@ export function planFolders(
     throw invalid('One name stands for one folder: give each its address in a configuration file instead.', 'name')
   return folders.map((folder) => {
     const root = resolve(folder)
-    const address = name === undefined ? fileAddress(root) : formatUri(parseAddress('file:///'), name)
+    const address = name === undefined ? fileAddress(root) : addressOf(name)
     return { address, config: { provider: 'files', root }, folder: root }
   })
+}
+
+function addressOf(name: string): string {
+  if (name === '' || !isPath(name) || name.endsWith('/'))
+    throw invalid(`${JSON.stringify(name)} is not a name: write one such as docs, or team/docs.`, 'name')
+  return formatUri(parseAddress('file:///'), name)
 }
 
 /**

@@ -71,10 +71,7 @@ class ChannelTransport extends PerRequestHTTPServerTransport {
 
 export interface ChannelOptions {
   readonly log: Log
-  /**
-   * How long a request may take, in milliseconds: a source that never answers keeps no place for ever (2026-07-28,
-   * basic/lifecycle: timeouts hold even where there is progress).
-   */
+  /** How long a request may take, in milliseconds, progress or not: a source that hangs keeps no place for ever. */
   readonly timeout: number
 }
 
@@ -186,10 +183,18 @@ function presentable(response: Response, request: Request, revision: Revision | 
       return { ...response, error: { ...response.error, code: codes.resourceNotFound } }
     return response
   }
-  const { capabilities } = response.result
-  if (request.method !== 'initialize' || !isObject(capabilities)) return response
-  // The member came with 2025-03-26; the method is older.
-  if (revision !== undefined && since(revision, '2025-03-26')) return response
-  const { completions: _, ...older } = capabilities
-  return { ...response, result: { ...response.result, capabilities: older } }
+  if (request.method !== 'initialize') return response
+  return { ...response, result: withoutNewer(response.result, revision) }
+}
+
+type Result = Readonly<Record<string, unknown>>
+
+/** What `initialize` answers, without the members that came after the revision: the SDK sends them to all. */
+function withoutNewer(result: Result, revision: Revision | undefined): Result {
+  const { capabilities, serverInfo } = result
+  if (revision === undefined || since(revision, '2025-06-18')) return result
+  const { title: _, ...info } = isObject(serverInfo) ? serverInfo : {}
+  if (since(revision, '2025-03-26')) return { ...result, serverInfo: info }
+  const { completions: __, ...older } = isObject(capabilities) ? capabilities : {}
+  return { ...result, serverInfo: info, capabilities: older }
 }

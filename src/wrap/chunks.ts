@@ -48,7 +48,9 @@ export async function* chunksOf(
     if (content.range === undefined) return yield* whole(content)
     const bytes = await collect(content)
     const { end } = content.range
-    const final = content.size === undefined ? end - at < step - 3 : end >= content.size
+    // Text may be three bytes short of the range, where a character was not cut.
+    const short = end - at < step - ('text' in content ? 3 : 0)
+    const final = content.size === undefined ? short || bytes.length === 0 : end >= content.size
     yield { bytes, start: content.range.start, final, facts: factsOf(content) }
     if (final) return
     if (end <= at) throw new ResourceError('internal', 'a provider answered a range with nothing, before the end')

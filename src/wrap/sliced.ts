@@ -81,14 +81,16 @@ async function readBytes(
       begin ??= chunk.start + skipped
       pieces.push(piece)
     }
-    if (chunk.final) facts = { ...facts, size: facts.size ?? end }
+    if (chunk.final && (end === 0 || begin !== undefined)) facts = { ...facts, size: facts.size ?? end }
     if (end >= to) break
   }
   const { size } = facts
   const found = Buffer.concat(pieces)
   const start = begin ?? from
   if (first > 0 && first >= Math.min(size ?? Number.POSITIVE_INFINITY, start + found.length))
-    throw badRange(`The range begins behind the end: there are ${size ?? end} bytes.`, { size: size ?? end })
+    throw size === undefined
+      ? badRange('The range begins behind the end.')
+      : badRange(`The range begins behind the end: there are ${size} bytes.`, { size })
 
   const exact = { from: Math.max(0, first - start), to: Math.min(found.length, Math.max(0, first + count - start)) }
   const characters = cutCharacters(found, exact, start)

@@ -113,7 +113,10 @@ async function main(setup: Setup): Promise<void> {
     principal: setup.principal ?? localPrincipal,
     ...(setup.timeout === undefined ? {} : { timeout: setup.timeout }),
   }
-  if (setup.transport === 'stdio') return serveStdio(options)
+  if (setup.transport === 'stdio') {
+    await serveStdio(options)
+    process.exit(0)
+  }
   const service = await serveHttp({
     ...options,
     host: '127.0.0.1',

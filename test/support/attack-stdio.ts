@@ -35,7 +35,7 @@ const keyOf = (id: unknown) => `${typeof id} ${String(id)}`
 
 export function openPipe(target: Target, world: World): Pipe {
   const waiting = new Map<string, (answer: Answer) => void>()
-  const kept = new Map<string, Answer>()
+  const kept = new Map<string, Answer[]>()
   const others: Answer[] = []
   const readers: ((answer: Answer) => void)[] = []
   const faults: string[] = []
@@ -43,6 +43,12 @@ export function openPipe(target: Target, world: World): Pipe {
   let parts: Buffer[] = []
   let count = 0
 
+  const takeKept = (id: unknown): Answer | undefined => {
+    const all = kept.get(keyOf(id)) ?? []
+    const answer = all.shift()
+    if (all.length === 0) kept.delete(keyOf(id))
+    return answer
+  }
   const take = (line: Buffer) => {
     count++
     const answer = { raw: line, message: parse(line, faults) }
@@ -55,7 +61,7 @@ export function openPipe(target: Target, world: World): Pipe {
         waiting.delete(keyOf(id))
         return wait(answer)
       }
-      if (id !== null && id !== undefined) return void kept.set(keyOf(id), answer)
+      if (id !== null && id !== undefined) return void kept.set(keyOf(id), [...(kept.get(keyOf(id)) ?? []), answer])
     }
     const reader = readers.shift()
     if (reader === undefined) others.push(answer)
@@ -80,14 +86,12 @@ export function openPipe(target: Target, world: World): Pipe {
       return inTime(new Promise((resolve) => readers.push(resolve)), 'any line', within)
     },
     answerTo: (id, within = patience) => {
-      const answer = kept.get(keyOf(id))
-      kept.delete(keyOf(id))
+      const answer = takeKept(id)
       if (answer !== undefined) return Promise.resolve(answer)
       return inTime(new Promise((resolve) => waiting.set(keyOf(id), resolve)), `id ${id}`, within)
     },
     either: (id, within = patience) => {
-      const answer = kept.get(keyOf(id)) ?? others.shift()
-      kept.delete(keyOf(id))
+      const answer = takeKept(id) ?? others.shift()
       if (answer !== undefined) return Promise.resolve(answer)
       const first = new Promise<Answer>((resolve) => {
         const take = (line: Answer) => {

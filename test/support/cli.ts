@@ -1,4 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The built command line. */
@@ -55,4 +57,19 @@ export function run(args: readonly string[], options: RunOptions): Promise<Resul
   const { child, ended } = start(args, options)
   child.stdin.end(options.input ?? '')
   return ended
+}
+
+/** The beginning of a PNG: bytes that are no text. */
+export const picture = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
+
+/** Makes a folder of notes in a folder, and answers its path: four files, one of them with a Japanese name, three deep. */
+export async function writeNotes(home: string): Promise<string> {
+  const folder = join(home, 'notes')
+  await mkdir(join(folder, 'docs', 'deep'), { recursive: true })
+  await writeFile(join(folder, 'README.md'), '# Notes\n')
+  const numbers = Array.from({ length: 100 }, (_, i) => `${i + 1}\n`)
+  await writeFile(join(folder, 'docs', 'numbers.txt'), numbers.join(''))
+  await writeFile(join(folder, 'docs', 'picture.png'), picture)
+  await writeFile(join(folder, 'docs', 'deep', '日本 語.txt'), 'こんにちは')
+  return folder
 }

@@ -48,8 +48,9 @@ export function openSchema(revision: SchemaRevision, { closed = false } = {}): W
 
   const faults: WireSchema['faults'] = (message, method) => {
     if (Array.isArray(message)) {
-      // The method of each answer is not known here: a batch is judged as a whole, its parts by the caller.
-      return check('JSONRPCBatchResponse', message)
+      // The method of each answer is not known here: the parts are judged by the caller. JSON-RPC 2.0 has had batches all
+      // along, and 2024-11-05 is JSON-RPC 2.0; only its schema does not name them.
+      return revision === '2024-11-05' ? [] : check('JSONRPCBatchResponse', message)
     }
     if (!isObject(message)) return ['it is no object']
     const whole = check('JSONRPCMessage', hasNullId(message) ? withoutNullId(message, definitions) : message)

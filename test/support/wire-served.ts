@@ -28,8 +28,8 @@ export const places = {
   broken: 'file:///broken',
 } as const
 
-/** How long the slow mount takes, in milliseconds: two notifications of progress. */
-const slowness = 2300
+/** How long the slow mount takes, in milliseconds: long enough to say that it is at work. */
+const slowness = 1400
 
 const icon = { src: 'https://example.org/icon.png', mimeType: 'image/png', sizes: ['48x48'], theme: 'dark' } as const
 const modified = Date.UTC(2026, 6, 28)

@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { keyTables, withKeyTables } from '../../scripts/keys.ts'
+import { parseDocument } from '../../src/config/document.ts'
 import { configJsonSchema, formatConfigSchema } from '../../src/config/json-schema.ts'
+import { configSchema } from '../../src/config/schema.ts'
 import { providers } from '../../src/providers/index.ts'
 
 const read = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
@@ -41,4 +43,11 @@ test('every key has a description, and every object is closed', () => {
 
 test('every provider has a table of its keys', () => {
   expect(Object.keys(keyTables())).toEqual(expect.arrayContaining(Object.keys(providers)))
+})
+
+test('the example in docs/configuration.md is a good one', async () => {
+  const [, example = ''] = /```jsonc\n([^]*?)```/.exec(await read('docs/configuration.md')) ?? []
+  const { document, faults, duplicates } = parseDocument('example', example)
+  expect([...faults, ...duplicates]).toEqual([])
+  expect(configSchema.safeParse(document.value).error).toBeUndefined()
 })

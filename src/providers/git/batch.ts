@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { ResourceError } from '../../core/errors.ts'
+import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { createAnswerReader } from './batch-reader.ts'
 import { endProcess } from './launch.ts'
 
@@ -103,7 +103,7 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
     const [head] = waiting
     if (head !== undefined && ++head.deaths > 1) {
       waiting.shift()
-      head.reject(new ResourceError('unavailable', 'git cat-file ended over an object: it is damaged.'))
+      head.reject(damaged('git cat-file ended over an object.'))
     }
     if (waiting.length > 0 && !closed) launch()
     else watch()
@@ -134,4 +134,15 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
       restart()
     },
   }
+}
+
+const damagedReason = 'damaged-object'
+
+/** An object that cannot be what its id says. */
+export function damaged(message: string): ResourceError {
+  return new ResourceError('unavailable', `${message} It is damaged: see git fsck.`, { reason: damagedReason })
+}
+
+export function isDamaged(error: unknown): boolean {
+  return isResourceError(error, 'unavailable') && error.detail.reason === damagedReason
 }

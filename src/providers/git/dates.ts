@@ -1,9 +1,8 @@
-import { createRecent } from '../files/recent.ts'
+import { isResourceError } from '../../core/errors.ts'
 import { untilAbort } from '../files/pool.ts'
+import { createRecent } from '../files/recent.ts'
+import { createAssignment, createChangeReader, type FileDates, type Step } from './dates-walk.ts'
 import type { Launcher } from './launch.ts'
-
-/** When the files of a commit last changed, by path: milliseconds since 1970. What is not known is not in it. */
-export type FileDates = ReadonlyMap<string, number>
 
 export interface Dates {
   /** The dates of the last commits of all files at a commit: what `git log -1 -- PATH` says of each of them. */
@@ -22,48 +21,60 @@ export interface DatesOptions {
 
 /** The dates at so many commits are remembered. */
 const maxKnown = 16
-
-interface Step {
-  readonly commit: string
-  readonly parents: readonly string[]
-  readonly time: number
-}
+const maxSteps = 512 * 1024 * 1024
 
 /**
- * Finds the dates of all files in one walk: two processes, whatever the number of files. A walk that comes to a commit
- * whose dates are known already takes the rest from there.
+ * Finds the dates of all files in one walk: two processes, whatever the number of files. It first goes no further back
+ * than to the commit that was asked for last, whose dates are known.
  */
 export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOptions): Dates {
   const known = createRecent<FileDates>(maxKnown)
   const walking = new Map<string, Promise<FileDates>>()
+  let latest: string | undefined
 
-  const steps = async (commit: string, signal: AbortSignal): Promise<readonly Step[]> => {
-    const args = ['rev-list', '--parents', '--timestamp', `--max-count=${maxCommits}`, '--end-of-options', commit, '--']
-    const { bytes } = await launcher.run({ args, limit: 1024 * 1024 * 1024, signal })
+  const stepsFrom = async (commit: string, behind: string | undefined, signal: AbortSignal) => {
+    const ends = ['--end-of-options', commit, ...(behind === undefined ? [] : [`^${behind}`]), '--']
+    const args = ['rev-list', '--parents', '--timestamp', `--max-count=${maxCommits}`, ...ends]
+    const { bytes } = await launcher.run({ args, limit: maxSteps, signal })
     const lines = bytes.toString('latin1').split('\n').slice(0, -1)
-    return lines.map((line) => {
-      const [time = '', id = '', ...parents] = line.split(' ')
+    return lines.map((line): Step => {
+      const [time, id = '', ...parents] = line.split(' ')
       return { commit: id, parents, time: Number(time) * 1000 }
     })
   }
 
-  const walk = async (commit: string): Promise<FileDates> => {
-    const signal = AbortSignal.timeout(budgetMs)
+  /** Whether the dates of all files were found, or all that can be. */
+  const walk = async (commit: string, behind: string | undefined, signal: AbortSignal) => {
     const assignment = createAssignment(commit, (at) => known.get(at))
+    let complete = false
     try {
-      const all = await steps(commit, signal)
-      // What lies behind a known commit is not compared again.
-      const end = all.findIndex((step) => known.get(step.commit) !== undefined)
-      const wanted = (end === -1 ? all : all.slice(0, end + 1)).filter((step) => !shallow().has(step.commit))
-      const reader = createChangeReader(wanted, assignment.step)
-      const input = wanted.flatMap(linesFor).join('')
+      // Where the parents are not there, git takes all that is there for new.
+      const steps = (await stepsFrom(commit, behind, signal)).filter((step) => !shallow().has(step.commit))
+      const reader = createChangeReader(steps, assignment.take)
+      const input = steps.flatMap(({ commit: id, parents }) =>
+        parents.length === 0 ? [`${id}\n`] : parents.map((parent) => `${id} ${parent}\n`),
+      )
       const args = ['diff-tree', '--stdin', '-r', '--raw', '-z', '--root', '--always', '--no-renames', '--no-abbrev']
-      await launcher.pipe({ args, input, signal }, reader)
+      await launcher.pipe({ args, input: input.join(''), signal }, (chunk) => {
+        reader.read(chunk)
+        return true
+      })
+      reader.end()
+      complete = assignment.isDone()
     } catch (error) {
-      // Out of time, or out of history (a partial clone): what was seen so far is true.
-      if (!signal.aborted && !(error instanceof Error)) throw error
+      // Out of time, or out of history (a partial clone): what was seen so far is true all the same.
+      if (!signal.aborted && !isResourceError(error)) throw error
     }
-    return assignment.dates
+    return { dates: assignment.dates, complete }
+  }
+
+  const find = async (commit: string): Promise<FileDates> => {
+    const signal = AbortSignal.timeout(budgetMs)
+    const short = latest === undefined ? undefined : await walk(commit, latest, signal)
+    const dates = short?.complete === true ? short.dates : (await walk(commit, undefined, signal)).dates
+    known.set(commit, dates)
+    latest = commit
+    return dates
   }
 
   return {
@@ -72,12 +83,7 @@ export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOp
       if (found !== undefined) return Promise.resolve(found)
       let walked = walking.get(commit)
       if (walked === undefined) {
-        walked = walk(commit)
-          .then((dates) => {
-            known.set(commit, dates)
-            return dates
-          })
-          .finally(() => walking.delete(commit))
+        walked = find(commit).finally(() => walking.delete(commit))
         walking.set(commit, walked)
       }
       return untilAbort(walked, signal)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { createRecent } from '../files/recent.ts'
 import { untilAbort } from '../files/pool.ts'
-import { type Batch, createBatch, type Found } from './batch.ts'
+import { type Batch, createBatch, damaged, type Found } from './batch.ts'
 import type { Launcher } from './launch.ts'
 
 /** An object with its contents, which are what its id says. */
@@ -51,7 +51,7 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
     if (bytes === undefined) return found
     const hash = createHash(format).update(`${type} ${size}\0`).update(bytes).digest('hex')
     if (hash === oid) return { oid, type, size, bytes }
-    throw new ResourceError('unavailable', `The object ${oid} is damaged: its contents are not what its id says.`)
+    throw damaged(`The contents of the object ${oid} are not what its id says.`)
   }
 
   return {

@@ -31,9 +31,9 @@ export interface Trees {
 const maxTree = 64 * 1024 * 1024
 /** So many names are remembered, over all trees. */
 const maxNames = 200_000
-/** Deeper than this nothing is served, nor below a longer path (in UTF-16 units). */
-export const maxDepth = 256
-export const maxPath = 4096
+/** Deeper than this nothing is served, nor at a longer path below a commit (in UTF-16 units). */
+const maxDepth = 256
+const maxPath = 4096
 
 export function createTrees(objects: Objects, idBytes: number): Trees {
   const known = createRecent<Tree>(maxNames, ({ keys }) => keys.length + 1)
@@ -51,8 +51,8 @@ export function createTrees(objects: Objects, idBytes: number): Trees {
   return {
     read,
     find: async (name, path, signal) => {
+      if (isTooDeep(path)) return undefined
       const segments = path.split('/')
-      if (segments.length > maxDepth || path.length > maxPath) return undefined
       let at = name
       for (const [index, segment] of segments.entries()) {
         const entry = entryIn(await read(at, signal), segment)
@@ -65,8 +65,13 @@ export function createTrees(objects: Objects, idBytes: number): Trees {
   }
 }
 
+/** Whether a path below a commit is longer, or has more segments, than what is served. */
+export function isTooDeep(path: string): boolean {
+  return path.length > maxPath || path.split('/').length > maxDepth
+}
+
 /** The entry of a name. A file and a directory of one name (no tree of git's own making has both) are the first of them. */
-export function entryIn(tree: Tree, name: string): TreeEntry | undefined {
+function entryIn(tree: Tree, name: string): TreeEntry | undefined {
   const indices = [indexOf(tree.keys, name), indexOf(tree.keys, `${name}/`)]
   const index = indices.find((at) => at !== -1)
   return index === undefined ? undefined : tree.entries[index]

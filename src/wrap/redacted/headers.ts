@@ -4,6 +4,9 @@ import { reference } from './urls.ts'
 /** Headers of HTTP whose value is secret. Others (`X-Api-Key`) are found as keys are. */
 const header = /(?<![\w-])(?:(?:proxy-)?authorization|(?:set-)?cookie2?)(?![\w-])/gi
 
+/** How much of a value is looked at to tell what it is. */
+const maxProbe = 1024
+
 /** What may stand between a header's name and its value: quotes, brackets, a colon or another sign. */
 const separator = /^\\?["'`]?\]?\s{0,4}(?:=>|:=|[:=,])\s{0,4}(?:[a-z]{0,2}\\?["'`]{1,3})?/i
 
@@ -17,18 +20,21 @@ const scheme =
  */
 export function findHeaderSecrets(text: string): readonly Span[] {
   const found: Span[] = []
+  let until = 0
   for (const { 0: name, index } of text.matchAll(header)) {
+    if (index < until) continue
     const start = index + name.length
     const between = separator.exec(text.slice(start, start + 24))?.[0]
     if (between === undefined) continue
     const from = start + between.length
     const quoted = /["'`]$/.exec(between)?.[0]
-    const end = endOfValue(text, from, quoted)
-    const skipped = /cookie/i.test(name)
-      ? 0
-      : (scheme.exec(text.slice(from, Math.min(end, from + 40)))?.[0].length ?? 0)
-    const value = text.slice(from + skipped, end)
-    if (isCredential(value.trim(), skipped > 0 || quoted !== undefined)) found.push({ start: from + skipped, end })
+    const head = text.slice(from, from + 40)
+    const skipped = /cookie/i.test(name) ? 0 : (scheme.exec(head)?.[0].length ?? 0)
+    // The beginning tells what it is: so no text makes every header in a line look at all that follows.
+    const probe = text.slice(from + skipped, endOfValue(text, from, quoted, maxProbe))
+    if (!isCredential(probe.trim(), skipped > 0 || quoted !== undefined)) continue
+    until = endOfValue(text, from, quoted, text.length)
+    found.push({ start: from + skipped, end: until })
   }
   for (const { 0: match, 1: head = '', index } of text.matchAll(
     /(?<![\w-])((?:bearer|basic|token)(?:\s{1,4}|%20|\+))[\w.~+/%-]{12,}=*/gi,
@@ -41,8 +47,9 @@ export function findHeaderSecrets(text: string): readonly Span[] {
 }
 
 /** To the quote that closes it, else to the end of the line or to a quote around the whole header. */
-function endOfValue(text: string, from: number, quote: string | undefined): number {
-  for (let at = from; at < text.length; at++) {
+function endOfValue(text: string, from: number, quote: string | undefined, most: number): number {
+  const stop = Math.min(text.length, from + most)
+  for (let at = from; at < stop; at++) {
     const character = text[at]
     if (character === '\n' || character === '\r') return at
     if (quote === undefined ? character === '"' || character === "'" || character === '`' : character === quote)
@@ -50,7 +57,7 @@ function endOfValue(text: string, from: number, quote: string | undefined): numb
     // `\"` closes what `\"` opened, and `\n` is a line's end in a text that is quoted once more.
     if (character === '\\' && (text[at + 1] === 'n' || text[at + 1] === 'r' || text[at + 1] === quote)) return at
   }
-  return text.length
+  return stop
 }
 
 /** Whether it is the value of such a header at all: prose and code are not, nor what only refers to one. */

@@ -1,0 +1,108 @@
+import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import type { ByteRange, Content } from '../../core/provider.ts'
+import { isText, wholeCharacters } from '../../core/utf8.ts'
+import { mimeTypeFor } from '../files/media.ts'
+import type { Launcher } from './launch.ts'
+import { isMissing, type Objects } from './objects.ts'
+import type { TreeEntry } from './trees.ts'
+
+/** How much of a file is looked at to tell whether it is text, when only a part of it is read. */
+const headBytes = 8192
+
+export interface Blobs {
+  /**
+   * The content of a file, a link or a submodule. A link is the text that it consists of, and is never followed; of a
+   * submodule there is only the id of its commit.
+   *
+   * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins behind the end,
+   * `not-found` for what is not in the repository.
+   */
+  read(entry: TreeEntry, range: ByteRange | undefined, signal: AbortSignal): Promise<Content>
+}
+
+interface Part {
+  readonly bytes: Buffer
+  /** Where in the file they begin. */
+  readonly start: number
+  readonly head: Buffer
+  readonly size: number
+}
+
+export function createBlobs(launcher: Launcher, objects: Objects, maxBytes: number): Blobs {
+  const readPart = async (oid: string, range: ByteRange | undefined, signal: AbortSignal): Promise<Part> => {
+    const object = await objects.read(oid, maxBytes, signal)
+    if (object.type !== 'blob') throw notFound('not a file')
+    const { size, bytes } = object
+    const { start, end } = boundsOf(range, size, maxBytes)
+    if (bytes !== undefined) return { bytes: bytes.subarray(start, end), start, head: bytes.subarray(0, headBytes), size }
+    return readFar(launcher, oid, { start, end, size }, signal)
+  }
+
+  return {
+    read: async ({ name, kind, oid }, range, signal) => {
+      if (kind === 'submodule') return submodule(oid)
+      const part = await readPart(oid, range, signal)
+      const facts = { version: oid, size: part.size }
+      const text = textOf(part, range === undefined)
+      const where = text ?? { start: part.start, end: part.start + part.bytes.length }
+      const byName = { text: text !== undefined, head: part.head }
+      return {
+        ...facts,
+        mimeType: kind === 'link' ? 'inode/symlink' : mimeTypeFor(name, byName),
+        ...(range === undefined ? {} : { range: { start: where.start, end: where.end } }),
+        ...(text === undefined ? { bytes: part.bytes } : { text: text.text }),
+      }
+    },
+  }
+}
+
+function submodule(oid: string): Content {
+  return { text: `Submodule at commit ${oid}, whose files are in a repository of their own.\n`, version: oid, mimeType: 'text/plain' }
+}
+
+/** Reads a part of a file that is too large to be held: as much as lies before its end is passed through. */
+async function readFar(
+  launcher: Launcher,
+  oid: string,
+  { start, end, size }: { readonly start: number; readonly end: number; readonly size: number },
+  signal: AbortSignal,
+): Promise<Part> {
+  const head: Buffer[] = []
+  const pieces: Buffer[] = []
+  let at = 0
+  await launcher.pipe({ args: ['cat-file', 'blob', '--end-of-options', oid], signal }, (chunk) => {
+    if (at < headBytes) head.push(chunk.subarray(0, headBytes - at))
+    if (at < end && at + chunk.length > start) pieces.push(chunk.subarray(Math.max(0, start - at), end - at))
+    at += chunk.length
+    return at < end
+  })
+  const bytes = Buffer.concat(pieces)
+  if (bytes.length !== end - start) throw new ResourceError('unavailable', 'A file could not be read to its end.')
+  return { bytes, start, head: Buffer.concat(head), size }
+}
+
+function boundsOf(range: ByteRange | undefined, size: number, limit: number): { start: number; end: number } {
+  const { start, end: wanted = size } = range ?? { start: 0 }
+  const end = Math.min(wanted, size)
+  if (![start, wanted].every(Number.isSafeInteger) || start < 0 || wanted < start)
+    throw invalid('A range of bytes is two whole numbers, the first no larger than the second.', 'range', { size })
+  if (start > 0 && start >= size)
+    throw invalid(`The range begins behind the end: there are ${size} bytes.`, 'range', { size })
+  if (end - start <= limit) return { start, end }
+  const what = range === undefined ? 'The resource' : 'The range'
+  throw new ResourceError(
+    'too-large',
+    `${what} has ${end - start} bytes, and at most ${limit} are read at once. ` +
+      `Ask for a part of it: ?bytes=0-${limit - 1}, or ?lines=1-200 for text.`,
+    { reason: 'too-large', size, limit },
+  )
+}
+
+/** The text that a part is, cut to whole characters; `undefined` where it is none. A part is text where the head is too. */
+function textOf({ bytes, start, head }: Part, whole: boolean) {
+  const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)
+  const part = bytes.subarray(from, to)
+  if (!isText(part) || (part.length === 0 && bytes.length > 0)) return undefined
+  if (start > 0 && !isText(head.subarray(0, wholeCharacters(head).to))) return undefined
+  return { text: part.toString('utf8'), start: start + from, end: start + to }
+}

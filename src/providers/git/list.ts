@@ -1,0 +1,170 @@
+import { comparePaths } from '../../core/path.ts'
+import type { Entry, ListQuery } from '../../core/provider.ts'
+import { mimeTypeOf } from '../files/media.ts'
+import { createBreath } from '../files/breath.ts'
+import { indexAfter } from '../files/order.ts'
+import type { Dates } from './dates.ts'
+import type { FileDates } from './dates-walk.ts'
+import { isDamaged } from './batch.ts'
+import type { Objects } from './objects.ts'
+import type { Item, Place, Places } from './places.ts'
+import type { Refs, RefTable } from './refs.ts'
+import { isTooDeep, type TreeEntry } from './trees.ts'
+
+export interface Lister {
+  list(query: ListQuery, signal: AbortSignal): AsyncGenerator<Entry>
+}
+
+export interface ListerOptions {
+  readonly refs: Refs
+  readonly places: Places
+  readonly objects: Objects
+  readonly dates: Dates
+  /** The resources at the root that are no files, in path order. */
+  readonly pages: (table: RefTable) => readonly Entry[]
+}
+
+/** A directory that is being listed. */
+interface Frame {
+  /** Its path: empty, or ends in `/`. */
+  readonly path: string
+  readonly place: Place
+  readonly items: readonly Item[]
+  readonly keys: readonly string[]
+  /** The next item. */
+  index: number
+  /** What is left, behind this directory, of the path to resume after. */
+  readonly after: string
+}
+
+/** Sizes are asked for in groups that grow: the caller may want no more than the first. */
+const [firstGroup, lastGroup] = [4, 512]
+
+/** Lists the pages and the files at `HEAD`, or whatever a prefix leads to: the files of any commit, names of refs. */
+export function createLister({ refs, places, objects, dates, pages }: ListerOptions): Lister {
+  const frameOf = (path: string, place: Place, items: readonly Item[], after: string): Frame => {
+    const keys = items.map(({ key }) => key)
+    const index = after === '' ? 0 : indexAfter(keys, after)
+    // The directory that `after` lies in comes before it, and holds what comes behind it.
+    const inside = keys[index - 1]
+    const enters = inside?.endsWith('/') === true && after.startsWith(inside)
+    return { path, place, items, keys, index: enters ? index - 1 : index, after }
+  }
+
+  /** What is at the root: `HEAD` as a directory, and the pages. */
+  const rootItems = (table: RefTable): readonly Item[] => [
+    ...(table.head === undefined ? [] : [{ key: 'HEAD/' }]),
+    ...pages(table).map((page) => ({ key: page.path, page })),
+  ]
+
+  const enter = async (frame: Frame, item: Item, table: RefTable, signal: AbortSignal): Promise<Frame | undefined> => {
+    const path = `${frame.path}${item.key}`
+    const place =
+      path === 'HEAD/' ? await places.find(path, table, signal) : await places.enter(frame.place, item, signal)
+    if (place === undefined || isTooDeep(place.tree?.inside ?? '')) return undefined
+    const after = frame.after.startsWith(item.key) ? frame.after.slice(item.key.length) : ''
+    return frameOf(path, place, await places.items(place, signal), after)
+  }
+
+  const entriesOf = async (
+    frame: Frame,
+    items: readonly Item[],
+    known: FileDates | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly Entry[]> => {
+    const found = await Promise.all(
+      items.map(async ({ key, page, entry }): Promise<readonly Entry[]> => {
+        if (page !== undefined) return [page]
+        const inside = `${frame.place.tree?.inside ?? ''}${key}`
+        if (entry === undefined || isTooDeep(inside)) return []
+        return [await describeFile(objects, `${frame.path}${key}`, entry, known?.get(inside), signal)]
+      }),
+    )
+    return found.flat()
+  }
+
+  return {
+    list: async function* ({ prefix = '', after }, signal) {
+      const rest = resumeIn(prefix, after)
+      if (rest === undefined) return
+      const table = await refs.table(signal)
+      const start = prefix === '' ? {} : await places.find(prefix, table, signal)
+      if (start === undefined) return
+      const items = prefix === '' ? rootItems(table) : await places.items(start, signal)
+      // Over many refs at once, dates would take a walk for each.
+      const isDated = start.names === undefined || start.names.below.size === 0
+      const frames: Frame[] = [frameOf(prefix, start, items, rest)]
+      const breath = createBreath()
+      let size = firstGroup
+      for (let frame = frames.at(-1); frame !== undefined; frame = frames.at(-1)) {
+        signal.throwIfAborted()
+        const item = frame.items[frame.index]
+        if (item === undefined) frames.pop()
+        else if (item.key.endsWith('/')) {
+          frame.index++
+          const child = await enter(frame, item, table, signal)
+          if (child !== undefined) frames.push(child)
+        } else {
+          const end = endOfGroup(frame.keys, frame.index, size)
+          const group = frame.items.slice(frame.index, end)
+          frame.index = end
+          size = Math.min(size * 2, lastGroup)
+          const commit = isDated ? frame.place.tree?.commit : undefined
+          const known = commit === undefined ? undefined : await dates.of(commit, signal)
+          for (const entry of await entriesOf(frame, group, known, signal)) {
+            yield entry
+            signal.throwIfAborted()
+          }
+        }
+        if (breath.due()) await breath.take()
+      }
+    },
+  }
+}
+
+/** What an entry says of a file, a link or a submodule. */
+export async function describeFile(
+  objects: Objects,
+  path: string,
+  { name, kind, oid }: TreeEntry,
+  modified: number | undefined,
+  signal: AbortSignal,
+): Promise<Entry> {
+  const mimeType = mimeTypeOfEntry(name, kind)
+  const found = kind === 'submodule' ? undefined : await infoOf(objects, oid, signal)
+  return {
+    path,
+    version: oid,
+    ...(mimeType === undefined ? {} : { mimeType }),
+    ...(found === undefined ? {} : { size: found.size }),
+    ...(modified === undefined ? {} : { modified }),
+  }
+}
+
+/** Of a partial clone not everything is here, and what is damaged has no size: the rest is listed all the same. */
+async function infoOf(objects: Objects, oid: string, signal: AbortSignal) {
+  try {
+    return await objects.info(oid, signal)
+  } catch (error) {
+    if (isDamaged(error)) return undefined
+    throw error
+  }
+}
+
+function mimeTypeOfEntry(name: string, kind: TreeEntry['kind']): string | undefined {
+  if (kind === 'link') return 'inode/symlink'
+  return kind === 'submodule' ? 'text/plain' : mimeTypeOf(name)
+}
+
+/** What is left of `after` behind the prefix; `''` where everything is still to come, `undefined` where nothing is. */
+function resumeIn(prefix: string, after: string | undefined): string | undefined {
+  if (after === undefined) return ''
+  if (after.startsWith(prefix)) return after.slice(prefix.length)
+  return comparePaths(after, prefix) < 0 ? '' : undefined
+}
+
+function endOfGroup(keys: readonly string[], first: number, size: number): number {
+  let end = first + 1
+  while (end < keys.length && end - first < size && keys[end]?.endsWith('/') === false) end++
+  return end
+}

@@ -1,0 +1,116 @@
+import { isResourceError } from '../../core/errors.ts'
+import { comparePaths } from '../../core/path.ts'
+import type { Entry } from '../../core/provider.ts'
+import type { Commits } from './commits.ts'
+import type { NameNode } from './names.ts'
+import type { RefTable } from './refs.ts'
+import type { TreeEntry, Trees } from './trees.ts'
+
+/** A directory of a tree, at a commit. */
+export interface TreePlace {
+  readonly commit: string
+  /** The id of the tree, or that of the commit as `id^{tree}`. */
+  readonly tree: string
+  /** Where it is below the root of the commit: empty, or ends in `/`. */
+  readonly inside: string
+}
+
+/** A directory: of a tree, of names of refs, or of both, where a ref is called what another one begins with. */
+export interface Place {
+  readonly tree?: TreePlace
+  readonly names?: NameNode
+}
+
+/** What is directly in a directory. `key` is its name; for a directory, with a `/` behind it. */
+export interface Item {
+  readonly key: string
+  /** A directory of names, or a ref. */
+  readonly node?: NameNode
+  readonly entry?: TreeEntry
+  /** A resource that is no file. */
+  readonly page?: Entry
+}
+
+export interface Places {
+  /** What a path that is empty or ends in `/` leads to; `undefined` where nothing is. The empty path has no place. */
+  find(path: string, table: RefTable, signal: AbortSignal): Promise<Place | undefined>
+  /** What is in a place, in path order. */
+  items(place: Place, signal: AbortSignal): Promise<readonly Item[]>
+  /** What one of the directories in a place leads to. */
+  enter(place: Place, item: Item, signal: AbortSignal): Promise<Place | undefined>
+}
+
+export function createPlaces(commits: Commits, trees: Trees): Places {
+  const rootOf = (commit: string): TreePlace => ({ commit, tree: `${commit}^{tree}`, inside: '' })
+
+  /** The place of a ref, or of names that go on. */
+  const placeOf = async (node: NameNode, signal: AbortSignal): Promise<Place> => {
+    const commit = node.ref === undefined ? undefined : await commits.at(node.ref, signal)
+    return { names: node, ...(commit === undefined ? {} : { tree: rootOf(commit) }) }
+  }
+
+  const subtree = (place: TreePlace, entry: TreeEntry): TreePlace => ({
+    commit: place.commit,
+    tree: entry.oid,
+    inside: `${place.inside}${entry.name}/`,
+  })
+
+  const within = async (place: TreePlace, path: string, signal: AbortSignal): Promise<TreePlace | undefined> => {
+    if (path === '') return place
+    const entry = await trees.find(place.tree, path.slice(0, -1), signal)
+    return entry?.kind === 'directory' ? { commit: place.commit, tree: entry.oid, inside: path } : undefined
+  }
+
+  const itemsOf = async (place: TreePlace | undefined, signal: AbortSignal): Promise<readonly Item[]> => {
+    if (place === undefined) return []
+    const { keys, entries } = await trees.read(place.tree, signal)
+    return entries.map((entry, index) => ({ key: keys[index] ?? '', entry }))
+  }
+
+  /** A name that could mean two refs leads nowhere. */
+  const findCommit: Commits['find'] = async (path, table, signal) => {
+    try {
+      return await commits.find(path, table, signal)
+    } catch (error) {
+      if (isResourceError(error, 'invalid')) return undefined
+      throw error
+    }
+  }
+
+  return {
+    find: async (path, table, signal) => {
+      const names = table.names.nodeAt(path.split('/').slice(0, -1))
+      const found = await findCommit(path, table, signal)
+      const tree = found === undefined ? undefined : await within(rootOf(found.commit), found.rest, signal)
+      if (tree === undefined && names === undefined) return undefined
+      return { ...(tree === undefined ? {} : { tree }), ...(names === undefined ? {} : { names }) }
+    },
+    items: async ({ tree, names }, signal) => {
+      const files = await itemsOf(tree, signal)
+      if (names === undefined || names.below.size === 0) return files
+      // What a ref is called hides what a file or directory of another one is: the longest name counts.
+      const left = files.filter(({ key, entry }) => {
+        const node = names.below.get(entry?.name ?? '')
+        return node === undefined || (isBetween(node) && !key.endsWith('/'))
+      })
+      const called = names.keys().flatMap((key): readonly Item[] => {
+        const node = names.below.get(key.slice(0, -1))
+        if (node === undefined) return []
+        const entry = isBetween(node) ? files.find((item) => item.key === key)?.entry : undefined
+        return [{ key, node, ...(entry === undefined ? {} : { entry }) }]
+      })
+      return [...left, ...called].sort((a, b) => comparePaths(a.key, b.key))
+    },
+    enter: async (place, { node, entry }, signal) => {
+      const tree = entry?.kind === 'directory' && place.tree !== undefined ? subtree(place.tree, entry) : undefined
+      if (node === undefined) return tree === undefined ? undefined : { tree }
+      const found = await placeOf(node, signal)
+      return found.tree === undefined && tree !== undefined ? { ...found, tree } : found
+    },
+  }
+}
+
+/** Whether nothing is called what leads to a node: names only begin like it. */
+function isBetween({ ref, ambiguous }: NameNode): boolean {
+  return ref === undefined && !ambiguous
+}

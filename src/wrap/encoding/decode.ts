@@ -1,0 +1,48 @@
+import { decodeKorean } from './korean.ts'
+
+/** Names that people write and the Encoding Standard does not know. */
+const aliases: Readonly<Record<string, string>> = {
+  cp932: 'shift_jis',
+  ms932: 'shift_jis',
+  eucjp: 'euc-jp',
+  jis: 'iso-2022-jp',
+  cp936: 'gbk',
+  cp949: 'euc-kr',
+  uhc: 'euc-kr',
+  cp950: 'big5',
+}
+
+/** The label of an encoding in the WHATWG Encoding Standard, in lower case: of `CP932` it is `shift_jis`. */
+export function labelOf(name: string): string | undefined {
+  const label = name.trim().toLowerCase()
+  try {
+    return new TextDecoder(aliases[label] ?? label).encoding
+  } catch {
+    return undefined
+  }
+}
+
+/** What 0x80 to 0x9F are in Windows-1252; the rest of it is Latin-1. */
+const punctuation = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'
+
+/**
+ * Decodes bytes by the label of an encoding. A byte order mark is taken off, and what is malformed becomes U+FFFD. Where
+ * `strict`, what is malformed makes it `undefined`, but for a character that the end of the bytes cuts in two.
+ */
+export function decodeBytes(bytes: Uint8Array, label: string, strict?: 'strict'): string | undefined {
+  // Node's decoder of Windows-1252 is one of Latin-1 in some releases (nodejs/node#56542).
+  if (label === 'windows-1252') return latin1(bytes).replace(/[\x80-\x9f]/g, (c) => punctuation.charAt(c.charCodeAt(0) - 0x80))
+  // ICU, which the others stand on, knows less of EUC-KR than the standard does.
+  if (label === 'euc-kr') return decodeKorean(bytes, strict)
+  try {
+    const text = new TextDecoder(label, { fatal: strict !== undefined }).decode(bytes, { stream: strict !== undefined })
+    // ICU takes some bytes for C1 controls that the standard calls malformed.
+    return strict !== undefined && /[\x80-\x9f]/.test(text) ? undefined : text
+  } catch {
+    return undefined
+  }
+}
+
+function latin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+}

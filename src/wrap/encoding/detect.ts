@@ -1,0 +1,115 @@
+import { isAscii, isUtf8 } from 'node:buffer'
+import { wholeCharacters } from '../../core/utf8.ts'
+import { decodeBytes, labelOf } from './decode.ts'
+import { byChance, likelihood, type Model } from './models.ts'
+import { guessUtf16, isUtf16, markOf } from './utf16.ts'
+import { isDamagedUtf8 } from './utf8.ts'
+import { westernness } from './western.ts'
+
+/** What a text is written in, as far as its encoding tells: `western` is what Windows-1252 is made for. */
+export type Language = 'ja' | 'zh' | 'ko' | 'western'
+
+/** How much of a text is looked at, in bytes, from its beginning or from its first byte that is not ASCII. */
+export const sampleBytes = 64 * 1024
+
+/**
+ * The encoding of a text, as a label of the WHATWG Encoding Standard in lower case. `undefined` for what is no text, and for
+ * a text whose encoding cannot be told. A text in ASCII is `utf-8`, and so is one in UTF-8 with a few damaged bytes.
+ *
+ * In this order: a byte order mark, UTF-16 by its zeros, the escapes of ISO-2022-JP, UTF-8, a declaration in the first
+ * kilobyte (`<meta charset>`, `<?xml encoding>`, `coding:`) that the bytes bear out, and then whichever encoding makes the
+ * likeliest text. One that is hardly likelier than another, or than chance, is not guessed.
+ *
+ * Time is in proportion to the sample, whatever its bytes are, beside finding the first byte that is not ASCII.
+ *
+ * @param language What texts are most likely written in, where their bytes leave it open.
+ */
+export function detectEncoding(bytes: Uint8Array, language?: Language): string | undefined {
+  const head = bytes.subarray(0, sampleBytes)
+  const mark = markOf(bytes)
+  if (mark === 'utf-8') return isDamagedUtf8(head) || isUtf8(whole(head)) ? mark : undefined
+  if (mark !== undefined) return isUtf16(head, mark) ? mark : undefined
+  if (head.includes(0)) return guessUtf16(head)
+  const sample = sampleOf(bytes)
+  if (hasControls(head) || hasControls(sample)) return undefined
+  if (isAscii(sample)) return isJis(sample) ? 'iso-2022-jp' : 'utf-8'
+  if (isUtf8(whole(sample)) || isDamagedUtf8(sample)) return 'utf-8'
+  return declared(head, sample) ?? likeliest(sample, language)
+}
+
+/** From the character before the first that is not ASCII. */
+function sampleOf(bytes: Uint8Array): Uint8Array {
+  const first = firstBeyondAscii(bytes)
+  const end = first < sampleBytes ? sampleBytes : first + sampleBytes
+  return bytes.subarray(Math.max(0, first - 1), end)
+}
+
+/** Where the first byte is that is not ASCII, or an escape of ISO-2022-JP; the length where there is none. */
+function firstBeyondAscii(bytes: Uint8Array): number {
+  const escape = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).indexOf('\x1b$')
+  let at = 0
+  while (at < bytes.length && isAscii(bytes.subarray(at, at + 1024))) at += 1024
+  while (at < bytes.length && (bytes[at] ?? 0) < 0x80) at++
+  return Math.min(at, bytes.length, escape === -1 ? bytes.length : escape)
+}
+
+/** Without what the end of the sample cuts in two. */
+function whole(bytes: Uint8Array): Uint8Array {
+  return bytes.subarray(0, wholeCharacters(bytes).to)
+}
+
+/** Controls that no text has in it; an escape, a bell and a backspace are in those of terminals. 0x1A once ended files. */
+function hasControls(bytes: Uint8Array): boolean {
+  const end = bytes.at(-1) === 0x1a ? bytes.length - 1 : bytes.length
+  for (let at = 0; at < end; at++) {
+    const byte = bytes[at] ?? 0
+    if (byte < 0x20 ? byte < 0x07 || (byte > 0x0d && byte !== 0x1b) : byte === 0x7f) return true
+  }
+  return false
+}
+
+function isJis(bytes: Uint8Array): boolean {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+  return /\x1b(?:\$[@B]|\([IJ])/.test(text) && decodeBytes(bytes, 'iso-2022-jp', 'strict') !== undefined
+}
+
+/** The encoding that a text declares in its first kilobyte, where it can be in it. */
+function declared(head: Uint8Array, sample: Uint8Array): string | undefined {
+  const text = Buffer.from(head.subarray(0, 1024)).toString('latin1')
+  const name = /(?:charset|encoding|coding)\s*[:=]\s*["']?([\w.:-]{2,40})/i.exec(text)?.[1]
+  const label = name === undefined ? undefined : labelOf(name)
+  // UTF-8 was looked at, and is not it.
+  if (label === undefined || /^(?:utf-|replacement|x-user-defined)/.test(label)) return undefined
+  const decoded = decodeBytes(sample, label, 'strict')
+  return decoded === undefined || /[\x80-\x9f\ue000-\uf8ff]/.test(decoded) ? undefined : label
+}
+
+const candidates: readonly (readonly [label: string, model: Model, language: Language])[] = [
+  ['shift_jis', 'ja', 'ja'],
+  ['euc-jp', 'ja', 'ja'],
+  ['gb18030', 'hans', 'zh'],
+  ['big5', 'hant', 'zh'],
+  ['euc-kr', 'ko', 'ko'],
+]
+
+/** How much likelier than the next encoding one has to be, and than chance, as logarithms. */
+const [lead, leastEast, leastWest] = [3, 4, 1.5]
+/** What knowing the language is worth. */
+const known = 8
+
+function likeliest(sample: Uint8Array, language: Language | undefined): string | undefined {
+  const base = byChance(sample)
+  const guesses = candidates.flatMap(([label, model, of]) => {
+    const text = decodeBytes(sample, label, 'strict')
+    if (text === undefined) return []
+    return { label, score: likelihood(text, model) - base + (of === language ? known : 0), least: leastEast }
+  })
+  const western = decodeBytes(sample, 'windows-1252') ?? ''
+  if (!/[\x80-\x9f]/.test(western)) {
+    const score = westernness(western) + (language === 'western' ? known : 0)
+    guesses.push({ label: 'windows-1252', score, least: leastWest })
+  }
+  const [best, next] = guesses.sort((a, b) => b.score - a.score)
+  if (best === undefined || best.score < best.least) return undefined
+  return next === undefined || best.score - Math.max(0, next.score) >= Math.min(lead, best.least) ? best.label : undefined
+}

@@ -1,0 +1,88 @@
+/**
+ * How much a text in Windows-1252 looks like one of western Europe: for each character beyond ASCII, by itself and its
+ * neighbours, the logarithm of how much more likely it is than by chance. Almost any bytes can be read as Windows-1252, so
+ * its characters have to be where they belong.
+ */
+export function westernness(text: string): number {
+  let sum = 0
+  let previous = ' '
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charAt(at)
+    if (character >= '\x80') sum += weigh(character, previous, text.charAt(at + 1) || ' ')
+    previous = character
+  }
+  return sum
+}
+
+const common = 'éèêëàâáäãåçñóôöòõúüûùíîïìæøßœ'
+const capitals = 'ÉÈÊËÀÂÁÄÃÅÇÑÓÔÖÒÕÚÜÛÙÍÎÏÌÆØŒ'
+/** Common in Iceland, Faroe and Turkey's neighbours in the code: rare enough to prove nothing. */
+const rare = 'ðþýÿšžÐÞÝŠŽŸ'
+
+function weigh(character: string, previous: string, next: string): number {
+  const before = isLetter(previous)
+  const after = isLetter(next)
+  const crowded = previous >= '\x80' && isAccented(previous) ? -2.5 : 0
+  if (common.includes(character)) {
+    // à, é and ó are words of their own.
+    if (!before && !after) return ('àéèóô'.includes(character) ? 0.5 : -3) + crowded
+    // A capital does not stand right behind a small letter, nor right before one that follows it.
+    return (/[A-Z]/.test(previous) && /[A-Z]/.test(next) ? -3 : 2) + crowded
+  }
+  if (capitals.includes(character)) return (/[a-zß-ÿ]/.test(previous) ? -5 : after || before ? 1.5 : -1) + crowded
+  if (rare.includes(character)) return (before || after ? 0 : -3) + crowded
+  switch (character) {
+    case '’':
+      return before ? 2.5 : -1
+    case '“':
+    case '„':
+    case '‘':
+      return !before && (after || /\d/.test(next)) ? 2.5 : -2
+    case '”':
+      return /[\w.,!?)’é]/.test(previous) && !after ? 2.5 : -2
+    case '«':
+    case '»':
+    case '‹':
+    case '›':
+      return before !== after || /[\s\xa0]/.test(previous) !== /[\s\xa0]/.test(next) ? 2 : -2
+    case '–':
+    case '—':
+    case '…':
+      return before || /[\s\d]/.test(previous) ? 1.5 : -1
+    case '¿':
+    case '¡':
+      return !before && after ? 2.5 : -3
+    case '°':
+    case '²':
+    case '³':
+    case '½':
+      return /\d|[a-z]/.test(previous) && !after ? 1 : -2
+    case '€':
+    case '£':
+    case '§':
+    case '©':
+    case '®':
+    case '™':
+    case '•':
+    case '·':
+    case '±':
+    case 'µ':
+    case '×':
+      return before && after ? -3 : /[\s\d(\n]/.test(previous) ? 1 : 0
+    case 'ª':
+    case 'º':
+      return /[\d.]/.test(previous) ? 1.5 : -2
+    case '\xa0':
+      return before && after ? 0 : 0.5
+    default:
+      return -4
+  }
+}
+
+function isLetter(character: string): boolean {
+  return /[a-z]/i.test(character) || isAccented(character)
+}
+
+function isAccented(character: string): boolean {
+  return character >= 'À' && character <= 'ÿ' && character !== '×' && character !== '÷'
+}

@@ -1,0 +1,138 @@
+import { type KeyKind, kindOfKey } from './keys.ts'
+import type { Span } from './spans.ts'
+import { type Style, secretValues } from './values.ts'
+
+const code =
+  /\.(?:[cm]?[jt]sx?|vue|svelte|astro|py|pyi|rb|go|rs|java|kts?|scala|groovy|gradle|swift|dart|php|cs|fs|c|h|cc|cpp|cxx|hh|hpp|m|mm|lua|r|jl|hs|ml|ex|exs|erl|clj|cljs|elm|zig|nim|cr|pl|pm|proto|graphql|gql|prisma|sol|css|scss|less|sql)$/i
+const prose = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|tex|html?|log|csv|tsv|po|pot|srt|diff|patch|ipynb)$/i
+
+/** How a file is written, by its name: as settings unless it is known to be code or prose. */
+export function styleOf(path: string): Style {
+  if (code.test(path)) return 'code'
+  return prose.test(path) ? 'prose' : 'config'
+}
+
+/** What separates a name from its value; `::` is none. */
+const separator = /(?<![:=!<>+])(?:===?|!==?|=>|:=|=|:(?![:=]))(?![=>])/g
+
+/**
+ * Values that are secret for the names they have: in files of settings, in code, on command lines, in XML and SQL. The rest
+ * of a line is a value where a name begins it in a file of settings; elsewhere a value is a text in quotes, or a word that
+ * is hardly anything else.
+ */
+export function findAssigned(text: string, style: Style): readonly Span[] {
+  return [...findSeparated(text, style), ...findMarked(text, style)]
+}
+
+function findSeparated(text: string, style: Style): readonly Span[] {
+  const found: Span[] = []
+  for (const { 0: sign, index } of text.matchAll(separator)) {
+    const name = nameBefore(text, index)
+    if (name === undefined) continue
+    const kind = kindOfKey(name.text)
+    if (kind === undefined) continue
+    const line = text.lastIndexOf('\n', name.start) + 1
+    const before = text.slice(Math.max(line, name.start - 200), name.start)
+    const shell = sign === '=' && text[index - 1] !== ' ' && text[index + 1] !== ' ' && /^[A-Z_\d]+$/.test(name.text)
+    const spans = secretValues(text, {
+      from: index + sign.length,
+      kind,
+      style: shell && style === 'prose' ? 'config' : style,
+      first:
+        /^[\s#;/*>-]*(?:(?:export|set|setx|declare(?: -x)?|ENV|ARG|env:|\$env:)\s*)?["'$]?$/i.test(before) &&
+        !/[{,]/.test(before),
+      indent: /^[ \t]*(?:-[ \t]+)?/.exec(text.slice(line, name.start))?.[0].length ?? 0,
+      quotedOnly: /^[=!]==?$/.test(sign) && sign !== '=',
+    })
+    for (const span of spans) found.push({ ...span, key: name.start })
+  }
+  return found
+}
+
+const isNameCharacter = (code: number) =>
+  (code >= 97 && code <= 122) ||
+  (code >= 65 && code <= 90) ||
+  (code >= 48 && code <= 57) ||
+  code === 95 ||
+  code === 45 ||
+  code === 46 ||
+  code === 36 ||
+  code === 64 ||
+  code > 0xa0
+
+/** The longest name, in characters; of a longer one the end counts. */
+const maxName = 96
+
+/** The name that stands before a separator, with or without quotes, brackets and a `?` of TypeScript. */
+function nameBefore(text: string, at: number): { readonly text: string; readonly start: number } | undefined {
+  let end = at
+  const floor = Math.max(0, at - maxName - 12)
+  while (end > floor && (text[end - 1] === ' ' || text[end - 1] === '\t')) end--
+  if (text[end - 1] === '?' || text[end - 1] === ']') end--
+  const quote = /["'`]/.test(text[end - 1] ?? '') ? text[end - 1] : undefined
+  if (quote !== undefined) {
+    const close = text[end - 2] === '\\' ? end - 2 : end - 1
+    const open = text.lastIndexOf(quote, close - 1)
+    if (open < floor || open === -1) return undefined
+    const name = text.slice(open + 1, close)
+    return name === '' || /[\r\n]/.test(name) ? undefined : { text: name, start: open + 1 }
+  }
+  let start = end
+  while (start > floor && isNameCharacter(text.charCodeAt(start - 1))) start--
+  return start === end ? undefined : { text: text.slice(start, end), start }
+}
+
+/** What marks a name other than by a separator behind it. The groups: `name`, and whatever else stands before the value. */
+const marks: readonly { readonly pattern: RegExp; readonly config?: boolean; readonly quotedOnly?: boolean }[] = [
+  // --password hunter2
+  { pattern: /(?<![\w-])--?(?<name>[A-Za-z][\w-]{1,40})[ \t]{1,4}(?![-|&;<>=])/g, config: true },
+  // ENV DB_PASSWORD hunter2
+  {
+    pattern: /^[ \t]*(?:ENV|ARG|setenv|SetEnv|fastcgi_param|uwsgi_param)[ \t]+(?<name>[\w.-]{1,64})[ \t]+(?!=)/gim,
+    config: true,
+  },
+  // name: DB_PASSWORD, value: hunter2
+  {
+    pattern:
+      /(?<![\w-])(?:name|key|id|variable|field)["']?\s{0,4}[:=]\s{0,4}["']?(?<name>[\w.$-]{1,64})["']?[\s,;]{1,80}(?:-[ \t]*)?["']?(?:value|val|default|content)["']?\s{0,4}[:=]/gi,
+  },
+  // define('DB_PASSWORD', 'hunter2'), set("password", "hunter2")
+  { pattern: /[(,]\s{0,4}["'](?<name>[\w.-]{1,64})["']\s{0,4},(?=\s{0,4}["'])/g, quotedOnly: true },
+]
+
+/** Values in a form of their own, with the value as the last group. */
+const forms: readonly RegExp[] = [
+  // <password>hunter2</password>, <entry key="db.password">hunter2</entry>
+  /<(?<name>[\w:.-]{1,64})(?:\s[^<>]{0,200})?>\s{0,80}(?:<!\[CDATA\[)?(?<value>[^<]+)(?=<\/)/g,
+  /<[\w:.-]{1,64}\s[^<>]{0,200}?(?:key|name|id)=["'](?<name>[\w.:-]{1,64})["'][^<>]{0,200}>(?:<value>)?(?<value>[^<]+)(?=<\/)/gi,
+  /(?<![\w-])(?:identified\s{1,4}by|(?<name>password|passwd)(?=\s{1,4}['"]))\s{1,4}(?:password\s{1,4})?['"](?<value>[^'"\r\n]+)/gi,
+  /(?<![\w-])(?:curl|wget|http|https)\b[^\r\n|;]{0,400}?\s(?:-u|--user|--proxy-user)[ =]["']?(?<value>[^\s"':]{1,128}:[^\s"']+)/g,
+  /(?<![\w-])(?:mysql|mysqldump|mysqladmin|mariadb|mongo|mongosh)\b[^\r\n|;]{0,200}?\s-p ?["']?(?<value>[^\s"'-][^\s"']*)/g,
+  /(?<![\w-])(?:sshpass\s{1,4}-p|redis-cli\b[^\r\n|;]{0,200}?\s-a)\s{0,4}["']?(?<value>[^\s"']+)/g,
+  // A line of .netrc, of .pgpass.
+  /^[ \t]*(?:machine[ \t]+\S{1,253}|default)\s[^#]{0,400}?\bpassword[ \t]+(?<value>"[^"\r\n]*"|\S+)/gm,
+  /^(?:\*|localhost|[\w-]{1,63}(?:\.[\w-]{1,63}){1,10}|\/[\w./-]{1,100}):(?:\*|\d{2,5}):[^:\s]{1,64}:[^:\s]{1,64}:(?<value>\S+)$/gm,
+]
+
+function findMarked(text: string, style: Style): readonly Span[] {
+  const found: Span[] = []
+  for (const { pattern, config = false, quotedOnly = false } of marks)
+    for (const match of text.matchAll(pattern)) {
+      const kind: KeyKind = kindOfKey(match.groups?.name ?? '')
+      if (kind === undefined) continue
+      const from = match.index + match[0].length
+      const own = quotedOnly || !config ? style : style === 'prose' ? 'config' : style
+      const assignment = { from, kind, style: own, first: false, indent: 0, quotedOnly }
+      for (const span of secretValues(text, assignment)) found.push({ ...span, key: match.index })
+    }
+  for (const pattern of forms)
+    for (const match of text.matchAll(pattern)) {
+      const { name, value = '' } = match.groups ?? {}
+      if (name !== undefined && (kindOfKey(name) ?? 'weak') === 'weak') continue
+      const bare = value.trimEnd()
+      if (/^\d+:\d+$/.test(bare) || bare.startsWith('[redacted]') || bare === '') continue
+      const start = match.index + match[0].length - value.length
+      found.push({ start, end: start + bare.length, key: match.index })
+    }
+  return found
+}

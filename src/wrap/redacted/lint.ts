@@ -1,0 +1,45 @@
+import { lintSource } from '@secretlint/core'
+import { rules } from '@secretlint/secretlint-rule-preset-recommend'
+import type { Span } from './spans.ts'
+
+/** Whether any rule of secretlint could find something at all: most texts need not be gone through by each of them. */
+const gate =
+  /gh[pousr]_|github_pat|xox|xapp-|hooks\.slack|:\/\/|PRIVATE KEY|npm_|_authToken|SG\.|shp[a-z]{2}_|sk-|lin_api|ops_ey|secret|SECRET|Secret/
+
+/** All of its recommended rules but the one by which comments in the text turn the others off. */
+const config = {
+  rules: rules
+    .filter((rule) => !rule.meta.id.endsWith('filter-comments'))
+    .map((rule) => ({ id: rule.meta.id, rule, options: {} })),
+}
+
+/**
+ * What the rules of secretlint find in a text. The file is named so that no rule opens it: one of them reads key stores
+ * from the disk.
+ */
+export async function findByLint(text: string): Promise<readonly Span[]> {
+  if (!gate.test(text)) return []
+  const found: Span[] = []
+  for (const filePath of ['text.txt', '.npmrc', 'package.json']) {
+    if (filePath === '.npmrc' && !text.includes('_authToken')) continue
+    if (filePath === 'package.json' && !text.includes('x-oauth-basic')) continue
+    const { messages } = await lintSource({
+      source: { filePath, ext: '.txt', content: text, contentType: 'text' },
+      options: { config, noPhysicFilePath: true },
+    })
+    for (const { range, data } of messages) {
+      // Some ranges begin too early, at the name of a value: the value itself is looked for as well.
+      found.push({ start: range[0], end: range[1] })
+      for (const value of Object.values((data ?? {}) as Readonly<Record<string, unknown>>))
+        if (typeof value === 'string' && value.length >= 8) found.push(...occurrences(text, value))
+    }
+  }
+  return found
+}
+
+function occurrences(text: string, value: string): readonly Span[] {
+  const found: Span[] = []
+  for (let at = text.indexOf(value); at !== -1; at = text.indexOf(value, at + value.length))
+    found.push({ start: at, end: at + value.length })
+  return found
+}

@@ -1,0 +1,185 @@
+import { redactedMark } from '../../core/scrub.ts'
+import { type KeyKind, kindOfKey } from './keys.ts'
+import { looksOpaque } from './opaque.ts'
+import type { Span } from './spans.ts'
+import { reference } from './urls.ts'
+
+/** How a file is written, which decides what may follow a name: a value as it is, an expression, or a sentence. */
+export type Style = 'config' | 'code' | 'prose'
+
+export interface Assignment {
+  /** Where what follows the separator begins. */
+  readonly from: number
+  readonly kind: Exclude<KeyKind, undefined>
+  readonly style: Style
+  /** Whether the name is the first thing in its line, so that the rest of the line is its value. */
+  readonly first: boolean
+  /** How far the line of the name is indented. */
+  readonly indent: number
+  /** Whether only a text in quotes is a value: behind a comparison, or in a call. */
+  readonly quotedOnly: boolean
+}
+
+/** The longest value, in characters: one that does not end before is taken to end here, or at the end of its line. */
+const maxValue = 64 * 1024
+
+/** What stands for no secret whatever its name is. */
+const nothing = /^(?:true|false|null|nil|none|undefined|yes|no|on|off|~|n\/a|-+|\*+|x+|\.{3,}|…)$/i
+
+/** The parts of the text behind a name that are its value and secret. */
+export function secretValues(text: string, assignment: Assignment): readonly Span[] {
+  const from = skip(text, assignment)
+  const opening = /^[a-z$@]{0,2}(\\?(?:"""|'''|["'`]))/i.exec(text.slice(from, from + 8))
+  if (opening?.[1] !== undefined) return quotedValues(text, from + opening[0].length, opening[1], assignment)
+  if (assignment.quotedOnly) return []
+  const rest = text.slice(from, from + 80)
+  if (/^[|>][+-]?\d?[+-]?[ \t]*(?:#.*)?\r?(?:\n|$)/.test(rest)) return block(text, from, assignment)
+  if (/^\r?\n/.test(rest)) return below(text, from, assignment)
+  if (rest.startsWith(redactedMark)) return []
+  if (rest.startsWith('[')) return listed(text, from, assignment)
+  return /^[{(]/.test(rest) ? [] : bareValue(text, from, assignment)
+}
+
+/** Passes over spaces, tags and anchors of YAML, and the type that code may have between a name and its value. */
+function skip(text: string, { from, style }: Assignment): number {
+  const rest = text.slice(from, from + 160)
+  const spaces = /^[ \t]*(?:[!&][\w!:/.-]+[ \t]+){0,2}/.exec(rest)?.[0].length ?? 0
+  const type = style === 'code' ? /^[\w.<>[\]|&?, ]{1,60}=\s*(?=[a-z]?["'`])/.exec(rest.slice(spaces))?.[0].length : 0
+  const breaks = style === 'config' || type ? 0 : (/^\s+(?=["'`])/.exec(rest.slice(spaces))?.[0].length ?? 0)
+  return from + spaces + (type ?? 0) + breaks
+}
+
+/** A text in quotes, and those that are joined to it. */
+function quotedValues(text: string, start: number, quote: string, assignment: Assignment): readonly Span[] {
+  const found: Span[] = []
+  let at = start
+  for (let count = 0; count < 100; count++) {
+    const end = endOfQuoted(text, at, quote)
+    found.push({ start: at, end })
+    const joint = /^\s*(?:[+.&\\]\s*)?(?=["'`])/.exec(text.slice(end + quote.length, end + quote.length + 80))?.[0]
+    const next = end + quote.length + (joint?.length ?? 0)
+    if (joint === undefined || joint.trim() === '' || !text.startsWith(quote, next)) break
+    at = next + quote.length
+  }
+  const value = found.map((span) => text.slice(span.start, span.end)).join('')
+  return isSecretText(value, assignment) ? found : []
+}
+
+function endOfQuoted(text: string, start: number, quote: string): number {
+  const single = quote.length === 1
+  const stop = Math.min(text.length, start + maxValue)
+  for (let at = start; at < stop; at++) {
+    if (text.startsWith(quote, at)) return at
+    if (single && text[at] === '\\') at++
+    // A quote that is never closed says nothing of the next line.
+    else if (quote !== '`' && quote.length < 3 && text[at] === '\n') return at
+  }
+  return stop
+}
+
+function isSecretText(value: string, { kind, style }: Assignment): boolean {
+  const text = value.trim()
+  if (text === '' || text === redactedMark || nothing.test(text) || reference.test(text)) return false
+  if (kind === 'weak') return isPlausible(text)
+  if (style === 'config') return true
+  // In code and prose, sentences are labels, and names of secrets are names.
+  if (/\s/.test(text) && !looksOpaque(text)) return false
+  return !/^[A-Za-z_ .:-]+$/.test(text) || kindOfKey(text) === undefined
+}
+
+/** Whether a text could be a password by more than its name. */
+function isPlausible(text: string): boolean {
+  return (
+    text.length >= 4 && (/\d/.test(text) || /[a-z].*[A-Z]/.test(text) || /[!@#$%^&*+=]/.test(text) || looksOpaque(text))
+  )
+}
+
+/** A block scalar of YAML: all lines that are indented further than the name. */
+function block(text: string, from: number, { indent }: Assignment): readonly Span[] {
+  const body = text.indexOf('\n', from) + 1
+  if (body === 0) return []
+  let end = body
+  for (const { 0: line, index } of linesFrom(text, body)) {
+    if (line.trim() !== '' && indentOf(line) <= indent) break
+    end = index + line.length
+  }
+  const start = body + (/^\s*/.exec(text.slice(body, end))?.[0].length ?? 0)
+  const value = text.slice(start, end).trimEnd()
+  return value === '' || value === redactedMark ? [] : [{ start, end: start + value.length }]
+}
+
+/** A value on the lines below: items of a list, or a scalar that is indented further than the name. */
+function below(text: string, from: number, assignment: Assignment): readonly Span[] {
+  if (assignment.style !== 'config') return []
+  const found: Span[] = []
+  const body = text.indexOf('\n', from) + 1
+  for (const { 0: line, index } of linesFrom(text, body)) {
+    if (line.trim() === '' || line.trim().startsWith('#')) continue
+    const indent = indentOf(line)
+    const item = /^\s*-[ \t]+/.exec(line)?.[0]
+    const at = index + (item?.length ?? indent)
+    const rest = text.slice(at, index + line.length)
+    if (indent < assignment.indent || (item === undefined && indent === assignment.indent)) break
+    // Names below it are on their own.
+    if (/^["']?[\w.$/-]+["']?\s*:(?:\s|$)/.test(rest) || /^[{[]/.test(rest)) break
+    found.push(...secretValues(text, { ...assignment, from: at, first: true, indent }))
+    if (item === undefined) break
+  }
+  return found
+}
+
+/** The items of a list in brackets, without lists in it. */
+function listed(text: string, from: number, assignment: Assignment): readonly Span[] {
+  const stop = text.slice(from, from + maxValue).search(/\]|[\r\n][ \t]*[\w"']+[ \t]*[:=]/)
+  const end = stop === -1 ? Math.min(text.length, from + maxValue) : from + stop
+  const found: Span[] = []
+  for (const match of text.slice(from + 1, end).matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|[^\s,"'[\]{}]+/g)) {
+    const inner = match[1] ?? match[2]
+    const start = from + 1 + match.index + (inner === undefined ? 0 : 1)
+    const value = inner ?? match[0]
+    if (inner === undefined && assignment.style === 'code') continue
+    if (isSecretText(value, assignment)) found.push({ start, end: start + value.length })
+  }
+  return found
+}
+
+/** A value without quotes. */
+function bareValue(text: string, from: number, { style, first, kind }: Assignment): readonly Span[] {
+  const whole = style === 'config' && first
+  const end = whole
+    ? endOfLine(text, from)
+    : from + (/^[^\s"'`,;&|<>(){}[\]]{0,4096}/.exec(text.slice(from, from + 4096))?.[0].length ?? 0)
+  const value = text.slice(from, end).replace(/[,;.]?\s*$/, '')
+  if (value === '' || nothing.test(value) || reference.test(value) || value.startsWith(redactedMark)) return []
+  if (style === 'config' ? kind === 'weak' && !isPlausible(value) : !isPlausible(value)) return []
+  if (style === 'code' && (!isToken(value) || /[.([]/.test(text[end] ?? ''))) return []
+  return [{ start: from, end: from + value.length }]
+}
+
+/** Whether a word in code is more likely a token than a name: `a81f2b9c04`, not `base64` or `token1`. */
+const isToken = (word: string) =>
+  looksOpaque(word) || (/^[\w-]{8,}$/.test(word) && (word.match(/\d+/g)?.length ?? 0) >= 3)
+
+/** The end of the line, or of those that a backslash joins; a comment behind white space is left out. */
+function endOfLine(text: string, from: number): number {
+  for (const { 0: line, index } of linesFrom(text, from)) {
+    const bare = line.trimEnd()
+    if (bare.endsWith('\\') && index + line.length < text.length) continue
+    const comment = /[ \t](?:#|;[ \t]|\/\/[ \t])/.exec(line)
+    return index + (comment === null ? bare.length : comment.index)
+  }
+  return text.length
+}
+
+function* linesFrom(text: string, from: number): Generator<{ readonly 0: string; readonly index: number }> {
+  for (let at = from; at < Math.min(text.length, from + maxValue); ) {
+    const next = text.indexOf('\n', at)
+    const end = next === -1 ? text.length : next
+    yield { 0: text.slice(at, end), index: at }
+    at = end + 1
+  }
+}
+
+function indentOf(line: string): number {
+  return /^[ \t]*/.exec(line)?.[0].length ?? 0
+}

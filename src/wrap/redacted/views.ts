@@ -1,0 +1,111 @@
+import { narrow, unseen } from './fold.ts'
+
+/** A text as a program or a reader takes it, and where in the source each of its characters comes from. */
+export interface View {
+  readonly text: string
+  /** Where the character at an index begins in the source. */
+  startOf(index: number): number
+  /** Where the character before an index ends in the source. */
+  endOf(index: number): number
+}
+
+/**
+ * The text as it is, then what becomes of it: with its escapes read (JSON, JavaScript, XML, `%41`), without what cannot be
+ * seen, with full-width forms as ASCII, and with the lines joined that were one. Each builds on the one before; one that
+ * changes nothing is left out.
+ */
+export function viewsOf(text: string): readonly View[] {
+  const views: View[] = [{ text, startOf: (index) => index, endOf: (index) => index }]
+  for (const change of [readEscapes, readEscapes, readPercents, joinLines]) {
+    const last = views.at(-1)
+    const next = last === undefined ? undefined : change(last)
+    if (next !== undefined) views.push(next)
+  }
+  return views
+}
+
+const escapes =
+  /\\u\{([0-9a-fA-F]{1,6})\}|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\x([0-9a-fA-F]{2})|\\(\/|\\|")|&#x([0-9a-fA-F]{1,6});|&#(\d{1,7});|&(amp|quot|apos|lt|gt);|([\uff01-\uff5e])/g
+
+const entities: Readonly<Record<string, string>> = { amp: '&', quot: '"', apos: "'", lt: '<', gt: '>' }
+
+function readEscapes(view: View): View | undefined {
+  if (!/\\[uUx/\\"]|&(?:#|amp|quot|apos|lt|gt)|[\uff01-\uff5e]/.test(view.text) && view.text.search(unseen) === -1)
+    return undefined
+  const pattern = new RegExp(`${escapes.source}|${unseen.source}`, 'g')
+  return rewrite(view, pattern, ([whole = '', braced, short, long, byte, sign, hex, decimal, entity, wide]) => {
+    if (sign !== undefined) return sign
+    if (entity !== undefined) return entities[entity]
+    if (wide !== undefined) return narrow(wide)
+    const digits = braced ?? short ?? long ?? byte ?? hex
+    if (digits === undefined && decimal === undefined) return whole.search(unseen) === 0 ? '' : undefined
+    const code = digits === undefined ? Number(decimal) : Number.parseInt(digits, 16)
+    return code <= 0x10ffff ? String.fromCodePoint(code) : undefined
+  })
+}
+
+function readPercents(view: View): View | undefined {
+  if (!/%[2-7][0-9a-fA-F]/.test(view.text)) return undefined
+  return rewrite(view, /%([2-7][0-9a-fA-F])/g, ([, digits = '']) => String.fromCharCode(Number.parseInt(digits, 16)))
+}
+
+/**
+ * Where a line continues on the next: behind a backslash, between the halves of a text that is joined with `+` or by
+ * standing beside each other, and where a long run of base64 was wrapped.
+ */
+const joints =
+  /(?<=[\w+/=.-])(?:\\\r?\n[ \t]*|(["'`])[ \t]*(?:[+.&][ \t]*)?\\?\r?\n[ \t]*(?:[+.&][ \t]*)?\1|(["'])[ \t]*[+.&][ \t]*\2)(?=[\w+/=.-])|(?<=[A-Za-z0-9+/_=.-]{40})\r?\n[ \t"'#*>|-]*(?=[A-Za-z0-9+/_=.-]{1,200}["',]*[ \t]*\r?(?:\n|$))/g
+
+function joinLines(view: View): View | undefined {
+  if (!/[\r\n]|["'][ \t]*[+.&]/.test(view.text)) return undefined
+  return rewrite(view, joints, () => '')
+}
+
+/** Replaces what a pattern finds; `undefined` leaves it. `undefined` too where nothing changed. */
+function rewrite(
+  view: View,
+  pattern: RegExp,
+  replace: (match: RegExpExecArray) => string | undefined,
+): View | undefined {
+  const pieces: string[] = []
+  /** For each change: where it ends in the new text, how far the old text is ahead of it there. */
+  const ends: number[] = []
+  const shifts: number[] = []
+  const removed = new Set<number>()
+  let from = 0
+  let length = 0
+  for (const match of view.text.matchAll(pattern)) {
+    const replacement = replace(match)
+    if (replacement === undefined) continue
+    const kept = view.text.slice(from, match.index)
+    pieces.push(kept, replacement)
+    from = match.index + match[0].length
+    length += kept.length + replacement.length
+    if (replacement === '') removed.add(ends.length)
+    ends.push(length)
+    shifts.push(from - length)
+  }
+  if (ends.length === 0) return undefined
+  pieces.push(view.text.slice(from))
+  /** How many changes end before an index, or at it. */
+  const changesUpTo = (index: number): number => {
+    let low = 0
+    let high = ends.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((ends[middle] ?? 0) <= index) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+  return {
+    text: pieces.join(''),
+    startOf: (index) => view.startOf(index + (shifts[changesUpTo(index) - 1] ?? 0)),
+    endOf: (index) => {
+      let change = changesUpTo(index)
+      // What was taken out behind the character does not belong to it.
+      while (change > 0 && ends[change - 1] === index && removed.has(change - 1)) change--
+      return view.endOf(index + (shifts[change - 1] ?? 0))
+    },
+  }
+}

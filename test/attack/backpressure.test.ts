@@ -1,0 +1,255 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type StdioWire, control, useArena } from '../support/attack-arena.ts'
+import { openHttp } from '../support/attack-http.ts'
+import { openStdio } from '../support/attack-stdio.ts'
+import { type Target, ended, startFixture, until } from '../support/attack-target.ts'
+import { type Params, withMeta } from '../support/attack-wire.ts'
+import { controlPath } from '../support/attack-world.ts'
+
+const arena = useArena()
+const revisions = ['2026-07-28', '2025-11-25'] as const
+const stdioNames = ['stdio 2026-07-28', 'stdio 2025-11-25'] as const
+
+const started: Target[] = []
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((target) => target.stop()))
+})
+
+async function fresh(version: string): Promise<StdioWire> {
+  const target = await startFixture(arena.world, { transport: 'stdio' })
+  started.push(target)
+  return openStdio(target, arena.world, version)
+}
+
+const lineOf = (wire: { readonly modern: boolean }, id: string | number, params: Params, method = 'resources/read') =>
+  `${JSON.stringify({ jsonrpc: '2.0', id, method, params: withMeta(params, wire.modern) })}\n`
+const urlOf = (path: string) => ({ uri: `${arena.world.address}/${path}` })
+const small = () => urlOf(controlPath)
+const large = () => urlOf('big.txt')
+
+describe('a client that writes without measure', () => {
+  test.each(stdioNames)('JR17: 100 MB without a line end cost no memory, and the next message is answered, over %s', async (name) => {
+    const wire = arena.wire(name) as StdioWire
+    await control(wire)
+    const before = wire.target.facts().resident
+    const block = Buffer.alloc(1024 * 1024, 'x')
+    for (let i = 0; i < 100; i++) {
+      await wire.pipe.write(block)
+      if (i % 25 === 24) expect(wire.target.facts().resident - before).toBeLessThan(150)
+    }
+    await wire.pipe.write('\n')
+    expect((await wire.pipe.next()).message).toMatchObject({ id: null, error: { code: -32700 } })
+    await control(wire)
+  }, 60_000)
+
+  test('JR17: a line that never ends is answered when the input ends', async () => {
+    const wire = await fresh('2025-11-25')
+    await wire.pipe.write(Buffer.alloc(6 * 1024 * 1024, '['))
+    wire.target.input.end()
+    expect((await wire.pipe.next()).message).toMatchObject({ id: null, error: { code: -32700 } })
+    expect(await ended(wire.target, 5000)).toBe(0)
+  })
+
+  test.each(stdioNames)('JR31: 10,000 reads at once are all answered over %s', async (name) => {
+    const wire = arena.wire(name) as StdioWire
+    await control(wire)
+    const before = wire.target.facts().resident
+    let lines = ''
+    for (let i = 0; i < 10_000; i++) lines += lineOf(wire, `p${i}`, small())
+    await wire.pipe.write(lines)
+    for (let i = 0; i < 10_000; i++) {
+      const { message } = await wire.pipe.answerTo(`p${i}`, 25_000)
+      expect(message?.result ?? message?.error?.data?.reason === 'busy').toBeTruthy()
+    }
+    expect(wire.target.facts().resident - before).toBeLessThan(400)
+  }, 60_000)
+
+  test.each(revisions)('JR31: 10,000 reads at once are answered or refused cheaply over http %s', async (version) => {
+    const wires = await Promise.all(Array.from({ length: 8 }, () => openHttp(arena.http, arena.world, version)))
+    const before = arena.http.facts().resident
+    const statuses = new Map<number, number>()
+    await Promise.all(
+      Array.from({ length: 10_000 }, async (_, i) => {
+        const wire = wires[i % wires.length]!
+        const { status = 0, message } = await wire.call('resources/read', small(), { within: 50_000 })
+        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+        if (status === 503) expect(message?.error).toMatchObject({ code: -32603, data: { reason: 'busy' } })
+        else expect(message?.result).toBeDefined()
+      }),
+    )
+    expect([...statuses.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([])
+    expect(arena.http.facts().resident - before).toBeLessThan(500)
+    await Promise.all(wires.map((wire) => wire.close()))
+  }, 90_000)
+})
+
+describe('a client that does not read', () => {
+  test.each(revisions)('JR19: many large answers that nobody reads are not piled up over stdio %s', async (version) => {
+    const wire = await fresh(version)
+    await control(wire)
+    const before = wire.target.facts().resident
+    wire.pipe.pause()
+    let lines = ''
+    for (let i = 0; i < 2000; i++) lines += lineOf(wire, `l${i}`, large())
+    // More than the pipe holds: the write ends when the server reads again.
+    void wire.pipe.write(lines)
+    let most = 0
+    for (let i = 0; i < 30; i++) {
+      await sleep(100)
+      most = Math.max(most, wire.target.facts().resident)
+    }
+    // 16 answers of 4 MB at once, some of them twice while they are made. All 2000 would be 8 GB.
+    expect(most - before).toBeLessThan(700)
+    wire.pipe.resume()
+    for (let i = 0; i < 20; i++) expect((await wire.pipe.answerTo(`l${i}`)).message?.result).toBeDefined()
+  }, 60_000)
+
+  test('JR19: nor are those of batches', async () => {
+    const wire = await fresh('2025-03-26')
+    await control(wire)
+    const before = wire.target.facts().resident
+    wire.pipe.pause()
+    const item = (id: string) => lineOf(wire, id, large()).trim()
+    for (let batch = 0; batch < 40; batch++)
+      void wire.pipe.write(`[${Array.from({ length: 50 }, (_, i) => item(`b${batch}-${i}`)).join()}]\n`)
+    let most = 0
+    for (let i = 0; i < 40 && wire.target.isAlive(); i++) {
+      await sleep(200)
+      most = Math.max(most, wire.target.facts().resident)
+      if (most > 3000) break
+    }
+    expect(most - before).toBeLessThan(1500)
+  }, 60_000)
+
+  test('JR01 JR19: a batch whose answers are too long together is answered all the same, id by id', async () => {
+    const wire = await fresh('2025-03-26')
+    const ids = Array.from({ length: 20 }, (_, i) => `t${i}`)
+    await wire.pipe.write(`[${ids.map((id) => lineOf(wire, id, large()).trim()).join()}]\n`)
+    const { message, raw } = await wire.pipe.next()
+    expect(raw.length).toBeLessThanOrEqual(10 * 1024 * 1024)
+    const answers = message as unknown as readonly { readonly id: string }[]
+    expect(Array.isArray(answers), raw.subarray(0, 300).toString()).toBe(true)
+    expect(answers.map(({ id }) => id).sort()).toEqual([...ids].sort())
+  })
+
+  test('JR01 JR19: nor does such a batch over HTTP cost more than a few answers', async () => {
+    const wire = await openHttp(arena.http, arena.world, '2025-03-26')
+    const before = arena.http.facts().resident
+    const { send, jsonHeaders, sessionHeaders } = await import('../support/attack-http.ts')
+    const body = `[${Array.from({ length: 50 }, (_, i) => lineOf(wire, `h${i}`, large()).trim()).join()}]`
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, () =>
+        send(arena.http, arena.world, { headers: { ...jsonHeaders, ...sessionHeaders(wire) }, body, within: 40_000 }),
+      ),
+    )
+    for (const { raw } of answers) expect(raw.length).toBeLessThan(64 * 1024 * 1024)
+    expect(arena.http.facts().peak - before).toBeLessThan(1500)
+    await wire.close()
+  }, 60_000)
+
+  test('JR14: no line is longer than clients take, whatever has to be escaped in it', async () => {
+    for (const [index, character] of ['\u2028', '\u0085', '"', '\u0001', 'あ', '\ud83d\ude00'].entries()) {
+      writeFileSync(join(arena.world.root, `escaped-${index}.txt`), character.repeat(3_400_000))
+      for (const name of stdioNames) {
+        const wire = arena.wire(name) as StdioWire
+        const { raw, message } = await wire.call('resources/read', urlOf(`escaped-${index}.txt`))
+        expect(raw.length).toBeLessThanOrEqual(10 * 1024 * 1024)
+        if (message?.error !== undefined) expect(message.error).toMatchObject({ code: -32602, data: { reason: 'too-large' } })
+      }
+    }
+  })
+
+  test.each(revisions)('JR19: the process ends when its output is closed, even with much to say, over stdio %s', async (version) => {
+    for (const asked of [0, 1, 200]) {
+      const wire = await fresh(version)
+      wire.pipe.pause()
+      for (let i = 0; i < asked; i++) void wire.pipe.write(lineOf(wire, `c${i}`, large()))
+      await sleep(100)
+      wire.target.output.destroy()
+      // With nothing to say, it notices when it next has.
+      void wire.pipe.write(lineOf(wire, 'last', small()).repeat(3))
+      expect(await ended(wire.target, 6000), `after ${asked} reads: ${wire.target.errors()}`).toBe(0)
+    }
+  })
+})
+
+describe('the end of the input (D2)', () => {
+  test.each(revisions)('D2: the process ends at once when idle, over stdio %s', async (version) => {
+    const wire = await fresh(version)
+    const start = performance.now()
+    wire.target.input.end()
+    expect(await ended(wire.target, 5000)).toBe(0)
+    expect(performance.now() - start).toBeLessThan(3000)
+  })
+
+  test.each(revisions)('D2: what was asked before the end is answered, over stdio %s', async (version) => {
+    const wire = await fresh(version)
+    const ids = Array.from({ length: 300 }, (_, i) => `e${i}`)
+    const answers = ids.map((id) => wire.pipe.answerTo(id, 10_000))
+    wire.target.input.end(ids.map((id, i) => lineOf(wire, id, i % 50 === 0 ? large() : small())).join(''))
+    for (const answer of answers) expect((await answer).message?.result).toBeDefined()
+    expect(await ended(wire.target, 5000)).toBe(0)
+  })
+
+  test.each(revisions)('D2: a last message without a line end is answered, over stdio %s', async (version) => {
+    const wire = await fresh(version)
+    const answer = wire.pipe.answerTo('last')
+    wire.target.input.end(lineOf(wire, 'last', small()).trim())
+    expect((await answer).message?.result).toBeDefined()
+    expect(await ended(wire.target, 5000)).toBe(0)
+  })
+
+  test.each(revisions)('D2: sources that hang do not keep the process longer than five seconds, over stdio %s', async (version) => {
+    const wire = await fresh(version)
+    for (let i = 0; i < 40; i++) await wire.pipe.write(lineOf(wire, `h${i}`, { uri: `slow://source/${i % 2 ? 'hang' : 'forever'}` }))
+    for (let i = 0; i < 4; i++) await wire.pipe.write(lineOf(wire, `f${i}`, urlOf(`fifo${i}`)))
+    wire.target.input.end()
+    expect(await ended(wire.target, 5500)).toBe(0)
+  })
+
+  test.each(revisions)('D2: a client that neither writes nor reads any more does not keep it either, over stdio %s', async (version) => {
+    const wire = await fresh(version)
+    wire.pipe.pause()
+    for (let i = 0; i < 100; i++) void wire.pipe.write(lineOf(wire, `s${i}`, large()))
+    await sleep(300)
+    wire.target.input.end()
+    expect(await ended(wire.target, 6500)).toBe(0)
+  })
+
+  test('D2: with a thousand requests that wait behind hanging ones, it ends all the same', async () => {
+    const wire = await fresh('2026-07-28')
+    let lines = ''
+    for (let i = 0; i < 3000; i++) lines += lineOf(wire, `w${i}`, { uri: 'slow://source/forever' })
+    wire.target.input.end(lines)
+    expect(await ended(wire.target, 6500)).toBe(0)
+  })
+})
+
+describe('sources that do not answer', () => {
+  test.each(stdioNames)('PT27: 64 FIFOs are absent at once, and freeze nothing, over %s', async (name) => {
+    const wire = arena.wire(name)
+    const start = performance.now()
+    const answers = await Promise.all(Array.from({ length: 64 }, (_, i) => arena.read(wire, `${arena.world.address}/fifo${i}`)))
+    for (const { message } of answers) expect(message?.error?.code).toBe(wire.modern ? -32602 : -32002)
+    expect(performance.now() - start).toBeLessThan(5000)
+    await control(wire)
+  })
+
+  test.each(['http 2026-07-28', 'http 2025-11-25'] as const)('PT27: nor over %s', async (name) => {
+    const wire = arena.wire(name)
+    const answers = await Promise.all(Array.from({ length: 64 }, (_, i) => arena.read(wire, `${arena.world.address}/fifo${i}`)))
+    for (const { message } of answers) expect(message?.error?.code).toBe(wire.modern ? -32602 : -32002)
+    await control(wire)
+  })
+
+  test('a flood of large reads leaves no descriptor behind', async () => {
+    const wire = arena.wire('http 2026-07-28')
+    const before = arena.http.facts().descriptors
+    await Promise.all(Array.from({ length: 100 }, () => arena.read(wire, large().uri)))
+    const after = await until(() => arena.http.facts().descriptors, (open) => open <= before + 64)
+    expect(after).toBeLessThanOrEqual(before + 64)
+  })
+})

@@ -1,0 +1,161 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { main, picture, run, start, writeNotes } from '../support/cli.ts'
+
+let home = ''
+let folder = ''
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'hikidashi-serve-'))
+  folder = await writeNotes(home)
+})
+afterAll(() => rm(home, { recursive: true, force: true }))
+
+const uri = (path: string) => `file://${folder}${path === '' ? '' : `/${path}`}`
+const cli = (...args: readonly string[]) => run(args, { cwd: folder })
+
+describe('serve', () => {
+  test('over stdio writes the protocol and nothing else to stdout', async () => {
+    const request = { jsonrpc: '2.0', id: 1, method: 'ping' }
+    const { code, out, err } = await run(['serve', '.'], { cwd: folder, input: `${JSON.stringify(request)}\n` })
+    expect(code).toBe(0)
+    expect(
+      out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toEqual([{ jsonrpc: '2.0', id: 1, result: {} }])
+    expect(err).toMatch(/^\S+Z info {2}serving on stdio mounts=file:.*\n$/)
+  })
+
+  test('logs JSON where that is asked for', async () => {
+    const { err } = await run(['serve', '.', '--log-format', 'json'], { cwd: folder })
+    expect(JSON.parse(err)).toMatchObject({ level: 'info', message: 'serving on stdio', mounts: [uri('')] })
+  })
+
+  test('is looked at over stdio just as the folder itself', async () => {
+    const command = `${process.execPath} ${main} serve notes --name mine`
+    const remote = (...args: readonly string[]) => run([...args, '--command', command], { cwd: home })
+    expect(await remote('ls')).toMatchObject({ code: 0, out: 'file:///mine\n', err: '' })
+    expect((await remote('ls', '-r')).out.trim().split('\n')).toHaveLength(4)
+    expect((await remote('ls', '-r', 'file:///mine/docs/')).out.trim().split('\n')).toHaveLength(3)
+    expect((await remote('read', 'file:///mine/README.md')).out).toBe('# Notes\n')
+    expect(await remote('read', 'file:///mine/nope')).toMatchObject({ code: 4, out: '' })
+    expect((await remote('templates')).out).toContain('file:///mine/{+path}')
+  })
+
+  test('is looked at over HTTP just as the folder itself, and ends well at the first Ctrl-C', async () => {
+    const server = start(['serve', '.', '--http', '0'], { cwd: folder })
+    const [, url = ''] = await server.says(/serves 1 mount at (http:\/\/127\.0\.0\.1:\d+\/mcp)\n/)
+    await server.says(/Ctrl-C stops it/)
+    const remote = (...args: readonly string[]) => run([...args, '--url', url], { cwd: folder })
+    expect(await remote('ls')).toMatchObject({ code: 0, out: `${uri('')}\n`, err: '' })
+    expect((await remote('ls', '-l', 'docs')).out).toContain('292 B')
+    expect((await remote('read', 'docs/numbers.txt', '--lines', '5')).out).toMatch(/^5\n/)
+    expect(await remote('read', 'nope.txt')).toMatchObject({ code: 4, out: '' })
+    expect(await remote('ls', 'README.md')).toMatchObject({ code: 2, out: '' })
+    expect(JSON.parse((await remote('read', '--json', 'docs/picture.png')).out).contents[0].blob).toBe(
+      picture.toString('base64'),
+    )
+
+    const second = await run(['serve', '.', '--http', new URL(url).port], { cwd: folder })
+    expect(second).toMatchObject({ code: 1, out: '' })
+    expect(second.err).toContain('the port is in use')
+
+    server.child.kill('SIGINT')
+    const { code, signal, out, err } = await server.ended
+    expect({ code, signal, out }).toEqual({ code: 0, signal: null, out: '' })
+    expect(err).toContain(`claude mcp add --transport http hikidashi ${url}`)
+    expect(err).toContain('"type":"http"')
+    expect(err).toContain(`serve ${folder} --stdio`)
+  })
+
+  test('speaks HTTP where the configuration says so, unless it is told --stdio', async () => {
+    await writeFile(
+      join(home, 'http.json'),
+      JSON.stringify({ mounts: { 'x://a': { provider: 'files', root: 'notes' } }, http: { listen: 0, path: '/here' } }),
+    )
+    const server = start(['serve', '--config', 'http.json'], { cwd: home })
+    const [, url = ''] = await server.says(/at (http:\S+\/here)\n/)
+    expect((await run(['ls', '--url', url], { cwd: home })).out).toBe('x://a\n')
+    server.child.kill('SIGTERM')
+    expect(await server.ended).toMatchObject({ code: 0, signal: null })
+    expect((await run(['serve', '--config', 'http.json', '--stdio'], { cwd: home })).err).toContain('serving on stdio')
+  })
+
+  test('on stdio ends well at SIGTERM, though the input is still open', async () => {
+    const server = start(['serve', '.'], { cwd: folder })
+    await server.says(/serving on stdio/)
+    server.child.kill('SIGTERM')
+    expect(await server.ended).toMatchObject({ code: 0, signal: null, out: '' })
+  })
+
+  test('ends at once at a second signal', async () => {
+    const server = start(['serve', '.', '--http', '0'], { cwd: folder })
+    const [, url = ''] = await server.says(/at (http:\S+)\n/)
+    // A request that never ends holds up the end for as long as requests may take.
+    const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write('POST /mcp HTTP/1.1\r\n'))
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    server.child.kill('SIGTERM')
+    await server.says(/stopping signal=SIGTERM/)
+    server.child.kill('SIGTERM')
+    expect(await server.ended).toMatchObject({ code: 143, signal: null })
+    socket.destroy()
+  })
+
+  test('over stdio ends quietly when nobody reads its answers', async () => {
+    const server = start(['serve', '.', '--log-level', 'warn'], { cwd: folder })
+    server.child.stdout.destroy()
+    server.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })}\n`)
+    expect(await server.ended).toMatchObject({ code: 0, signal: null, err: '' })
+  })
+
+  test('needs host names to listen beyond the loopback', async () => {
+    const refused = await cli('serve', '.', '--http', '0.0.0.0:0')
+    expect(refused).toMatchObject({ code: 1, out: '' })
+    expect(refused.err).toContain('--allow-host')
+    const server = start(['serve', '.', '--http', '0.0.0.0:0', '--allow-host', 'context.example.org'], { cwd: folder })
+    await server.says(/serves 1 mount/)
+    server.child.kill('SIGTERM')
+    expect(await server.ended).toMatchObject({ code: 0 })
+  })
+
+  test.each([
+    [['serve', 'nope'], 1, 'There is no folder'],
+    [['serve', 'README.md'], 1, 'is not a folder'],
+    [['serve', 'docs', '.'], 1, 'overlap'],
+    [['serve', '--config', 'nope.json'], 1, 'There is no such file'],
+  ])('%j ends with %i', async (args, code, message) => {
+    const result = await cli(...args)
+    expect(result).toMatchObject({ code, out: '' })
+    expect(result.err).toContain(message)
+  })
+
+  test('does not serve a home folder or a whole file system that nobody named', async () => {
+    for (const cwd of ['/', home]) {
+      const { code, err } = await run(['serve'], { cwd, env: { HOME: home } })
+      expect(code).toBe(2)
+      expect(err).toContain('Name a folder')
+    }
+  })
+})
+
+describe('pipes', () => {
+  test('that are closed early end a listing quietly', async () => {
+    const execute = promisify(execFile)
+    const many = join(home, 'many')
+    await mkdir(many)
+    await Promise.all(Array.from({ length: 3000 }, (_, i) => writeFile(join(many, `a-rather-long-name-${i}`), '')))
+    const script = `set -o pipefail; "$0" "$1" ls -r --json | head -1; echo "code $?"`
+    const { stdout, stderr } = await execute('bash', ['-c', script, process.execPath, main], { cwd: many })
+    expect(stdout).toBe('[\ncode 0\n')
+    expect(stderr).toBe('')
+  })
+})
