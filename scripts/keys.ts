@@ -37,7 +37,7 @@ export function keyTables(): Readonly<Record<string, string>> {
 /** Puts the tables into their places: between `<!-- keys:NAME -->` and `<!-- /keys -->`. */
 export function withKeyTables(page: string): string {
   return Object.entries(keyTables()).reduce((text, [name, rows]) => {
-    const place = new RegExp(`(<!-- keys:${name} -->\n)[^]*?(<!-- /keys -->)`)
+    const place = new RegExp(`(<!-- keys:${name} -->\n).*?(<!-- /keys -->)`, 's')
     if (!place.test(text))
       throw new Error(`docs/configuration.md has no place for the keys of ${name}: <!-- keys:${name} -->`)
     return text.replace(place, (_, start: string, end: string) => `${start}${rows}${end}`)

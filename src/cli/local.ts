@@ -48,6 +48,7 @@ export async function planLocal({ folders = [], config: named, name }: LocalOpti
   const mounts: PlannedMount[] = []
   const served = assumed ? ['.'] : folders
   for (const folder of served) {
+    if (folder === '') throw misused('The name of a folder is empty.')
     const [finding] = await checkFolder(resolve(folder), [])
     if (finding !== undefined) throw failed(finding.message)
   }

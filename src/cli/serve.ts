@@ -4,13 +4,12 @@ import { parse, resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { resolveFolder } from '../config/folder.ts'
 import { type Listen, parseListen } from '../config/values.ts'
-import type { Catalog } from '../core/catalog.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { ServeOptions as Service } from '../server/index.ts'
+import type { HttpOptions, ServeOptions as Service } from '../server/index.ts'
+import { type Announcer, createAnnouncer } from './announce.ts'
 import { exitCodeHelp, failed } from './exit.ts'
-import { count } from './format.ts'
-import { addOverHttp, addOverStdio, hostName, ownCommand } from './hosts.ts'
+import { hostName, ownCommand } from './hosts.ts'
 import type { Io } from './io.ts'
 import { type Local, openLocal, requireLocal } from './local.ts'
 import { createLog, logFormats, logLevels } from './log.ts'
@@ -76,11 +75,8 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   const listen = options.stdio ? undefined : (options.http ?? local.config?.http?.listen)
   // On stdio, stdout belongs to the protocol: what any library prints goes elsewhere.
   if (listen === undefined) globalThis.console = new Console(process.stderr, process.stderr)
-  const log = createLog({
-    level: options.logLevel,
-    format: options.logFormat,
-    write: (line) => void process.stderr.write(line),
-  })
+  const { logLevel: level, logFormat: format } = options
+  const log = createLog({ level, format, write: (line) => void process.stderr.write(line) })
   const stop = createStop(log)
   warnOfLargeFolders(local, log)
   const catalog = await openLocal(local, log)
@@ -93,73 +89,37 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     principal: local.principal,
     ...(instructions === undefined ? {} : { instructions }),
   }
-  const own = { name: hostName(name), command: ownCommand(argumentsFor(folders, options, local)) }
-  // A person reads sentences; a program that collects the log gets one event.
-  const tell = (sentence: string, event: string, fields: Readonly<Record<string, unknown>>) =>
-    options.logFormat === 'text' ? io.say(sentence) : log('info', event, fields)
+  const announce = createAnnouncer({
+    log: format === 'json' ? log : undefined,
+    say: io.say,
+    server: { name: hostName(name), command: ownCommand(argumentsFor(folders, options, local)) },
+    addresses: local.mounts.map(({ address }) => address),
+    assumed: local.assumed,
+  })
   try {
-    if (listen === undefined) await serveOverStdio(service, { stop: stop.signal, local, catalog, own, tell })
-    else await serveOverHttp(service, { listen, options, stop: stop.signal, local, catalog, own, tell })
+    if (listen === undefined) await serveOverStdio(service, stop.signal, announce)
+    else await serveOverHttp({ ...service, ...httpOptions(local, options), ...listen }, stop.signal, announce)
   } finally {
     await catalog.close()
     stop.done()
   }
 }
 
-interface Surroundings {
-  readonly local: Local
-  readonly catalog: Catalog
-  readonly stop: AbortSignal
-  readonly own: { readonly name: string; readonly command: readonly string[] }
-  readonly tell: (sentence: string, event: string, fields: Readonly<Record<string, unknown>>) => void
-}
-
-async function serveOverStdio(service: Service, { local, catalog, stop, own, tell }: Surroundings): Promise<void> {
+async function serveOverStdio(service: Service, stop: AbortSignal, announce: Announcer): Promise<void> {
   const { serveStdio } = await import('../server/index.ts')
-  const addresses = addressesOf(catalog)
-  if (process.stdin.isTTY)
-    tell(
-      `${headline(local, catalog, 'on stdin and stdout, and waits for a client')}\n\n${addOverStdio(own)}\n\nOr serve it over HTTP: --http 8787. Ctrl-C stops it.`,
-      'serving on stdio',
-      { mounts: addresses },
-    )
-  else service.log('info', 'serving on stdio', { mounts: addresses })
+  if (process.stdin.isTTY) announce.waiting()
+  else announce.started(service.log)
   await serveStdio({ ...service, signal: stop })
 }
 
-async function serveOverHttp(
-  service: Service,
-  {
-    listen,
-    options,
-    local,
-    catalog,
-    stop,
-    own,
-    tell,
-  }: Surroundings & { readonly listen: Listen; readonly options: ServeOptions },
-): Promise<void> {
+async function serveOverHttp(options: HttpOptions, stop: AbortSignal, announce: Announcer): Promise<void> {
   const { serveHttp } = await import('../server/index.ts')
-  const { path, allowedOrigins, sse, limits, allowedHosts = [] } = local.config?.http ?? {}
-  const opened = serveHttp({
-    ...service,
-    ...listen,
-    ...(path === undefined ? {} : { path }),
-    ...(sse === undefined ? {} : { sse }),
-    ...(allowedOrigins === undefined ? {} : { allowedOrigins }),
-    allowedHosts: [...allowedHosts, ...(options.allowHost ?? [])],
-    ...(limits === undefined ? {} : { limits }),
-  })
-  const running = await opened.catch((error: unknown) => {
+  const running = await serveHttp(options).catch((error: unknown) => {
     // A port that is taken is no fault of the command line.
     if (isResourceError(error, 'invalid')) throw failed(`${error.message}${adviceOn(error.detail.reason)}`)
     throw error
   })
-  tell(
-    `${headline(local, catalog, `at ${running.url}`)}\n\n${addOverHttp({ ...own, url: running.url })}\n\nCtrl-C stops it.`,
-    'serving over HTTP',
-    { url: running.url, mounts: addressesOf(catalog) },
-  )
+  announce.listening(running.url)
   await new Promise<void>((resolve) => {
     if (stop.aborted) resolve()
     stop.addEventListener('abort', () => resolve())
@@ -167,28 +127,22 @@ async function serveOverHttp(
   await running.close()
 }
 
+function httpOptions({ config }: Local, { allowHost = [] }: ServeOptions) {
+  const { listen: _, allowedHosts = [], ...rest } = config?.http ?? {}
+  return { ...rest, allowedHosts: [...allowedHosts, ...allowHost] }
+}
+
 function adviceOn(reason: string | number | undefined): string {
   if (reason === 'listen') return ' Choose another one: --http 0 takes any that is free.'
   return reason === 'allowed-hosts' ? ' Or name them here: --allow-host NAME.' : ''
 }
 
-function headline(local: Local, catalog: Catalog, where: string): string {
-  const addresses = addressesOf(catalog)
-  const assumed = local.assumed ? 'There is no hikidashi.json here: the current folder is served.\n' : ''
-  return `${assumed}hikidashi ${packageVersion()} serves ${count(addresses.length, 'mount')} ${where}\n${addresses.map((address) => `  ${address}`).join('\n')}`
-}
-
-function addressesOf(catalog: Catalog): readonly string[] {
-  return catalog.mounts.map(({ address }) => address)
-}
-
 /** The command line by which a host starts the same service. */
-function argumentsFor(folders: readonly string[], { config, name }: ServeOptions, local: Local): readonly string[] {
-  const file = local.config?.file ?? (config === undefined ? undefined : resolve(config))
+function argumentsFor(folders: readonly string[], { name }: ServeOptions, local: Local): readonly string[] {
   return [
     'serve',
     ...(local.assumed ? [resolve('.')] : folders.map((folder) => resolve(folder))),
-    ...(file === undefined ? [] : ['--config', file]),
+    ...(local.config === undefined ? [] : ['--config', local.config.file]),
     ...(name === undefined ? [] : ['--name', name]),
     '--stdio',
   ]

@@ -84,6 +84,8 @@ function headersOf(headers: readonly string[]): Readonly<Record<string, string>>
 
 /** What has a scheme is a URI and stays as it is. Anything else is a path, which may lie in the folder of a mount. */
 export function uriOf(argument: string, mounts: readonly PlannedMount[], cwd = process.cwd()): string {
+  // What a shell makes of a variable that is not set must not mean the current folder.
+  if (argument === '') throw misused('The URI is empty.')
   // One letter and a colon without slashes is a drive of Windows.
   if (/^[A-Za-z][A-Za-z0-9+.-]*:(?:\/\/|(?<=..:))/.test(argument)) return argument
   const path = resolve(cwd, argument)

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { type ChangeLimits, type Changes, createChanges } from './changes.ts'
 import { completePaths } from './completion.ts'
 import { createCursorSeal } from './cursor.ts'
 import { createDirectoryReader, type DirectoryReader } from './directory.ts'
@@ -21,6 +22,8 @@ export interface CatalogOptions {
   /** What authenticates cursors. Replicas share it; where it is left out, cursors end with the process. */
   readonly secret?: Uint8Array
   readonly pages?: Partial<Paging>
+  /** How much may be listened to. */
+  readonly changes?: Partial<ChangeLimits>
   readonly log?: Log
 }
 
@@ -49,10 +52,12 @@ export function createCatalog(options: CatalogOptions): Catalog {
   }
   const listing = createListing(state)
   const directories = createDirectoryReader(state)
+  const changes = createChanges(state, route, options.changes)
   return {
     mounts: options.mounts,
-    view: (principal) => createView({ state, listing, directories, route }, principal),
+    view: (principal) => createView({ state, listing, directories, changes, route }, principal),
     close: async () => {
+      await changes.close()
       const closed = await Promise.allSettled(mounts.map((mount) => mount.provider.close?.()))
       for (const result of closed)
         if (result.status === 'rejected') state.log('warn', 'a provider could not be closed', { error: result.reason })
@@ -64,12 +69,13 @@ interface Parts {
   readonly state: CatalogState
   readonly listing: Listing
   readonly directories: DirectoryReader
+  readonly changes: Changes
   readonly route: (uri: ParsedUri) => { readonly mount: Mounted; readonly path: string } | undefined
 }
 
 const never = new AbortController().signal
 
-function createView({ state, listing, directories, route }: Parts, principal: Principal): View {
+function createView({ state, listing, directories, changes, route }: Parts, principal: Principal): View {
   const contextOf = (options: CallOptions | undefined): Context => {
     const signal = options?.signal ?? never
     signal.throwIfAborted()
@@ -117,6 +123,8 @@ function createView({ state, listing, directories, route }: Parts, principal: Pr
       throw invalid('There is no such resource template.', 'unknown-template')
     },
     read,
+    live: changes.possible,
+    ...(changes.possible ? { subscribe: (listener) => changes.open(listener, principal) } : {}),
   }
 }
 

@@ -110,7 +110,10 @@ export interface Completion {
   readonly hasMore?: boolean
 }
 
-/** Something changed. Without a path: assume that everything did. `listed`: the set of entries changed too. */
+/**
+ * Something changed: an entry, or a directory and what is in it (a path that ends in `/`). Without a path: assume that
+ * everything did. `listed`: the entry came or went, or what the listing says of it changed.
+ */
 export interface Change {
   readonly path?: string
   readonly listed?: boolean
@@ -142,7 +145,11 @@ export interface Provider {
   read(request: ReadRequest, context: Context): Promise<readonly Content[]>
   templates?(context: Context): Promise<readonly Template[]>
   complete?(request: CompletionRequest, context: Context): Promise<Completion>
-  /** Yields changes until `signal` aborts. */
-  watch?(signal: AbortSignal): AsyncIterable<Change>
+  /**
+   * Watches the source. Resolves once it is armed: every change from then on is yielded, or one that covers it, until
+   * `signal` aborts. An iteration that ends before says that the watch was lost. Throws `unavailable` where it cannot be
+   * armed just now.
+   */
+  watch?(signal: AbortSignal): Promise<AsyncIterable<Change>>
   close?(): Promise<void>
 }

@@ -18,12 +18,41 @@ export interface View {
   directory(query: { readonly uri: string; readonly cursor?: string }, options?: CallOptions): Promise<Page<Resource>>
   /** Values for one variable of a template. */
   complete(request: ViewCompletionRequest, options?: CallOptions): Promise<Completion>
+  /** Whether anything in it can tell of changes. */
+  readonly live?: boolean
+  /** Listens to changes. Nothing is told before something is added. Absent where nothing can be told. */
+  subscribe?(listener: ChangeListener): Subscription
   /** Ends what the view holds open (a connection). A view of a local catalog holds nothing. */
   close?(): Promise<void>
 }
 
 export interface CallOptions {
   readonly signal?: AbortSignal
+}
+
+/** What has changed: resources, by the URIs that were added, and whether entries came or went. */
+export interface ViewChange {
+  readonly uris: readonly string[]
+  readonly listed: boolean
+}
+
+export type ChangeListener = (change: ViewChange) => void
+
+/** What one client listens to. A URI that names a directory stands for everything in it. */
+export interface Subscription {
+  /** What is listened to just now, as it was spelled. */
+  readonly uris: readonly string[]
+  /**
+   * Listens to these URIs too. Resolves to those that are heard, once every change from then on is. One that the
+   * principal may not see, that is malformed, or whose source cannot tell is left out, all alike.
+   *
+   * @throws ResourceError `invalid` (reason `too-many-subscriptions`) beyond a limit; nothing is added then.
+   */
+  add(uris: readonly string[], options?: CallOptions): Promise<readonly string[]>
+  /** Listens to entries that come and go. Resolves to whether any source can tell, once it does. */
+  addList(options?: CallOptions): Promise<boolean>
+  remove(uri: string): void
+  close(): void
 }
 
 /** An entry with its URI: what a client sees. `modified` is in milliseconds since 1970 (UTC). */

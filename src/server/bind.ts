@@ -1,7 +1,7 @@
 import { ProtocolError, Server, type ServerContext } from '@modelcontextprotocol/server'
-import { invalid } from '../core/errors.ts'
+import { invalid, notFound } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { View } from '../core/view.ts'
+import type { Subscription, View } from '../core/view.ts'
 import { wireError } from './errors.ts'
 import { isObject } from './messages.ts'
 import { withProgress } from './progress.ts'
@@ -29,30 +29,34 @@ type Method = (call: Call) => Promise<Record<string, unknown>>
 /** The methods that can take long: with a progress token, they say that they are still at work. */
 const lengthy = new Set(['resources/list', 'resources/read', 'resources/directory/read'])
 
-/** What a client can rely on. Neither `subscribe` nor `listChanged` is among it. */
-export const capabilities = {
-  resources: {},
-  completions: {},
-  // Nothing is in them, but some hosts refuse a server that does not know the two lists.
-  tools: {},
-  prompts: {},
+/** What a client can rely on: `subscribe` and `listChanged` where some source can tell. */
+export function capabilitiesOf(view: View) {
+  return {
+    resources: view.live === true ? { subscribe: true, listChanged: true } : {},
+    completions: {},
+    // Nothing is in them, but some hosts refuse a server that does not know the two lists.
+    tools: {},
+    prompts: {},
+  }
 }
 
 /**
  * Binds a view to an SDK server: the handlers of every method that is served, on every revision. It holds no state of
  * its own; one server can answer any number of requests at once.
+ *
+ * @param subscription What the one client of a pipe or session listens to, in the revisions that have such.
  */
-export function bind(view: View, identity: Identity, log: Log): Server {
+export function bind(view: View, identity: Identity, log: Log, subscription?: Subscription): Server {
   const { name, version, title, instructions } = identity
   const server = new Server(
     { name, version, ...(title === undefined ? {} : { title }) },
     {
-      capabilities,
+      capabilities: capabilitiesOf(view),
       supportedProtocolVersions: [...revisions],
       ...(instructions === undefined ? {} : { instructions }),
     },
   )
-  for (const [method, call] of Object.entries(methodsOf(view, identity))) {
+  for (const [method, call] of Object.entries({ ...methodsOf(view, identity), ...watchingOf(subscription) })) {
     const run = lengthy.has(method) ? withProgress(call) : call
     server.setRequestHandler(method, { params: anything }, async (params: unknown, context: ServerContext) => {
       const negotiated = server.getNegotiatedProtocolVersion()
@@ -68,7 +72,25 @@ export function bind(view: View, identity: Identity, log: Log): Server {
       }
     })
   }
+  // Before that, a client of these revisions is to be told nothing.
+  server.oninitialized = () => void subscription?.addList().catch((error) => log('warn', 'nobody watches', { error }))
   return server
+}
+
+/** The two methods of the revisions with sessions; the SDK knows that 2026-07-28 does not have them. */
+function watchingOf(subscription: Subscription | undefined): Readonly<Record<string, Method>> {
+  if (subscription === undefined) return {}
+  return {
+    'resources/subscribe': async ({ params, signal }) => {
+      const honoured = await subscription.add([requiredString(params, 'uri')], { signal })
+      if (honoured.length === 0) throw notFound('nothing to be heard of')
+      return {}
+    },
+    'resources/unsubscribe': async ({ params }) => {
+      subscription.remove(requiredString(params, 'uri'))
+      return {}
+    },
+  }
 }
 
 function methodsOf(view: View, identity: Identity): Readonly<Record<string, Method>> {
@@ -107,7 +129,7 @@ function methodsOf(view: View, identity: Identity): Readonly<Record<string, Meth
     },
     'server/discover': async () => ({
       supportedVersions: [...revisions],
-      capabilities,
+      capabilities: capabilitiesOf(view),
       ...(identity.instructions === undefined ? {} : { instructions: identity.instructions }),
     }),
     'tools/list': async () => ({ tools: [] }),

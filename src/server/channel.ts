@@ -6,6 +6,7 @@ import {
   type TransportSendOptions,
 } from '@modelcontextprotocol/server'
 import type { Log } from '../core/log.ts'
+import type { View } from '../core/view.ts'
 import { codes, notFoundMessage, type WireError } from './errors.ts'
 import { failure, isObject, type Notification, type Request, type Response } from './messages.ts'
 import { isRevision, modern, type Revision, since } from './revisions.ts'
@@ -26,9 +27,23 @@ export interface Channel {
   request(message: Request, options?: ExchangeOptions): Promise<Response | undefined>
   /** A notification of the client's. Cancelling is not among them: it is the signal of the exchange. */
   notify(message: Notification): void
+  /** What is served on it. */
+  readonly view: View
   /** What `initialize` agreed on; the modern revision where it is the channel's. */
   readonly revision: Revision | undefined
+  /** Tells the client of everything that it listens to: it may have missed something. */
+  retell(): void
   close(): Promise<void>
+}
+
+export interface ChannelOptions {
+  readonly view: View
+  readonly log: Log
+  /** How long a request may take, in milliseconds, progress or not: a source that hangs keeps no place for ever. */
+  readonly timeout: number
+  /** Called when the channel closes. */
+  readonly onClose?: () => void
+  readonly retell?: () => void
 }
 
 interface Exchange {
@@ -69,16 +84,10 @@ class ChannelTransport extends PerRequestHTTPServerTransport {
   }
 }
 
-export interface ChannelOptions {
-  readonly log: Log
-  /** How long a request may take, in milliseconds, progress or not: a source that hangs keeps no place for ever. */
-  readonly timeout: number
-}
-
 export async function openChannel(
   server: Server,
   era: 'modern' | 'legacy',
-  { log, timeout }: ChannelOptions,
+  { view, log, timeout, onClose, retell }: ChannelOptions,
 ): Promise<Channel> {
   const transport = new ChannelTransport(era)
   let delivering = false
@@ -148,7 +157,12 @@ export async function openChannel(
     get revision() {
       return revision()
     },
-    close: () => server.close(),
+    view,
+    retell: () => retell?.(),
+    close: async () => {
+      onClose?.()
+      await server.close()
+    },
   }
 }
 

@@ -1,8 +1,10 @@
 import type { JSONRPCNotification } from '@modelcontextprotocol/server'
+import type { Log } from '../core/log.ts'
 import type { Channel } from './channel.ts'
 import { claimedRevision, envelopeFault } from './envelope.ts'
 import { codes } from './errors.ts'
 import type { Gate } from './gate.ts'
+import { listen } from './listen.ts'
 import { classify, failure, idKey, type Notification, type Request, type RequestId, type Response } from './messages.ts'
 import { hasBatches, type Revision } from './revisions.ts'
 
@@ -12,6 +14,8 @@ const maxBatch = 50
 export interface ReceiveOptions {
   readonly signal?: AbortSignal
   readonly onNotification?: (message: JSONRPCNotification) => void
+  /** Writes what a `subscriptions/listen` tells; resolves when there is room for more. */
+  readonly write?: (message: Notification) => Promise<void>
   /** Takes the answer of a single request, which then keeps its place in the gate until it is written. */
   readonly deliver?: ((response: Response) => Promise<void>) | undefined
 }
@@ -23,6 +27,10 @@ export interface ReceiveOptions {
 export interface Connection {
   /** Answers one JSON value, a message or a batch. `undefined`: there is nothing to say. */
   receive(value: unknown, options?: ReceiveOptions): Promise<Response | readonly Response[] | undefined>
+  /** Ends what is listened to, each with its result; other requests go on. */
+  drain(): void
+  /** Tells the client again of everything that it listens to. */
+  retell(): void
   /** What `initialize` agreed on, if it was called. */
   readonly revision: Revision | undefined
   /** How many requests are not answered yet. */
@@ -31,8 +39,16 @@ export interface Connection {
   close(): Promise<void>
 }
 
-/** @param open Opens the channel of an era; it is asked once for each that is needed. */
-export function createConnection(open: (era: 'modern' | 'legacy') => Promise<Channel>, gate: Gate): Connection {
+/**
+ * @param open Opens the channel of an era; it is asked once for each that is needed.
+ * @param server What the result of a `subscriptions/listen` says of the server.
+ */
+export function createConnection(
+  open: (era: 'modern' | 'legacy') => Promise<Channel>,
+  gate: Gate,
+  server: { readonly name: string; readonly version: string; readonly log: Log },
+): Connection {
+  const closing = new AbortController()
   const channels = new Map<string, Promise<Channel>>()
   const inFlight = new Map<string, AbortController>()
   let revision: () => Revision | undefined = () => undefined
@@ -61,6 +77,22 @@ export function createConnection(open: (era: 'modern' | 'legacy') => Promise<Cha
     try {
       const channel = await channelFor(claims ? 'modern' : 'legacy')
       if (!claims) revision = () => channel.revision
+      if (claims && request.method === 'subscriptions/listen') {
+        const { name, version, log } = server
+        const write = options.write ?? (async () => {})
+        const identity = { name, version }
+        const response = await listen(request, {
+          ...{ view: channel.view, server: identity, write, signal, closing: closing.signal, log },
+        })
+        // A pipe is told twice that a stream is over: by the page on cancelling, and by the page on subscriptions.
+        const cancelled = {
+          jsonrpc: '2.0' as const,
+          method: 'notifications/cancelled',
+          params: { requestId: request.id },
+        }
+        if (response !== undefined && 'result' in response) await write(cancelled)
+        return response
+      }
       const ran = await gate.run(async () => {
         const response = await channel.request(request, { signal, ...(onNotification ? { onNotification } : {}) })
         if (response === undefined || deliver === undefined) return response
@@ -119,6 +151,10 @@ export function createConnection(open: (era: 'modern' | 'legacy') => Promise<Cha
   return {
     receive: async (value, options = {}) =>
       Array.isArray(value) ? receiveBatch(value, options) : receiveOne(value, options),
+    drain: () => closing.abort(),
+    retell: () => {
+      for (const channel of channels.values()) void channel.then((open) => open.retell())
+    },
     get revision() {
       return revision()
     },

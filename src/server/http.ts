@@ -7,6 +7,7 @@ import { createGate } from './gate.ts'
 import { createGuard, type Guard, valuesOf } from './guard.ts'
 import { JsonError, parseJson } from './json.ts'
 import { createLegacyHttp, type LegacyHttp } from './legacy.ts'
+import { createLiveness } from './liveness.ts'
 import { failure } from './messages.ts'
 import { createModernHttp } from './modern.ts'
 import { refuse, replyEmpty, replyJson } from './reply.ts'
@@ -67,6 +68,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const limits = { ...defaults, ...options.limits }
   const path = options.path ?? '/mcp'
   const gate = createGate(limits.concurrent, limits.waiting)
+  const liveness = createLiveness()
   const modernHttp = createModernHttp(options, gate)
   const legacyHttp = createLegacyHttp(options, gate, limits)
   const principal = options.principal ?? localPrincipal
@@ -129,6 +131,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     { maxHeaderSize: 32 * 1024, headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeout: 10_000 },
     (request, response) => {
       response.on('error', () => {})
+      liveness.watch(request.socket)
       handle(request, response).catch((error) => {
         options.log('error', 'an HTTP request failed', { error })
         if (response.headersSent) response.destroy()
@@ -155,6 +158,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       draining = true
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeIdleConnections()
+      modernHttp.drain()
       legacyHttp.drain()
       const timer = setTimeout(() => server.closeAllConnections(), limits.drain)
       // Connections that become idle while it drains are not waited for.
@@ -162,6 +166,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       await closed
       clearTimeout(timer)
       clearInterval(idle)
+      liveness.close()
       await Promise.allSettled([modernHttp.close(), legacyHttp.close()])
     },
   }

@@ -1,13 +1,15 @@
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Principal } from '../core/provider.ts'
 import { type Connection, createConnection } from './connection.ts'
 import { codes } from './errors.ts'
 import type { Gate } from './gate.ts'
 import type { HttpLimits } from './http.ts'
+import { createMailbox } from './mailbox.ts'
 import { failure, isObject, type RequestId } from './messages.ts'
 import { type EventStream, openEventStream, refuse, replyEmpty, replyJson } from './reply.ts'
 import { isRevision } from './revisions.ts'
-import { openView, type ServeOptions } from './serve.ts'
+import { type Announcements, openView, type ServeOptions } from './serve.ts'
 import { createSessions, type Session } from './sessions.ts'
 
 /** HTTP as the revisions before 2026-07-28 have it: with sessions. */
@@ -32,9 +34,9 @@ export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: Http
   const sessions = createSessions({ most: limits.sessions, idle: limits.sessionIdle })
   const streams = new Set<EventStream>()
 
-  const connect = (principal: Principal): Connection =>
+  const connect = (principal: Principal, announcements: Announcements): Connection =>
     // A message that claims to be modern never gets here over HTTP.
-    createConnection((era) => openView(options, principal, era), gate)
+    createConnection((era) => openView(options, principal, era, announcements), gate, options)
 
   const sessionOf = (request: IncomingMessage, response: ServerResponse, principal: Principal): Session | undefined => {
     const id = request.headers['mcp-session-id']
@@ -79,8 +81,13 @@ export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: Http
 
   const initialize = async (response: ServerResponse, principal: Principal, body: { readonly id?: unknown }) => {
     const id = typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
-    const connection = connect(principal)
-    const session = sessions.open(principal, connection)
+    const mailbox = createMailbox(randomUUID())
+    const connection = connect(principal, {
+      write: mailbox.deliver,
+      // Nobody can tell it what it has missed any more: it begins again.
+      onLost: () => void (session === undefined || sessions.close(session)),
+    })
+    const session = sessions.open(principal, connection, mailbox)
     if (session === undefined) return replyFull(response, id)
     await exchange(connection, response, body, () =>
       connection.revision === undefined ? {} : { [idHeader]: session.id },
@@ -110,8 +117,12 @@ export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: Http
       streams.add(stream)
       response.on('close', () => {
         streams.delete(stream)
+        session.mailbox?.detach(stream)
         if (session.stream === stream) session.stream = undefined
       })
+      const lastId = request.headers['last-event-id']
+      const whole = session.mailbox?.attach(stream, typeof lastId === 'string' ? lastId : undefined)
+      if (whole === false) session.connection.retell()
     },
 
     end: async (request, response, principal) => {
@@ -123,17 +134,23 @@ export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: Http
 
     openSse: async (request, response, principal) => {
       if (request.method !== 'GET') return refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET' })
-      const session = sessions.open(principal, connect(principal))
+      let stream: EventStream | undefined
+      const write = async (message: unknown): Promise<void> => {
+        stream?.send(message)
+        await stream?.ready()
+      }
+      const session = sessions.open(principal, connect(principal, { write, onLost: () => response.destroy() }))
       if (session === undefined) return replyFull(response, null)
-      const stream = openEventStream(response)
-      session.stream = stream
-      streams.add(stream)
+      const opened = openEventStream(response)
+      stream = opened
+      session.stream = opened
+      streams.add(opened)
       response.on('close', () => {
-        streams.delete(stream)
+        streams.delete(opened)
         void sessions.close(session)
       })
       // Relative, so that it can lead nowhere else, whatever Host was asked for.
-      stream.send(`/messages?sessionId=${session.id}`, 'endpoint')
+      opened.send(`/messages?sessionId=${session.id}`, 'endpoint')
     },
 
     postSse: async (request, response, principal, body) => {

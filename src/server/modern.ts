@@ -5,6 +5,7 @@ import { claimedRevision, envelopeFault } from './envelope.ts'
 import { codes, type WireError } from './errors.ts'
 import type { Gate } from './gate.ts'
 import { headerFault, versionMismatch } from './headers.ts'
+import { listen } from './listen.ts'
 import { classify, failure, isObject, type Request, type RequestId } from './messages.ts'
 import { type EventStream, openEventStream, replyEmpty, replyJson } from './reply.ts'
 import { modern } from './revisions.ts'
@@ -15,6 +16,8 @@ export interface ModernHttp {
   /** Whether a request is of this revision: its body says so, or only its header does (and it is at fault then). */
   isModern(request: IncomingMessage, body: unknown): boolean
   post(request: IncomingMessage, response: ServerResponse, principal: Principal, body: unknown): Promise<void>
+  /** Ends what is listened to, each with its result. */
+  drain(): void
   close(): Promise<void>
 }
 
@@ -23,6 +26,7 @@ const maxChannels = 1000
 
 export function createModernHttp(options: ServeOptions, gate: Gate): ModernHttp {
   const channels = new Map<string, Promise<Channel>>()
+  const closing = new AbortController()
 
   const channelOf = (principal: Principal): Promise<Channel> => {
     const key = JSON.stringify([principal.id, ...principal.roles])
@@ -43,6 +47,27 @@ export function createModernHttp(options: ServeOptions, gate: Gate): ModernHttp 
     response.on('close', () => controller.abort())
     let stream: EventStream | undefined
     const channel = await channelOf(principal)
+    if (message.method === 'subscriptions/listen') {
+      const answered = await listen(message, {
+        view: channel.view,
+        server: { name: options.name, version: options.version },
+        write: async (notification) => {
+          stream ??= openEventStream(response)
+          stream.send(notification)
+          await stream.ready()
+        },
+        signal: controller.signal,
+        closing: closing.signal,
+        log: options.log,
+      })
+      if (answered === undefined) response.destroy()
+      else if (stream === undefined) replyJson(response, 200, answered)
+      else {
+        ;(stream as EventStream).send(answered)
+        ;(stream as EventStream).end()
+      }
+      return
+    }
     const ran = await gate.run(() =>
       channel.request(message, {
         signal: controller.signal,
@@ -95,6 +120,7 @@ export function createModernHttp(options: ServeOptions, gate: Gate): ModernHttp 
         }
       }
     },
+    drain: () => closing.abort(),
     close: async () => {
       await Promise.allSettled([...channels.values()].map(async (channel) => (await channel).close()))
       channels.clear()

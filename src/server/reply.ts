@@ -49,8 +49,10 @@ export function refuse(
 
 /** A stream of server-sent events. Each message is one event; comments keep the connection from looking idle. */
 export interface EventStream {
-  /** `false`: the reader is gone, or too slow. */
-  send(message: unknown, event?: string): boolean
+  /** Writes a message, with an id where one is given. `false`: the reader is gone, or too slow. */
+  send(message: unknown, event?: string, id?: string): boolean
+  /** Resolves when the reader has taken what was written. Rejects when it is gone. */
+  ready(): Promise<void>
   end(): void
 }
 
@@ -80,8 +82,21 @@ export function openEventStream(response: ServerResponse, headers: Readonly<Reco
   response.on('close', () => clearInterval(timer))
   return {
     // JSON has no raw line breaks, so one line of data holds all of it.
-    send: (message, event = 'message') =>
-      write(`event: ${event}\ndata: ${typeof message === 'string' ? message : formatJson(message)}\n\n`),
+    send: (message, event = 'message', id) => {
+      const data = typeof message === 'string' ? message : formatJson(message)
+      return write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`)
+    },
+    ready: async () => {
+      if (response.writableNeedDrain && !response.destroyed)
+        await new Promise<void>((resolve) => {
+          const done = () => {
+            response.off('drain', done).off('close', done)
+            resolve()
+          }
+          response.on('drain', done).on('close', done)
+        })
+      if (response.destroyed || response.writableEnded) throw new Error('the reader of the stream is gone')
+    },
     end: () => {
       clearInterval(timer)
       response.end()

@@ -3,6 +3,8 @@ import type { Principal } from '../core/provider.ts'
 import type { View } from '../core/view.ts'
 import { bind, type Identity } from './bind.ts'
 import { type Channel, openChannel } from './channel.ts'
+import type { Notification } from './messages.ts'
+import { createOutbox } from './outbox.ts'
 
 /** What every transport serves: a view for each principal. */
 export interface ServeOptions extends Identity {
@@ -16,8 +18,30 @@ export interface ServeOptions extends Identity {
 
 export const localPrincipal: Principal = { id: 'local', roles: [] }
 
+/** A client that can be spoken to unasked: the other end of a pipe, or of a session. */
+export interface Announcements {
+  /** Writes one notification; resolves when there is room for the next. Rejects when the client is gone. */
+  readonly write: (notification: Notification) => Promise<void>
+  /** Called once when it is gone or too slow. */
+  readonly onLost: () => void
+}
+
 /** Opens a channel to the view of a principal. */
-export function openView(options: ServeOptions, principal: Principal, era: 'modern' | 'legacy'): Promise<Channel> {
-  const { view, log, timeout = 120_000 } = options
-  return openChannel(bind(view(principal), options, log), era, { log, timeout })
+export function openView(
+  options: ServeOptions,
+  principal: Principal,
+  era: 'modern' | 'legacy',
+  announcements?: Announcements,
+): Promise<Channel> {
+  const { log, timeout = 120_000 } = options
+  const view = options.view(principal)
+  const outbox = era === 'legacy' && announcements !== undefined ? createOutbox(announcements) : undefined
+  outbox?.open()
+  const subscription = outbox === undefined ? undefined : view.subscribe?.((change) => outbox.push(change))
+  const onClose = () => {
+    subscription?.close()
+    outbox?.close()
+  }
+  const retell = () => outbox?.push({ uris: subscription?.uris ?? [], listed: subscription !== undefined })
+  return openChannel(bind(view, options, log, subscription), era, { view, log, timeout, onClose, retell })
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Principal } from '../core/provider.ts'
 import type { Connection } from './connection.ts'
+import type { Mailbox } from './mailbox.ts'
 import type { EventStream } from './reply.ts'
 
 /** A client of a revision with sessions. */
@@ -10,12 +11,14 @@ export interface Session {
   readonly connection: Connection
   /** The stream on which the server speaks unasked, while the client holds one open. */
   stream: EventStream | undefined
+  /** What it is told unasked, where streams come and go. */
+  readonly mailbox: Mailbox | undefined
 }
 
 /** The sessions that are open: found by id and owner, closed when idle. */
 export interface Sessions {
   /** `undefined` when there are as many as there may be. */
-  open(owner: Principal, connection: Connection): Session | undefined
+  open(owner: Principal, connection: Connection, mailbox?: Mailbox): Session | undefined
   /** The session, if it is this principal's: somebody else's is as absent as one that never was. */
   find(id: string, owner: Principal): Session | undefined
   close(session: Session): Promise<void>
@@ -29,6 +32,7 @@ export function createSessions({ most, idle }: { readonly most: number; readonly
   const close = async (session: Session): Promise<void> => {
     if (!sessions.delete(session.id)) return
     session.stream?.end()
+    session.mailbox?.close()
     await session.connection.close()
   }
   const sweep = () => {
@@ -40,10 +44,10 @@ export function createSessions({ most, idle }: { readonly most: number; readonly
   timer.unref()
 
   return {
-    open: (owner, connection) => {
+    open: (owner, connection, mailbox) => {
       if (sessions.size >= most) sweep()
       if (sessions.size >= most) return undefined
-      const session: Session = { id: randomUUID(), owner, connection, stream: undefined }
+      const session: Session = { id: randomUUID(), owner, connection, stream: undefined, mailbox }
       sessions.set(session.id, { session, used: Date.now() })
       return session
     },

@@ -4,7 +4,7 @@ import { codes } from './errors.ts'
 import { createGate } from './gate.ts'
 import { formatJson, JsonError, parseJson } from './json.ts'
 import { readLines } from './lines.ts'
-import { failure, type Response } from './messages.ts'
+import { failure } from './messages.ts'
 import { localPrincipal, openView, type ServeOptions } from './serve.ts'
 import { createWriter } from './writer.ts'
 
@@ -32,15 +32,16 @@ const waiting = 1000
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const input = options.input ?? process.stdin
   const writer = createWriter(options.output ?? process.stdout)
+  const send = async (message: object): Promise<void> => {
+    await writer.write(() => `${format(message)}\n`)
+  }
   const connection = createConnection(
-    (era) => openView(options, options.principal ?? localPrincipal, era),
+    (era) => openView(options, options.principal ?? localPrincipal, era, { write: send, onLost: () => {} }),
     createGate(concurrent, Number.POSITIVE_INFINITY),
+    options,
   )
   const answering = new Set<Promise<void>>()
 
-  const send = async (message: Response | readonly Response[] | Readonly<Record<string, unknown>>): Promise<void> => {
-    await writer.write(() => `${format(message)}\n`)
-  }
   const answer = async (line: Uint8Array): Promise<void> => {
     let value: unknown
     try {
@@ -52,6 +53,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     const response = await connection.receive(value, {
       onNotification: (message) => void send({ ...message }).catch(() => {}),
       deliver: send,
+      write: send,
     })
     if (response !== undefined) await send(response)
   }
@@ -71,6 +73,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     // A client that asks faster than it reads is not read from: the pipe fills, and it waits.
     while (answering.size > waiting && !stop.signal.aborted) await Promise.race(answering)
   }
+  connection.drain()
   // Reads still in flight are answered before the end; ones that hang do not keep the process.
   const timer = setTimeout(() => void connection.close(), options.grace ?? 4000)
   if (stop.signal.aborted) await connection.close()

@@ -66,7 +66,12 @@ export async function checkWatch(run: Run): Promise<void> {
   const { provider } = run
   if (provider.watch === undefined) return
   const abort = new AbortController()
-  const changes = provider.watch(AbortSignal.any([abort.signal, run.bounds.signal]))[Symbol.asyncIterator]()
+  const signal = AbortSignal.any([abort.signal, run.bounds.signal])
+  const armed = await settled(run, async () => provider.watch?.(signal))
+  if (armed === 'late') return run.fail('watch-ends', `it was not armed after ${run.bounds.timeoutMs} ms`)
+  // A source that cannot be watched just now says so, and that is that.
+  const changes = armed?.value?.[Symbol.asyncIterator]()
+  if (changes === undefined) return abort.abort()
   const pending = changes.next()
   await Promise.race([pending.catch(() => {}), sleep(watching)])
   abort.abort()

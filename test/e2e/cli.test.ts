@@ -37,6 +37,8 @@ describe('the command line itself', () => {
     [[], ''],
     [['lss'], 'Did you mean ls?'],
     [['ls', '--lnog'], 'Did you mean --long?'],
+    [['read', ''], 'The URI is empty'],
+    [['serve', ''], 'The name of a folder is empty'],
     [['read'], "missing required argument 'uri'"],
     [['read', 'README.md', '--lines', 'a-b'], 'FROM-TO'],
     [['read', 'README.md', '--lines', '1-2', '--bytes', '1-2'], 'cannot be used with'],

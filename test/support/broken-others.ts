@@ -111,19 +111,30 @@ export const brokenOthers: Mutants<
   'watch-ends': {
     'a watch that waits for ever': (inner) => ({
       ...inner,
-      watch: () => ({ [Symbol.asyncIterator]: () => ({ next: never }) }),
+      watch: async () => ({ [Symbol.asyncIterator]: () => ({ next: never }) }),
     }),
     'a watch that goes on': (inner) => ({
       ...inner,
-      async *watch() {
-        for (;;) yield {}
-      },
+      watch: async () =>
+        (async function* () {
+          for (;;) yield {}
+        })(),
     }),
     'an invalid path': (inner) => ({
       ...inner,
-      async *watch() {
-        yield { path: '/absolute' }
-      },
+      watch: async () =>
+        (async function* () {
+          yield { path: '/absolute' }
+        })(),
+    }),
+    'a watch that is never armed': (inner) => ({ ...inner, watch: never }),
+    'an invalid path, later': (inner) => ({
+      ...inner,
+      watch: async () =>
+        (async function* () {
+          yield { path: 'a' }
+          yield { path: 'a//b' }
+        })(),
     }),
   },
   expected: {

@@ -59,10 +59,11 @@ export function rich(source = contents): Provider {
       { template: 'rows/{id}', name: 'row', title: 'A row' },
     ],
     complete: async ({ argument }) => ({ values: [`${argument.value}1`], total: 1, hasMore: false }),
-    async *watch(signal) {
-      if (!signal.aborted) yield { path: 'a.txt' }
-      if (!signal.aborted) await once(signal, 'abort')
-    },
+    watch: async (signal) =>
+      (async function* () {
+        if (!signal.aborted) yield { path: 'a.txt' }
+        if (!signal.aborted) await once(signal, 'abort')
+      })(),
   }
   return provider
 }

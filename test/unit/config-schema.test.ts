@@ -46,7 +46,7 @@ test('every provider has a table of its keys', () => {
 })
 
 test('the example in docs/configuration.md is a good one', async () => {
-  const [, example = ''] = /```jsonc\n([^]*?)```/.exec(await read('docs/configuration.md')) ?? []
+  const [, example = ''] = /```jsonc\n(.*?)```/s.exec(await read('docs/configuration.md')) ?? []
   const { document, faults, duplicates } = parseDocument('example', example)
   expect([...faults, ...duplicates]).toEqual([])
   expect(configSchema.safeParse(document.value).error).toBeUndefined()

@@ -91,6 +91,7 @@ describe('what is wrong is reported', () => {
 }`
     expect(await problems(text)).toEqual([
       'hikidashi.json:2:3: nmae: There is no such key here. Did you mean "name"?',
+      'hikidashi.json:4:49: mounts["file:///a"].root: There is no folder nope. Create it, or correct the path; a relative one starts at the configuration file.',
       'hikidashi.json:4:57: mounts["file:///a"].exlude: There is no such key here. Did you mean "exclude"?',
       'hikidashi.json:5:5: mounts["file:///a/b"]: The address overlaps with "file:///a". Give each mount an address of its own, neither at nor under another; "exclude" leaves a folder out of a mount.',
       'hikidashi.json:5:34: mounts["file:///a/b"].provider: There is no provider "flies". Did you mean "files"?',

@@ -14,10 +14,12 @@ function faultsIn(recorded: readonly Recorded[], judge: WireSchema): readonly st
   )
 }
 
+type Json = Readonly<Record<string, unknown>>
+
 interface Said {
   readonly id?: unknown
   readonly method?: string
-  readonly result?: Readonly<Record<string, unknown>>
+  readonly result?: Json
   readonly error?: { readonly code: number; readonly data?: unknown }
 }
 
@@ -25,8 +27,11 @@ describe.each(sessions)('on $revision over $transport', ({ revision, transport }
   const modern = revision === '2026-07-28'
   let recorded: readonly Recorded[] = []
   let said: readonly Said[] = []
-  const resultsOf = (method: string) =>
-    recorded.filter((entry) => entry.method === method).flatMap(({ message }) => (message as Said).result ?? [])
+  const resultsOf = (asked: string): readonly Json[] =>
+    recorded.flatMap(({ method, message }) => {
+      const { result } = message as Said
+      return method === asked && result !== undefined ? [result] : []
+    })
 
   beforeAll(async () => {
     recorded = await recordSession(revision, transport)

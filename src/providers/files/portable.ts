@@ -46,9 +46,13 @@ export async function openPortablePlaces(real: string, pool: Pool): Promise<Plac
       }
     },
     child: async (parent, name, { follow = false }, signal) => {
-      await requireInside(parent.at, signal)
       const path = `${parent.at}${separator}${name}`
-      return look(follow ? await requireInside(path, signal) : path, signal)
+      if (follow) return look(await requireInside(path, signal), signal)
+      const place = await look(path, signal)
+      // The parent has its real path, so this is one too, unless a directory was swapped or the name is spelled otherwise.
+      if (!place.stats.isSymbolicLink() && (await requireInside(path, signal)) !== path)
+        throw notFound('at another path in truth')
+      return place
     },
     where: async (place, signal) => {
       const found = await requireInside(place.at, signal)

@@ -2,8 +2,9 @@ import { invalid, notFound, ResourceError } from '../../core/errors.ts'
 import type { ByteRange, Content } from '../../core/provider.ts'
 import { isText, wholeCharacters } from '../../core/utf8.ts'
 import { mimeTypeFor } from '../files/media.ts'
+import { createRecent } from '../files/recent.ts'
 import type { Launcher } from './launch.ts'
-import { isMissing, type Objects } from './objects.ts'
+import type { Objects } from './objects.ts'
 import type { TreeEntry } from './trees.ts'
 
 /** How much of a file is looked at to tell whether it is text, when only a part of it is read. */
@@ -26,15 +27,33 @@ interface Part {
   readonly start: number
   readonly head: Buffer
   readonly size: number
+  /** Whether the file is text, as far as it was looked at. */
+  readonly isText: boolean
 }
 
 export function createBlobs(launcher: Launcher, objects: Objects, maxBytes: number): Blobs {
+  const texts = createRecent<{ readonly yes: boolean }>(10_000)
+
+  /** Whether a whole file is text: it may be read in many parts. */
+  const isWholeText = (oid: string, bytes: Buffer): boolean => {
+    const known = texts.get(oid) ?? { yes: isText(bytes) }
+    texts.set(oid, known)
+    return known.yes
+  }
+
   const readPart = async (oid: string, range: ByteRange | undefined, signal: AbortSignal): Promise<Part> => {
     const object = await objects.read(oid, maxBytes, signal)
     if (object.type !== 'blob') throw notFound('not a file')
     const { size, bytes } = object
     const { start, end } = boundsOf(range, size, maxBytes)
-    if (bytes !== undefined) return { bytes: bytes.subarray(start, end), start, head: bytes.subarray(0, headBytes), size }
+    if (bytes !== undefined)
+      return {
+        bytes: bytes.subarray(start, end),
+        start,
+        head: bytes.subarray(0, headBytes),
+        size,
+        isText: isWholeText(oid, bytes),
+      }
     return readFar(launcher, oid, { start, end, size }, signal)
   }
 
@@ -78,7 +97,8 @@ async function readFar(
   })
   const bytes = Buffer.concat(pieces)
   if (bytes.length !== end - start) throw new ResourceError('unavailable', 'A file could not be read to its end.')
-  return { bytes, start, head: Buffer.concat(head), size }
+  const beginning = Buffer.concat(head)
+  return { bytes, start, head: beginning, size, isText: isText(beginning.subarray(0, wholeCharacters(beginning).to)) }
 }
 
 function boundsOf(range: ByteRange | undefined, size: number, limit: number): { start: number; end: number } {
@@ -98,11 +118,10 @@ function boundsOf(range: ByteRange | undefined, size: number, limit: number): { 
   )
 }
 
-/** The text that a part is, cut to whole characters; `undefined` where it is none. A part is text where the head is too. */
-function textOf({ bytes, start, head }: Part, whole: boolean) {
+/** The text that a part is, cut to whole characters; `undefined` where it is none. */
+function textOf({ bytes, start, isText: is }: Part, whole: boolean) {
   const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)
   const part = bytes.subarray(from, to)
-  if (!isText(part) || (part.length === 0 && bytes.length > 0)) return undefined
-  if (start > 0 && !isText(head.subarray(0, wholeCharacters(head).to))) return undefined
+  if (!is || !isText(part) || (part.length === 0 && bytes.length > 0)) return undefined
   return { text: part.toString('utf8'), start: start + from, end: start + to }
 }

@@ -53,9 +53,9 @@ function firstBeyondAscii(bytes: Uint8Array): number {
   return Math.min(at, bytes.length, escape === -1 ? bytes.length : escape)
 }
 
-/** Without what the end of the sample cuts in two. */
+/** Without the character that the end of a sample cuts in two. What is shorter than a sample ends where the text does. */
 function whole(bytes: Uint8Array): Uint8Array {
-  return bytes.subarray(0, wholeCharacters(bytes).to)
+  return bytes.length < sampleBytes / 2 ? bytes : bytes.subarray(0, wholeCharacters(bytes).to)
 }
 
 /** Controls that no text has in it; an escape, a bell and a backspace are in those of terminals. 0x1A once ended files. */
@@ -92,24 +92,26 @@ const candidates: readonly (readonly [label: string, model: Model, language: Lan
   ['euc-kr', 'ko', 'ko'],
 ]
 
-/** How much likelier than the next encoding one has to be, and than chance, as logarithms. */
-const [lead, leastEast, leastWest] = [3, 4, 1.5]
+/** How much likelier than chance a text has to be, and than in the next encoding, as logarithms. */
+const [leastEast, leastWest, lead] = [4, 1.5, 3]
+/** How much likelier than chance it has to be for each byte beyond ASCII, so that length alone proves nothing. */
+const leastPerByte = 0.5
 /** What knowing the language is worth. */
 const known = 8
 
 function likeliest(sample: Uint8Array, language: Language | undefined): string | undefined {
   const base = byChance(sample)
-  const guesses = candidates.flatMap(([label, model, of]) => {
+  const high = sample.reduce((count, byte) => (byte < 0x80 ? count : count + 1), 0)
+  const east = candidates.flatMap(([label, model, of]) => {
     const text = decodeBytes(sample, label, 'strict')
     if (text === undefined) return []
     return { label, score: likelihood(text, model) - base + (of === language ? known : 0), least: leastEast }
   })
   const western = decodeBytes(sample, 'windows-1252') ?? ''
-  if (!/[\x80-\x9f]/.test(western)) {
-    const score = westernness(western) + (language === 'western' ? known : 0)
-    guesses.push({ label: 'windows-1252', score, least: leastWest })
-  }
+  const west = westernness(western) + (language === 'western' ? known : 0)
+  const guesses = [...east.filter(({ score }) => score >= high * leastPerByte)]
+  if (!/[\x80-\x9f]/.test(western)) guesses.push({ label: 'windows-1252', score: west, least: leastWest })
   const [best, next] = guesses.sort((a, b) => b.score - a.score)
   if (best === undefined || best.score < best.least) return undefined
-  return next === undefined || best.score - Math.max(0, next.score) >= Math.min(lead, best.least) ? best.label : undefined
+  return best.score - Math.max(0, next?.score ?? 0) >= Math.min(lead, best.least) ? best.label : undefined
 }

@@ -6,23 +6,58 @@
 export function westernness(text: string): number {
   let sum = 0
   let previous = ' '
+  const letters = new Map<string, number>()
   for (let at = 0; at < text.length; at++) {
     const character = text.charAt(at)
-    if (character >= '\x80') sum += weigh(character, previous, text.charAt(at + 1) || ' ')
+    if (character >= '\x80') {
+      sum += weigh(character, previous, text.charAt(at + 1) || ' ')
+      if (isAccented(character)) {
+        const letter = character.toLowerCase()
+        letters.set(letter, (letters.get(letter) ?? 0) + 1)
+      }
+    }
     previous = character
   }
-  return sum
+  return sum - strangers(letters)
+}
+
+/** The letters beyond ASCII of one language each. */
+const alphabets: readonly string[] = [
+  'àâæçéèêëîïôœùûüÿ',
+  'äöüßé',
+  'áéíñóúüïçàèò',
+  'áâãàçéêíóôõúü',
+  'àèéìíòóùúî',
+  'åäöéüà',
+  'æøåéèòôó',
+  'áéíóúýþæöð',
+  'éëïöüèêáóíâ',
+]
+
+/**
+ * What speaks against a text by the letters that even the language which has most of them has not. French and Danish are
+ * rarely in one text; Czech and Hungarian, in the code page next to this one, look like several at once.
+ */
+function strangers(letters: ReadonlyMap<string, number>): number {
+  const all = [...letters.values()].reduce((sum, times) => sum + times, 0)
+  const outside = alphabets.map((alphabet) => {
+    let count = 0
+    for (const [letter, times] of letters) if (!alphabet.includes(letter)) count += times
+    return count
+  })
+  const fewest = Math.min(...outside)
+  return all >= 30 && fewest > all * 0.08 ? Number.POSITIVE_INFINITY : 6 * fewest
 }
 
 const common = 'éèêëàâáäãåçñóôöòõúüûùíîïìæøßœ'
 const capitals = 'ÉÈÊËÀÂÁÄÃÅÇÑÓÔÖÒÕÚÜÛÙÍÎÏÌÆØŒ'
-/** Common in Iceland, Faroe and Turkey's neighbours in the code: rare enough to prove nothing. */
+/** Icelandic, and what Turkish and Slavic letters look like: they prove nothing. */
 const rare = 'ðþýÿšžÐÞÝŠŽŸ'
 
 function weigh(character: string, previous: string, next: string): number {
   const before = isLetter(previous)
   const after = isLetter(next)
-  const crowded = previous >= '\x80' && isAccented(previous) ? -2.5 : 0
+  const crowded = previous >= '\x80' && isAccented(previous) ? -3.5 : 0
   if (common.includes(character)) {
     // à, é and ó are words of their own.
     if (!before && !after) return ('àéèóô'.includes(character) ? 0.5 : -3) + crowded

@@ -53,7 +53,7 @@ function holdsBytes(bytes: Buffer, holdsSecret: Finder, depth: number): boolean 
 function unpack(bytes: Buffer): Buffer {
   try {
     if (bytes[0] === 0x1f && bytes[1] === 0x8b) return gunzipSync(bytes, { maxOutputLength: maxUnpacked })
-    if (bytes[0] === 0x78 && /[\x01\x5e\x9c\xda]/.test(String.fromCharCode(bytes[1] ?? 0)))
+    if (bytes[0] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].includes(bytes[1] ?? 0))
       return inflateSync(bytes, { maxOutputLength: maxUnpacked })
   } catch {
     // Not compressed after all, torn, or too large.

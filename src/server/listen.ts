@@ -1,0 +1,79 @@
+import { invalid } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Subscription, View } from '../core/view.ts'
+import { wireError } from './errors.ts'
+import { failure, isObject, type Notification, type Request, type Response } from './messages.ts'
+import { createOutbox } from './outbox.ts'
+import { modern } from './revisions.ts'
+
+export interface ListenOptions {
+  readonly view: View
+  readonly server: { readonly name: string; readonly version: string }
+  /** Writes one message on the stream; resolves when there is room for the next. */
+  readonly write: (message: Notification) => Promise<void>
+  /** The client has cancelled, or is gone. */
+  readonly signal: AbortSignal
+  /** The service ends: the stream gets its result. */
+  readonly closing: AbortSignal
+  readonly log: Log
+}
+
+const idKey = 'io.modelcontextprotocol/subscriptionId'
+
+/**
+ * Serves one `subscriptions/listen` (2026-07-28, basic/patterns/subscriptions) until it ends.
+ *
+ * Every URI is judged and armed first, then acknowledged, and only then anything is told; what happened in between is told
+ * right after. The acknowledgement names what is honoured and is silent on the rest, whatever the reason. The answer is
+ * the result when the service ends, an error when nothing was acknowledged, and nothing when the client has gone.
+ */
+export async function listen(request: Request, options: ListenOptions): Promise<Response | undefined> {
+  const { view, write, signal, closing, log } = options
+  const ended = new AbortController()
+  const outbox = createOutbox({ write, subscriptionId: request.id, onLost: () => ended.abort() })
+  const over = AbortSignal.any([signal, closing, ended.signal])
+  let subscription: Subscription | undefined
+  try {
+    const filter = filterOf(request.params?.notifications)
+    subscription = view.subscribe?.((change) => outbox.push(change))
+    const honoured = (await subscription?.add(filter.uris, { signal: over })) ?? []
+    const listed = filter.list && ((await subscription?.addList({ signal: over })) ?? false)
+    if (!over.aborted) {
+      const notifications = {
+        ...(listed ? { resourcesListChanged: true } : {}),
+        ...(honoured.length > 0 ? { resourceSubscriptions: honoured } : {}),
+      }
+      const params = { notifications, _meta: { [idKey]: request.id } }
+      await write({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params })
+      outbox.open()
+      await aborted(over)
+    }
+    if (!closing.aborted || signal.aborted) return undefined
+    const _meta = { [idKey]: request.id, 'io.modelcontextprotocol/serverInfo': options.server }
+    return { jsonrpc: '2.0', id: request.id, result: { resultType: 'complete', _meta } }
+  } catch (error) {
+    if (over.aborted) return undefined
+    return failure(request.id, wireError(error, modern, undefined, log))
+  } finally {
+    subscription?.close()
+    outbox.close()
+  }
+}
+
+function filterOf(notifications: unknown): { readonly uris: readonly string[]; readonly list: boolean } {
+  if (!isObject(notifications)) throw invalid('The param notifications is not an object.', 'params')
+  const { resourceSubscriptions = [], resourcesListChanged = false } = notifications
+  if (!Array.isArray(resourceSubscriptions) || !resourceSubscriptions.every((uri) => typeof uri === 'string'))
+    throw invalid('The param notifications.resourceSubscriptions is not an array of strings.', 'params')
+  for (const name of ['resourcesListChanged', 'toolsListChanged', 'promptsListChanged'])
+    if (!['boolean', 'undefined'].includes(typeof notifications[name]))
+      throw invalid(`The param notifications.${name} is not a boolean.`, 'params')
+  return { uris: resourceSubscriptions, list: resourcesListChanged === true }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

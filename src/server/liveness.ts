@@ -1,0 +1,63 @@
+import { readFile } from 'node:fs/promises'
+import type { Socket } from 'node:net'
+
+/**
+ * Cuts connections whose peer has stopped taking anything: it is asleep, or gone without a word, and TCP itself would
+ * notice after a quarter of an hour. What the kernel still holds for a peer is in /proc/net/tcp, so this works on Linux;
+ * elsewhere nothing is cut, and the kernel's own time holds.
+ *
+ * A stream that is watched writes something now and then; when the same bytes wait at so many looks in a row, nobody takes
+ * them.
+ */
+export interface Liveness {
+  watch(socket: Socket): void
+  close(): void
+}
+
+export interface LivenessOptions {
+  /** From one look to the next, in milliseconds. */
+  readonly interval?: number
+  /** At how many looks in a row the same may wait. */
+  readonly looks?: number
+}
+
+export function createLiveness({ interval = 15_000, looks = 2 }: LivenessOptions = {}): Liveness {
+  const sockets = new Map<Socket, { waiting: number; same: number }>()
+
+  const look = async (): Promise<void> => {
+    if (sockets.size === 0) return
+    const queues = await readQueues()
+    for (const [socket, seen] of sockets) {
+      const waiting = queues.get(`${socket.localPort} ${socket.remotePort}`) ?? 0
+      seen.same = waiting > 0 && waiting === seen.waiting ? seen.same + 1 : 0
+      seen.waiting = waiting
+      if (seen.same >= looks) socket.destroy()
+    }
+  }
+  const timer = setInterval(() => void look().catch(() => {}), interval)
+  timer.unref()
+
+  return {
+    watch: (socket) => {
+      if (sockets.has(socket)) return
+      sockets.set(socket, { waiting: 0, same: 0 })
+      socket.once('close', () => sockets.delete(socket))
+    },
+    close: () => clearInterval(timer),
+  }
+}
+
+/** How many bytes wait in each established connection, by the ports of its two ends. */
+async function readQueues(): Promise<ReadonlyMap<string, number>> {
+  const queues = new Map<string, number>()
+  for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    const text = await readFile(file, 'latin1').catch(() => '')
+    for (const match of text.matchAll(/^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:([0-9A-F]{4}) 01 ([0-9A-F]{8}):/gm)) {
+      const [local = 0, remote = 0, waiting = 0] = match.slice(1).map((hex) => Number.parseInt(hex, 16))
+      const key = `${local} ${remote}`
+      // Two peers can have the same port: none of them is cut for the other.
+      queues.set(key, Math.min(queues.get(key) ?? waiting, waiting))
+    }
+  }
+  return queues
+}

@@ -1,0 +1,87 @@
+import { ResourceError } from '../core/errors.ts'
+import type { Change, Entry, Provider } from '../core/provider.ts'
+
+export interface PolledOptions {
+  /** From the end of one look to the beginning of the next, in milliseconds. Default 30,000; a fifth more or less. */
+  readonly interval?: number
+  /** The longest wait while the source does not answer, in milliseconds. Default ten intervals. */
+  readonly longest?: number
+  /** How many entries are compared. A source with more cannot be polled. Default 100,000. */
+  readonly limit?: number
+}
+
+const principal = { id: 'hikidashi-poll', roles: [] }
+
+/**
+ * Gives `watch` to a source that has none, by listing it again and again and comparing what it says of each entry:
+ * version, else size and time. A change is told at the latest one interval, and the time of one listing, after it.
+ *
+ * While the source does not answer, the waits double; when it is back, what it holds is compared with what it held. A source
+ * that can watch by itself is left as it is.
+ */
+export function polled(provider: Provider, options: PolledOptions = {}): Provider {
+  if (provider.watch !== undefined) return provider
+  const interval = options.interval ?? 30_000
+  const longest = options.longest ?? interval * 10
+  const limit = options.limit ?? 100_000
+
+  const look = async (signal: AbortSignal): Promise<Map<string, string>> => {
+    const seen = new Map<string, string>()
+    for await (const entry of provider.list({}, { principal, signal })) {
+      signal.throwIfAborted()
+      if (seen.size >= limit)
+        throw new ResourceError('unavailable', `There are more than ${limit} entries, too many to compare.`)
+      seen.set(entry.path, stampOf(entry))
+    }
+    return seen
+  }
+
+  const watchFrom = async function* (before: Map<string, string>, signal: AbortSignal): AsyncGenerator<Change> {
+    let known = before
+    let wait = interval
+    while (!signal.aborted) {
+      // Many replicas that began at once do not ask at once.
+      await sleep(wait * (0.8 + Math.random() * 0.4), signal)
+      if (signal.aborted) return
+      try {
+        const now = await look(signal)
+        yield* differences(known, now)
+        known = now
+        wait = interval
+      } catch (error) {
+        if (signal.aborted) return
+        if (!(error instanceof ResourceError)) throw error
+        wait = Math.min(wait * 2, longest)
+      }
+    }
+  }
+
+  return { ...provider, watch: async (signal) => watchFrom(await look(signal), signal) }
+}
+
+function stampOf({ version, size, modified, title }: Entry): string {
+  return version ?? `${size} ${modified} ${title}`
+}
+
+function* differences(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): Generator<Change> {
+  for (const [path, stamp] of now) {
+    const earlier = before.get(path)
+    if (earlier === undefined) yield { path, listed: true }
+    else if (earlier !== stamp) yield { path }
+  }
+  for (const path of before.keys()) if (!now.has(path)) yield { path, listed: true }
+}
+
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve()
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    timer.unref()
+    signal.addEventListener('abort', done)
+  })
+}

@@ -1,0 +1,101 @@
+import { findAssigned, styleOf } from './assignments.ts'
+import { findEncoded } from './encoded.ts'
+import { findHeaderSecrets } from './headers.ts'
+import { findKubernetesSecrets } from './kubernetes.ts'
+import { findKeyBlocks } from './pem.ts'
+import { findShapes } from './shapes.ts'
+import { mergeSpans, replaceSpans, type Span } from './spans.ts'
+import { findUrlSecrets } from './urls.ts'
+import type { Style } from './values.ts'
+import { type View, viewsOf } from './views.ts'
+
+/**
+ * What looks for secrets, each by what it goes by: the structure around them (`blocks`, `urls`, `headers`, `kubernetes`),
+ * the names that they have (`keys`), their own looks (`shapes`), what they are once decoded (`encoded`), and the rules of
+ * secretlint (`lint`). `views` lets all of them look at the text with its escapes read and its lines joined as well;
+ * `vaults` withholds files for their names, `bytes` looks into what is no text in UTF-8.
+ */
+export const layers = [
+  'blocks',
+  'urls',
+  'headers',
+  'kubernetes',
+  'keys',
+  'shapes',
+  'encoded',
+  'lint',
+  'views',
+  'vaults',
+  'bytes',
+] as const
+
+export type Layer = (typeof layers)[number]
+
+export interface FindOptions {
+  /** The path of the file, by whose name it is known how it is written. */
+  readonly path: string
+  /** What is left out: by tests, to show that each layer is needed. */
+  readonly without?: readonly Layer[]
+}
+
+/** A secret in a text, and what found it. */
+export interface Finding extends Span {
+  readonly layer: Layer
+}
+
+/**
+ * Finds the secrets in a text with everything but secretlint, in no order; they may overlap. Time is in proportion to the
+ * length of the text.
+ */
+export function findOwn(text: string, options: FindOptions): readonly Finding[] {
+  return viewsFor(text, options).flatMap((view) =>
+    finders(options).flatMap(([layer, find]) => find(view.text).map((span) => inSource(view, layer, span))),
+  )
+}
+
+/** The ways to look at a text, the text itself first. */
+export function viewsFor(text: string, { without = [] }: FindOptions): readonly View[] {
+  return without.includes('views') ? viewsOf(text).slice(0, 1) : viewsOf(text)
+}
+
+/** What was found in a view, as a part of the text that it is of. */
+export function inSource(view: View, layer: Layer, { start, end, key }: Span): Finding {
+  return {
+    layer,
+    start: view.startOf(start),
+    end: view.endOf(end),
+    ...(key === undefined ? {} : { key: view.startOf(key) }),
+  }
+}
+
+/** A short text, such as a title, without its secrets. */
+export function redactPhrase(text: string): string {
+  return replaceSpans(text, mergeSpans(findOwn(text, { path: 'phrase.txt' })))
+}
+
+type Finder = readonly [Layer, (text: string) => readonly Span[]]
+
+function finders({ path, without = [] }: FindOptions): readonly Finder[] {
+  const style: Style = styleOf(path)
+  const plain: readonly Finder[] = [
+    ['blocks', findKeyBlocks],
+    ['urls', findUrlSecrets],
+    ['headers', findHeaderSecrets],
+    ['kubernetes', findKubernetesSecrets],
+    ['keys', (text) => findAssigned(text, style)],
+    ['shapes', findShapes],
+  ]
+  const kept = plain.filter(([layer]) => !without.includes(layer))
+  if (without.includes('encoded')) return kept
+  // What was encoded is a text of its own: how the file around it is written says nothing of it.
+  const inside = kept.map(([layer, find]): Finder => [layer, layer === 'keys' ? findDecoded : find])
+  return [
+    ...kept,
+    ['encoded', (text) => findEncoded(text, (decoded) => inside.some(([, find]) => find(decoded).length > 0))],
+  ]
+}
+
+/** Of what bytes decode to, only an assignment that begins a line counts: anything else may be chance. */
+function findDecoded(text: string): readonly Span[] {
+  return /^["'{\s]*[A-Za-z][\w.-]{2,}["']?[ \t]*[=:]/m.test(text) ? findAssigned(text, 'prose') : []
+}

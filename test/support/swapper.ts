@@ -1,0 +1,61 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+
+/** A process that swaps two names as fast as it can. */
+export interface Swapper {
+  /** How often it has swapped them, at least. */
+  swaps(): number
+  stop(): Promise<void>
+}
+
+const withNode = `
+const fs = require('fs')
+const [a, b, spare] = process.argv.slice(1)
+for (let n = 1; ; n++) {
+  fs.renameSync(a, spare); fs.renameSync(b, a); fs.renameSync(spare, b)
+  if (n % 100 === 0) fs.writeSync(1, '.')
+}`
+
+// renameat2(2) with RENAME_EXCHANGE: both names are always there, so twice as many attempts get past the first check.
+const withPython = `
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+a, b = (os.fsencode(name) for name in sys.argv[1:3])
+n = 0
+while True:
+    if libc.renameat2(-100, a, -100, b, 2) != 0: sys.exit(1)
+    n += 1
+    if n % 100 == 0: os.write(1, b'.')
+`
+
+export const swapWays = ['rename', 'exchange'] as const
+export type SwapWay = (typeof swapWays)[number]
+
+/** Whether this machine has what a way of swapping needs: Node alone for `rename`, Python for `exchange`. */
+export function canSwap(way: SwapWay): boolean {
+  if (way === 'rename') return true
+  try {
+    execFileSync('python3', ['-c', 'import ctypes; ctypes.CDLL(None).renameat2'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+export async function startSwapping(way: SwapWay, a: string, b: string): Promise<Swapper> {
+  const [command, args] = way === 'rename' ? [process.execPath, ['-e', withNode]] : ['python3', ['-c', withPython]]
+  const child: ChildProcess = spawn(command, [...args, a, b, `${b}.spare`], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let dots = 0
+  child.stdout?.on('data', (data: Buffer) => {
+    dots += data.length
+  })
+  const exited = once(child, 'exit')
+  while (dots === 0 && child.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 5))
+  return {
+    swaps: () => dots * 100,
+    stop: async () => {
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
+}

@@ -1,0 +1,266 @@
+import { describe, expect, test } from 'vitest'
+import { compileAccess } from '../../src/core/access.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
+import { ResourceError } from '../../src/core/errors.ts'
+import type { Principal } from '../../src/core/provider.ts'
+import type { View, ViewChange } from '../../src/core/view.ts'
+import { polled } from '../../src/wrap/polled.ts'
+import { type Live, live, pause, until } from '../support/live.ts'
+import { memory } from '../support/memory.ts'
+
+const alice: Principal = { id: 'alice', roles: ['reader'] }
+const address = 'file:///r'
+
+async function listening(view: View, uris: readonly string[], list = false) {
+  const heard: ViewChange[] = []
+  const subscription = view.subscribe?.((change) => heard.push(change))
+  if (subscription === undefined) throw new Error('the view cannot tell of changes')
+  const honoured = await subscription.add(uris)
+  if (list) await subscription.addList()
+  return { heard, subscription, honoured, uris: () => heard.flatMap((change) => change.uris) }
+}
+
+const serve = (provider: Live, options: object = {}) => createCatalog({ mounts: [{ address, provider }], ...options })
+
+describe('a subscription', () => {
+  test('hears of its own URIs, in the spelling that it gave, and of nothing else', async () => {
+    const provider = live({ 'a [1].txt': '', b: '' })
+    const { uris, honoured } = await listening(serve(provider).view(alice), [
+      'file:///r/a [1].txt',
+      'file:///r/a%20%5B1%5D.txt',
+    ])
+    expect(honoured).toHaveLength(2)
+    provider.set('b', { text: 'x' })
+    provider.set('a [1].txt', { text: 'x' })
+    await until(() => uris().length > 0)
+    await pause(100)
+    expect(uris().sort()).toEqual(['file:///r/a [1].txt', 'file:///r/a%20%5B1%5D.txt'].sort())
+  })
+
+  test('of a directory hears of everything in it, with its slash or without', async () => {
+    const provider = live({ 'src/deep/a': '', 'srcx/b': '' })
+    const view = serve(provider).view(alice)
+    const bare = await listening(view, ['file:///r/src'])
+    const slashed = await listening(view, ['file:///r/src/', 'file:///r/'])
+    provider.set('src/deep/a', { text: 'x' })
+    await until(() => bare.heard.length > 0 && slashed.heard.length > 0)
+    expect(bare.uris()).toEqual(['file:///r/src'])
+    expect(slashed.uris().sort()).toEqual(['file:///r/', 'file:///r/src/'])
+    provider.set('srcx/b', { text: 'x' })
+    await until(() => slashed.heard.length > 1)
+    expect(bare.heard).toHaveLength(1)
+  })
+
+  test('is acknowledged only once changes are heard', async () => {
+    const provider = live({ a: '' })
+    let arm = () => {}
+    provider.arming = () =>
+      new Promise((resolve) => {
+        arm = resolve
+      })
+    let acknowledged = false
+    const opening = listening(serve(provider).view(alice), ['file:///r/a']).then((opened) => {
+      acknowledged = true
+      return opened
+    })
+    await pause(50)
+    expect(acknowledged).toBe(false)
+    arm()
+    const { heard } = await opening
+    provider.set('a', { text: 'x' })
+    await until(() => heard.length > 0)
+  })
+
+  test('joins bursts, and tells at the latest a quarter of a second after the first', async () => {
+    const provider = live({ a: '', b: '' })
+    const { heard, uris } = await listening(serve(provider).view(alice), ['file:///r/a', 'file:///r/b'])
+    for (let i = 0; i < 100; i++) provider.set(i % 2 === 0 ? 'a' : 'b', { text: `${i}` })
+    await until(() => heard.length > 0)
+    expect(heard).toHaveLength(1)
+    expect(uris().sort()).toEqual(['file:///r/a', 'file:///r/b'])
+    // A source that never is quiet does not keep the news back.
+    const stop = setInterval(() => provider.set('a', { text: 'y' }), 10)
+    await until(() => heard.length >= 3)
+    clearInterval(stop)
+  })
+
+  test('hears when entries come and go, if it asked', async () => {
+    const provider = live({ a: '' })
+    const view = serve(provider).view(alice)
+    const lists = await listening(view, [], true)
+    const plain = await listening(view, ['file:///r/new'])
+    provider.set('a', { text: 'changed' })
+    await pause(150)
+    expect(lists.heard).toEqual([])
+    provider.set('new', { text: 'x' })
+    await until(() => lists.heard.length > 0)
+    expect(lists.heard).toEqual([{ uris: [], listed: true }])
+    // What was not there yet is told of when it comes.
+    expect(plain.heard).toEqual([{ uris: ['file:///r/new'], listed: false }])
+  })
+
+  test('takes "everything" for a change of each of its URIs', async () => {
+    const provider = live({ a: '' })
+    const { heard } = await listening(serve(provider).view(alice), ['file:///r/a', 'file:///r/b'], true)
+    provider.tell({})
+    await until(() => heard.length > 0)
+    expect(heard).toEqual([{ uris: ['file:///r/a', 'file:///r/b'], listed: true }])
+  })
+
+  test('goes on after the source was lost, and then counts everything as changed', async () => {
+    const provider = live({ a: '' })
+    const { heard } = await listening(serve(provider).view(alice), ['file:///r/a'])
+    provider.drop()
+    provider.entries.set('a', { text: 'changed while nobody watched' })
+    await until(() => provider.watching === 1 && heard.length > 0)
+    await pause(300)
+    const before = heard.length
+    provider.set('a', { text: 'again' })
+    await until(() => heard.length > before)
+  })
+
+  test('is not honoured where the source cannot watch, and tried again by the next one', async () => {
+    const provider = live({ a: '' })
+    provider.arming = async () => {
+      throw new ResourceError('unavailable', 'too many watches')
+    }
+    const view = serve(provider).view(alice)
+    expect((await listening(view, ['file:///r/a'])).honoured).toEqual([])
+    provider.arming = undefined
+    expect((await listening(view, ['file:///r/a'])).honoured).toEqual(['file:///r/a'])
+  })
+
+  test('hears nothing more of what was removed, and nothing at all once it is closed', async () => {
+    const provider = live({ a: '', b: '' })
+    const { heard, subscription } = await listening(serve(provider).view(alice), ['file:///r/a', 'file:///r/b'])
+    subscription.remove('file:///r/a')
+    provider.set('a', { text: 'x' })
+    provider.set('b', { text: 'x' })
+    await until(() => heard.length > 0)
+    expect(heard).toEqual([{ uris: ['file:///r/b'], listed: false }])
+    subscription.close()
+    provider.set('b', { text: 'y' })
+    await pause(150)
+    expect(heard).toHaveLength(1)
+  })
+
+  test('shares one watch with all others, which ends when the last one does', async () => {
+    const provider = live({ a: '' })
+    const catalog = serve(provider)
+    const many = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => listening(catalog.view({ id: `u${i}`, roles: [] }), ['file:///r/a'])),
+    )
+    expect(provider.watching).toBe(1)
+    for (const { subscription } of many) subscription.close()
+    await until(() => provider.watching === 0)
+    const { heard } = await listening(catalog.view(alice), ['file:///r/a'])
+    provider.set('a', { text: 'x' })
+    await until(() => heard.length > 0)
+    await catalog.close()
+    expect(provider.watching).toBe(0)
+  })
+})
+
+describe('access to changes', () => {
+  const rules = compileAccess([{ allow: ['reader'], match: 'public/**' }])
+  const restricted = (provider: Live) => createCatalog({ mounts: [{ address, provider, access: rules }] })
+
+  test('leaves out what may not be seen exactly as what is malformed or mounted nowhere', async () => {
+    const provider = live({ 'public/a': '', 'secret/b': '' })
+    const { honoured } = await listening(restricted(provider).view(alice), [
+      'file:///r/public/a',
+      'file:///r/public/not-yet',
+      'file:///r/secret/b',
+      'file:///r/secret/not-there',
+      'file:///r/secret/',
+      'file:///elsewhere/a',
+      'file:///r/../x',
+      'nonsense',
+    ])
+    expect(honoured).toEqual(['file:///r/public/a', 'file:///r/public/not-yet'])
+  })
+
+  test('holds for directories and for the list when they change', async () => {
+    const provider = live({ 'public/a': '', 'secret/b': '' })
+    const { heard } = await listening(restricted(provider).view(alice), ['file:///r/', 'file:///r/public/'], true)
+    provider.set('secret/b', { text: 'x' })
+    provider.set('secret/c', { text: 'new' })
+    await pause(200)
+    expect(heard).toEqual([])
+    provider.set('public/c', { text: 'new' })
+    await until(() => heard.length > 0)
+    expect(heard).toEqual([{ uris: ['file:///r/public/', 'file:///r/'], listed: true }])
+  })
+})
+
+describe('the limits', () => {
+  test('refuse too many URIs and subscriptions with the limit, and free what is closed', async () => {
+    const limits = { perSubscription: 3, perPrincipal: 4, total: 6, subscriptions: 2 }
+    const catalog = serve(live({}), { changes: limits })
+    const view = catalog.view(alice)
+    const uris = (count: number, name = 'f') => Array.from({ length: count }, (_, i) => `file:///r/${name}${i}`)
+    const full = { kind: 'invalid', detail: { reason: 'too-many-subscriptions' } }
+    await expect(listening(view, uris(4))).rejects.toMatchObject(full)
+    const one = await listening(view, uris(3))
+    expect(() => view.subscribe?.(() => {})).toThrow('at most 2')
+    one.subscription.close()
+    const two = await listening(view, uris(2))
+    await expect(two.subscription.add(uris(2, 'g'))).rejects.toMatchObject(full)
+    const bob = await listening(catalog.view({ id: 'bob', roles: [] }), uris(3))
+    await expect(two.subscription.add(uris(2, 'h'))).rejects.toMatchObject(full)
+    bob.subscription.close()
+    expect(await two.subscription.add(['file:///r/f0', 'file:///r/f1', 'file:///r/h'])).toHaveLength(3)
+  })
+})
+
+describe('polling', () => {
+  test('tells what came, went and changed', async () => {
+    const inner = memory({ a: { version: '1' }, b: { version: '1' }, c: { size: 1, modified: 1 } })
+    const catalog = createCatalog({ mounts: [{ address, provider: polled(inner, { interval: 20 }) }] })
+    const { heard, uris } = await listening(
+      catalog.view(alice),
+      ['a', 'b', 'c', 'd'].map((name) => `${address}/${name}`),
+      true,
+    )
+    await pause(60)
+    expect(heard).toEqual([])
+    inner.entries.set('a', { version: '2' })
+    inner.entries.delete('b')
+    inner.entries.set('c', { size: 1, modified: 2 })
+    inner.entries.set('d', {})
+    inner.entries.set('e', {})
+    await until(() => heard.length > 0)
+    expect(uris().sort()).toEqual(['a', 'b', 'c', 'd'].map((name) => `${address}/${name}`))
+    expect(heard[0]?.listed).toBe(true)
+    await catalog.close()
+  })
+
+  test('waits longer while the source is down, and then finds what changed meanwhile', async () => {
+    const inner = memory({ a: { version: '1' } })
+    let down = false
+    let asked = 0
+    const broken = {
+      ...inner,
+      list: (...args: Parameters<typeof inner.list>) => {
+        asked++
+        if (down) throw new ResourceError('unavailable', 'down')
+        return inner.list(...args)
+      },
+    }
+    const catalog = createCatalog({ mounts: [{ address, provider: polled(broken, { interval: 10, longest: 80 }) }] })
+    const { heard } = await listening(catalog.view(alice), [`${address}/a`])
+    down = true
+    asked = 0
+    await pause(300)
+    expect(asked).toBeLessThan(10)
+    inner.entries.set('a', { version: '2' })
+    down = false
+    await until(() => heard.length > 0)
+    await catalog.close()
+  })
+
+  test('leaves alone what can watch by itself', () => {
+    const provider = live({})
+    expect(polled(provider)).toBe(provider)
+  })
+})

@@ -1,0 +1,55 @@
+import type { AddressInfo } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { createLiveness } from '../../src/server/liveness.ts'
+import { pause, until } from '../support/live.ts'
+
+describe.runIf(process.platform === 'linux')('a connection', () => {
+  const open = async () => {
+    const server = createServer()
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const accepted = new Promise<Socket>((resolve) => server.once('connection', resolve))
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    client.on('error', () => {})
+    const socket = await accepted
+    socket.on('error', () => {})
+    const close = () => {
+      client.destroy()
+      socket.destroy()
+      server.close()
+    }
+    return { client, socket, close }
+  }
+
+  test('is cut when its peer takes nothing any more, and not while it does, however slowly', async () => {
+    const liveness = createLiveness({ interval: 50, looks: 3 })
+    const stuck = await open()
+    const alive = await open()
+    stuck.client.pause()
+    alive.client.on('data', () => {})
+    liveness.watch(stuck.socket)
+    liveness.watch(alive.socket)
+    const chunk = Buffer.alloc(256 * 1024)
+    // More than the kernel takes for a peer that does not read.
+    for (let i = 0; i < 64; i++) stuck.socket.write(chunk)
+    const beat = setInterval(() => alive.socket.write('.'), 20)
+    await until(() => stuck.socket.destroyed)
+    await pause(300)
+    expect(alive.socket.destroyed).toBe(false)
+    clearInterval(beat)
+    stuck.close()
+    alive.close()
+    liveness.close()
+  })
+
+  test('that has nothing to say is left alone', async () => {
+    const liveness = createLiveness({ interval: 20, looks: 2 })
+    const idle = await open()
+    idle.client.pause()
+    liveness.watch(idle.socket)
+    await pause(300)
+    expect(idle.socket.destroyed).toBe(false)
+    idle.close()
+    liveness.close()
+  })
+})
