@@ -1,4 +1,5 @@
 import { ResourceError } from '../core/errors.ts'
+import { metaKeys } from '../core/meta.ts'
 import type { Audience, Completion, Icon } from '../core/provider.ts'
 import type { CacheHint, Page, Resource, ResourceContent, ResourceTemplate } from '../core/view.ts'
 
@@ -9,16 +10,13 @@ import type { CacheHint, Page, Resource, ResourceContent, ResourceTemplate } fro
 export type Wire = Readonly<Record<string, unknown>>
 
 /** Keys of hikidashi's own in `_meta`. */
-const versionKey = 'dev.hikidashi/version'
-const mountsKey = 'dev.hikidashi/mounts'
-const unavailableKey = 'dev.hikidashi/unavailable'
 
 /** What MCP allows a completion to hold. */
 const maxValues = 100
 
 /** @throws ResourceError `internal` for an answer without resources. */
 export function resourcePageOf(answer: Wire): Omit<Page<Resource>, 'nextCursor'> {
-  const addresses = objectOf(answer._meta)[unavailableKey]
+  const addresses = objectOf(answer._meta)[metaKeys.unavailable]
   const unavailable = Array.isArray(addresses) ? addresses.filter((address) => typeof address === 'string') : []
   return {
     items: resourcesOf(listOf(answer, 'resources')),
@@ -45,7 +43,7 @@ export function cursorOf({ nextCursor }: Wire): string | undefined {
 
 /** The mounts of a hikidashi server, which its first page names; `undefined` for any other server. */
 export function mountsOf({ _meta }: Wire): readonly Resource[] | undefined {
-  const mounts = objectOf(_meta)[mountsKey]
+  const mounts = objectOf(_meta)[metaKeys.mounts]
   return Array.isArray(mounts) ? resourcesOf(mounts) : undefined
 }
 
@@ -53,7 +51,7 @@ export function mountsOf({ _meta }: Wire): readonly Resource[] | undefined {
 export function contentsOf(answer: Wire, asked: string): readonly ResourceContent[] {
   return listOf(answer, 'contents').map((item) => {
     const wire = objectOf(item)
-    const { [versionKey]: version, ...meta } = objectOf(wire._meta)
+    const { [metaKeys.version]: version, ...meta } = objectOf(wire._meta)
     const facts = {
       uri: textOf(wire.uri) ?? asked,
       ...defined({
@@ -95,7 +93,7 @@ function resourcesOf(items: readonly unknown[]): readonly Resource[] {
     const facts = {
       size: countOf(wire.size),
       modified: timeOf(objectOf(wire.annotations).lastModified),
-      version: textOf(objectOf(wire._meta)[versionKey]),
+      version: textOf(objectOf(wire._meta)[metaKeys.version]),
     }
     return [{ uri, name: textOf(wire.name) ?? lastSegment(uri), ...descriptionOf(wire), ...defined(facts) }]
   })

@@ -1,5 +1,6 @@
 import { invalid, isResourceError, notFound, ResourceError } from './errors.ts'
 import { cursorScope, sizeOf } from './listing.ts'
+import { metaKeys } from './meta.ts'
 import type { Mounted } from './mount.ts'
 import { createPageBuilder } from './paging.ts'
 import { baseName } from './path.ts'
@@ -106,7 +107,7 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
 
 const asDirectory = (path: string) => (path === '' || path.endsWith('/') ? path : `${path}/`)
 
-const truncated = () => ({ 'dev.hikidashi/truncated': true })
+const truncated = () => ({ [metaKeys.truncated]: true })
 
 function resourceOf(mount: Mounted, child: Child): Resource {
   if (child.entry !== undefined) return mount.resourceOf(child.entry)
@@ -157,7 +158,7 @@ async function readUpTo(mount: Mounted, entry: Entry, budget: number, context: C
 function cut(content: Content, entry: Entry, length: number): Content {
   const size = content.size ?? entry.size
   const marked = {
-    meta: { ...content.meta, ...truncated(), ...(size === undefined ? {} : { 'dev.hikidashi/size': size }) },
+    meta: { ...content.meta, ...truncated(), ...(size === undefined ? {} : { [metaKeys.size]: size }) },
   }
   const partial = content.range !== undefined && (size === undefined || content.range.end < size)
   if ('text' in content) {

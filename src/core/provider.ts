@@ -37,7 +37,8 @@ export interface Description {
  *
  * `path` is relative to the mount, decoded, without a leading slash: `src/main.ts`. Its segments are not empty, `.` or
  * `..`, and hold no slash, control character or lone surrogate (a backslash is an ordinary character). A path
- * that ends in `/` is a directory; `list` leaves directories out, since they follow from the paths of what is in them.
+ * that ends in `/` is a directory; `list` leaves directories out, since they follow from the paths of what is in them. The
+ * empty path is the mount itself, where that is one resource.
  */
 export interface Entry extends Description {
   readonly path: string
@@ -61,7 +62,10 @@ export type Params = ReadonlyMap<string, string>
 export interface ReadRequest {
   readonly path: string
   readonly params: Params
-  /** A provider that can read a part reads only that, and says so in {@link ContentFacts.range}. Others ignore it. */
+  /**
+   * A provider that can read a part reads only that, and says so in {@link ContentFacts.range}. Others ignore it. One that
+   * begins at or behind the end is `invalid` (reason `range`).
+   */
   readonly range?: ByteRange
 }
 
@@ -139,7 +143,11 @@ export interface Provider {
    * `prefix`. It may stop at any time when the caller does. It never yields directories.
    */
   list(query: ListQuery, context: Context): AsyncIterable<Entry>
-  /** What one entry is, without reading it. Throws `not-found`. Where it is left out, it is found by `list`. */
+  /**
+   * What one entry is, without reading it. Throws `not-found`. Where it is left out, it is found by `list`. A path that
+   * ends in `/` is `not-found` too, unless the source knows directories, empty ones included: an entry with
+   * `inode/directory`.
+   */
   stat?(path: string, context: Context): Promise<Entry>
   /** The content at a path. Throws `not-found` rather than returning nothing. */
   read(request: ReadRequest, context: Context): Promise<readonly Content[]>

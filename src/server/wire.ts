@@ -1,13 +1,9 @@
+import { metaKeys } from '../core/meta.ts'
 import type { Completion, Description } from '../core/provider.ts'
 import type { CacheHint, Page, ReadResult, Resource, ResourceContent, ResourceTemplate } from '../core/view.ts'
 import { modern, type Revision, since } from './revisions.ts'
 
 type Wire = Record<string, unknown>
-
-/** Keys of ours in `_meta`. */
-export const versionKey = 'dev.hikidashi/version'
-export const mountsKey = 'dev.hikidashi/mounts'
-export const unavailableKey = 'dev.hikidashi/unavailable'
 
 /**
  * Core types as each protocol revision writes them. A field is sent only to revisions that have it, and only when its
@@ -20,7 +16,7 @@ export function resourceToWire(resource: Resource, revision: Revision): Wire {
     name: printable(name),
     ...description(resource, revision, resource.modified),
     ...(size !== undefined && Number.isSafeInteger(size) && size >= 0 ? { size } : {}),
-    ...(version !== undefined && since(revision, '2025-06-18') ? { _meta: { [versionKey]: version } } : {}),
+    ...(version !== undefined && since(revision, '2025-06-18') ? { _meta: { [metaKeys.version]: version } } : {}),
   }
 }
 
@@ -34,8 +30,8 @@ export function templateToWire(template: ResourceTemplate, revision: Revision): 
 
 export function resourcesToWire(page: Page<Resource>, revision: Revision, mounts?: readonly Resource[]): Wire {
   const meta = {
-    ...(mounts === undefined ? {} : { [mountsKey]: mounts.map((mount) => resourceToWire(mount, modern)) }),
-    ...(page.unavailable === undefined ? {} : { [unavailableKey]: page.unavailable }),
+    ...(mounts === undefined ? {} : { [metaKeys.mounts]: mounts.map((mount) => resourceToWire(mount, modern)) }),
+    ...(page.unavailable === undefined ? {} : { [metaKeys.unavailable]: page.unavailable }),
   }
   return {
     resources: page.items.map((resource) => resourceToWire(resource, revision)),
@@ -72,7 +68,7 @@ async function contentToWire(content: ResourceContent, revision: Revision): Prom
   const hasMeta = since(revision, '2025-06-18')
   const meta = {
     ...content.meta,
-    ...(content.version === undefined ? {} : { [versionKey]: content.version }),
+    ...(content.version === undefined ? {} : { [metaKeys.version]: content.version }),
   }
   return {
     uri: content.uri,

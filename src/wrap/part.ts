@@ -1,4 +1,5 @@
 import { invalid, type ResourceError } from '../core/errors.ts'
+import { metaKeys } from '../core/meta.ts'
 import type { Params } from '../core/provider.ts'
 
 /** A part of a resource as a client asks for it: lines from 1, bytes from 0. `last` is in it; without it, to the end. */
@@ -22,7 +23,7 @@ export interface PartFacts {
 }
 
 /** The key of {@link PartFacts} in `_meta`. */
-export const partKey = 'dev.hikidashi/part'
+export const partKey = metaKeys.part
 
 const example = {
   lines: 'lines=10-40 (from line 10 to line 40), lines=10- or lines=10',

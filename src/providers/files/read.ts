@@ -2,7 +2,7 @@ import type { BigIntStats } from 'node:fs'
 import { invalid, ResourceError } from '../../core/errors.ts'
 import type { ByteRange } from '../../core/provider.ts'
 import { isText, wholeCharacters } from '../../core/utf8.ts'
-import { isSettled, stampOf, tickMs } from './permit.ts'
+import { stampOf, tickMs } from './permit.ts'
 import type { Handle } from './place.ts'
 
 /** Bytes of one version of a file, and what that version is. */
@@ -23,10 +23,10 @@ const attempts = 6
 /**
  * Reads a file, or a part of it, as it was at one moment.
  *
- * A file that was changed within the last tick of the clock may be in the middle of a write, and could change once more
+ * A file that was written to within the last tick of the clock may be in the middle of a write, and could change once more
  * without another time: it is left alone until it has been quiet for 20 ms. Times and size are compared before and after;
  * where they differ, it is read again, up to six times. One that only grows, like a log, is taken as it was when the read
- * began.
+ * began, and one that is renamed all the time as it is.
  *
  * @param limit In bytes, of what is read.
  * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins behind the end,
@@ -41,18 +41,20 @@ export async function readStable(
   let previous: Bytes | undefined
   for (let attempt = 0; attempt < attempts; attempt++) {
     let stats = await handle.stat(signal)
-    if (!isSettled(stats, Date.now())) {
+    if (!isQuiet(stats)) {
       await pause(tickMs + 1, signal)
       stats = await handle.stat(signal)
     }
-    const settled = isSettled(stats, Date.now())
+    const quiet = isQuiet(stats)
     const { start, end } = boundsOf(range, Number(stats.size), limit)
     const read = await readPart(handle, start, end, range === undefined, signal)
     const head = start === 0 ? read.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)
     const found: Bytes = { bytes: read.subarray(0, end - start), start, head, stats }
-    const same = stampOf(stats) === stampOf(await handle.stat(signal)) && read.length === end - start
-    if (same && settled) return found
-    if (previous !== undefined && hasGrown(previous, found) && found.bytes.length === end - start) return found
+    const after = await handle.stat(signal)
+    if (quiet && read.length === end - start && stampOf(after) === stampOf(stats)) return found
+    const complete = found.bytes.length === end - start
+    if (complete && previous !== undefined && hasGrown(previous, found)) return found
+    if (complete && previous !== undefined && isUntouched(previous, found, after)) return found
     previous = found
   }
   throw new ResourceError('unavailable', 'A file changes faster than it can be read as one version.')
@@ -62,6 +64,18 @@ export async function readStable(
 function hasGrown(before: Bytes, after: Bytes): boolean {
   if (after.stats.size <= before.stats.size || after.bytes.length < before.bytes.length) return false
   return after.bytes.subarray(0, before.bytes.length).equals(before.bytes)
+}
+
+/** Whether a file was only renamed or given other rights between two reads, which changes no more than `ctime`. */
+function isUntouched(before: Bytes, found: Bytes, after: BigIntStats): boolean {
+  const { mtimeNs, size } = before.stats
+  const same = [found.stats, after].every((stats) => stats.mtimeNs === mtimeNs && stats.size === size)
+  return same && isQuiet(before.stats) && found.bytes.equals(before.bytes)
+}
+
+/** Whether nothing was written to a file for longer than a tick of the clock. A time in the future was set by hand. */
+function isQuiet({ mtimeMs }: BigIntStats): boolean {
+  return Math.abs(Date.now() - Number(mtimeMs)) > tickMs
 }
 
 function boundsOf(range: ByteRange | undefined, size: number, limit: number): { start: number; end: number } {

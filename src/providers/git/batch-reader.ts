@@ -64,7 +64,7 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
         if (current.filled === current.bytes.length) finish()
       } else {
         const end = chunk.indexOf(0x0a, at)
-        header += chunk.latin1Slice(at, end === -1 ? chunk.length : end)
+        header += chunk.toString('latin1', at, end === -1 ? chunk.length : end)
         at = end === -1 ? chunk.length : end + 1
         if (end === -1 && header.length <= maxHeader) return
         const line = header

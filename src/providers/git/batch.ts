@@ -130,7 +130,8 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
     restart,
     close: () => {
       closed = true
-      for (const { reject } of waiting.splice(0)) reject(new ResourceError('unavailable', 'The git provider is closed.'))
+      for (const { reject } of waiting.splice(0))
+        reject(new ResourceError('unavailable', 'The git provider is closed.'))
       restart()
     },
   }

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access, realpath, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
-import { invalid, ResourceError } from '../../core/errors.ts'
+import { invalid, type ResourceError } from '../../core/errors.ts'
 
 /** The oldest git that has what is used here: `GIT_CONFIG_GLOBAL` (2.32), `--diff-merges`, `--end-of-options`. */
 const oldest = [2, 32] as const
@@ -19,7 +19,8 @@ export async function findGit(name: string): Promise<string> {
     if (await isProgram(name)) return name
     throw fault(`There is no program ${JSON.stringify(name)}.`)
   }
-  if (/[\\/]/.test(name)) throw fault(`The option "git" is neither a name nor an absolute path: ${JSON.stringify(name)}.`)
+  if (/[\\/]/.test(name))
+    throw fault(`The option "git" is neither a name nor an absolute path: ${JSON.stringify(name)}.`)
   const folders = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute)
   for (const folder of folders) {
     const path = join(folder, name)

@@ -24,7 +24,12 @@ export function requireBlamable(bytes: Uint8Array | undefined, size: number): vo
  */
 export async function readBlame(
   launcher: Launcher,
-  { commit, path, title, maxBytes }: { readonly commit: string; readonly path: string; readonly title: string; readonly maxBytes: number },
+  {
+    commit,
+    path,
+    title,
+    maxBytes,
+  }: { readonly commit: string; readonly path: string; readonly title: string; readonly maxBytes: number },
   signal: AbortSignal,
 ): Promise<Page> {
   const output = await launcher.run({

@@ -76,7 +76,11 @@ export function createBlobs(launcher: Launcher, objects: Objects, maxBytes: numb
 }
 
 function submodule(oid: string): Content {
-  return { text: `Submodule at commit ${oid}, whose files are in a repository of their own.\n`, version: oid, mimeType: 'text/plain' }
+  return {
+    text: `Submodule at commit ${oid}, whose files are in a repository of their own.\n`,
+    version: oid,
+    mimeType: 'text/plain',
+  }
 }
 
 /** Reads a part of a file that is too large to be held: as much as lies before its end is passed through. */

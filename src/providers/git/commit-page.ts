@@ -24,7 +24,15 @@ export async function readCommit(
   signal: AbortSignal,
 ): Promise<Page> {
   const head = await launcher.run({
-    args: ['log', '--max-count=1', '--format=%P%n%an <%ae> %aI%n%cn <%ce> %cI%n%B', '--encoding=UTF-8', '--end-of-options', commit, '--'],
+    args: [
+      'log',
+      '--max-count=1',
+      '--format=%P%n%an <%ae> %aI%n%cn <%ce> %cI%n%B',
+      '--encoding=UTF-8',
+      '--end-of-options',
+      commit,
+      '--',
+    ],
     limit: maxMessage,
     signal,
   })
@@ -45,7 +53,10 @@ export async function readCommit(
   ]
   const [parent] = parents
   if (parent === undefined && settings.shallow.has(commit))
-    return { text: `${[...lines, 'Its parents, and so its changes, are not in this shallow clone.'].join('\n')}\n`, cut: head.cut }
+    return {
+      text: `${[...lines, 'Its parents, and so its changes, are not in this shallow clone.'].join('\n')}\n`,
+      cut: head.cut,
+    }
   const difference = await readDifference(
     launcher,
     {

@@ -113,9 +113,7 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     }
     if (!isId) return undefined
     const commit = await byId(first, table, signal)
-    return commit === undefined
-      ? undefined
-      : { commit, spelled: first, fixed: first.length === idLength, rest: behind }
+    return commit === undefined ? undefined : { commit, spelled: first, fixed: first.length === idLength, rest: behind }
   }
 
   return {

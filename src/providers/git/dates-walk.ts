@@ -92,7 +92,7 @@ function union(a: Paths | undefined, b: Paths): Paths {
 export function createChangeReader(steps: readonly Step[], take: Assignment['take']) {
   let index = -1
   let changes: Set<string>[] = []
-  let rest = Buffer.alloc(0)
+  let rest: Buffer = Buffer.alloc(0)
   let isPath = false
 
   const expected = (step: Step | undefined) => Math.max(1, step?.parents.length ?? 1)
@@ -113,7 +113,7 @@ export function createChangeReader(steps: readonly Step[], take: Assignment['tak
       const all = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
       let start = 0
       for (let end = all.indexOf(0); end !== -1; end = all.indexOf(0, start)) {
-        if (isPath) changes.at(-1)?.add(all.utf8Slice(start, end))
+        if (isPath) changes.at(-1)?.add(all.toString('utf8', start, end))
         else if (all[start] !== 0x3a) finish()
         // A change begins with a colon; its path follows.
         isPath = !isPath && all[start] === 0x3a

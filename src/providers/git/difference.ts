@@ -51,7 +51,9 @@ export async function readDifference(
     ...changes.slice(0, maxFiles).map(formatChange),
     ...(changes.length > maxFiles || numbers.cut ? [cutMark(`more files changed than these ${maxFiles}`)] : []),
   ]
-  const end = patch.cut ? `${cutMark(`the patch is longer than ${limit} bytes; see one file with diff/FROM/TO?path=`)}\n` : ''
+  const end = patch.cut
+    ? `${cutMark(`the patch is longer than ${limit} bytes; see one file with diff/FROM/TO?path=`)}\n`
+    : ''
   const shown = wholeLines(patch)
   return { text: `${lines.join('\n')}\n${shown === '' ? '' : '\n'}${shown}${end}`, cut }
 }

@@ -202,5 +202,10 @@ function unavailable(message: string, cause?: unknown): ResourceError {
 }
 
 function firstLine(text: string): string {
-  return text.slice(0, 300).split('\n')[0]?.replace(/\p{Cc}/gu, '?') ?? ''
+  return (
+    text
+      .slice(0, 300)
+      .split('\n')[0]
+      ?.replace(/\p{Cc}/gu, '?') ?? ''
+  )
 }

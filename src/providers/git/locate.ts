@@ -45,7 +45,8 @@ export async function locateRepository(repository: string, workTreeOf: WorkTreeO
     if (isResourceError(error)) throw error
     const code = codeOf(error)
     if (code === 'ENOENT' || code === 'ENOTDIR') throw fault('does not exist. Create it, or give another path.')
-    if (code === 'EACCES' || code === 'EPERM') throw fault('may not be read by this user. Change its mode or its owner.')
+    if (code === 'EACCES' || code === 'EPERM')
+      throw fault('may not be read by this user. Change its mode or its owner.')
     throw fault(`cannot be opened: ${code ?? (error instanceof Error ? error.message : 'unknown')}.`)
   }
 }

@@ -2,8 +2,8 @@ import { invalid } from '../../core/errors.ts'
 import { isPath } from '../../core/path.ts'
 import type { Params } from '../../core/provider.ts'
 import type { Launcher } from './launch.ts'
-import { parseTime } from './time.ts'
 import { cutMark, oneLine, type Page, shortId } from './text.ts'
+import { parseTime } from './time.ts'
 
 /** What a log is asked for. Times are in seconds since 1970. */
 export interface LogQuery {
@@ -102,7 +102,9 @@ export function formatLog(
       return `${shortId(oid)} ${date} ${oneLine(author, 100)}${refs}: ${oneLine(subject, 200)}`
     }),
     ...(lines.length === 0 ? ['No commits.'] : []),
-    ...(cut ? [cutMark(`there are more than these ${lines.length}; ask with limit=, since=, until=, author= or path=`)] : []),
+    ...(cut
+      ? [cutMark(`there are more than these ${lines.length}; ask with limit=, since=, until=, author= or path=`)]
+      : []),
   ]
   return { text: `${text.join('\n')}\n`, cut }
 }

@@ -1,17 +1,9 @@
 import { createHash } from 'node:crypto'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
-import { createRecent } from '../files/recent.ts'
 import { untilAbort } from '../files/pool.ts'
+import { createRecent } from '../files/recent.ts'
 import { type Batch, createBatch, damaged, type Found } from './batch.ts'
 import type { Launcher } from './launch.ts'
-
-/** An object with its contents, which are what its id says. */
-export interface GitObject {
-  readonly oid: string
-  readonly type: string
-  readonly size: number
-  readonly bytes: Buffer
-}
 
 export type ObjectFormat = 'sha1' | 'sha256'
 
@@ -24,7 +16,7 @@ export interface Objects {
    *
    * @throws ResourceError `not-found` (see {@link isMissing}) where there is none, `unavailable` for a damaged one.
    */
-  read(name: string, limit: number, signal: AbortSignal): Promise<GitObject | Found>
+  read(name: string, limit: number, signal: AbortSignal): Promise<Found>
   /** Starts again with what lies on disk now: packs come and go. */
   restart(): void
   close(): void
@@ -40,46 +32,43 @@ const keeps = 1024 * 1024
 export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutMs: number): Objects {
   const make = (mode: '--batch' | '--batch-check') => createBatch({ mode, start: launcher.start, timeoutMs })
   const contents = Array.from({ length: readers }, () => make('--batch'))
-  const facts = make('--batch-check')
+  const checker = make('--batch-check')
   const known = createRecent<Found>(maxFacts)
-  const kept = createRecent<GitObject>(maxKept, ({ size }) => size + 200)
+  const kept = createRecent<Found>(maxKept, ({ size }) => size + 200)
 
   const leastLoaded = (): Batch => contents.reduce((best, batch) => (batch.load() < best.load() ? batch : best))
 
-  const checked = (found: Found): GitObject | Found => {
-    const { bytes, oid, type, size } = found
-    if (bytes === undefined) return found
+  const check = ({ bytes, oid, type, size }: Found): void => {
+    if (bytes === undefined) return
     const hash = createHash(format).update(`${type} ${size}\0`).update(bytes).digest('hex')
-    if (hash === oid) return { oid, type, size, bytes }
-    throw damaged(`The contents of the object ${oid} are not what its id says.`)
+    if (hash !== oid) throw damaged(`The contents of the object ${oid} are not what its id says.`)
   }
 
   return {
     info: async (name, signal) => {
       const remembered = known.get(name)
       if (remembered !== undefined) return remembered
-      const found = await untilAbort(facts.ask(name, 0), signal)
+      const found = await untilAbort(checker.ask(name, 0), signal)
       if (found !== undefined) known.set(name, found)
       return found
     },
     read: async (name, limit, signal) => {
       const remembered = kept.get(name)
       if (remembered !== undefined && remembered.size <= limit) return remembered
-      const size = known.get(name)
-      if (size !== undefined && size.size > limit) return size
+      const facts = known.get(name)
+      if (facts !== undefined && facts.size > limit) return facts
       const found = await untilAbort(leastLoaded().ask(name, limit), signal)
       if (found === undefined) throw missing(name)
-      const object = checked(found)
+      check(found)
       known.set(name, { oid: found.oid, type: found.type, size: found.size })
-      if ('bytes' in object && object.bytes !== undefined && object.type === 'blob' && object.size <= keeps)
-        kept.set(name, object)
-      return object
+      if (found.bytes !== undefined && found.type === 'blob' && found.size <= keeps) kept.set(name, found)
+      return found
     },
     restart: () => {
-      for (const batch of [...contents, facts]) batch.restart()
+      for (const batch of [...contents, checker]) batch.restart()
     },
     close: () => {
-      for (const batch of [...contents, facts]) batch.close()
+      for (const batch of [...contents, checker]) batch.close()
       known.clear()
       kept.clear()
     },
@@ -97,8 +86,8 @@ export function isMissing(error: unknown): boolean {
   return isResourceError(error, 'not-found') && error.detail.reason === missingReason
 }
 
-/** Asserts that an object came with its contents. */
-export function whole(object: GitObject | Found): GitObject {
-  if (object.bytes !== undefined) return { ...object, bytes: object.bytes }
-  throw notFound(`the object ${object.oid} is too large for what it is`)
+/** The contents of an object that is read as a whole or not at all. */
+export function wholeBytes({ oid, bytes }: Found): Buffer {
+  if (bytes !== undefined) return bytes
+  throw notFound(`the object ${oid} is too large for what it is`)
 }

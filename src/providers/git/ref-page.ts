@@ -59,7 +59,8 @@ export async function readRefPage(
 
 function titleOf(kind: 'branches' | 'tags', { head, branch }: RefTable): string {
   if (kind === 'tags') return 'Tags, newest first.'
-  if (branch !== undefined && head === undefined) return `Branches. HEAD is on ${oneLine(branch)}, which has no commits yet.`
+  if (branch !== undefined && head === undefined)
+    return `Branches. HEAD is on ${oneLine(branch)}, which has no commits yet.`
   if (branch !== undefined) return 'Branches, newest first. HEAD is on the one with a *.'
   return `Branches, newest first.${head === undefined ? '' : ` HEAD is detached at ${shortId(head.oid)}.`}`
 }

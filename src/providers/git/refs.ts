@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
+import { createHash } from 'node:crypto'
 import { ResourceError } from '../../core/errors.ts'
 import { isPath } from '../../core/path.ts'
 import { untilAbort } from '../files/pool.ts'
@@ -69,8 +69,13 @@ export function createRefs(options: RefsOptions): Refs {
       signal: new AbortController().signal,
       quiet: true,
     })
-    if (cut) throw new ResourceError('unavailable', 'The repository has too many refs. Serve fewer: see the option "refs".')
-    const fingerprint = createHash('sha256').update(JSON.stringify(head ?? null)).update(bytes).digest('hex').slice(0, 32)
+    if (cut)
+      throw new ResourceError('unavailable', 'The repository has too many refs. Serve fewer: see the option "refs".')
+    const fingerprint = createHash('sha256')
+      .update(JSON.stringify(head ?? null))
+      .update(bytes)
+      .digest('hex')
+      .slice(0, 32)
     if (last?.fingerprint === fingerprint) return last
     const all = parse(bytes)
     const refs = all.filter(({ name }) => serves(name))

@@ -40,7 +40,8 @@ export function parseStatus(text: string): readonly StatusLine[] {
 /** The state of a working tree as text: where `HEAD` is, and the paths under a heading for each kind of change. */
 export function formatStatus(lines: readonly StatusLine[], cut: boolean, table: RefTable): Page {
   const isConflict = ({ staged, unstaged }: StatusLine) => /U|^AA$|^DD$/.test(staged + unstaged)
-  const called = ({ path, before }: StatusLine) => `${before === undefined ? '' : `${oneLine(before)} → `}${oneLine(path)}`
+  const called = ({ path, before }: StatusLine) =>
+    `${before === undefined ? '' : `${oneLine(before)} → `}${oneLine(path)}`
   const group = (heading: string, keep: (line: StatusLine) => boolean, format: (line: StatusLine) => string) => {
     const kept = lines.filter(keep)
     return kept.length === 0 ? [] : [`${heading}:`, ...kept.map((line) => `  ${format(line)}`)]
@@ -71,6 +72,7 @@ export function formatStatus(lines: readonly StatusLine[], cut: boolean, table: 
 
 function titleOf({ head, branch }: RefTable): string {
   const on = branch?.replace(/^refs\/heads\//, '')
-  if (head === undefined) return on === undefined ? 'HEAD is on no commit.' : `On ${oneLine(on)}, which has no commits yet.`
+  if (head === undefined)
+    return on === undefined ? 'HEAD is on no commit.' : `On ${oneLine(on)}, which has no commits yet.`
   return on === undefined ? `HEAD is detached at ${shortId(head.oid)}.` : `On ${oneLine(on)} at ${shortId(head.oid)}.`
 }

@@ -53,7 +53,14 @@ export function createStatus(options: StatusOptions): Status {
   const run = async (table: RefTable, signal: AbortSignal): Promise<Page> => {
     await prepare(table)
     const { bytes, cut } = await launcher.run({
-      args: ['status', '--porcelain=v1', '-z', '--ignore-submodules=all', '--untracked-files=normal', '--no-ahead-behind'],
+      args: [
+        'status',
+        '--porcelain=v1',
+        '-z',
+        '--ignore-submodules=all',
+        '--untracked-files=normal',
+        '--no-ahead-behind',
+      ],
       gitDir: own,
       env: { GIT_WORK_TREE: workTree, GIT_INDEX_FILE: join(own, 'index') },
       limit: maxBytes,

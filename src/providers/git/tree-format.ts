@@ -17,13 +17,13 @@ export function parseTree(oid: string, bytes: Buffer, idBytes: number): Tree {
     const nul = bytes.indexOf(0, space)
     const end = nul + 1 + idBytes
     if (space === -1 || nul === -1 || end > bytes.length) break
-    const kind = kindOf(bytes.latin1Slice(at, space))
+    const kind = kindOf(bytes.toString('latin1', at, space))
     const name = nameIn(bytes, space + 1, nul)
     if (kind !== undefined && name !== undefined) {
       const key = kind === 'directory' ? `${name}/` : name
       const previous = found.at(-1)
       if (previous !== undefined && comparePaths(previous.key, key) >= 0) sorted = false
-      found.push({ key, entry: { name, kind, oid: bytes.hexSlice(nul + 1, end) } })
+      found.push({ key, entry: { name, kind, oid: bytes.toString('hex', nul + 1, end) } })
     }
     at = end
   }
@@ -42,7 +42,7 @@ function kindOf(mode: string): TreeKind | undefined {
 }
 
 function nameIn(bytes: Buffer, start: number, end: number): string | undefined {
-  const name = bytes.utf8Slice(start, end)
+  const name = bytes.toString('utf8', start, end)
   // Only text that is not UTF-8 decodes to a replacement character, apart from text that holds one.
   if (name.includes('\ufffd') && !isUtf8(bytes.subarray(start, end))) return undefined
   if (segmentFault(name) !== undefined || /^(?:\.git|git~1)$/i.test(name)) return undefined

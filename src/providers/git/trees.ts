@@ -1,6 +1,6 @@
 import { indexAfter } from '../files/order.ts'
 import { createRecent } from '../files/recent.ts'
-import { type Objects, whole } from './objects.ts'
+import { type Objects, wholeBytes } from './objects.ts'
 import { parseTree } from './tree-format.ts'
 
 /** What a name in a tree is: a file, a directory, a symbolic link, or the commit of a submodule. */
@@ -41,8 +41,8 @@ export function createTrees(objects: Objects, idBytes: number): Trees {
   const read: Trees['read'] = async (name, signal) => {
     const remembered = known.get(name)
     if (remembered !== undefined) return remembered
-    const object = whole(await objects.read(name, maxTree, signal))
-    const tree = known.get(object.oid) ?? parseTree(object.oid, object.bytes, idBytes)
+    const object = await objects.read(name, maxTree, signal)
+    const tree = known.get(object.oid) ?? parseTree(object.oid, wholeBytes(object), idBytes)
     known.set(object.oid, tree)
     if (name !== object.oid) known.set(name, tree)
     return tree

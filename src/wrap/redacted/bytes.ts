@@ -27,11 +27,11 @@ export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<
   return clean === text ? { bytes, changed: false } : { bytes: encode(clean, encoding), changed: true }
 }
 
-type Encoding = 'utf8' | 'latin1' | 'utf16le' | 'utf16be' | 'unknown'
+type Encoding = 'utf8' | 'latin1' | 'utf16le' | 'utf16be'
 
-/** The encoding of a text; `undefined` for bytes that are none. */
-function encodingOf(bytes: Buffer): Encoding | undefined {
-  if (isText(bytes)) return looksLikeEbcdic(bytes) ? 'unknown' : 'utf8'
+/** The encoding of a text; `unknown` for one that cannot be read, `undefined` for bytes that are no text. */
+function encodingOf(bytes: Buffer): Encoding | 'unknown' | undefined {
+  if (isText(bytes)) return 'utf8'
   const head = bytes.subarray(0, 4).toString('hex')
   if (head === 'fffe0000' || head === '0000feff') return 'unknown'
   if (head.startsWith('fffe')) return 'utf16le'
@@ -49,12 +49,12 @@ function decode(bytes: Buffer, encoding: Encoding): string {
     return Buffer.from(bytes.subarray(0, bytes.length & ~1))
       .swap16()
       .toString('utf16le')
-  return bytes.toString(encoding === 'unknown' ? 'latin1' : encoding)
+  return bytes.toString(encoding)
 }
 
 function encode(text: string, encoding: Encoding): Buffer {
   if (encoding === 'utf16be') return Buffer.from(text, 'utf16le').swap16()
-  return Buffer.from(text, encoding === 'unknown' ? 'latin1' : encoding)
+  return Buffer.from(text, encoding)
 }
 
 /** How much of the bytes at even and at odd places is zero. */
@@ -73,16 +73,16 @@ function controlsIn(bytes: Buffer): number {
   return count / Math.max(1, bytes.length)
 }
 
-/** In EBCDIC (code pages 037, 500, 1047) a space is 0x40, and letters and digits are where ASCII has nothing. */
+/** In EBCDIC (code pages 037, 500, 1047) a space is 0x40, a line does not end in 0x0a, and letters and digits are high. */
 function looksLikeEbcdic(bytes: Buffer): boolean {
   const head = bytes.subarray(0, 65536)
-  let letters = 0
+  let spaces = 0
   let others = 0
   for (const byte of head) {
     const low = byte & 0x0f
-    const high = byte & 0xf0
-    if ((high >= 0x80 && high <= 0xa0 && low >= 1 && low <= 9) || (high >= 0xc0 && low <= 9) || byte === 0x40) letters++
-    else if (!(byte === 0x15 || byte === 0x25 || byte === 0x0d || (byte >= 0x4a && byte <= 0x7f))) others++
+    if (byte === 0x0a) return false
+    if (byte === 0x40) spaces++
+    else if (byte < 0x40 ? byte !== 0x15 && byte !== 0x25 && byte !== 0x0d : byte >= 0x80 && low > 9) others++
   }
-  return head.length >= 16 && letters / head.length > 0.6 && others / head.length < 0.1
+  return head.length >= 16 && spaces / head.length > 0.02 && others / head.length < 0.05
 }

@@ -1,0 +1,18 @@
+/**
+ * What stands in `_meta` beside the protocol's own keys. Every key of ours is one of these, under a name that is ours
+ * (MCP specification, basic: `_meta`).
+ */
+export const metaKeys = {
+  /** The version of a resource or content: opaque, another one when the content is. */
+  version: 'dev.hikidashi/version',
+  /** On the first page of a list: the mounts, as resources. */
+  mounts: 'dev.hikidashi/mounts',
+  /** On a page: the addresses of mounts that should be on it and did not answer. */
+  unavailable: 'dev.hikidashi/unavailable',
+  /** Which part of a resource a content is, and how to ask for the next. */
+  part: 'dev.hikidashi/part',
+  /** `true`: there is more than this. */
+  truncated: 'dev.hikidashi/truncated',
+  /** The size of the whole in bytes, where the content is only its beginning. */
+  size: 'dev.hikidashi/size',
+} as const

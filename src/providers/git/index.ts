@@ -1,0 +1,151 @@
+import { notFound, ResourceError } from '../../core/errors.ts'
+import type { Content, Context, Entry, Provider, ReadRequest } from '../../core/provider.ts'
+import { directoryMimeType } from '../../core/view.ts'
+import { createBlobs } from './blobs.ts'
+import { createCommits } from './commits.ts'
+import { createCompleter } from './complete.ts'
+import { createDates } from './dates.ts'
+import { createLister, describeFile } from './list.ts'
+import { isMissing } from './objects.ts'
+import { completeOptions, type GitOptions } from './options.ts'
+import { createPages } from './pages.ts'
+import { createPlaces } from './places.ts'
+import type { RefTable } from './refs.ts'
+import { openRepository } from './repository.ts'
+import { templates } from './templates.ts'
+
+export type { GitOptions } from './options.ts'
+
+/** How long a listing may wait for the dates of files, in milliseconds. */
+const dateBudget = 2000
+/** How often git may be started again since an object was not there, in milliseconds. */
+const restartEvery = 1000
+
+/**
+ * The history of a git repository: files at any branch, tag or commit, and the log, commits, diffs, blame, branches, tags and
+ * the state of the working tree as text.
+ *
+ * Listed are the files at `HEAD`, below `HEAD/`, and the resources that are no files. A prefix that names any other ref or
+ * commit lists its files. A file's version is its object id; what stands under a full commit id never changes.
+ *
+ * Nothing of the repository runs: no hook, filter, driver or setting. Only commits that can be reached from the refs that
+ * are served are there. Answers are at most one second behind the repository. See docs/providers/git.md.
+ *
+ * @throws ResourceError `invalid` where there is no git, or no repository; the message says what to do.
+ */
+export async function git(options: GitOptions): Promise<Provider> {
+  const settings = completeOptions(options)
+  const repository = await openRepository(settings)
+  const { launcher, objects, trees, refs, shallow, config } = repository
+  const commits = createCommits(launcher, objects, config.format === 'sha1' ? 40 : 64)
+  const places = createPlaces(commits, trees)
+  const pages = createPages(repository, commits)
+  const blobs = createBlobs(launcher, objects, settings.maxBytes)
+  const { maxCommits, timeoutMs } = settings
+  const dates = createDates({ launcher, maxCommits, budgetMs: Math.min(dateBudget, timeoutMs), shallow })
+  const lister = createLister({ refs, places, objects, dates, pages: pages.entries })
+  const completer = createCompleter(launcher, commits, places)
+  let closed = false
+  let restarted = Number.NEGATIVE_INFINITY
+
+  const signalOf = ({ signal }: Context): AbortSignal => {
+    signal.throwIfAborted()
+    if (closed) throw new ResourceError('unavailable', 'The git provider is closed.')
+    return signal
+  }
+
+  /** Looks again, once, where an object is not there: a branch may have moved, and the old commits been pruned. */
+  const steadily = async <T>(signal: AbortSignal, work: (table: RefTable) => Promise<T>): Promise<T> => {
+    try {
+      return await work(await refs.table(signal))
+    } catch (error) {
+      if (!isMissing(error)) throw error
+    }
+    if (performance.now() - restarted > restartEvery) {
+      restarted = performance.now()
+      objects.restart()
+    }
+    try {
+      return await work(await refs.table(signal, true))
+    } catch (error) {
+      throw absent(error)
+    }
+  }
+
+  const absent = (error: unknown): unknown =>
+    isMissing(error) && config.partial
+      ? new ResourceError('unavailable', 'An object is not in this partial clone. Fetch it there: git fetch --refetch.')
+      : error
+
+  const locate = async (path: string, table: RefTable, signal: AbortSignal) => {
+    const at = await commits.find(path, table, signal)
+    const entry = at === undefined || at.rest === '' ? undefined : await findIn(at.commit, at.rest, signal)
+    if (at === undefined || entry === undefined || entry.kind === 'directory') throw notFound()
+    return { at, entry }
+  }
+
+  const findIn = (commit: string, path: string, signal: AbortSignal) => trees.find(`${commit}^{tree}`, path, signal)
+
+  const statDirectory = async (path: string, table: RefTable, signal: AbortSignal): Promise<Entry> => {
+    const place = await places.find(path, table, signal)
+    if (place === undefined) throw notFound()
+    return { path, mimeType: directoryMimeType }
+  }
+
+  const stat = async (path: string, table: RefTable, signal: AbortSignal): Promise<Entry> => {
+    if (path === '') throw notFound()
+    if (path.endsWith('/')) return statDirectory(path, table, signal)
+    const page = await pages.stat(path, table, signal)
+    if (page !== undefined) return page
+    const { at, entry } = await locate(path, table, signal)
+    const known = await dates.of(at.commit, signal)
+    return describeFile(objects, path, entry, known.get(at.rest), signal)
+  }
+
+  const read = async ({ path, params, range }: ReadRequest, table: RefTable, signal: AbortSignal): Promise<Content> => {
+    if (path === '' || path.endsWith('/')) throw notFound('a directory')
+    const page = await pages.read(path, params, table, signal)
+    if (page !== undefined) return page
+    const { at, entry } = await locate(path, table, signal)
+    const content = await blobs.read(entry, range, signal)
+    const meta = { 'dev.hikidashi/commit': at.commit }
+    return { ...content, meta, ...(at.fixed ? { immutable: true } : {}) }
+  }
+
+  return {
+    list: async function* (query, context) {
+      try {
+        for await (const entry of lister.list(query, signalOf(context))) {
+          signalOf(context)
+          yield entry
+        }
+      } catch (error) {
+        if (!isMissing(error)) throw error
+        throw new ResourceError(
+          'unavailable',
+          'A directory is no longer in the repository, or never was.',
+          {},
+          { cause: error },
+        )
+      }
+    },
+    stat: async (path, context) => {
+      const signal = signalOf(context)
+      return steadily(signal, (table) => stat(path, table, signal))
+    },
+    read: async (request, context) => {
+      const signal = signalOf(context)
+      return [await steadily(signal, (table) => read(request, table, signal))]
+    },
+    templates: async () => templates,
+    complete: async (request, context) => {
+      const signal = signalOf(context)
+      return completer.complete(request, await refs.table(signal), signal)
+    },
+    close: async () => {
+      closed = true
+      objects.close()
+      await repository.close()
+    },
+  }
+}

@@ -1,0 +1,33 @@
+import type { Commits } from './commits.ts'
+import type { RefTable } from './refs.ts'
+
+/** What refs are at each commit, by the shortest names. */
+export interface Tips {
+  at(table: RefTable, signal: AbortSignal): Promise<ReadonlyMap<string, readonly string[]>>
+}
+
+/** Of a repository with more refs, only so many are shown. */
+const maxRefs = 1000
+
+export function createTips(commits: Commits): Tips {
+  const known = new WeakMap<RefTable, ReadonlyMap<string, readonly string[]>>()
+  return {
+    at: async (table, signal) => {
+      const found = known.get(table)
+      if (found !== undefined) return found
+      const marks = new Map<string, string[]>()
+      const mark = (commit: string | undefined, name: string) => {
+        if (commit === undefined) return
+        const names = marks.get(commit)
+        if (names === undefined) marks.set(commit, [name])
+        else names.push(name)
+      }
+      if (table.head !== undefined) mark(await commits.at(table.head, signal), 'HEAD')
+      const refs = table.refs.slice(0, maxRefs)
+      const ids = await Promise.all(refs.map((ref) => commits.at(ref, signal)))
+      for (const [index, ref] of refs.entries()) mark(ids[index], table.names.shortest(ref))
+      known.set(table, marks)
+      return marks
+    },
+  }
+}

@@ -1,0 +1,24 @@
+import { parentPort } from 'node:worker_threads'
+import { type CleanBytes, redactBytes } from './bytes.ts'
+import type { FindOptions } from './find.ts'
+import { type CleanPart, redactWindow, type Window } from './window.ts'
+
+/** What the worker is asked: to take the secrets out of a part of a text, or out of bytes. */
+export type Job = FindOptions & ({ readonly window: Window } | { readonly bytes: Uint8Array })
+
+/** What it answers; an error has no text, since that might hold a part of what was looked through. */
+export type Answer = { readonly part: CleanPart } | { readonly clean: CleanBytes } | { readonly error: true }
+
+async function answer(job: Job): Promise<Answer> {
+  if ('window' in job) return { part: await redactWindow(job.window, job) }
+  const { buffer, byteOffset, byteLength } = job.bytes
+  return { clean: await redactBytes(Buffer.from(buffer, byteOffset, byteLength), job) }
+}
+
+parentPort?.on('message', (job: Job) => {
+  answer(job).then(
+    (found) => parentPort?.postMessage(found),
+    () => parentPort?.postMessage({ error: true } satisfies Answer),
+  )
+})
+parentPort?.postMessage('ready')
