@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
+import { isLoopback } from '../core/host.ts'
 import { parseDocument } from './document.ts'
 import { listen as listenSchema } from './fields.ts'
 import { addressFindings, findingsOf } from './findings.ts'
@@ -8,7 +9,6 @@ import { type ConfigProblem, type Finding, locate } from './problem.ts'
 import { filesShape } from './providers/files.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
 import { resolveSecret } from './secret.ts'
-import { isLoopback } from './values.ts'
 import { describeIssue } from './words.ts'
 
 /** A configuration that was found good: it can be built. */

@@ -35,8 +35,3 @@ export function parseListen(value: string | number): Listen | undefined {
   const port = digits === undefined ? Number.NaN : Number(digits)
   return port <= 65_535 ? { host: bracketed ?? plain ?? '127.0.0.1', port } : undefined
 }
-
-/** Whether only this machine reaches a host. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
-}

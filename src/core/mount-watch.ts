@@ -1,6 +1,7 @@
 import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'
 import type { Change, Principal } from './provider.ts'
+import { sleep } from './sleep.ts'
 import type { ViewChange } from './view.ts'
 
 /** One who listens to a mount, with the paths that it listens to. */
@@ -212,17 +213,4 @@ function* selfAndAbove(path: string): Generator<string> {
     at = at.slice(0, Math.max(0, at.lastIndexOf('/')))
     yield at
   }
-}
-
-function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve()
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done)
-  })
 }

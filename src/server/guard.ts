@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { invalid } from '../core/errors.ts'
+import { isLoopback } from '../core/host.ts'
 
 /** Why a request is refused before anything of it is looked at; `undefined` when it is not. */
 export type Guard = (request: IncomingMessage) => { readonly status: 400 | 403; readonly message: string } | undefined
@@ -14,10 +15,6 @@ export interface GuardOptions {
 }
 
 const loopback = ['localhost', '127.0.0.1', '[::1]']
-
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
-}
 
 /**
  * The guard against web pages that reach for this machine (DNS rebinding, cross-site requests): `Host` must be one of a

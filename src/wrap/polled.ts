@@ -1,5 +1,6 @@
 import { ResourceError } from '../core/errors.ts'
 import type { Change, Entry, Provider } from '../core/provider.ts'
+import { sleep } from '../core/sleep.ts'
 
 export interface PolledOptions {
   /** From the end of one look to the beginning of the next, in milliseconds. Default 30,000; a fifth more or less. */
@@ -70,18 +71,4 @@ function* differences(before: ReadonlyMap<string, string>, now: ReadonlyMap<stri
     else if (earlier !== stamp) yield { path }
   }
   for (const path of before.keys()) if (!now.has(path)) yield { path, listed: true }
-}
-
-function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve()
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    timer.unref()
-    signal.addEventListener('abort', done)
-  })
 }

@@ -1,6 +1,6 @@
 /** What texts are mostly made of: ASCII, Latin letters, kana, ideographs, Hangul, and the punctuation of each. */
 const usual =
-  /[\t\n\r\x20-\x7e\xa0-\u017f\u0370-\u045f\u2010-\u2027\u2030-\u205e\u20ac\u2100-\u27bf\u3000-\u30ff\u3131-\u318e\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff9f\uffe0-\uffe6]/g
+  /[\t\n\r\x20-\x7e\xa0-\u017f\u0370-\u045f\u200b-\u2027\u2030-\u205e\u20ac\u2100-\u27bf\u3000-\u30ff\u3131-\u318e\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff9f\uffe0-\uffe6\ufe0f\ud83c-\ud83e\udc00-\udfff]/g
 /** What no text has in it. */
 const impossible = /[\0-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff\ue000-\uf8ff]/
 

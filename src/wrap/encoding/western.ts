@@ -60,7 +60,7 @@ function weigh(character: string, previous: string, next: string): number {
   const crowded = previous >= '\x80' && isAccented(previous) ? -3.5 : 0
   if (common.includes(character)) {
     // à, é and ó are words of their own.
-    if (!before && !after) return ('àéèóô'.includes(character) ? 0.5 : -3) + crowded
+    if (!before && !after) return ('àéèóô'.includes(character) ? 1 : -3) + crowded
     // A capital does not stand right behind a small letter, nor right before one that follows it.
     return (/[A-Z]/.test(previous) && /[A-Z]/.test(next) ? -3 : 2) + crowded
   }
@@ -108,7 +108,8 @@ function weigh(character: string, previous: string, next: string): number {
     case 'º':
       return /[\d.]/.test(previous) ? 1.5 : -2
     case '\xa0':
-      return before && after ? 0 : 0.5
+      // In French it stands before a colon, and inside of quotation marks.
+      return /[:;?!»%€]/.test(next) || previous === '«' ? 2 : before && after ? 0 : 0.5
     default:
       return -4
   }

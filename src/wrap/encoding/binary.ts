@@ -1,0 +1,34 @@
+/** Types that are never text, whatever their bytes look like. */
+const media = /^(?:image\/(?!svg\b)|audio\/|video\/|font\/|application\/(?:pdf|zip|gzip|wasm)\b)/
+
+/** First bytes of formats that may go on for long without a byte that no text has. */
+const beginnings: readonly string[] = [
+  '%PDF-',
+  'PK\x03\x04',
+  'PK\x05\x06',
+  '\x89PNG',
+  'GIF87a',
+  'GIF89a',
+  '\xff\xd8\xff',
+  '\x1f\x8b',
+  'BZh',
+  '\xfd7zXZ',
+  '7z\xbc\xaf',
+  'Rar!',
+  '\x28\xb5\x2f\xfd',
+  '\xd0\xcf\x11\xe0',
+  '\x7fELF',
+  '\xca\xfe\xba\xbe',
+  'ID3',
+  'OggS',
+  'fLaC',
+  'RIFF',
+  'wOFF',
+  'wOF2',
+]
+
+/** Whether bytes are of a format that is not text, by the type that they are said to have or by how they begin. */
+export function isBinary(bytes: Uint8Array, mimeType = ''): boolean {
+  const head = Buffer.from(bytes.subarray(0, 8)).toString('latin1')
+  return media.test(mimeType) || beginnings.some((beginning) => head.startsWith(beginning))
+}
