@@ -2,6 +2,7 @@ import { createCatalog } from '../src/core/catalog.ts'
 import { notFound } from '../src/core/errors.ts'
 import type { Content, Entry, Provider, Template } from '../src/core/provider.ts'
 import { type HttpService, serveHttp } from '../src/server/http.ts'
+import { diagnostics } from './diagnostics.ts'
 
 /** One resource at the mount's own address: the entry has the empty path. */
 function single(entry: Omit<Entry, 'path'>, content: Content): Provider {
@@ -72,6 +73,7 @@ export async function serveFixtures(): Promise<HttpService> {
   })
   const service = await serveHttp({
     view: (principal) => catalog.view(principal),
+    methods: diagnostics,
     name: 'hikidashi-conformance',
     version: '0.0.0',
     log: () => {},

@@ -32,6 +32,7 @@ export const required: Readonly<Record<SuiteRevision, readonly string[]>> = {
     'resources-templates-read',
     'sep-2164-resource-not-found',
     'caching',
+    'http-header-validation',
     'tools-list',
     'prompts-list',
     'dns-rebinding-protection',
@@ -40,18 +41,17 @@ export const required: Readonly<Record<SuiteRevision, readonly string[]>> = {
 
 /** Why the other scenarios are not run, by the beginning of their names. */
 const reasons: readonly (readonly [prefix: string, reason: string])[] = [
-  ['tools-call-', 'calls tools of its own; there are none'],
-  ['prompts-get-', 'gets prompts of its own; there are none'],
+  ['tools-call-', 'calls tools of its own; there are no real ones'],
+  ['prompts-get-', 'gets prompts of its own; there are no real ones'],
   ['logging-', 'logging is not served: the notifications of it tell nothing that a client needs'],
   ['elicitation-', 'nothing is asked of the user'],
   ['input-required-result-', 'no result asks for more input'],
   ['tasks-', 'tasks are not served'],
-  ['json-schema-', 'is about the schemas of tools; there are none'],
-  ['server-sse-polling', 'calls a tool that hangs up on purpose; there are none'],
+  ['json-schema-', 'is about the schemas of tools; there are no real ones'],
+  ['server-sse-polling', 'calls a tool that hangs up on purpose; there are no real ones'],
   ['resources-subscribe', 'subscriptions are not served yet, and not declared'],
   ['resources-unsubscribe', 'subscriptions are not served yet, and not declared'],
-  ['http-header-validation', 'tries the header Mcp-Name on tools; there are none'],
-  ['http-custom-header-', 'is about headers that tools declare; there are none'],
+  ['http-custom-header-', 'is about headers that tools declare; there are no real ones'],
 ]
 
 export function reasonNotToRun(scenario: string): string | undefined {

@@ -14,7 +14,15 @@ export interface Identity {
   readonly version: string
   readonly title?: string
   readonly instructions?: string
+  /**
+   * Methods that are served beside those of resources, by name, such as `prompts/get`; the capabilities are declared
+   * already. One takes the place of the server's own, except that `completion/complete` is asked about prompts only. A
+   * `ProtocolError` that one throws goes out as it is; anything else is judged like every other error.
+   */
+  readonly methods?: Readonly<Record<string, ExtraMethod>>
 }
+
+export type ExtraMethod = (params: Params, context: ServerContext) => Promise<Record<string, unknown>>
 
 type Params = Readonly<Record<string, unknown>>
 
@@ -24,7 +32,7 @@ interface Call {
   readonly signal: AbortSignal
 }
 
-type Method = (call: Call) => Promise<Record<string, unknown>>
+type Method = (call: Call, context: ServerContext) => Promise<Record<string, unknown>>
 
 /** The methods that can take long: with a progress token, they say that they are still at work. */
 const lengthy = new Set(['resources/list', 'resources/read', 'resources/directory/read'])
@@ -67,6 +75,7 @@ export function bind(view: View, identity: Identity, log: Log, subscription?: Su
       } catch (error) {
         // The only way for an error to leave: nothing that was thrown goes on as it is.
         const uri = typeof given.uri === 'string' ? given.uri : undefined
+        if (identity.methods !== undefined && error instanceof ProtocolError) throw error
         const { code, message, data } = wireError(error, revision, uri, log)
         throw new ProtocolError(code, message, data)
       }
@@ -115,9 +124,11 @@ function methodsOf(view: View, identity: Identity): Readonly<Record<string, Meth
       const page = await view.directory(cursor === undefined ? { uri } : { uri, cursor }, { signal })
       return resourcesToWire(page, revision)
     },
-    'completion/complete': async ({ params, signal }) => {
+    'completion/complete': async ({ params, signal }, server) => {
       const { ref, argument, context } = params
       if (!isObject(ref) || !isObject(argument)) throw invalid('The params need ref and argument.', 'params')
+      const ofPrompts = identity.methods?.['completion/complete']
+      if (ref.type === 'ref/prompt' && ofPrompts !== undefined) return ofPrompts(params, server)
       if (ref.type === 'ref/prompt') throw invalid('There is no such prompt.', 'unknown-prompt')
       if (ref.type !== 'ref/resource') throw invalid('The type of ref is not ref/resource.', 'params')
       const request = {
@@ -137,7 +148,13 @@ function methodsOf(view: View, identity: Identity): Readonly<Record<string, Meth
     'prompts/get': async () => {
       throw invalid('There is no such prompt.', 'unknown-prompt')
     },
+    ...extraMethods(identity.methods),
   }
+}
+
+function extraMethods(methods: Identity['methods'] = {}): Readonly<Record<string, Method>> {
+  const entries = Object.entries(methods).filter(([name]) => name !== 'completion/complete')
+  return Object.fromEntries(entries.map(([name, method]) => [name, ({ params }, context) => method(params, context)]))
 }
 
 /** The SDK's place for a schema of params: they are judged here, with messages that repeat nothing of the request. */

@@ -18,6 +18,7 @@ export const codes = {
   /** Up to 2025-11-25; afterwards it is {@link codes.invalidParams} with `data: { uri }`. */
   resourceNotFound: -32002,
   headerMismatch: -32020,
+  missingCapability: -32021,
   unsupportedVersion: -32022,
 } as const
 

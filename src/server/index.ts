@@ -1,4 +1,4 @@
-export type { Identity } from './bind.ts'
+export type { ExtraMethod, Identity } from './bind.ts'
 export { type HttpLimits, type HttpOptions, type HttpService, serveHttp } from './http.ts'
 export { revisions } from './revisions.ts'
 export { localPrincipal, type ServeOptions } from './serve.ts'

@@ -143,6 +143,7 @@ function statusOf(code: number): number {
     case codes.methodNotFound:
       return 404
     case codes.invalidRequest:
+    case codes.missingCapability:
     case codes.unsupportedVersion:
     case codes.headerMismatch:
       return 400

@@ -10,11 +10,11 @@ const maxToken = 256
  * `progress` counts the seconds, so it always grows; the total is not known. Nothing is sent after the answer.
  */
 export function withProgress<Call, Result>(
-  method: (call: Call) => Promise<Result>,
+  method: (call: Call, context: ServerContext) => Promise<Result>,
 ): (call: Call, context: ServerContext) => Promise<Result> {
   return async (call, context) => {
     const token = context.mcpReq._meta?.progressToken
-    if (!isToken(token)) return method(call)
+    if (!isToken(token)) return method(call, context)
     let progress = 0
     const timer = setInterval(() => {
       progress++
@@ -24,7 +24,7 @@ export function withProgress<Call, Result>(
         .catch(() => clearInterval(timer))
     }, interval)
     try {
-      return await method(call)
+      return await method(call, context)
     } finally {
       clearInterval(timer)
     }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { formatKey } from '../../src/config/problem.ts'
 import { nearest } from '../../src/config/suggest.ts'
-import { isLoopback, parseDuration, parseListen, parseSize } from '../../src/config/values.ts'
+import { isLoopback } from '../../src/core/host.ts'
+import { parseDuration, parseListen, parseSize } from '../../src/config/values.ts'
 
 describe('values written as text', () => {
   test.each([

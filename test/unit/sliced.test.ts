@@ -363,7 +363,7 @@ test('the wrapper adds one template to those of the provider, and keeps all its 
     templates: async () => [{ template: '{+path}', name: 'Files' }],
     stat: async (path) => ({ path }),
     complete: async () => ({ values: [] }),
-    watch: async function* () {},
+    watch: async () => (async function* () {})(),
     close: async () => {},
   }
   const outer = sliced(inner)

@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto'
+import { invalid, notFound } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Content, Context, Provider, ReadRequest } from '../core/provider.ts'
+import type { Scrubber } from '../core/scrub.ts'
+import { createCleaner } from './redacted/cleaner.ts'
+import { cleanCompletion, cleanEntry, createSeal, isSecretPath } from './redacted/facts.ts'
+import type { Layer } from './redacted/find.ts'
+import { createRangeReader } from './redacted/range.ts'
+import { type Redactor, sharedRedactor } from './redacted/redactor.ts'
+
+export interface RedactedOptions {
+  /**
+   * `mask`: each secret is replaced by `[redacted]`. `withhold`: a content that holds one is not shown at all. `off`: nothing
+   * is taken out. Default `mask`.
+   */
+  readonly mode?: 'mask' | 'withhold' | 'off'
+  /** What versions are hashed with. Replicas share it; by default one is made for this process. */
+  readonly key?: Uint8Array
+  /** Values that are known to be secret: they are taken out as well, before any part is cut off. */
+  readonly scrubber?: Scrubber
+  readonly log?: Log
+  /** Looks through contents, in a worker. By default the one of this process. */
+  readonly redactor?: Redactor
+  /** Layers that are left out: by tests, to show that each is needed. */
+  readonly without?: readonly Layer[]
+}
+
+/**
+ * Takes the secrets out of everything that a provider says: contents, titles, descriptions, metadata, completions.
+ *
+ * Each is replaced by the constant `[redacted]`. Sizes are left out, and versions are hashed with a key, since both tell of
+ * what was taken out; what has a secret in its path is not there. Texts are gone through as a whole, or in windows that
+ * overlap, before a part is cut off: this wrapper goes inside of `sliced`, and outside of whatever decodes. What cannot be
+ * gone through is withheld, with a text that says so. What is found, and what is not: docs/redaction.md.
+ *
+ * @throws ResourceError `invalid` (reason `mode`) for another mode.
+ */
+export function redacted(provider: Provider, options: RedactedOptions = {}): Provider {
+  const { mode = 'mask', key = randomBytes(32), log = () => {}, scrubber, without = [] } = options
+  if (mode === 'off') return provider
+  if (mode !== 'mask' && mode !== 'withhold')
+    throw invalid('The mode of redaction must be mask, withhold or off.', 'mode')
+  const seal = createSeal(key, mode)
+  const cleaner = createCleaner({ mode, seal, redactor: options.redactor ?? sharedRedactor(), scrubber, log, without })
+  const readRange = createRangeReader(provider, cleaner)
+  const { stat, watch, complete } = provider
+
+  const readWhole = async ({ path, params }: ReadRequest, context: Context): Promise<readonly Content[]> => {
+    const contents: Content[] = []
+    for (const content of await provider.read({ path, params }, context)) {
+      if (content.path !== undefined && isSecretPath(content.path)) continue
+      contents.push(await cleaner.whole(content, path, context.signal))
+    }
+    if (contents.length === 0) throw notFound('every part has a secret in its path')
+    return contents
+  }
+
+  return {
+    ...provider,
+    list: async function* (query, context) {
+      for await (const entry of provider.list(query, context))
+        if (!isSecretPath(entry.path)) yield cleanEntry(entry, seal)
+    },
+    read: async (request, context) => {
+      const { path, range } = request
+      if (isSecretPath(path)) throw notFound('a secret in the path')
+      // Only as a whole can it be told whether there is a secret in it at all.
+      if (range === undefined || mode === 'withhold' || cleaner.isVault(path)) return readWhole(request, context)
+      const part = await readRange(request, range, context)
+      return part === undefined ? readWhole(request, context) : [part]
+    },
+    ...(stat === undefined
+      ? {}
+      : {
+          stat: async (path, context) => {
+            if (isSecretPath(path)) throw notFound('a secret in the path')
+            return cleanEntry(await stat(path, context), seal)
+          },
+        }),
+    ...(complete === undefined
+      ? {}
+      : { complete: async (request, context) => cleanCompletion(await complete(request, context)) }),
+    ...(watch === undefined
+      ? {}
+      : {
+          watch: async function* (signal) {
+            for await (const change of watch(signal))
+              if (change.path === undefined || !isSecretPath(change.path)) yield change
+          },
+        }),
+  }
+}

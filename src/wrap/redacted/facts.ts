@@ -1,0 +1,96 @@
+import { createHmac } from 'node:crypto'
+import type { Completion, Content, ContentFacts, Entry } from '../../core/provider.ts'
+import { redactedMark } from '../../core/scrub.ts'
+import { redactPhrase } from './find.ts'
+import type { Failure } from './host.ts'
+import { findShapes } from './shapes.ts'
+
+/** The key in `_meta` that says that something was taken out of a content. */
+export const redactedKey = 'dev.hikidashi/redacted'
+
+/** Raised whenever the same source can come out otherwise: versions change with it. */
+const policy = 1
+
+/** Turns a version of the source into one that tells nothing of it. */
+export type Seal = (path: string, version: string) => string
+
+/**
+ * A version that only this key could have made: nobody can compare it with the hash of a guess, or learn from two that are
+ * the same.
+ */
+export function createSeal(key: Uint8Array, mode: string): Seal {
+  return (path, version) =>
+    createHmac('sha256', key)
+      .update(JSON.stringify([policy, mode, path, version]))
+      .digest('base64url')
+      .slice(0, 22)
+}
+
+/** Whether a path holds a secret. Such a path is as good as none: what is at it cannot be named without telling it. */
+export function isSecretPath(path: string): boolean {
+  return /[\w-]{16}/.test(path) && findShapes(path).length > 0
+}
+
+/** An entry without secrets, and without the size, which would tell how long they are. */
+export function cleanEntry({ size: _, version, title, description, ...rest }: Entry, seal: Seal): Entry {
+  return {
+    ...rest,
+    ...(title === undefined ? {} : { title: redactPhrase(title) }),
+    ...(description === undefined ? {} : { description: redactPhrase(description) }),
+    ...(version === undefined ? {} : { version: seal(rest.path, version) }),
+  }
+}
+
+/** What is said of a content, without secrets, sizes and ranges: those of the source are not those of what is shown. */
+export function cleanFacts(content: ContentFacts, requested: string, seal: Seal): ContentFacts {
+  const { path, title, mimeType, version, immutable, meta } = content
+  return {
+    ...(path === undefined ? {} : { path }),
+    ...(title === undefined ? {} : { title: redactPhrase(title) }),
+    ...(mimeType === undefined ? {} : { mimeType }),
+    ...(version === undefined ? {} : { version: seal(path ?? requested, version) }),
+    ...(immutable === undefined ? {} : { immutable }),
+    ...(meta === undefined ? {} : { meta: cleanValue(meta, 0) as Readonly<Record<string, unknown>> }),
+  }
+}
+
+/** A JSON value with the secrets taken out of its texts. What is nested deeper than any metadata is left out. */
+function cleanValue(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return redactPhrase(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (depth > 8) return redactedMark
+  if (Array.isArray(value)) return value.map((member) => cleanValue(member, depth + 1))
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [redactPhrase(key), cleanValue(member, depth + 1)]),
+  )
+}
+
+/** A completion without values that hold a secret. */
+export function cleanCompletion({ values, total, hasMore }: Completion): Completion {
+  const kept = values.filter((value) => redactPhrase(value) === value)
+  if (kept.length === values.length)
+    return { values, ...(total === undefined ? {} : { total }), ...(hasMore === undefined ? {} : { hasMore }) }
+  return { values: kept, ...(hasMore === undefined ? {} : { hasMore }) }
+}
+
+/** Why a content is not shown at all. */
+export type Reason = Failure | 'secret' | 'encoding' | 'vault'
+
+const reasons: Readonly<Record<Reason, string>> = {
+  secret: 'it holds a secret that cannot be taken out of it.',
+  vault: 'files of this name hold secrets.',
+  encoding: 'it is text in an encoding that cannot be looked through for secrets.',
+  late: 'it could not be looked through for secrets in the time there is. Ask for a part of it.',
+  crashed: 'it could not be looked through for secrets.',
+}
+
+/** What stands in the place of a content that is not shown. */
+export function withheld(reason: Reason, { path, title }: ContentFacts): Content {
+  return {
+    ...(path === undefined ? {} : { path }),
+    ...(title === undefined ? {} : { title }),
+    mimeType: 'text/plain',
+    meta: { [redactedKey]: 'withheld' },
+    text: `${redactedMark} This content is withheld: ${reasons[reason]}\n`,
+  }
+}

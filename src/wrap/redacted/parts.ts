@@ -1,0 +1,57 @@
+import { wholeCharacters } from '../../core/utf8.ts'
+import type { Failure } from './host.ts'
+import { type CleanPart, contextBytes, type Window, windowBytes } from './window.ts'
+
+/** Some bytes of a text, from its beginning or a later character on. */
+export interface Piece {
+  readonly bytes: Buffer
+  /** Where in the text they begin. */
+  readonly start: number
+  /** Whether the text ends with them. */
+  readonly final: boolean
+}
+
+/** Reads about the bytes of a text from `start` to `end`; they may be cut within a character. */
+export type ReadPiece = (start: number, end: number) => Promise<Piece>
+
+/** A part of a text without its secrets, and where in the text the next one begins. */
+export interface Clean {
+  readonly text: string
+  readonly next: number
+  readonly final: boolean
+  readonly changed: boolean
+}
+
+/**
+ * The parts of a text without their secrets, in order, from a place on where one begins. They are the same whether the
+ * whole text is at hand or read piece by piece. A failure ends them.
+ */
+export async function* cleanParts(
+  read: ReadPiece,
+  from: number,
+  redact: (window: Window) => Promise<CleanPart | Failure>,
+): AsyncGenerator<Clean | Failure> {
+  for (let at = from; ; ) {
+    const piece = await read(Math.max(0, at - contextBytes), at + windowBytes + contextBytes)
+    const whole = wholeCharacters(piece.bytes)
+    // What a text ends with is shown, even where it is no character.
+    const bytes = piece.bytes.subarray(piece.start === 0 ? 0 : whole.from, piece.final ? undefined : whole.to)
+    const start = piece.start + (piece.start === 0 ? 0 : whole.from)
+    const text = bytes.toString()
+    const begin = bytes.subarray(0, at - start).toString().length
+    const part = await redact({ text, from: begin, final: piece.final })
+    if (typeof part === 'string') {
+      yield part
+      return
+    }
+    const final = piece.final && part.cut === text.length
+    at = start + Buffer.byteLength(text.slice(0, part.cut))
+    yield { text: part.text, next: at, final, changed: part.changed }
+    if (final) return
+  }
+}
+
+/** Reads pieces of what is in memory. */
+export function piecesOf(bytes: Buffer): ReadPiece {
+  return async (start, end) => ({ bytes: bytes.subarray(start, end), start, final: end >= bytes.length })
+}

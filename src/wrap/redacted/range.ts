@@ -1,0 +1,130 @@
+import { invalid, ResourceError } from '../../core/errors.ts'
+import type { ByteRange, Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
+import { wholeCharacters } from '../../core/utf8.ts'
+import { changed, chunksOf, isTextPart } from '../chunks.ts'
+import { type Checkpoint, createCheckpoints } from './checkpoints.ts'
+import { type Cleaner, markedFacts } from './cleaner.ts'
+import type { ReadPiece } from './parts.ts'
+
+/** Reads a part of a text, counted in bytes of what is shown; `undefined` where the resource is only to be had as a whole. */
+export type RangeReader = (request: ReadRequest, range: ByteRange, context: Context) => Promise<Content | undefined>
+
+/** So much of the source is gone through for one part, in bytes. */
+const maxWay = 64 * 1024 * 1024
+/** The largest part, in bytes. */
+const maxPart = 16 * 1024 * 1024
+
+/** What a source is that has no parts, or is no text. */
+const whole = Symbol('whole')
+
+/**
+ * Reads parts of texts without reading all of them: what lies before a part is gone through once, and where its windows
+ * begin is remembered for as long as the version is the same.
+ */
+export function createRangeReader(provider: Provider, cleaner: Cleaner): RangeReader {
+  const checkpoints = createCheckpoints()
+
+  const read = async (request: ReadRequest, range: ByteRange, context: Context): Promise<Content> => {
+    const key = JSON.stringify([context.principal.id, request.path, [...request.params]])
+    const from = checkpoints.before(key, range.start)
+    const source = createSource(provider, request, context, from.version)
+    const part = createPart(range, from)
+    let taken = false
+    for await (const clean of cleaner.parts(request.path, source.read, from.source, context.signal)) {
+      const facts = cleaner.facts(source.facts(), request.path)
+      if (typeof clean === 'string') return cleaner.withhold(clean, request.path, facts)
+      part.add(Buffer.from(clean.text))
+      taken ||= clean.changed
+      checkpoints.add(key, source.facts().version, { source: clean.next, clean: part.end() })
+      if (clean.final || part.full()) return part.content(markedFacts(facts, taken), clean.final)
+      if (clean.next - from.source > maxWay) throw tooFar(part.end())
+    }
+    throw new ResourceError('internal', 'a text ended without its last part')
+  }
+
+  return async (request, range, context) => {
+    for (let attempt = 0; attempt < 4; attempt++) {
+      try {
+        return await read(request, range, context)
+      } catch (error) {
+        if (error === whole) return undefined
+        if (error !== changed) throw error
+        checkpoints.forget(JSON.stringify([context.principal.id, request.path, [...request.params]]))
+      }
+    }
+    throw new ResourceError('unavailable', 'A resource changes faster than a part of it can be read as one version.')
+  }
+}
+
+/** Reads the source in pieces of one version. Throws `changed` for another, and `whole` for what has no parts. */
+function createSource(provider: Provider, request: ReadRequest, context: Context, version: string | undefined) {
+  let facts: ContentFacts = {}
+  let expected = version
+  const read: ReadPiece = async (start, end) => {
+    const pieces: Buffer[] = []
+    let begin = start
+    let length = 0
+    for await (const chunk of chunksOf(provider, request, { start, length: end - start }, context)) {
+      facts = chunk.facts
+      if (expected !== undefined && facts.version !== expected) throw changed
+      expected = facts.version
+      if (pieces.length === 0) {
+        if (chunk.start < start || !isTextPart(chunk.bytes, facts)) throw whole
+        begin = chunk.start
+      }
+      pieces.push(chunk.bytes)
+      length += chunk.bytes.length
+      // More than was asked for: all of it came at once.
+      if (length > end - start) throw whole
+      if (chunk.final || begin + length >= end - 3)
+        return { bytes: Buffer.concat(pieces), start: begin, final: chunk.final }
+    }
+    return { bytes: Buffer.concat(pieces), start: begin, final: true }
+  }
+  return { read, facts: () => facts }
+}
+
+/** Gathers the bytes of a range out of what is shown of a text, piece after piece. */
+function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: Checkpoint) {
+  const pieces: Buffer[] = []
+  let at = from.clean
+  let length = 0
+  return {
+    add: (bytes: Buffer) => {
+      const piece = bytes.subarray(Math.max(0, start - at), Math.max(0, end - at))
+      pieces.push(piece)
+      at += bytes.length
+      length += piece.length
+      if (length > maxPart)
+        throw new ResourceError('too-large', `The range is longer than ${maxPart} bytes: ask for less of it.`, {
+          reason: 'too-large',
+          limit: maxPart,
+        })
+    },
+    end: () => at,
+    full: () => at >= end,
+    content: (facts: ContentFacts, final: boolean): Content => {
+      if (final && start > 0 && start >= at)
+        throw invalid(`The range begins behind the end: there are ${at} bytes.`, 'range', { size: at })
+      const bytes = Buffer.concat(pieces)
+      const characters = wholeCharacters(bytes)
+      const known = final ? { ...facts, size: at } : facts
+      // Less than a character is no text.
+      if (characters.to <= characters.from && bytes.length > 0)
+        return { ...known, range: { start, end: start + bytes.length }, bytes }
+      return {
+        ...known,
+        range: { start: start + characters.from, end: start + characters.to },
+        text: bytes.toString('utf8', characters.from, characters.to),
+      }
+    },
+  }
+}
+
+function tooFar(place: number): ResourceError {
+  return new ResourceError(
+    'too-large',
+    `The range begins further behind than is looked through for secrets at once. Ask for a part at ${place} first.`,
+    { reason: 'too-far', place },
+  )
+}

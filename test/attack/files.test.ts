@@ -1,0 +1,385 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import * as fs from 'node:fs'
+import * as net from 'node:net'
+import * as os from 'node:os'
+import * as path from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { comparePaths } from '../../src/core/path.ts'
+import type { Provider } from '../../src/core/provider.ts'
+import { type FilesOptions, files } from '../../src/providers/files/index.ts'
+import { contextOf, createFolder, type Folder, listPaths, openBelow, readOne, textAt } from '../support/folder.ts'
+
+const canary = 'CANARY-51c3aa'
+
+let folder: Folder
+const opened: Provider[] = []
+
+beforeEach(() => {
+  folder = createFolder()
+  fs.writeFileSync(`${folder.outside}/f`, canary)
+})
+afterEach(async () => {
+  for (const provider of opened.splice(0)) await provider.close?.()
+  await expect.poll(() => openBelow(folder.root), { message: 'no descriptor is left open' }).toEqual([])
+  folder.remove()
+})
+
+async function open(options: Partial<FilesOptions> = {}): Promise<Provider> {
+  const provider = await files({ root: folder.root, ...options })
+  opened.push(provider)
+  return provider
+}
+
+/** Checks that paths are neither listed, nor described, nor read, and that each is so in the same way. */
+async function expectAbsent(provider: Provider, paths: readonly string[]) {
+  const listed = await listPaths(provider)
+  const kinds = new Set<string>()
+  for (const at of paths) {
+    expect(listed, at).not.toContain(at)
+    expect(await listPaths(provider, { prefix: `${at}/` }), at).toEqual([])
+    for (const call of [() => provider.stat?.(at, contextOf()), () => readOne(provider, at)])
+      kinds.add(
+        await Promise.resolve(call()).then(
+          (answer) => `${at}: ${JSON.stringify(answer)}`,
+          (error: { kind: string }) => error.kind,
+        ),
+      )
+  }
+  expect([...kinds]).toEqual(['not-found'])
+}
+
+test('PT17 PT18 PT19 symbolic links that lead out of the root are not there, in either policy', async () => {
+  folder.write({ 'in.txt': 'in', 'dir/in.txt': 'in' })
+  const links = {
+    absolute: `${folder.outside}/f`,
+    relative: '../outside/f',
+    'dir/up': '../../outside/f',
+    directory: folder.outside,
+    environ: '/proc/self/environ',
+    root: '/proc/self/root',
+    passwd: '/proc/self/root/etc/passwd',
+    stdin: '/dev/fd/0',
+    zero: '/dev/zero',
+    hosts: '/etc/hosts',
+    sibling: '../root-evil',
+  }
+  fs.mkdirSync(`${folder.root}-evil`)
+  for (const [name, target] of Object.entries(links)) fs.symlinkSync(target, folder.at(name))
+  for (const symlinks of ['deny', 'beneath'] as const) {
+    const provider = await open({ symlinks })
+    expect(await listPaths(provider)).toEqual(['dir/in.txt', 'in.txt'])
+    await expectAbsent(provider, [...Object.keys(links), 'directory/f', 'root/etc/passwd', 'root/etc', 'sibling/f'])
+  }
+})
+
+test('PT21 a symbolic link within the root is absent by default, and what it leads to where that is chosen', async () => {
+  folder.write({ 'a/f': 'inside' })
+  fs.symlinkSync('a', folder.at('to-a'))
+  fs.symlinkSync('a/f', folder.at('to-f'))
+  await expectAbsent(await open(), ['to-a', 'to-a/f', 'to-f'])
+  const beneath = await open({ symlinks: 'beneath' })
+  expect(await listPaths(beneath)).toEqual(['a/f', 'to-a/f', 'to-f'])
+  expect(await textAt(beneath, 'to-a/f')).toBe('inside')
+})
+
+test('PT27 64 reads of FIFOs at once are absent in no time, and no FIFO is opened', async () => {
+  const names = Array.from({ length: 64 }, (_, i) => `fifo${i}`)
+  execFileSync('mkfifo', names.map(folder.at))
+  folder.write({ 'f.txt': 'text' })
+  const provider = await open()
+  const { O_NONBLOCK, O_WRONLY } = fs.constants
+  // A FIFO that somebody holds open for reading can be opened for writing.
+  const readers = () =>
+    names.filter((name) => {
+      try {
+        fs.closeSync(fs.openSync(folder.at(name), O_WRONLY | O_NONBLOCK))
+        return true
+      } catch {
+        return false
+      }
+    })
+  const watch = setInterval(() => expect(readers()).toEqual([]), 1)
+  const start = performance.now()
+  const answers = await Promise.all(names.map((name) => textAt(provider, name)))
+  const time = performance.now() - start
+  expect(await textAt(provider, 'f.txt')).toBe('text')
+  clearInterval(watch)
+  expect(new Set(answers)).toEqual(new Set(['!not-found']))
+  // All of them together; the limit is 50 ms for each.
+  expect(time).toBeLessThan(64 * 50)
+  expect(await listPaths(provider)).toEqual(['f.txt'])
+})
+
+test('PT28 sockets are absent', async () => {
+  const server = net.createServer().listen(folder.at('socket'))
+  await new Promise((resolve) => server.once('listening', resolve))
+  await expectAbsent(await open(), ['socket'])
+  server.close()
+})
+
+test('PT29 a root that is the whole machine, relative, missing or a file is refused, and says what to do', async () => {
+  folder.write({ file: '' })
+  const refusal = (root: string) =>
+    files({ root }).then(
+      () => 'opened',
+      (error: { kind: string; message: string }) => `${error.kind}: ${error.message}`,
+    )
+  fs.symlinkSync('/', folder.at('to-slash'))
+  fs.symlinkSync('/proc/self', folder.at('to-proc'))
+  for (const root of [
+    '/',
+    '//',
+    '/proc',
+    '/proc/self',
+    '/proc/self/root',
+    '/sys',
+    '/dev',
+    '/dev/shm',
+    folder.at('to-slash'),
+    folder.at('to-proc'),
+  ])
+    expect(await refusal(root), root).toMatch(/^invalid: .*Give a directory of yours/)
+  expect(await refusal('')).toMatch(/^invalid: .*empty/)
+  expect(await refusal('.')).toMatch(new RegExp(`^invalid: .*not absolute.*${process.cwd()}`))
+  expect(await refusal('~/x')).toMatch(/^invalid: .*not absolute/)
+  expect(await refusal(folder.at('none'))).toMatch(/^invalid: .*does not exist/)
+  expect(await refusal(folder.at('file'))).toMatch(/^invalid: .*not a directory/)
+  expect(await refusal(folder.at('file/x'))).toMatch(/^invalid: .*does not exist/)
+  expect(await refusal('/tmp\0/x')).toMatch(/^invalid: /)
+})
+
+test('PT29 a root with a slash at its end, or reached by a link, is the directory that it was at the start', async () => {
+  folder.write({ f: 'inside' })
+  const link = `${folder.outside}/link`
+  fs.symlinkSync(folder.root, link)
+  for (const root of [`${folder.root}/`, `${folder.root}//`, link, `${folder.root}/../root`])
+    expect(await textAt(await open({ root }), 'f')).toBe('inside')
+  const provider = await open({ root: link })
+  fs.rmSync(link)
+  fs.symlinkSync(folder.outside, link)
+  expect(await textAt(provider, 'f')).toBe('inside')
+})
+
+test('PT29 the home directory as a root is served with a warning', async () => {
+  vi.stubEnv('HOME', folder.root)
+  const log = vi.fn()
+  try {
+    await open({ log })
+    expect(os.homedir()).toBe(folder.root)
+    expect(log).toHaveBeenCalledWith('warn', expect.stringContaining('home'), expect.anything())
+  } finally {
+    vi.unstubAllEnvs()
+  }
+})
+
+test('PT33 a directory is not read as a file, nor a file as a directory', async () => {
+  folder.write({ 'a/f': 'x' })
+  const provider = await open()
+  for (const at of ['a', 'a/', 'a/f/', 'a/f/x', 'a/f/../f', ''])
+    expect(await textAt(provider, at), at).toBe('!not-found')
+  for (const at of ['a', 'a/f/', 'a/f/x'])
+    await expect(provider.stat?.(at, contextOf())).rejects.toMatchObject({ kind: 'not-found' })
+  expect(await listPaths(provider, { prefix: 'a/f/' })).toEqual([])
+})
+
+test('PT34 every name that a path can hold reads back, and no other is listed', async () => {
+  const names = [
+    '-rf',
+    '--',
+    ' ',
+    ' lead',
+    'trail ',
+    '*',
+    '?',
+    'a\\b',
+    '\u202egpj.exe',
+    '\u200b',
+    '🗄️',
+    'x'.repeat(255),
+    'é',
+    'e\u0301',
+    '%41',
+    '"',
+    "'",
+    '$(id)',
+    '`id`',
+    '~root',
+    '...',
+    'con',
+    'C:',
+    '\ufffd',
+    '\u{10ffff}',
+    'あ'.repeat(85),
+  ]
+  folder.write(Object.fromEntries(names.map((name, i) => [name, `content ${i}`])))
+  const unspeakable = ['a\nb', 'a\tb', 'a\u001b[31mb', 'a\rb', '\u0001', 'a\u007fb', 'a\u0085b', '\u2028', '\u2029']
+  for (const name of unspeakable) folder.write({ [name]: canary })
+  const root = Buffer.from(`${folder.root}/`)
+  for (const hex of ['ff', '61fe62', 'c0ae', 'eda080', 'f4908080'])
+    fs.writeFileSync(Buffer.concat([root, Buffer.from(hex, 'hex')]), canary)
+  const provider = await open()
+  expect(await listPaths(provider)).toEqual([...names].sort(comparePaths))
+  for (const [i, name] of names.entries()) expect(await textAt(provider, name), name).toBe(`content ${i}`)
+  await expectAbsent(provider, [...unspeakable, '\ud800', 'a\ufffdb', '\ufffd\ufffd', '\ufffd\ufffd\ufffd'])
+})
+
+const hidden = [
+  '.git/config', '.env', '.env.local', '.env.production', 'id_rsa', 'a/server.pem', 'a/server.key', '.env~', '.#x', 'x.swp', 'a.txt~',
+  'node_modules/.cache/x', 'node_modules/m/index.js', '.ssh/id_ed25519', '.aws/credentials', '.netrc', '.npmrc', 'a/b/.git/HEAD',
+] // biome-ignore format: a list
+
+test('PT36 what is left out is left out in every case', async () => {
+  const upper = hidden.flatMap((at) => [at.toUpperCase(), at.replace(/[a-z]/, (letter) => letter.toUpperCase())])
+  for (const at of upper)
+    try {
+      folder.write({ [at]: canary })
+    } catch {
+      // The same name twice, as a file and as a directory.
+    }
+  folder.write({ 'fine.txt': '', 'private/x': '', 'Private/y': '' })
+  const provider = await open({ exclude: ['PRIVATE'] })
+  expect(await listPaths(provider)).toEqual(['fine.txt'])
+  await expectAbsent(provider, [...upper, '.ENV', '.Git/config', 'private/x', 'Private/y'])
+})
+
+test('PT37 dot files of tools, keys, dependencies and backups are left out of every answer', async () => {
+  folder.write(Object.fromEntries(hidden.map((at) => [at, canary])))
+  folder.write({ '.github/x.yml': '', '.env.example': '', 'a/f': '' })
+  const provider = await open()
+  expect(await listPaths(provider)).toEqual(['.env.example', '.github/x.yml', 'a/f'])
+  await expectAbsent(provider, hidden)
+  for (const at of ['.git/', 'node_modules/', '.ssh/', 'a/b/.git/'])
+    await expect(provider.stat?.(at, contextOf())).rejects.toMatchObject({ kind: 'not-found' })
+})
+
+test('PT38 no spelling of a path gets around a rule', async () => {
+  folder.write({ 'a/.env': canary, '.env': canary, 'b/f': canary, '.env ': canary, ' .env': 'another name' })
+  const provider = await open({ exclude: ['b/f'] })
+  for (const at of [
+    'a/./.env',
+    './.env',
+    'a//.env',
+    'a/../.env',
+    '.env/',
+    '.env ',
+    '.env\0',
+    '.env/.',
+    'b/./f',
+    'b//f',
+    '/b/f',
+    'b/f/',
+    'b/x/../f',
+    '.env\u200b',
+    '.e\u00adnv',
+    'a/.ENV',
+  ])
+    expect(await textAt(provider, at), JSON.stringify(at)).toBe('!not-found')
+  expect(await listPaths(provider)).toEqual([' .env'])
+})
+
+test('PT39 globs of the configuration are matched in linear time, whatever the path', async () => {
+  const glob = `${'**/*/'.repeat(40)}x`
+  const stars = `${'*a'.repeat(100)}b`
+  const provider = await open({ exclude: [glob, stars], rules: [{ match: [glob, stars], priority: 1 }] })
+  folder.write({ ['a'.repeat(250)]: '', [`${'d/'.repeat(199)}f`]: '' })
+  await listPaths(provider)
+  const start = performance.now()
+  expect(await textAt(provider, `${'d/'.repeat(199)}f`)).toBe('')
+  expect(await textAt(provider, 'a'.repeat(250))).toBe('')
+  // 200 steps of the walk, each with two globs: 5 ms each at most.
+  expect(performance.now() - start).toBeLessThan(200 * 5)
+})
+
+test('PT41 what may not be read is not listed either, and looks like nothing', async () => {
+  folder.write({
+    'open.txt': 'open',
+    'closed.txt': canary,
+    'closed/f': canary,
+    'unlisted/f': canary,
+    'unsearched/f': canary,
+  })
+  fs.chmodSync(folder.root, 0o755)
+  fs.chmodSync(path.dirname(folder.root), 0o755)
+  fs.chmodSync(folder.at('closed.txt'), 0)
+  fs.chmodSync(folder.at('closed'), 0)
+  fs.chmodSync(folder.at('unlisted'), 0o311)
+  fs.chmodSync(folder.at('unsearched'), 0o644)
+  // Root may read everything: the provider runs as nobody then.
+  const nobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
+  const script = `
+    import { files } from ${JSON.stringify(path.resolve('src/providers/files/index.ts'))}
+    const context = { principal: { id: 'x', roles: [] }, signal: new AbortController().signal }
+    const provider = await files({ root: ${JSON.stringify(folder.root)} })
+    const found = { uid: process.getuid(), paths: [], kinds: {} }
+    for await (const { path } of provider.list({}, context)) found.paths.push(path)
+    for (const path of ['open.txt', 'closed.txt', 'closed/f', 'closed/', 'unlisted/f', 'unsearched/f', 'none'])
+      for (const call of [() => provider.read({ path, params: new Map() }, context), () => provider.stat(path, context)])
+        found.kinds[path] = await call().then(() => 'there', (error) => error.kind)
+    process.stdout.write(JSON.stringify(found))`
+  const loader = path.resolve('node_modules/tsx/dist/loader.mjs')
+  const run = spawnSync(process.execPath, ['--import', loader, '--input-type=module', '-e', script], {
+    ...nobody,
+    cwd: '/',
+  })
+  for (const name of ['closed.txt', 'closed', 'unlisted', 'unsearched']) fs.chmodSync(folder.at(name), 0o755)
+  const found = JSON.parse(run.stdout.toString() || `{"error":${JSON.stringify(run.stderr.toString())}}`) as Record<
+    string,
+    unknown
+  >
+  expect(found).toMatchObject({
+    paths: ['open.txt'],
+    kinds: {
+      'open.txt': 'there',
+      'closed.txt': 'not-found',
+      'closed/f': 'not-found',
+      'closed/': 'not-found',
+      'unlisted/f': 'not-found',
+      'unsearched/f': 'not-found',
+      none: 'not-found',
+    },
+  })
+  expect(found.uid).not.toBe(0)
+})
+
+test('PT43 dots within names, and names that look escaped, are ordinary names', async () => {
+  const names = ['..hidden', 'a..b', '...', '.a.', '%41', 'A', '%2e%2e', '..\\..', 'a.']
+  folder.write(Object.fromEntries(names.map((name) => [name, name])))
+  const provider = await open()
+  expect(await listPaths(provider)).toEqual([...names].sort(comparePaths))
+  for (const name of names) expect(await textAt(provider, name)).toBe(name)
+})
+
+test('running out of descriptors is a failure of the source, not absence, and leaks nothing', async () => {
+  folder.write({ 'a/b/f': 'x' })
+  const script = `
+    import * as fs from 'node:fs'
+    import { files } from ${JSON.stringify(path.resolve('src/providers/files/index.ts'))}
+    const context = { principal: { id: 'x', roles: [] }, signal: new AbortController().signal }
+    const provider = await files({ root: ${JSON.stringify(folder.root)} })
+    const read = () => provider.read({ path: 'a/b/f', params: new Map() }, context).then(() => 'there', (error) => error.kind)
+    const list = async () => { try { for await (const _ of provider.list({}, context)) return 'there' } catch (error) { return error.kind } return 'nothing' }
+    await read(); await list()
+    const held = []
+    try { for (;;) held.push(fs.openSync('/dev/null')) } catch {}
+    const kinds = new Set()
+    for (let free = 0; free < 8 && held.length > 0; free++) {
+      kinds.add(await read()).add(await list())
+      fs.closeSync(held.pop())
+    }
+    for (const fd of held) fs.closeSync(fd)
+    process.stdout.write(JSON.stringify({ kinds: [...kinds].sort(), after: [await read(), await list()] }))`
+  const loader = path.resolve('node_modules/tsx/dist/loader.mjs')
+  const run = spawnSync('sh', [
+    '-c',
+    'ulimit -n 120; exec "$0" "$@"',
+    process.execPath,
+    '--import',
+    loader,
+    '--input-type=module',
+    '-e',
+    script,
+  ])
+  expect(run.stdout.toString(), run.stderr.toString()).toBe(
+    JSON.stringify({ kinds: ['there', 'unavailable'], after: ['there', 'there'] }),
+  )
+})
