@@ -73,7 +73,7 @@ interface Reader {
 function startCatFile(dir: string) {
   const child: ChildProcessWithoutNullStreams = spawn('git', ['-C', dir, 'cat-file', '--batch'])
   const waiting: ((text: string) => void)[] = []
-  let held = Buffer.alloc(0)
+  let held: Buffer = Buffer.alloc(0)
   child.stdout.on('data', (chunk: Buffer) => {
     held = held.length === 0 ? chunk : Buffer.concat([held, chunk])
     for (;;) {

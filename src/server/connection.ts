@@ -2,22 +2,31 @@ import type { JSONRPCNotification } from '@modelcontextprotocol/server'
 import type { Log } from '../core/log.ts'
 import type { Channel } from './channel.ts'
 import { claimedRevision, envelopeFault } from './envelope.ts'
-import { codes } from './errors.ts'
-import type { Gate } from './gate.ts'
+import { codes, type WireError } from './errors.ts'
+import { createGate, type Gate } from './gate.ts'
+import { formatJson } from './json.ts'
 import { listen } from './listen.ts'
 import { classify, failure, idKey, type Notification, type Request, type RequestId, type Response } from './messages.ts'
 import { hasBatches, type Revision } from './revisions.ts'
 
 /** So many messages may be in one batch. */
 const maxBatch = 50
+/** How long the answers to one batch may be together, in bytes. What does not fit is answered with an error. */
+const maxBatchBytes = 8 * 1024 * 1024
 
 export interface ReceiveOptions {
   readonly signal?: AbortSignal
   readonly onNotification?: (message: JSONRPCNotification) => void
   /** Writes what a `subscriptions/listen` tells; resolves when there is room for more. */
   readonly write?: (message: Notification) => Promise<void>
-  /** Takes the answer of a single request, which then keeps its place in the gate until it is written. */
-  readonly deliver?: ((response: Response) => Promise<void>) | undefined
+  /** Takes the answer of a single request, or of a batch, which then keeps its place in the gate until it is written. */
+  readonly deliver?: ((answer: Response | readonly Response[]) => Promise<void>) | undefined
+}
+
+const tooLong: WireError = {
+  code: codes.invalidParams,
+  message: `The answers to the batch are longer than ${maxBatchBytes} bytes together. Ask for this one alone.`,
+  data: { reason: 'too-large', limit: maxBatchBytes },
 }
 
 /**
@@ -49,6 +58,8 @@ export function createConnection(
   server: { readonly name: string; readonly version: string; readonly log: Log },
 ): Connection {
   const closing = new AbortController()
+  // One batch at a time: each holds many answers.
+  const batches = createGate(1, Number.POSITIVE_INFINITY)
   const channels = new Map<string, Promise<Channel>>()
   const inFlight = new Map<string, AbortController>()
   let revision: () => Revision | undefined = () => undefined
@@ -143,9 +154,23 @@ export function createConnection(
     if (agreed === undefined || !hasBatches(agreed)) return refused('There are no batches in this protocol revision.')
     if (values.length === 0) return refused('The batch is empty.')
     if (values.length > maxBatch) return refused(`The batch has more than ${maxBatch} messages.`)
-    const answers = await Promise.all(values.map((value) => receiveOne(value, { ...options, deliver: undefined })))
-    const responses = answers.filter((response) => response !== undefined)
-    return responses.length === 0 ? undefined : responses
+    const { deliver, ...rest } = options
+    const ran = await batches.run(async () => {
+      const responses: Response[] = []
+      let left = maxBatchBytes
+      const answerOne = async (value: unknown) => {
+        const response = await receiveOne(value, rest)
+        if (response === undefined) return
+        const size = 'error' in response ? 0 : Buffer.byteLength(formatJson(response))
+        responses.push(size <= left ? response : failure(response.id, tooLong))
+        if (size <= left) left -= size
+      }
+      await Promise.all(values.map(answerOne))
+      if (responses.length === 0 || deliver === undefined) return responses
+      await deliver(responses)
+      return []
+    })
+    return ran === undefined || ran.value.length === 0 ? undefined : ran.value
   }
 
   return {

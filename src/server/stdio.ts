@@ -74,8 +74,11 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     while (answering.size > waiting && !stop.signal.aborted) await Promise.race(answering)
   }
   connection.drain()
-  // Reads still in flight are answered before the end; ones that hang do not keep the process.
-  const timer = setTimeout(() => void connection.close(), options.grace ?? 4000)
+  // Reads still in flight are answered before the end; neither ones that hang nor a client that takes nothing keep the
+  // process.
+  const grace = options.grace ?? 4000
+  const timer = setTimeout(() => void connection.close(), grace)
+  writer.hurry(grace)
   if (stop.signal.aborted) await connection.close()
   await Promise.allSettled(answering)
   clearTimeout(timer)

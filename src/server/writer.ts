@@ -6,6 +6,8 @@ export interface Writer {
   write(make: () => string): Promise<void>
   /** Resolves when the reader is gone. */
   readonly failed: Promise<void>
+  /** From now on, a reader that takes nothing for so many milliseconds counts as gone. */
+  hurry(patience: number): void
   /** Resolves when everything is handed over, or the reader is gone. */
   end(): Promise<void>
 }
@@ -14,6 +16,7 @@ export function createWriter(output: Writable): Writer {
   let tail: Promise<void> = Promise.resolve()
   let gone = output.destroyed
   let announce = () => {}
+  let timer: NodeJS.Timeout | undefined
   const failed = new Promise<void>((resolve) => {
     announce = resolve
   })
@@ -39,10 +42,15 @@ export function createWriter(output: Writable): Writer {
       tail = written.catch(() => {})
       return written
     },
+    hurry: (patience) => {
+      timer ??= setTimeout(fail, patience)
+      output.on('drain', () => timer?.refresh())
+    },
     end: async () => {
       await tail
-      if (gone || output.writableLength === 0) return
-      await Promise.race([failed, new Promise<void>((resolve) => output.write('', () => resolve()))])
+      if (!gone && output.writableLength > 0)
+        await Promise.race([failed, new Promise<void>((resolve) => output.write('', () => resolve()))])
+      clearTimeout(timer)
     },
   }
 }

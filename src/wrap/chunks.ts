@@ -37,6 +37,10 @@ export async function* chunksOf(
     try {
       content = await readOne(provider, { ...request, range: { start: at, end: at + step } }, context)
     } catch (error) {
+      const behind = isResourceError(error, 'invalid') && error.detail.reason === 'range'
+      // It has become shorter; or it is empty, and has no part at all.
+      if (behind && at > start) throw changed
+      if (behind && at === 0) return yield* whole(await readOne(provider, request, context))
       // A provider may have a smaller limit than this: it says so.
       const limit = isResourceError(error, 'too-large') ? Number(error.detail.limit) : Number.NaN
       if (!(limit > 0 && limit < step)) throw error
@@ -88,19 +92,15 @@ async function collect(content: Content): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-/** What is known of a content, with the type of what it cannot be marked: see {@link isTextPart}. */
+/** What is known of a content as a whole. */
 function factsOf(content: Content): ContentFacts {
-  const { path, title, mimeType, version, meta } = content
+  const { range: _, text: __, bytes: ___, stream: ____, length: _____, ...facts } = content as ContentFacts & Held
   const size = content.size ?? sizeOf(content)
-  return {
-    ...(path === undefined ? {} : { path }),
-    ...(title === undefined ? {} : { title }),
-    ...(mimeType === undefined ? {} : { mimeType }),
-    ...(version === undefined ? {} : { version }),
-    ...(size === undefined ? {} : { size }),
-    ...(meta === undefined ? {} : { meta }),
-  }
+  return size === undefined ? facts : { ...facts, size }
 }
+
+/** Where a content holds what it is about. */
+type Held = Readonly<Partial<Record<'text' | 'bytes' | 'stream' | 'length', unknown>>>
 
 function sizeOf(content: Content): number | undefined {
   if (content.range !== undefined) return undefined

@@ -1,89 +1,73 @@
-import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
-import { compileGlobs } from '../core/glob.ts'
+import { isUtf8 } from 'node:buffer'
+import { isResourceError, ResourceError } from '../core/errors.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
 import { wholeCharacters } from '../core/utf8.ts'
-import { isBinary } from './encoding/binary.ts'
-import { decodeBytes, labelOf } from './encoding/decode.ts'
-import { detectEncoding, languageOf, sampleBytes } from './encoding/detect.ts'
-import { isDamagedUtf8, repairUtf8 } from './encoding/utf8.ts'
-import { partKey } from './part.ts'
+import { bytesOf, factsOf } from './content.ts'
+import { decodeBytes } from './encoding/decode.ts'
+import { sampleBytes } from './encoding/detect.ts'
+import { createJudge, type EncodingRule, languageOf } from './encoding/judge.ts'
+import { isDamagedUtf8, isMostlyUtf8, repairUtf8 } from './encoding/utf8.ts'
 import { createRecent } from './recent.ts'
+import { placeless, withoutTail } from './tail.ts'
 import { readWhole } from './whole.ts'
-
-/** Says which encoding texts are in. Of several rules for a path, the last one holds. */
-export interface EncodingRule {
-  /** One or more globs over paths. */
-  readonly match: string | readonly string[]
-  /** A label of the WHATWG Encoding Standard, such as `shift_jis`, or `cp932`; `binary` leaves bytes as they are. */
-  readonly encoding: string
-}
 
 export interface DecodedOptions {
   /** What is in an encoding that is not found by itself. What is UTF-8 is read as that, whatever a rule says. */
   readonly rules?: readonly EncodingRule[]
   /** What most texts are written in, as a language tag (`ja`, `zh-TW`, `ko`, `de`): it decides where bytes leave it open. */
   readonly language?: string
-  /** The largest text that is decoded, in bytes. Default 64 MiB. */
+  /** The largest text that is decoded, in bytes. Default 64 MiB. What is in UTF-8 needs no decoding. */
   readonly maxBytes?: number
 }
 
 /** The key in `_meta` of the encoding that a text is stored in, where it is not plain UTF-8. */
 export const encodingKey = 'dev.hikidashi/encoding'
 
-/** What is known of one version of a resource. `ascii`: nothing else was seen in its beginning. */
+/** What the beginning of a resource told. `ascii`: there was nothing else in it. */
 interface Verdict {
   readonly label: string | undefined
   readonly ascii: boolean
 }
 
+/** How much of decoded text is kept, in characters: its parts are asked for one after the other. */
+const keptCharacters = 32 * 1024 * 1024
+
 /**
  * Serves text in other encodings than UTF-8 as text, with the encoding in `meta` ({@link encodingKey}). Which it is tells
- * {@link detectEncoding}; where it cannot tell, and for what is no text, bytes stay bytes.
+ * `detectEncoding`; what is no text, or cannot be told, stays bytes.
  *
- * The size of an entry is what the source stores; the size and range of a content in another encoding are those of the text
- * in UTF-8. Such a text is decoded as a whole, so a range of it is answered with all of it, and one larger than
- * `maxBytes` is `too-large`. What is in UTF-8 keeps its ranges, at any size; a byte in it that is part of no character is
- * shown as `?`.
+ * The size of an entry is that of what is stored; the size and the ranges of a content are those of its text in UTF-8. A
+ * text in another encoding is decoded as a whole: a range of it is answered with all of it, and one larger than `maxBytes`
+ * is `too-large`. Text in UTF-8 keeps its ranges, at any size; a byte in it that is part of no character is shown as `?`.
  *
  * @throws ResourceError `invalid` for a rule with a malformed glob or an unknown encoding.
  */
 export function decoded(provider: Provider, options: DecodedOptions = {}): Provider {
-  const ruleFor = compileRules(options.rules ?? [])
-  const language = languageOf(options.language)
+  const judge = createJudge(options.rules ?? [], languageOf(options.language))
   const maxBytes = options.maxBytes ?? 64 * 1024 * 1024
   const verdicts = createRecent<Verdict>(5000)
-  const texts = createRecent<Content & { readonly text: string }>(32 * 1024 * 1024, ({ text }) => text.length)
+  const texts = createRecent<Content & { readonly text: string }>(keptCharacters, ({ text }) => text.length)
 
-  const judge = (bytes: Uint8Array, rule: string | undefined): string | undefined => {
-    const found = detectEncoding(bytes, language)
-    // UTF-8 proves itself; anything else is a guess, which a rule outdoes.
-    if (rule === undefined || (found === 'utf-8' && rule !== 'iso-2022-jp')) return found
-    return rule
-  }
-
-  const verdictOn = (bytes: Uint8Array, facts: ContentFacts, path: string): Verdict => {
-    const rule = ruleFor(path)
-    const label = rule === 'binary' || isBinary(bytes, facts.mimeType) ? undefined : judge(bytes, rule)
-    return { label, ascii: label === 'utf-8' && bytes.every((byte) => byte < 0x80) }
-  }
-
-  /** The verdict on a resource, by its beginning; remembered for as long as the resource has this version. */
-  const verdictOf = async (content: Content, request: ReadRequest, context: Context): Promise<Verdict> => {
-    const key = keyOf(content, request, context)
+  /** The verdict on a resource by its beginning, remembered for as long as the resource has this version. */
+  const verdictOn = async (part: Content, request: ReadRequest, context: Context): Promise<Verdict> => {
+    const key = keyOf(part, request, context)
     const known = key === undefined ? undefined : verdicts.get(key)
     if (known !== undefined) return known
-    const { range, ...whole } = request
-    const isHead = content.range?.start === 0 && content.range.end >= Math.min(sampleBytes, content.size ?? sampleBytes)
-    const [head = content] = isHead
-      ? [content]
-      : await provider.read({ ...whole, params: new Map(), range: { start: 0, end: sampleBytes } }, context)
-    const verdict = verdictOn((await bytesOf(head)).subarray(0, sampleBytes), head, request.path)
-    if (key !== undefined && head.version === content.version) verdicts.set(key, verdict)
+    const { range } = part
+    const head =
+      range?.start === 0 && range.end >= Math.min(sampleBytes, part.size ?? sampleBytes)
+        ? part
+        : (await provider.read({ ...withoutTail(request), range: { start: 0, end: sampleBytes } }, context))[0]
+    if (head === undefined) return { label: undefined, ascii: false }
+    const bytes = (await bytesOf(head)).subarray(0, sampleBytes)
+    const label = judge(bytes, request.path, head.mimeType)
+    const verdict = { label, ascii: label === 'utf-8' && bytes.every((byte) => byte < 0x80) }
+    if (key !== undefined && head.version === part.version) verdicts.set(key, verdict)
     return verdict
   }
 
-  /** The type that the listing says, since a provider that sees no text says that it is none. */
-  const textType = async (path: string, said: string | undefined, context: Context): Promise<string> => {
+  /** The type that is listed: a provider that sees no text in a content says that it is none. */
+  const typeOf = async (path: string, said: string | undefined, context: Context): Promise<string> => {
     if (said !== undefined && said !== 'application/octet-stream') return said
     try {
       const listed = (await provider.stat?.(path, context))?.mimeType
@@ -95,37 +79,42 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
   }
 
   const textFrom = async (bytes: Uint8Array, label: string, facts: ContentFacts, path: string, context: Context) => {
-    const text = label === 'utf-8' ? withoutMark(repairUtf8(bytes).toString()) : (decodeBytes(bytes, label) ?? '')
-    const mimeType = await textType(path, facts.mimeType, context)
-    return { ...facts, mimeType, size: Buffer.byteLength(text), meta: { ...facts.meta, [encodingKey]: label }, text }
+    const text =
+      label === 'utf-8'
+        ? repairUtf8(bytes)
+            .toString()
+            .replace(/^\ufeff/, '')
+        : (decodeBytes(bytes, label) ?? '')
+    const mimeType = await typeOf(path, facts.mimeType, context)
+    return { ...facts, mimeType, meta: { ...facts.meta, [encodingKey]: label }, text }
   }
 
   const decodeWhole = async (content: Content, request: ReadRequest, context: Context): Promise<Content> => {
-    const path = content.path ?? request.path
-    if ('text' in content) {
-      if (!content.text.includes('\x1b')) return withMark(content)
-      const bytes = Buffer.from(content.text)
-      const { label } = verdictOn(bytes, content, path)
-      return label === undefined || label === 'utf-8' ? content : textFrom(bytes, label, content, path, context)
-    }
+    if ('text' in content && !content.text.includes('\x1b$')) return marked(content)
+    // Too much to look at; nothing is lost, since a part of it can be read.
     if ('stream' in content && content.length > maxBytes) return content
+    const path = content.path ?? request.path
     const bytes = await bytesOf(content)
-    const { label } = verdictOn(bytes, content, path)
-    const { path: at, title, version, immutable, meta, mimeType } = content
-    const facts = defined({ path: at, title, version, immutable, meta, mimeType })
-    // What no text has can come after its beginning, too.
-    if (label === undefined || (bytes.includes(0) && !label.startsWith('utf-16')))
-      return 'stream' in content ? { ...facts, size: bytes.length, bytes } : content
-    return textFrom(bytes, label, facts, path, context)
+    const label = judge(bytes, path, content.mimeType)
+    const facts = factsOf(content)
+    // Behind its beginning there can still be what no text has.
+    const isText = label !== undefined && (label.startsWith('utf-16') || !bytes.includes(0))
+    if (!isText) return 'stream' in content ? { ...facts, bytes } : content
+    if (label === 'utf-8' && 'text' in content) return content
+    const decoded = await textFrom(bytes, label, facts, path, context)
+    return { ...decoded, size: Buffer.byteLength(decoded.text) }
   }
 
-  /** The whole text, instead of a part of it. */
-  const decodeAll = async (content: ContentFacts, request: ReadRequest, context: Context): Promise<Content | undefined> => {
-    const key = keyOf(content, request, context)
+  /** The whole text that a part of a resource is of; `undefined` where it is no text after all. */
+  const decodeAll = async (
+    part: ContentFacts,
+    request: ReadRequest,
+    context: Context,
+  ): Promise<Content | undefined> => {
+    const key = keyOf(part, request, context)
     const kept = key === undefined ? undefined : texts.get(key)
     if (kept !== undefined) return kept
-    const { path, params } = request
-    const { bytes, facts } = await readWhole(provider, { path, params }, maxBytes, tooLarge(maxBytes), context)
+    const { bytes, facts } = await readWhole(provider, request, maxBytes, tooLarge(maxBytes), context)
     const whole = await decodeWhole({ ...facts, bytes }, request, context)
     if (!('text' in whole)) return undefined
     const found = keyOf(whole, request, context)
@@ -133,58 +122,98 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     return whole
   }
 
-  const decodeRange = async (content: Content, request: ReadRequest, context: Context): Promise<Content> => {
-    if (content.range === undefined) return decodeWhole(content, request, context)
-    const verdict = await verdictOf(content, request, context)
-    if (verdict.label === undefined) return content
-    if (verdict.label !== 'utf-8') return (await decodeAll(content, request, context)) ?? content
-    if (!('bytes' in content)) return content
-    const repaired = repairPart(content, content.range.start)
-    if (repaired !== undefined) return { ...repaired, mimeType: await textType(request.path, content.mimeType, context) }
-    // The beginning was in ASCII, as that of any text can be.
-    return (verdict.ascii ? await decodeAll(content, request, context) : undefined) ?? content
+  const decodeRange = async (part: Content, request: ReadRequest, context: Context): Promise<Content> => {
+    const { label, ascii } = await verdictOn(part, request, context)
+    if (label === undefined) return part
+    if (label !== 'utf-8') return (await decodeAll(part, request, context)) ?? part
+    if ('text' in part) return part
+    const repaired = repairPart(await bytesOf(part), factsOf(part), !ascii)
+    if (repaired !== undefined) return { ...repaired, mimeType: await typeOf(request.path, part.mimeType, context) }
+    // It began in ASCII, as a text in any encoding can.
+    return (ascii ? await decodeAll(part, request, context) : undefined) ?? part
   }
 
-  /** A part that was not asked for as a range of bytes, such as the last lines. */
-  const decodePart = async (content: Content, request: ReadRequest, context: Context): Promise<Content> => {
-    if ('stream' in content || ('text' in content && !content.text.includes('\x1b$'))) return content
-    const bytes = await bytesOf(content)
-    const { label: first, ascii } = await verdictOf(content, request, context)
-    const label = ascii ? verdictOn(bytes, content, request.path).label : first
-    if (label === undefined) return content
-    if (label === 'utf-8') return ('bytes' in content && repairPart(content, content.range?.start ?? 0)) || content
-    const { range, bytes: _, text: __, ...facts } = content as ContentFacts & { readonly bytes?: unknown; readonly text?: unknown }
-    const { size, ...text } = await textFrom(bytes, label, { ...facts, meta: withoutPlaces(facts.meta) }, request.path, context)
-    return text
+  /** The end of a text, which is decoded by itself: see `tailed`. */
+  const decodeEnd = async (part: Content, request: ReadRequest, context: Context): Promise<Content> => {
+    if ('text' in part && !part.text.includes('\x1b$')) return part
+    const bytes = await bytesOf(part)
+    const verdict = await verdictOn(part, request, context)
+    const label = verdict.ascii ? judge(bytes, request.path, part.mimeType) : verdict.label
+    if (label === undefined) return part
+    if (label !== 'utf-8') return textFrom(bytes, label, placeless(factsOf(part)), request.path, context)
+    if ('text' in part) return part
+    const repaired = repairPart(bytes, factsOf(part), true)
+    return repaired === undefined ? part : { ...repaired, mimeType: await typeOf(request.path, part.mimeType, context) }
   }
 
   const readRange = async (request: ReadRequest, context: Context): Promise<readonly Content[]> => {
-    let contents: readonly Content[]
     try {
-      contents = await provider.read(request, context)
+      const contents = await provider.read(request, context)
+      const [part, other] = contents
+      if (part === undefined || other !== undefined) return contents
+      const decode = part.range === undefined ? decodeWhole : decodeRange
+      return [await decode(part, request, context)]
     } catch (error) {
-      // In UTF-8 a text can be longer than it is stored.
       if (!isResourceError(error, 'invalid') || error.detail.reason !== 'range') throw error
-      const [head] = await provider.read({ ...request, range: { start: 0, end: sampleBytes } }, context)
-      if (head === undefined || head.range === undefined) throw error
-      const { label } = await verdictOf(head, request, context)
-      const all = label === undefined || label === 'utf-8' ? undefined : await decodeAll(head, request, context)
+      // In UTF-8 a text can be longer than it is as it is stored.
+      const { range: _, ...whole } = request
+      const [head] = await provider.read({ ...whole, range: { start: 0, end: sampleBytes } }, context)
+      const label = head?.range === undefined ? undefined : (await verdictOn(head, request, context)).label
+      const all =
+        head === undefined || label === undefined || label === 'utf-8'
+          ? undefined
+          : await decodeAll(head, whole, context)
       if (all === undefined) throw error
       return [all]
     }
-    const [content, other] = contents
-    return content === undefined || other !== undefined ? contents : [await decodeRange(content, request, context)]
   }
 
   return {
     ...provider,
     read: async (request, context) => {
-      if (ruleFor(request.path) === 'binary') return provider.read(request, context)
       if (request.range !== undefined) return readRange(request, context)
-      const contents = await provider.read(request, context)
       const decode = (content: Content) =>
-        content.range === undefined ? decodeWhole(content, request, context) : decodePart(content, request, context)
-      return Promise.all(contents.map(decode))
+        content.range === undefined ? decodeWhole(content, request, context) : decodeEnd(content, request, context)
+      return Promise.all((await provider.read(request, context)).map(decode))
     },
   }
+}
+
+/** What names one version of what is read. */
+function keyOf({ version }: ContentFacts, request: ReadRequest, { principal }: Context): string | undefined {
+  const { path, params } = withoutTail(request)
+  return version === undefined ? undefined : JSON.stringify([principal.id, path, [...params], version])
+}
+
+/** A text that had a byte order mark has three bytes less than are stored. */
+function marked(content: Content & { readonly text: string }): Content {
+  const { size, range, text, meta } = content
+  if (size === undefined || range !== undefined || size !== Buffer.byteLength(text) + 3) return content
+  return { ...content, meta: { ...meta, [encodingKey]: 'utf-8' } }
+}
+
+/** A part of a text in UTF-8, whatever is damaged in it. `sure`: it is known to be one. */
+function repairPart(
+  bytes: Buffer,
+  facts: ContentFacts,
+  sure: boolean,
+): (Content & { readonly text: string }) | undefined {
+  const { from, to } = wholeCharacters(bytes)
+  const part = bytes.subarray(from, to)
+  const isUtf8Part = isUtf8(part) || (sure ? isMostlyUtf8(part) : isDamagedUtf8(part))
+  if (part.includes(0) || !isUtf8Part) return undefined
+  const start = facts.range?.start ?? 0
+  const mark = start === 0 && part[0] === 0xef && part[1] === 0xbb && part[2] === 0xbf ? 3 : 0
+  const text = repairUtf8(part).toString('utf8', mark)
+  return { ...facts, range: { start: start + from + mark, end: start + to }, text }
+}
+
+function tooLarge(limit: number): (size: number | undefined) => ResourceError {
+  return (size) =>
+    new ResourceError(
+      'too-large',
+      `This text is in another encoding than UTF-8, and at most ${limit} bytes of such a text are decoded. ` +
+        'Ask for its end with ?tail=200, or convert it to UTF-8.',
+      { reason: 'too-large', limit, ...(size === undefined ? {} : { size }) },
+    )
 }

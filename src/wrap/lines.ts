@@ -1,6 +1,7 @@
+import { isResourceError } from '../core/errors.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
 import { wholeCharacters } from '../core/utf8.ts'
-import { changed, chunksOf, isTextPart } from './chunks.ts'
+import { type Chunk, changed, chunksOf, isTextPart } from './chunks.ts'
 import { createMarks } from './marks.ts'
 import { badRange, formatPart, type PartFacts, type PartQuery, partKey } from './part.ts'
 
@@ -30,51 +31,69 @@ export function createLineReader(provider: Provider, limit: number): LineReader 
 
   return async (part, request, context) => {
     const key = JSON.stringify([context.principal.id, request.path, [...request.params]])
-    const { first, last = Number.POSITIVE_INFINITY } = part
-    const mark = marks.before(key, first)
+    const mark = marks.before(key, part.first)
+    const scan: Scan = { line: mark.line, at: mark.at, begins: mark.at, start: undefined, full: false, ended: false }
     const gathered: Gathered = { pieces: [], length: 0, whole: 0, lines: 0 }
     let facts: ContentFacts = {}
-    // The number of the line at `at`, and where it begins.
-    let { line, at } = mark
-    let begins = at
-    let start: number | undefined
-    let ended = false
-    let full = false
-
-    for await (const chunk of chunksOf(provider, request, { start: at, length: chunkBytes }, context)) {
-      facts = chunk.facts
-      // What was marked holds for one version.
-      if (mark.version !== undefined && facts.version !== mark.version) {
-        marks.forget(key)
-        throw changed
+    try {
+      for await (const chunk of chunksOf(provider, request, { start: mark.at, length: chunkBytes }, context)) {
+        facts = chunk.facts
+        // What was marked holds for one version.
+        if (mark.version !== undefined && facts.version !== mark.version) throw changed
+        if (!isTextPart(chunk.bytes, facts))
+          throw badRange('Lines can be counted in text only, and this is none. Write ?bytes=0-4095.')
+        scanChunk(scan, chunk, gathered, part, limit)
+        const { line, begins } = scan
+        const { version } = facts
+        if (version !== undefined && begins > 0 && !scan.ended) marks.set(key, { version, line, at: begins })
+        if (scan.full || scan.ended || line > (part.last ?? Number.POSITIVE_INFINITY)) break
       }
-      if (!isTextPart(chunk.bytes, facts))
-        throw badRange('Lines can be counted in text only, and this is none. Write ?bytes=0-4095.')
-      const bytes = chunk.bytes.subarray(Math.max(0, at - chunk.start))
-      // A byte order mark is no part of the text.
-      if (begins === at) begins = Math.max(at, chunk.start)
-      at = Math.max(at, chunk.start)
-      let position = 0
-      while (position < bytes.length && !full && line <= last) {
-        const end = bytes.indexOf(newline, position)
-        const next = end === -1 ? bytes.length : end + 1
-        if (line >= first) {
-          start ??= at + position
-          full = !gather(gathered, bytes.subarray(position, next), limit, end !== -1)
-        }
-        if (full) break
-        position = next
-        if (end === -1) continue
-        line++
-        begins = at + position
-      }
-      at += position
-      ended = chunk.final && position === bytes.length
-      if (facts.version !== undefined && !ended) marks.set(key, { version: facts.version, line, at: begins })
-      if (full || line > last || ended) break
+    } catch (error) {
+      if (mark.at === 0) throw error
+      // It may have become shorter, or no text: it is counted again from the beginning.
+      marks.forget(key)
+      throw isResourceError(error, 'invalid') ? changed : error
     }
-    return answer({ part, gathered, facts, start: start ?? at, line, at, begins, ended, full })
+    return answer(scan, gathered, facts, part)
   }
+}
+
+/** Where counting has come to. */
+interface Scan {
+  /** The number of the line that `at` lies in, and where that line begins. */
+  line: number
+  at: number
+  begins: number
+  /** Where the first line that was asked for begins, once it was reached. */
+  start: number | undefined
+  /** Whether there is more of the lines than may be answered. */
+  full: boolean
+  /** Whether the end of the resource was reached. */
+  ended: boolean
+}
+
+/** Counts the lines of a chunk, and gathers those that were asked for. It stops behind the last of them. */
+function scanChunk(scan: Scan, chunk: Chunk, gathered: Gathered, { first, last }: PartQuery, limit: number): void {
+  const bytes = chunk.bytes.subarray(Math.max(0, scan.at - chunk.start))
+  // A byte order mark is no part of the text.
+  if (scan.begins === scan.at) scan.begins = Math.max(scan.at, chunk.start)
+  scan.at = Math.max(scan.at, chunk.start)
+  const from = scan.at
+  for (let position = 0; position < bytes.length && scan.line <= (last ?? Number.POSITIVE_INFINITY); ) {
+    const end = bytes.indexOf(newline, position)
+    const next = end === -1 ? bytes.length : end + 1
+    if (scan.line >= first) {
+      scan.start ??= scan.at
+      scan.full = !gather(gathered, bytes.subarray(position, next), limit, end !== -1)
+      if (scan.full) return
+    }
+    position = next
+    scan.at = from + position
+    if (end === -1) break
+    scan.line++
+    scan.begins = scan.at
+  }
+  scan.ended = chunk.final && scan.at === from + bytes.length
 }
 
 /** Adds a piece of a line. `false`: it is one too many, and what was gathered ends with a whole line, or within the first. */
@@ -91,20 +110,8 @@ function gather(gathered: Gathered, piece: Buffer, limit: number, ends: boolean)
   return fits
 }
 
-interface Outcome {
-  readonly part: PartQuery
-  readonly gathered: Gathered
-  readonly facts: ContentFacts
-  readonly start: number
-  readonly line: number
-  readonly at: number
-  readonly begins: number
-  readonly ended: boolean
-  readonly full: boolean
-}
-
-function answer({ part, gathered, facts, start, line, at, begins, ended, full }: Outcome): Content {
-  const { first, last } = part
+function answer(scan: Scan, gathered: Gathered, facts: ContentFacts, { first, last }: PartQuery): Content {
+  const { line, at, begins, ended, full, start = at } = scan
   const size = facts.size ?? (ended ? at : undefined)
   // A last line without a newline is a line too.
   const total = ended ? line - 1 + (at > begins ? 1 : 0) : undefined

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { invalid, notFound } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { Content, Context, Provider, ReadRequest } from '../core/provider.ts'
+import type { Change, Content, Context, Provider, ReadRequest } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import { createCleaner } from './redacted/cleaner.ts'
 import { cleanCompletion, cleanEntry, createSeal, isSecretPath } from './redacted/facts.ts'
@@ -81,13 +81,11 @@ export function redacted(provider: Provider, options: RedactedOptions = {}): Pro
     ...(complete === undefined
       ? {}
       : { complete: async (request, context) => cleanCompletion(await complete(request, context)) }),
-    ...(watch === undefined
-      ? {}
-      : {
-          watch: async function* (signal) {
-            for await (const change of watch(signal))
-              if (change.path === undefined || !isSecretPath(change.path)) yield change
-          },
-        }),
+    ...(watch === undefined ? {} : { watch: async (signal) => named(await watch(signal)) }),
   }
+}
+
+/** Changes without those whose path is a secret. */
+async function* named(changes: AsyncIterable<Change>): AsyncGenerator<Change> {
+  for await (const change of changes) if (change.path === undefined || !isSecretPath(change.path)) yield change
 }

@@ -28,7 +28,12 @@ export async function readWhole(
     const pieces: Buffer[] = []
     let length = 0
     let facts: ContentFacts = {}
-    for await (const chunk of chunksOf(provider, request, { start: 0, length: Math.min(chunkBytes, limit + 1) }, context)) {
+    for await (const chunk of chunksOf(
+      provider,
+      request,
+      { start: 0, length: Math.min(chunkBytes, limit + 1) },
+      context,
+    )) {
       facts = chunk.facts
       length += chunk.bytes.length
       if (length > limit || (facts.size ?? 0) > limit) throw tooLarge(facts.size)

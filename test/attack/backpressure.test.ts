@@ -121,7 +121,8 @@ describe('a client that does not read', () => {
       most = Math.max(most, wire.target.facts().resident)
       if (most > 3000) break
     }
-    expect(most - before).toBeLessThan(1500)
+    expect(wire.target.isAlive()).toBe(true)
+    expect(most - before).toBeLessThan(1000)
   }, 60_000)
 
   test('JR01 JR19: a batch whose answers are too long together is answered all the same, id by id', async () => {
@@ -219,10 +220,10 @@ describe('the end of the input (D2)', () => {
     expect(await ended(wire.target, 6500)).toBe(0)
   })
 
-  test('D2: with a thousand requests that wait behind hanging ones, it ends all the same', async () => {
+  test('D2: with hundreds of requests that wait behind hanging ones, it ends all the same', async () => {
     const wire = await fresh('2026-07-28')
     let lines = ''
-    for (let i = 0; i < 3000; i++) lines += lineOf(wire, `w${i}`, { uri: 'slow://source/forever' })
+    for (let i = 0; i < 900; i++) lines += lineOf(wire, `w${i}`, { uri: 'slow://source/forever' })
     wire.target.input.end(lines)
     expect(await ended(wire.target, 6500)).toBe(0)
   })

@@ -35,6 +35,7 @@ describe('cancelling', () => {
       expect((await wire.pipe.answerTo(id)).message?.error?.code, 'JR06').toBe(-32600)
     }
     await wire.notify('notifications/cancelled', { requestId: '1' })
+    await sleep(100)
     await wire.pipe.write(lineOf(wire, '1', { uri: `${arena.world.address}/${controlPath}` }))
     expect((await wire.pipe.answerTo('1')).message?.result).toBeDefined()
     await wire.pipe.write(lineOf(wire, 1, slow))

@@ -52,7 +52,7 @@ describe('messages', () => {
 
   test.each(wireNames)('JR08: no method of another name is found over %s', async (name) => {
     const wire = arena.wire(name)
-    const methods = ['', ' ', 'x'.repeat(2000), 'x'.repeat(900_000), '__proto__', 'constructor', 'toString', 'hasOwnProperty', 'rpc.discover', 'rpc.x', 'resources/ｒead', 'Resources/Read', 'resources/read ', ' resources/read', 'resources//read', 'resources/read/', 'resources\\read', 'resources/read\u0000', 'resources/rea\u0064x', 'notifications/cancelled', 'notifications/initialized', 'sampling/createMessage', 'roots/list', 'elicitation/create', 'tools/call', 'resources/subscribe', 'subscriptions/listen', 'logging/setLevel', 'tasks/get', 'tasks/list', 'tasks/cancel', 'ｐing', '\ud800', 'é'.repeat(20)]
+    const methods = ['', ' ', 'x'.repeat(2000), 'x'.repeat(900_000), '__proto__', 'constructor', 'toString', 'hasOwnProperty', 'rpc.discover', 'rpc.x', 'resources/ｒead', 'Resources/Read', 'resources/read ', ' resources/read', 'resources//read', 'resources/read/', 'resources\\read', 'resources/read\u0000', 'resources/rea\u0064x', 'notifications/cancelled', 'notifications/initialized', 'sampling/createMessage', 'roots/list', 'elicitation/create', 'tools/call', 'resources/subscribe', 'logging/setLevel', 'tasks/get', 'tasks/list', 'tasks/cancel', 'ｐing', '\ud800', 'é'.repeat(20)]
     for (const method of methods) {
       const params = withMeta({ ...control(), name: 'x', taskId: 'x', level: 'debug' }, wire.modern)
       const short = method.length > 1000 || !/^[\x21-\x7e]+$/.test(method) ? {} : { 'mcp-method': method }

@@ -342,3 +342,16 @@ test('a file with a second name is served only on demand', async () => {
     expect(await textAt(provider, 'a.txt')).toBe(hardlinks ? 'a' : '!not-found')
   }
 })
+
+test('a hundred calls may share one signal without a warning', async () => {
+  folder.write({ 'a.txt': 'a' })
+  const provider = await open()
+  const warnings: unknown[] = []
+  const note = (warning: Error) => warnings.push(warning)
+  process.on('warning', note)
+  const context = contextOf()
+  await Promise.all(Array.from({ length: 100 }, () => provider.read({ path: 'a.txt', params: new Map() }, context)))
+  await sleep(10)
+  process.off('warning', note)
+  expect(warnings).toEqual([])
+})

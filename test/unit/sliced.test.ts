@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
+import { invalid } from '../../src/core/errors.ts'
 import type { Content, Provider, ReadRequest } from '../../src/core/provider.ts'
 import { compileTemplate } from '../../src/core/template.ts'
 import { files } from '../../src/providers/files/index.ts'
@@ -373,4 +374,26 @@ test('the wrapper adds one template to those of the provider, and keeps all its 
   for (const name of ['stat', 'complete', 'watch', 'close', 'list'] as const) expect(outer[name]).toBe(inner[name])
   expect(await sliced(source('text', '')).templates?.(contextOf())).toHaveLength(1)
   expect(sliced(source('text', ''))).not.toHaveProperty('stat')
+})
+
+test('a source that refuses every range of an empty resource, or of one that became shorter, is read all the same', async () => {
+  const inner = source('ranges of bytes', '')
+  const strict: Provider = {
+    ...inner,
+    read: async (request, context) => {
+      const start = request.range?.start ?? -1
+      if (start >= inner.bytes.length) throw invalid('behind the end', 'range')
+      const answer = await inner.read(request, context)
+      if (start === 0 && inner.bytes.length > 300_000)
+        Object.assign(inner, { bytes: Buffer.from('short\n'), version: '2' })
+      return answer.map((content) => ({ ...content, immutable: true }))
+    },
+  }
+  const empty = await read(sliced(strict), { lines: '1-' })
+  expect(contentOf(empty)).toBe('')
+  expect(contentOf(await read(sliced(strict), { bytes: '0-' }))).toBe('')
+  Object.assign(inner, { bytes: Buffer.alloc(400_000, 'x') })
+  const content = await read(sliced(strict), { lines: '1' })
+  expect(contentOf(content)).toBe('short\n')
+  expect(content.immutable).toBe(true)
 })

@@ -1,6 +1,6 @@
 import { notFound, ResourceError } from '../../core/errors.ts'
 import { baseName } from '../../core/path.ts'
-import type { Content, Context, Provider, ReadRequest } from '../../core/provider.ts'
+import type { Content, Context, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import { createHeadings } from './describe.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
 import { createLister } from './list.ts'
@@ -17,6 +17,13 @@ import { createWalk } from './walk.ts'
 
 export type { FilesOptions } from './options.ts'
 export type { FileRule } from './rules.ts'
+
+const template: Template = {
+  template: '{+path}',
+  name: 'Files',
+  title: 'A file by its path',
+  description: 'The content of one file. The path is relative to the root of the mount, as in its listing.',
+}
 
 /**
  * The files below a directory.
@@ -61,7 +68,7 @@ export async function createFiles(options: FilesOptions, system: { readonly port
       const found = await readStable(handle, range, maxBytes, signal)
       const text = textOf(found, range === undefined)
       const mimeType =
-        rules(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
+        rules.of(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
       const facts = { mimeType, version: stampOf(found.stats), size: Number(found.stats.size) }
       const part = text ?? { start: found.start, end: found.start + found.bytes.length }
       const where = range === undefined ? {} : { range: { start: part.start, end: part.end } }
@@ -80,14 +87,10 @@ export async function createFiles(options: FilesOptions, system: { readonly port
     },
     stat: async (path, context) => lister.stat(path, signalOf(context)),
     read: async (request, context) => [await read(request, signalOf(context))],
-    templates: async () => [
-      {
-        template: '{+path}',
-        name: 'Files',
-        title: 'A file by its path',
-        description: 'The content of one file. The path is relative to the root of the mount, as in its listing.',
-      },
-    ],
+    templates: async (context) => {
+      signalOf(context)
+      return [template]
+    },
     close: async () => {
       closed = true
       places.close()

@@ -9,7 +9,7 @@ import type { NameCache, Names } from './names.ts'
 import { indexAfter } from './order.ts'
 import { kindOf, modeAllows, type PermitOptions } from './permit.ts'
 import type { Pool } from './pool.ts'
-import type { RuleFacts } from './rules.ts'
+import type { RuleFacts, Rules } from './rules.ts'
 import { maxDepth, mayRead, type Position, type Walk } from './walk.ts'
 
 /** Lists files, and says what one file or directory is. The two say the same of a file. */
@@ -22,7 +22,7 @@ export interface ListerOptions {
   readonly walk: Walk
   readonly names: NameCache
   readonly permit: PermitOptions
-  readonly rules: (path: string) => RuleFacts
+  readonly rules: Rules
   readonly headings: Headings
   readonly pool: Pool
 }
@@ -68,8 +68,9 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
   const told = new WeakMap<Names, (RuleFacts | undefined)[]>()
 
   const factsOf = (frame: Frame, index: number, path: string): RuleFacts => {
+    if (!rules.any) return rules.of(path)
     const known = told.get(frame.names) ?? new Array<RuleFacts | undefined>(frame.names.names.length)
-    const facts = known[index] ?? rules(path)
+    const facts = known[index] ?? rules.of(path)
     known[index] = facts
     told.set(frame.names, known)
     return facts
@@ -103,7 +104,7 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
   const describe = async ({ place, aliases }: Position, signal: AbortSignal): Promise<Entry> => {
     try {
       const { path } = aliases[0]
-      const facts = rules(path)
+      const facts = rules.of(path)
       const entry = describeFile(path, place.stats, facts)
       const open = async () => {
         place.keep()
@@ -131,8 +132,7 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
       const breath = createBreath()
       let size = firstGroup
       try {
-        const start = await startAt(walk, prefix, signal)
-        if (start === undefined) return
+        const start = await walk.to(prefix, signal)
         try {
           frames.push(await open(start, rest, signal))
         } catch (error) {
@@ -163,21 +163,12 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
           if (breath.due()) await breath.take()
         }
       } catch (error) {
-        // A prefix that is not there, or no longer: nothing is under it.
+        // The prefix is not there, or no longer: nothing is under it.
         if (!isResourceError(error, 'not-found')) throw error
       } finally {
         for (const { position } of frames) position.place.close()
       }
     },
-  }
-}
-
-async function startAt(walk: Walk, prefix: string, signal: AbortSignal): Promise<Position | undefined> {
-  try {
-    return await walk.to(prefix, signal)
-  } catch (error) {
-    if (isResourceError(error, 'not-found')) return undefined
-    throw error
   }
 }
 

@@ -37,6 +37,7 @@ const maxNames = 500_000
 const foreignAge = 1000
 
 const never = new AbortController().signal
+const noLinks: ReadonlySet<string> = new Set()
 
 /** @param links Whether symbolic links are looked at. */
 export function createNameCache(visible: Visibility, links: boolean, pool: Pool): NameCache {
@@ -66,7 +67,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool)
     }
     if (links) for (const name of linked) selected.push(...[name, `${name}/`].filter(shows))
     const sorted = await sortNames(selected)
-    return { names: sorted, links: new Set(links ? linked : []) }
+    return { names: sorted, links: links && linked.length > 0 ? new Set(linked) : noLinks }
   }
 
   const spelling = async (place: Place, name: string): Promise<string | undefined> => {

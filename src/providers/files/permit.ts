@@ -18,17 +18,27 @@ export function kindOf(stats: BigIntStats, device: bigint, options: PermitOption
   return stats.nlink === 1n || options.hardlinks ? 'file' : undefined
 }
 
-const user = BigInt(process.geteuid?.() ?? 0)
-const groups = new Set((process.getgroups?.() ?? []).concat(process.getegid?.() ?? []).map(BigInt))
+let identity = { user: -1, groups: new Set<bigint>() }
+
+/** The user and groups of this process, which may give up rights while it runs. */
+function currentIdentity(): typeof identity {
+  const user = process.geteuid?.() ?? 0
+  if (user !== identity.user) {
+    const ids = [...(process.getgroups?.() ?? []), process.getegid?.() ?? 0]
+    identity = { user, groups: new Set(ids.map(BigInt)) }
+  }
+  return identity
+}
 
 /**
  * Whether the mode of a file lets this process read it (a directory: read and search it). Where it does not, an access
  * list may still do so, which only access(2) tells.
  */
 export function modeAllows(stats: BigIntStats): boolean {
-  if (user === 0n) return true
+  const { user, groups } = currentIdentity()
+  if (user === 0) return true
   const rights = stats.isDirectory() ? 0o5n : 0o4n
-  const shift = stats.uid === user ? 6n : groups.has(stats.gid) ? 3n : 0n
+  const shift = stats.uid === BigInt(user) ? 6n : groups.has(stats.gid) ? 3n : 0n
   return ((stats.mode >> shift) & rights) === rights
 }
 

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { notFound, ResourceError } from '../../core/errors.ts'
 
 /** Something that is closed when its last user is done with it. It starts with one user. */
@@ -37,14 +38,13 @@ export function createPool(limit = Math.max(1, Math.floor(threads() / 2))): Pool
   const turn = (signal: AbortSignal) =>
     new Promise<void>((resolve, reject) => {
       const take = () => {
-        signal.removeEventListener('abort', leave)
+        off()
         resolve()
       }
-      const leave = () => {
+      const off = onAbort(signal, () => {
         queue.splice(queue.indexOf(take), 1)
         reject(signal.reason)
-      }
-      signal.addEventListener('abort', leave, { once: true })
+      })
       queue.push(take)
     })
 
@@ -71,20 +71,28 @@ function threads(): number {
 export function untilAbort<T>(done: Promise<T>, signal: AbortSignal, late?: (value: T) => void): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const stop = () => reject(signal.reason)
-    signal.addEventListener('abort', stop, { once: true })
+    const off = onAbort(signal, stop)
     if (signal.aborted) stop()
     done.then(
       (value) => {
-        signal.removeEventListener('abort', stop)
+        off()
         if (signal.aborted) late?.(value)
         else resolve(value)
       },
       (error: unknown) => {
-        signal.removeEventListener('abort', stop)
+        off()
         reject(error)
       },
     )
   })
+}
+
+/** Answers what takes the listener away again. */
+function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  // Many calls may share one signal: Node would warn of a leak at the eleventh.
+  setMaxListeners(0, signal)
+  signal.addEventListener('abort', listener, { once: true })
+  return () => signal.removeEventListener('abort', listener)
 }
 
 /** What the file system says when a name leads to nothing that this process may open. */

@@ -1,6 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import { invalid, ResourceError } from '../../core/errors.ts'
 import type { ByteRange } from '../../core/provider.ts'
+import { sleep } from '../../core/sleep.ts'
 import { isText, wholeCharacters } from '../../core/utf8.ts'
 import { stampOf, tickMs } from './permit.ts'
 import type { Handle } from './place.ts'
@@ -42,7 +43,8 @@ export async function readStable(
   for (let attempt = 0; attempt < attempts; attempt++) {
     let stats = await handle.stat(signal)
     if (!isQuiet(stats)) {
-      await pause(tickMs + 1, signal)
+      await sleep(tickMs + 1, signal)
+      signal.throwIfAborted()
       stats = await handle.stat(signal)
     }
     const quiet = isQuiet(stats)
@@ -103,24 +105,11 @@ async function readPart(handle: Handle, start: number, end: number, beyond: bool
   while (length < buffer.length) {
     const part = { offset: length, length: Math.min(chunk, buffer.length - length), position: start + length }
     const read = await handle.read(buffer, part, signal)
-    if (read === 0) break
     length += read
+    // A short read is the end where all that was expected is there; elsewhere it may just be short.
+    if (read === 0 || (read < part.length && length >= end - start)) break
   }
   return buffer.subarray(0, length)
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer)
-      reject(signal.reason)
-    }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop)
-      resolve()
-    }, ms)
-    signal.addEventListener('abort', stop, { once: true })
-  })
 }
 
 /** A text, without its byte order mark, and where in the file it really is. */

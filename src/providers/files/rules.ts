@@ -16,18 +16,24 @@ export interface RuleFacts {
   readonly heading: boolean
 }
 
+export interface Rules {
+  /** Whether there are any. */
+  readonly any: boolean
+  of(path: string): RuleFacts
+}
+
 const nothing: RuleFacts = { facts: {}, heading: false }
 
 /** @throws ResourceError `invalid` for a malformed glob, or a priority that is not from 0 to 1. */
-export function createRules(rules: readonly FileRule[]): (path: string) => RuleFacts {
-  if (rules.length === 0) return () => nothing
+export function createRules(rules: readonly FileRule[]): Rules {
+  if (rules.length === 0) return { any: false, of: () => nothing }
   const compiled = rules.map(({ match, ...facts }) => {
     if (facts.priority !== undefined && !(facts.priority >= 0 && facts.priority <= 1))
       throw invalid(`The priority of the rule for ${JSON.stringify(match)} must be from 0 to 1.`, 'rules')
     return { matches: compileGlobs(typeof match === 'string' ? [match] : match), facts }
   })
   const combined = new Map<string, RuleFacts>()
-  return (path) => {
+  const of = (path: string) => {
     const matching = compiled.filter(({ matches }) => matches(path))
     const key = compiled.map((rule) => (matching.includes(rule) ? '1' : '0')).join('')
     const known = combined.get(key)
@@ -38,4 +44,5 @@ export function createRules(rules: readonly FileRule[]): (path: string) => RuleF
     combined.set(key, value)
     return value
   }
+  return { any: true, of }
 }

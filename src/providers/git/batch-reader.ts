@@ -20,7 +20,8 @@ const maxHeader = 1024
 export function createAnswerReader(contents: boolean, events: AnswerEvents): (chunk: Buffer) => void {
   let header = ''
   /** The object whose bytes are being gathered. */
-  let current: { readonly found: Found; readonly bytes: Buffer; filled: number } | undefined
+  let current: Found | undefined
+  let gathered: { readonly bytes: Buffer; filled: number } | undefined
   /** Bytes to pass over: the line feed behind an object, or a whole one that is too large. */
   let skip = 0
   let over = false
@@ -39,16 +40,27 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
       skip = facts.size + 1
       return events.tooLarge(facts)
     }
-    current = { found: facts, bytes: Buffer.allocUnsafeSlow(facts.size), filled: 0 }
-    if (facts.size === 0) finish()
+    current = facts
   }
 
-  const finish = () => {
-    if (current === undefined) return
-    const { found, bytes } = current
+  const finish = (found: Found, bytes: Buffer) => {
     current = undefined
+    gathered = undefined
     skip = 1
     events.answer({ ...found, bytes })
+  }
+
+  /** Takes what there is of the current object, and answers how much that was. Most come in one piece: no copy is made. */
+  const gather = (found: Found, chunk: Buffer, at: number): number => {
+    if (gathered === undefined && chunk.length - at >= found.size) {
+      finish(found, chunk.subarray(at, at + found.size))
+      return found.size
+    }
+    gathered ??= { bytes: Buffer.allocUnsafe(found.size), filled: 0 }
+    const copied = chunk.copy(gathered.bytes, gathered.filled, at)
+    gathered.filled += copied
+    if (gathered.filled === found.size) finish(found, gathered.bytes)
+    return copied
   }
 
   return (chunk) => {
@@ -58,10 +70,7 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
         skip -= passed
         at += passed
       } else if (current !== undefined) {
-        const copied = chunk.copy(current.bytes, current.filled, at)
-        current.filled += copied
-        at += copied
-        if (current.filled === current.bytes.length) finish()
+        at += gather(current, chunk, at)
       } else {
         const end = chunk.indexOf(0x0a, at)
         header += chunk.toString('latin1', at, end === -1 ? chunk.length : end)

@@ -42,7 +42,7 @@ export function createBlobs(launcher: Launcher, objects: Objects, maxBytes: numb
   }
 
   const readPart = async (oid: string, range: ByteRange | undefined, signal: AbortSignal): Promise<Part> => {
-    const object = await objects.read(oid, maxBytes, signal)
+    const object = await objects.read(oid, maxBytes, range !== undefined)
     if (object.type !== 'blob') throw notFound('not a file')
     const { size, bytes } = object
     const { start, end } = boundsOf(range, size, maxBytes)

@@ -1,6 +1,5 @@
 import { invalid } from '../../core/errors.ts'
 import { isPath } from '../../core/path.ts'
-import { untilAbort } from '../files/pool.ts'
 import { createRecent } from '../files/recent.ts'
 import type { Launcher } from './launch.ts'
 import type { Objects } from './objects.ts'
@@ -27,7 +26,7 @@ export interface Commits {
   /** The commit that a whole text means. */
   named(text: string, table: RefTable, signal: AbortSignal): Promise<Named | undefined>
   /** The commit that a ref is at; `undefined` for a tag of something else. */
-  at(ref: Pick<Ref, 'oid'>, signal: AbortSignal): Promise<string | undefined>
+  at(ref: Pick<Ref, 'oid'>): Promise<string | undefined>
 }
 
 /** The fewest digits of an id that stand for it. */
@@ -39,13 +38,13 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
   const reachable = createRecent<{ readonly yes: boolean }>(50_000)
   const asking = new Map<string, Promise<boolean>>()
 
-  const at: Commits['at'] = async ({ oid }, signal) => {
-    const found = await objects.info(`${oid}^{commit}`, signal)
+  const at: Commits['at'] = async ({ oid }) => {
+    const found = await objects.info(`${oid}^{commit}`)
     return found?.oid
   }
 
   /** Whether a commit is a tip that is served, or behind one. */
-  const isReachable = async (commit: string, table: RefTable, signal: AbortSignal): Promise<boolean> => {
+  const isReachable = async (commit: string, table: RefTable): Promise<boolean> => {
     if (table.tips.includes(commit)) return true
     const key = `${table.fingerprint} ${commit}`
     const known = reachable.get(key)
@@ -55,7 +54,7 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
       asked = walk(commit, table).finally(() => asking.delete(key))
       asking.set(key, asked)
     }
-    const yes = await untilAbort(asked, signal)
+    const yes = await asked
     reachable.set(key, { yes })
     return yes
   }
@@ -73,8 +72,8 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
   /** A commit by its id, or the first digits of it. */
   const byId = async (digits: string, table: RefTable, signal: AbortSignal): Promise<string | undefined> => {
     if (digits.length === idLength) {
-      const found = await objects.info(digits, signal)
-      return found?.type === 'commit' && (await isReachable(digits, table, signal)) ? digits : undefined
+      const found = await objects.info(digits)
+      return found?.type === 'commit' && (await isReachable(digits, table)) ? digits : undefined
     }
     const args = ['rev-parse', `--disambiguate=${digits}`]
     const { bytes } = await launcher.run({ args, limit: 100_000, signal })
@@ -83,8 +82,8 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     const served: string[] = []
     // Whether others begin like it counts only among what is served: the rest is not there.
     for (const candidate of candidates) {
-      const found = await objects.info(candidate, signal)
-      if (found?.type === 'commit' && (await isReachable(candidate, table, signal))) served.push(candidate)
+      const found = await objects.info(candidate)
+      if (found?.type === 'commit' && (await isReachable(candidate, table))) served.push(candidate)
     }
     return served.length === 1 ? served[0] : undefined
   }
@@ -94,7 +93,7 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     const first = slash === -1 ? path : path.slice(0, slash)
     const behind = slash === -1 ? '' : path.slice(slash + 1)
     if (first === 'HEAD') {
-      const commit = table.head === undefined ? undefined : await at(table.head, signal)
+      const commit = table.head === undefined ? undefined : await at(table.head)
       return commit === undefined ? undefined : { commit, spelled: first, fixed: false, rest: behind }
     }
     const isId = /^[0-9a-f]+$/.test(first) && first.length >= fewestDigits && first.length <= idLength
@@ -106,7 +105,7 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
           'ambiguous-ref',
         )
       if (found !== undefined) {
-        const commit = await at(found.ref, signal)
+        const commit = await at(found.ref)
         const spelled = found.rest === '' ? path.replace(/\/$/, '') : path.slice(0, -found.rest.length - 1)
         return commit === undefined ? undefined : { commit, spelled, fixed: false, rest: found.rest }
       }

@@ -43,7 +43,7 @@ export function createCompleter(launcher: Launcher, commits: Commits, places: Pl
     if (!isPath(directory) || at === '' || at.endsWith('/') || !isPath(at)) return nothing
     const place = await places.find(`${at}/${directory}`, table, signal)
     if (place === undefined) return nothing
-    const items = await places.items(place, signal)
+    const items = await places.items(place)
     return chosen(
       items.filter(({ entry }) => entry !== undefined).map(({ key }) => `${directory}${key}`),
       value,

@@ -1,12 +1,11 @@
 import { isResourceError } from '../../core/errors.ts'
-import { untilAbort } from '../files/pool.ts'
 import { createRecent } from '../files/recent.ts'
 import { createAssignment, createChangeReader, type FileDates, type Step } from './dates-walk.ts'
 import type { Launcher } from './launch.ts'
 
 export interface Dates {
   /** The dates of the last commits of all files at a commit: what `git log -1 -- PATH` says of each of them. */
-  of(commit: string, signal: AbortSignal): Promise<FileDates>
+  of(commit: string): Promise<FileDates>
 }
 
 export interface DatesOptions {
@@ -78,7 +77,7 @@ export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOp
   }
 
   return {
-    of: (commit, signal) => {
+    of: (commit) => {
       const found = known.get(commit)
       if (found !== undefined) return Promise.resolve(found)
       let walked = walking.get(commit)
@@ -86,7 +85,7 @@ export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOp
         walked = find(commit).finally(() => walking.delete(commit))
         walking.set(commit, walked)
       }
-      return untilAbort(walked, signal)
+      return walked
     },
   }
 }

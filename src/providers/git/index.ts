@@ -1,6 +1,7 @@
 import { notFound, ResourceError } from '../../core/errors.ts'
 import type { Content, Context, Entry, Provider, ReadRequest } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
+import { untilAbort } from '../files/pool.ts'
 import { createBlobs } from './blobs.ts'
 import { createCommits } from './commits.ts'
 import { createCompleter } from './complete.ts'
@@ -55,9 +56,9 @@ export async function git(options: GitOptions): Promise<Provider> {
   }
 
   /** Looks again, once, where an object is not there: a branch may have moved, and the old commits been pruned. */
-  const steadily = async <T>(signal: AbortSignal, work: (table: RefTable) => Promise<T>): Promise<T> => {
+  const steadily = async <T>(work: (table: RefTable) => Promise<T>): Promise<T> => {
     try {
-      return await work(await refs.table(signal))
+      return await work(await refs.table())
     } catch (error) {
       if (!isMissing(error)) throw error
     }
@@ -66,7 +67,7 @@ export async function git(options: GitOptions): Promise<Provider> {
       objects.restart()
     }
     try {
-      return await work(await refs.table(signal, true))
+      return await work(await refs.table(true))
     } catch (error) {
       throw absent(error)
     }
@@ -79,12 +80,10 @@ export async function git(options: GitOptions): Promise<Provider> {
 
   const locate = async (path: string, table: RefTable, signal: AbortSignal) => {
     const at = await commits.find(path, table, signal)
-    const entry = at === undefined || at.rest === '' ? undefined : await findIn(at.commit, at.rest, signal)
+    const entry = at === undefined || at.rest === '' ? undefined : await trees.find(`${at.commit}^{tree}`, at.rest)
     if (at === undefined || entry === undefined || entry.kind === 'directory') throw notFound()
     return { at, entry }
   }
-
-  const findIn = (commit: string, path: string, signal: AbortSignal) => trees.find(`${commit}^{tree}`, path, signal)
 
   const statDirectory = async (path: string, table: RefTable, signal: AbortSignal): Promise<Entry> => {
     const place = await places.find(path, table, signal)
@@ -98,8 +97,8 @@ export async function git(options: GitOptions): Promise<Provider> {
     const page = await pages.stat(path, table, signal)
     if (page !== undefined) return page
     const { at, entry } = await locate(path, table, signal)
-    const known = await dates.of(at.commit, signal)
-    return describeFile(objects, path, entry, known.get(at.rest), signal)
+    const known = await dates.of(at.commit)
+    return describeFile(objects, path, entry, known.get(at.rest))
   }
 
   const read = async ({ path, params, range }: ReadRequest, table: RefTable, signal: AbortSignal): Promise<Content> => {
@@ -114,10 +113,14 @@ export async function git(options: GitOptions): Promise<Provider> {
 
   return {
     list: async function* (query, context) {
+      const signal = signalOf(context)
+      const entries = lister.list(query, signal)
       try {
-        for await (const entry of lister.list(query, signalOf(context))) {
+        for (;;) {
           signalOf(context)
-          yield entry
+          const next = await untilAbort(entries.next(), signal)
+          if (next.done === true) return
+          yield next.value
         }
       } catch (error) {
         if (!isMissing(error)) throw error
@@ -131,16 +134,21 @@ export async function git(options: GitOptions): Promise<Provider> {
     },
     stat: async (path, context) => {
       const signal = signalOf(context)
-      return steadily(signal, (table) => stat(path, table, signal))
+      return untilAbort(
+        steadily((table) => stat(path, table, signal)),
+        signal,
+      )
     },
     read: async (request, context) => {
       const signal = signalOf(context)
-      return [await steadily(signal, (table) => read(request, table, signal))]
+      const content = steadily((table) => read(request, table, signal))
+      return [await untilAbort(content, signal)]
     },
     templates: async () => templates,
     complete: async (request, context) => {
       const signal = signalOf(context)
-      return completer.complete(request, await refs.table(signal), signal)
+      const completion = refs.table().then((table) => completer.complete(request, table, signal))
+      return untilAbort(completion, signal)
     },
     close: async () => {
       closed = true

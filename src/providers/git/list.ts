@@ -59,25 +59,23 @@ export function createLister({ refs, places, objects, dates, pages }: ListerOpti
 
   const enter = async (frame: Frame, item: Item, table: RefTable, signal: AbortSignal): Promise<Frame | undefined> => {
     const path = `${frame.path}${item.key}`
-    const place =
-      path === 'HEAD/' ? await places.find(path, table, signal) : await places.enter(frame.place, item, signal)
+    const place = path === 'HEAD/' ? await places.find(path, table, signal) : await places.enter(frame.place, item)
     if (place === undefined || isTooDeep(place.tree?.inside ?? '')) return undefined
     const after = frame.after.startsWith(item.key) ? frame.after.slice(item.key.length) : ''
-    return frameOf(path, place, await places.items(place, signal), after)
+    return frameOf(path, place, await places.items(place), after)
   }
 
   const entriesOf = async (
     frame: Frame,
     items: readonly Item[],
     known: FileDates | undefined,
-    signal: AbortSignal,
   ): Promise<readonly Entry[]> => {
     const found = await Promise.all(
       items.map(async ({ key, page, entry }): Promise<readonly Entry[]> => {
         if (page !== undefined) return [page]
         const inside = `${frame.place.tree?.inside ?? ''}${key}`
         if (entry === undefined || isTooDeep(inside)) return []
-        return [await describeFile(objects, `${frame.path}${key}`, entry, known?.get(inside), signal)]
+        return [await describeFile(objects, `${frame.path}${key}`, entry, known?.get(inside))]
       }),
     )
     return found.flat()
@@ -87,10 +85,10 @@ export function createLister({ refs, places, objects, dates, pages }: ListerOpti
     list: async function* ({ prefix = '', after }, signal) {
       const rest = resumeIn(prefix, after)
       if (rest === undefined) return
-      const table = await refs.table(signal)
+      const table = await refs.table()
       const start = prefix === '' ? {} : await places.find(prefix, table, signal)
       if (start === undefined) return
-      const items = prefix === '' ? rootItems(table) : await places.items(start, signal)
+      const items = prefix === '' ? rootItems(table) : await places.items(start)
       // Over many refs at once, dates would take a walk for each.
       const isDated = start.names === undefined || start.names.below.size === 0
       const frames: Frame[] = [frameOf(prefix, start, items, rest)]
@@ -110,8 +108,8 @@ export function createLister({ refs, places, objects, dates, pages }: ListerOpti
           frame.index = end
           size = Math.min(size * 2, lastGroup)
           const commit = isDated ? frame.place.tree?.commit : undefined
-          const known = commit === undefined ? undefined : await dates.of(commit, signal)
-          for (const entry of await entriesOf(frame, group, known, signal)) {
+          const known = commit === undefined ? undefined : await dates.of(commit)
+          for (const entry of await entriesOf(frame, group, known)) {
             yield entry
             signal.throwIfAborted()
           }
@@ -128,10 +126,9 @@ export async function describeFile(
   path: string,
   { name, kind, oid }: TreeEntry,
   modified: number | undefined,
-  signal: AbortSignal,
 ): Promise<Entry> {
   const mimeType = mimeTypeOfEntry(name, kind)
-  const found = kind === 'submodule' ? undefined : await infoOf(objects, oid, signal)
+  const found = kind === 'submodule' ? undefined : await infoOf(objects, oid)
   return {
     path,
     version: oid,
@@ -142,9 +139,9 @@ export async function describeFile(
 }
 
 /** Of a partial clone not everything is here, and what is damaged has no size: the rest is listed all the same. */
-async function infoOf(objects: Objects, oid: string, signal: AbortSignal) {
+async function infoOf(objects: Objects, oid: string) {
   try {
-    return await objects.info(oid, signal)
+    return await objects.info(oid)
   } catch (error) {
     if (isDamaged(error)) return undefined
     throw error

@@ -1,22 +1,22 @@
 import { createHash } from 'node:crypto'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
-import { untilAbort } from '../files/pool.ts'
 import { createRecent } from '../files/recent.ts'
 import { type Batch, createBatch, damaged, type Found } from './batch.ts'
 import type { Launcher } from './launch.ts'
 
 export type ObjectFormat = 'sha1' | 'sha256'
 
-/** The objects of the repository, by full id only. */
+/** The objects of the repository, by full id only. Every call ends in time by itself. */
 export interface Objects {
   /** What an object is. `name` is an id, or `id^{type}`. `undefined` where there is none. */
-  info(name: string, signal: AbortSignal): Promise<Found | undefined>
+  info(name: string): Promise<Found | undefined>
   /**
    * An object of at most `limit` bytes; of a larger one, the facts alone. Its contents have been compared with its id.
+   * With `keep` they are remembered for a while, as far as they are small: more parts of it will be read.
    *
    * @throws ResourceError `not-found` (see {@link isMissing}) where there is none, `unavailable` for a damaged one.
    */
-  read(name: string, limit: number, signal: AbortSignal): Promise<Found>
+  read(name: string, limit: number, keep?: boolean): Promise<Found>
   /** Starts again with what lies on disk now: packs come and go. */
   restart(): void
   close(): void
@@ -27,7 +27,7 @@ const readers = 2
 /** So many objects are remembered with their type and size, and so many bytes of small contents. */
 const maxFacts = 50_000
 const maxKept = 32 * 1024 * 1024
-const keeps = 1024 * 1024
+const keeps = 4 * 1024 * 1024
 
 export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutMs: number): Objects {
   const make = (mode: '--batch' | '--batch-check') => createBatch({ mode, start: launcher.start, timeoutMs })
@@ -45,23 +45,24 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
   }
 
   return {
-    info: async (name, signal) => {
+    info: async (name) => {
       const remembered = known.get(name)
       if (remembered !== undefined) return remembered
-      const found = await untilAbort(checker.ask(name, 0), signal)
+      const found = await checker.ask(name, 0)
       if (found !== undefined) known.set(name, found)
       return found
     },
-    read: async (name, limit, signal) => {
+    read: async (name, limit, keep = false) => {
       const remembered = kept.get(name)
       if (remembered !== undefined && remembered.size <= limit) return remembered
       const facts = known.get(name)
       if (facts !== undefined && facts.size > limit) return facts
-      const found = await untilAbort(leastLoaded().ask(name, limit), signal)
+      const found = await leastLoaded().ask(name, limit)
       if (found === undefined) throw missing(name)
       check(found)
       known.set(name, { oid: found.oid, type: found.type, size: found.size })
-      if (found.bytes !== undefined && found.type === 'blob' && found.size <= keeps) kept.set(name, found)
+      // A copy: the bytes may be a part of a larger piece of output.
+      if (keep && found.bytes !== undefined && found.size <= keeps) kept.set(name, { ...found, bytes: Buffer.from(found.bytes) })
       return found
     },
     restart: () => {

@@ -56,7 +56,7 @@ export function createPages(repository: Repository, commits: Commits): Pages {
     const about = query.path === undefined ? '' : `, ${oneLine(query.path)}`
     const title = `Log of ${oneLine(spelled)} at ${shortId(commit)}${about}, newest first.`
     const log = await readLog(launcher, commit, query, maxBytes, signal)
-    return { ...formatLog(title, log, await tips.at(table, signal)), version: table.fingerprint }
+    return { ...formatLog(title, log, await tips.at(table)), version: table.fingerprint }
   }
 
   const writeDifference = async (from: Named, to: Named, params: Params, signal: AbortSignal): Promise<Page> => {
@@ -75,7 +75,7 @@ export function createPages(repository: Repository, commits: Commits): Pages {
   }
 
   const writeBlame = async (at: Named, path: string, entry: TreeEntry, signal: AbortSignal): Promise<Page> => {
-    const { bytes, size } = await objects.read(entry.oid, maxBytes, signal)
+    const { bytes, size } = await objects.read(entry.oid, maxBytes)
     requireBlamable(bytes, size)
     const title = `Blame of ${oneLine(path)} at ${oneLine(at.spelled)} (${shortId(at.commit)}).`
     const page = await readBlame(launcher, { commit: at.commit, path, title, maxBytes }, signal)
@@ -99,7 +99,7 @@ export function createPages(repository: Repository, commits: Commits): Pages {
     blame: async (rest, table, signal) => {
       const at = await commits.find(rest, table, signal)
       if (at === undefined || at.rest === '' || at.rest.endsWith('/')) throw notFound('no such file')
-      const entry = await trees.find(`${at.commit}^{tree}`, at.rest, signal)
+      const entry = await trees.find(`${at.commit}^{tree}`, at.rest)
       if (entry?.kind !== 'file') throw notFound('no such file')
       return { write: () => writeBlame(at, at.rest, entry, signal) }
     },

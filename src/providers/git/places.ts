@@ -35,17 +35,17 @@ export interface Places {
   /** What a path that is empty or ends in `/` leads to; `undefined` where nothing is. The empty path has no place. */
   find(path: string, table: RefTable, signal: AbortSignal): Promise<Place | undefined>
   /** What is in a place, in path order. */
-  items(place: Place, signal: AbortSignal): Promise<readonly Item[]>
+  items(place: Place): Promise<readonly Item[]>
   /** What one of the directories in a place leads to. */
-  enter(place: Place, item: Item, signal: AbortSignal): Promise<Place | undefined>
+  enter(place: Place, item: Item): Promise<Place | undefined>
 }
 
 export function createPlaces(commits: Commits, trees: Trees): Places {
   const rootOf = (commit: string): TreePlace => ({ commit, tree: `${commit}^{tree}`, inside: '' })
 
   /** The place of a ref, or of names that go on. */
-  const placeOf = async (node: NameNode, signal: AbortSignal): Promise<Place> => {
-    const commit = node.ref === undefined ? undefined : await commits.at(node.ref, signal)
+  const placeOf = async (node: NameNode): Promise<Place> => {
+    const commit = node.ref === undefined ? undefined : await commits.at(node.ref)
     return { names: node, ...(commit === undefined ? {} : { tree: rootOf(commit) }) }
   }
 
@@ -55,15 +55,15 @@ export function createPlaces(commits: Commits, trees: Trees): Places {
     inside: `${place.inside}${entry.name}/`,
   })
 
-  const within = async (place: TreePlace, path: string, signal: AbortSignal): Promise<TreePlace | undefined> => {
+  const within = async (place: TreePlace, path: string): Promise<TreePlace | undefined> => {
     if (path === '') return place
-    const entry = await trees.find(place.tree, path.slice(0, -1), signal)
+    const entry = await trees.find(place.tree, path.slice(0, -1))
     return entry?.kind === 'directory' ? { commit: place.commit, tree: entry.oid, inside: path } : undefined
   }
 
-  const itemsOf = async (place: TreePlace | undefined, signal: AbortSignal): Promise<readonly Item[]> => {
+  const itemsOf = async (place: TreePlace | undefined): Promise<readonly Item[]> => {
     if (place === undefined) return []
-    const { keys, entries } = await trees.read(place.tree, signal)
+    const { keys, entries } = await trees.read(place.tree)
     return entries.map((entry, index) => ({ key: keys[index] ?? '', entry }))
   }
 
@@ -81,12 +81,12 @@ export function createPlaces(commits: Commits, trees: Trees): Places {
     find: async (path, table, signal) => {
       const names = table.names.nodeAt(path.split('/').slice(0, -1))
       const found = await findCommit(path, table, signal)
-      const tree = found === undefined ? undefined : await within(rootOf(found.commit), found.rest, signal)
+      const tree = found === undefined ? undefined : await within(rootOf(found.commit), found.rest)
       if (tree === undefined && names === undefined) return undefined
       return { ...(tree === undefined ? {} : { tree }), ...(names === undefined ? {} : { names }) }
     },
-    items: async ({ tree, names }, signal) => {
-      const files = await itemsOf(tree, signal)
+    items: async ({ tree, names }) => {
+      const files = await itemsOf(tree)
       if (names === undefined || names.below.size === 0) return files
       // What a ref is called hides what a file or directory of another one is: the longest name counts.
       const left = files.filter(({ key, entry }) => {
@@ -101,10 +101,10 @@ export function createPlaces(commits: Commits, trees: Trees): Places {
       })
       return [...left, ...called].sort((a, b) => comparePaths(a.key, b.key))
     },
-    enter: async (place, { node, entry }, signal) => {
+    enter: async (place, { node, entry }) => {
       const tree = entry?.kind === 'directory' && place.tree !== undefined ? subtree(place.tree, entry) : undefined
       if (node === undefined) return tree === undefined ? undefined : { tree }
-      const found = await placeOf(node, signal)
+      const found = await placeOf(node)
       return found.tree === undefined && tree !== undefined ? { ...found, tree } : found
     },
   }

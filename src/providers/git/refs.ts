@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { ResourceError } from '../../core/errors.ts'
 import { isPath } from '../../core/path.ts'
-import { untilAbort } from '../files/pool.ts'
 import { readHead } from './head.ts'
 import type { Launcher } from './launch.ts'
 import { createNames, type Names } from './names.ts'
@@ -30,7 +29,7 @@ export interface RefTable {
 
 export interface Refs {
   /** The table, as it was at most a second ago; or, with `fresh`, as it is now. */
-  table(signal: AbortSignal, fresh?: boolean): Promise<RefTable>
+  table(fresh?: boolean): Promise<RefTable>
 }
 
 export interface RefsOptions {
@@ -93,17 +92,19 @@ export function createRefs(options: RefsOptions): Refs {
   }
 
   return {
-    table: (signal, fresh = false) => {
+    table: (fresh = false) => {
       const now = performance.now()
       if (known === undefined || fresh || now - known.since > maxAge) {
-        const entry = { since: now, table: load() }
+        // One after the other: what is looked at on the way is shared.
+        const before = known?.table.catch(() => {})
+        const entry = { since: now, table: before === undefined ? load() : before.then(load) }
         known = entry
         // A failure is not remembered.
         entry.table.catch(() => {
           if (known === entry) known = undefined
         })
       }
-      return untilAbort(known.table, signal)
+      return known.table
     },
   }
 }

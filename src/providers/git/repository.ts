@@ -99,7 +99,7 @@ async function connect(settings: Settings, shadow: Shadow, launcher: Launcher): 
     idLength: idBytes * 2,
   })
   // What is wrong shows now, and not at the first request.
-  await refs.table(new AbortController().signal)
+  await refs.table()
   const trees = createTrees(objects, idBytes)
   return { settings, location, config, shadow, launcher, objects, trees, refs, shallow: () => shallow }
 }

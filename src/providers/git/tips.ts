@@ -3,7 +3,7 @@ import type { RefTable } from './refs.ts'
 
 /** What refs are at each commit, by the shortest names. */
 export interface Tips {
-  at(table: RefTable, signal: AbortSignal): Promise<ReadonlyMap<string, readonly string[]>>
+  at(table: RefTable): Promise<ReadonlyMap<string, readonly string[]>>
 }
 
 /** Of a repository with more refs, only so many are shown. */
@@ -12,7 +12,7 @@ const maxRefs = 1000
 export function createTips(commits: Commits): Tips {
   const known = new WeakMap<RefTable, ReadonlyMap<string, readonly string[]>>()
   return {
-    at: async (table, signal) => {
+    at: async (table) => {
       const found = known.get(table)
       if (found !== undefined) return found
       const marks = new Map<string, string[]>()
@@ -22,9 +22,9 @@ export function createTips(commits: Commits): Tips {
         if (names === undefined) marks.set(commit, [name])
         else names.push(name)
       }
-      if (table.head !== undefined) mark(await commits.at(table.head, signal), 'HEAD')
+      if (table.head !== undefined) mark(await commits.at(table.head), 'HEAD')
       const refs = table.refs.slice(0, maxRefs)
-      const ids = await Promise.all(refs.map((ref) => commits.at(ref, signal)))
+      const ids = await Promise.all(refs.map((ref) => commits.at(ref)))
       for (const [index, ref] of refs.entries()) mark(ids[index], table.names.shortest(ref))
       known.set(table, marks)
       return marks

@@ -22,9 +22,9 @@ export interface Tree {
 
 export interface Trees {
   /** A tree by its id, or by that of a commit as `id^{tree}`. */
-  read(name: string, signal: AbortSignal): Promise<Tree>
+  read(name: string): Promise<Tree>
   /** What is at a path below a tree; `undefined` where nothing is. The path is not empty, and has no `/` at its end. */
-  find(name: string, path: string, signal: AbortSignal): Promise<TreeEntry | undefined>
+  find(name: string, path: string): Promise<TreeEntry | undefined>
 }
 
 /** A tree of more bytes than this (about a million names) is not read. */
@@ -38,24 +38,36 @@ const maxPath = 4096
 export function createTrees(objects: Objects, idBytes: number): Trees {
   const known = createRecent<Tree>(maxNames, ({ keys }) => keys.length + 1)
 
-  const read: Trees['read'] = async (name, signal) => {
-    const remembered = known.get(name)
-    if (remembered !== undefined) return remembered
-    const object = await objects.read(name, maxTree, signal)
+  /** Many calls at once want the same few trees. */
+  const loading = new Map<string, Promise<Tree>>()
+
+  const load = async (name: string): Promise<Tree> => {
+    const object = await objects.read(name, maxTree)
     const tree = known.get(object.oid) ?? parseTree(object.oid, wholeBytes(object), idBytes)
     known.set(object.oid, tree)
     if (name !== object.oid) known.set(name, tree)
     return tree
   }
 
+  const read: Trees['read'] = async (name) => {
+    const remembered = known.get(name)
+    if (remembered !== undefined) return remembered
+    let loaded = loading.get(name)
+    if (loaded === undefined) {
+      loaded = load(name).finally(() => loading.delete(name))
+      loading.set(name, loaded)
+    }
+    return loaded
+  }
+
   return {
     read,
-    find: async (name, path, signal) => {
+    find: async (name, path) => {
       if (isTooDeep(path)) return undefined
       const segments = path.split('/')
       let at = name
       for (const [index, segment] of segments.entries()) {
-        const entry = entryIn(await read(at, signal), segment)
+        const entry = entryIn(await read(at), segment)
         if (entry === undefined || index === segments.length - 1) return entry
         if (entry.kind !== 'directory') return undefined
         at = entry.oid

@@ -27,8 +27,13 @@ const beginnings: readonly string[] = [
   'wOF2',
 ]
 
+/** Whether a type is one of pictures, sound or archives. */
+export function isMedia(mimeType = ''): boolean {
+  return media.test(mimeType)
+}
+
 /** Whether bytes are of a format that is not text, by the type that they are said to have or by how they begin. */
-export function isBinary(bytes: Uint8Array, mimeType = ''): boolean {
+export function isBinary(bytes: Uint8Array, mimeType?: string): boolean {
   const head = Buffer.from(bytes.subarray(0, 8)).toString('latin1')
-  return media.test(mimeType) || beginnings.some((beginning) => head.startsWith(beginning))
+  return isMedia(mimeType) || beginnings.some((beginning) => head.startsWith(beginning))
 }

@@ -31,7 +31,7 @@ const punctuation = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“
  */
 export function decodeBytes(bytes: Uint8Array, label: string, strict?: 'strict'): string | undefined {
   // Node's decoder of Windows-1252 is one of Latin-1 in some releases (nodejs/node#56542).
-  if (label === 'windows-1252') return latin1(bytes).replace(/[\x80-\x9f]/g, (c) => punctuation.charAt(c.charCodeAt(0) - 0x80))
+  if (label === 'windows-1252') return decodeWestern(bytes, strict)
   // ICU, which the others stand on, knows less of EUC-KR than the standard does.
   if (label === 'euc-kr') return decodeKorean(bytes, strict)
   try {
@@ -43,6 +43,8 @@ export function decodeBytes(bytes: Uint8Array, label: string, strict?: 'strict')
   }
 }
 
-function latin1(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+function decodeWestern(bytes: Uint8Array, strict?: 'strict'): string | undefined {
+  if (strict !== undefined && [0x81, 0x8d, 0x8f, 0x90, 0x9d].some((byte) => bytes.includes(byte))) return undefined
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+  return text.replace(/[\x80-\x9f]/g, (character) => punctuation.charAt(character.charCodeAt(0) - 0x80))
 }

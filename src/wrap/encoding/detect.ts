@@ -2,8 +2,8 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { wholeCharacters } from '../../core/utf8.ts'
 import { decodeBytes, labelOf } from './decode.ts'
 import { byChance, likelihood, type Model } from './models.ts'
+import { isDamagedUtf8, isMostlyUtf8 } from './utf8.ts'
 import { guessUtf16, isUtf16, markOf } from './utf16.ts'
-import { isDamagedUtf8 } from './utf8.ts'
 import { westernness } from './western.ts'
 
 /** What a text is written in, as far as its encoding tells: `western` is what Windows-1252 is made for. */
@@ -11,6 +11,9 @@ export type Language = 'ja' | 'zh' | 'ko' | 'western'
 
 /** How much of a text is looked at, in bytes, from its beginning or from its first byte that is not ASCII. */
 export const sampleBytes = 64 * 1024
+
+/** How much of that is enough to tell the likeliest encoding. */
+const scoredBytes = 16 * 1024
 
 /**
  * The encoding of a text, as a label of the WHATWG Encoding Standard in lower case. `undefined` for what is no text, and for
@@ -27,35 +30,33 @@ export const sampleBytes = 64 * 1024
 export function detectEncoding(bytes: Uint8Array, language?: Language): string | undefined {
   const head = bytes.subarray(0, sampleBytes)
   const mark = markOf(bytes)
-  if (mark === 'utf-8') return isDamagedUtf8(head) || isUtf8(whole(head)) ? mark : undefined
+  if (mark === 'utf-8') return isMostlyUtf8(head) && !head.includes(0) ? mark : undefined
   if (mark !== undefined) return isUtf16(head, mark) ? mark : undefined
   if (head.includes(0)) return guessUtf16(head)
-  const sample = sampleOf(bytes)
+  const { sample, cut } = sampleOf(bytes)
   if (hasControls(head) || hasControls(sample)) return undefined
   if (isAscii(sample)) return isJis(sample) ? 'iso-2022-jp' : 'utf-8'
-  if (isUtf8(whole(sample)) || isDamagedUtf8(sample)) return 'utf-8'
-  return declared(head, sample) ?? likeliest(sample, language)
+  const characters = cut ? sample.subarray(0, wholeCharacters(sample).to) : sample
+  if (isUtf8(characters) || isDamagedUtf8(sample)) return 'utf-8'
+  const guess = likeliest(sample.subarray(0, scoredBytes), language)
+  const isIn = guess !== undefined && decodeBytes(sample, guess, 'strict') !== undefined
+  return declared(head, sample) ?? (isIn ? guess : undefined) ?? mostlyAscii(sample)
 }
 
-/** From the character before the first that is not ASCII. */
-function sampleOf(bytes: Uint8Array): Uint8Array {
+/** From the character before the first that is not ASCII. `cut`: it may end within a character. */
+function sampleOf(bytes: Uint8Array): { readonly sample: Uint8Array; readonly cut: boolean } {
   const first = firstBeyondAscii(bytes)
   const end = first < sampleBytes ? sampleBytes : first + sampleBytes
-  return bytes.subarray(Math.max(0, first - 1), end)
+  return { sample: bytes.subarray(Math.max(0, first - 1), end), cut: bytes.length >= end }
 }
 
 /** Where the first byte is that is not ASCII, or an escape of ISO-2022-JP; the length where there is none. */
 function firstBeyondAscii(bytes: Uint8Array): number {
-  const escape = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).indexOf('\x1b$')
+  const escaped = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).indexOf('\x1b$')
   let at = 0
   while (at < bytes.length && isAscii(bytes.subarray(at, at + 1024))) at += 1024
   while (at < bytes.length && (bytes[at] ?? 0) < 0x80) at++
-  return Math.min(at, bytes.length, escape === -1 ? bytes.length : escape)
-}
-
-/** Without the character that the end of a sample cuts in two. What is shorter than a sample ends where the text does. */
-function whole(bytes: Uint8Array): Uint8Array {
-  return bytes.length < sampleBytes / 2 ? bytes : bytes.subarray(0, wholeCharacters(bytes).to)
+  return Math.min(at, bytes.length, escaped === -1 ? bytes.length : escaped)
 }
 
 /** Controls that no text has in it; an escape, a bell and a backspace are in those of terminals. 0x1A once ended files. */
@@ -69,8 +70,10 @@ function hasControls(bytes: Uint8Array): boolean {
 }
 
 function isJis(bytes: Uint8Array): boolean {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
-  return /\x1b(?:\$[@B]|\([IJ])/.test(text) && decodeBytes(bytes, 'iso-2022-jp', 'strict') !== undefined
+  const sample = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  // The escapes for JIS X 0208, in two versions. Terminals have others.
+  if (!sample.includes('\x1b$B') && !sample.includes('\x1b$@')) return false
+  return decodeBytes(bytes, 'iso-2022-jp', 'strict') !== undefined
 }
 
 /** The encoding that a text declares in its first kilobyte, where it can be in it. */
@@ -82,6 +85,17 @@ function declared(head: Uint8Array, sample: Uint8Array): string | undefined {
   if (label === undefined || /^(?:utf-|replacement|x-user-defined)/.test(label)) return undefined
   const decoded = decodeBytes(sample, label, 'strict')
   return decoded === undefined || /[\x80-\x9f\ue000-\uf8ff]/.test(decoded) ? undefined : label
+}
+
+/** One byte in a thousand that nobody can read does not keep the others from being text. */
+function mostlyAscii(sample: Uint8Array): 'utf-8' | undefined {
+  return countHigh(sample) * 1000 <= sample.length ? 'utf-8' : undefined
+}
+
+function countHigh(bytes: Uint8Array): number {
+  let high = 0
+  for (const byte of bytes) if (byte >= 0x80) high++
+  return high
 }
 
 const candidates: readonly (readonly [label: string, model: Model, language: Language])[] = [
@@ -100,17 +114,19 @@ const leastPerByte = 0.5
 const known = 8
 
 function likeliest(sample: Uint8Array, language: Language | undefined): string | undefined {
-  const base = byChance(sample)
-  const high = sample.reduce((count, byte) => (byte < 0x80 ? count : count + 1), 0)
+  const high = countHigh(sample)
+  const base = byChance(sample.length - high, high)
   const east = candidates.flatMap(([label, model, of]) => {
     const text = decodeBytes(sample, label, 'strict')
     if (text === undefined) return []
     return { label, score: likelihood(text, model) - base + (of === language ? known : 0), least: leastEast }
   })
-  const western = decodeBytes(sample, 'windows-1252') ?? ''
-  const west = westernness(western) + (language === 'western' ? known : 0)
-  const guesses = [...east.filter(({ score }) => score >= high * leastPerByte)]
-  if (!/[\x80-\x9f]/.test(western)) guesses.push({ label: 'windows-1252', score: west, least: leastWest })
+  const guesses = east.filter(({ score }) => score >= high * leastPerByte)
+  const western = decodeBytes(sample, 'windows-1252', 'strict')
+  if (western !== undefined) {
+    const score = westernness(western) + (language === 'western' ? known : 0)
+    guesses.push({ label: 'windows-1252', score, least: leastWest })
+  }
   const [best, next] = guesses.sort((a, b) => b.score - a.score)
   if (best === undefined || best.score < best.least) return undefined
   return best.score - Math.max(0, next?.score ?? 0) >= Math.min(lead, best.least) ? best.label : undefined

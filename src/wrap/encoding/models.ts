@@ -55,11 +55,9 @@ const makers = {
 export type Model = keyof typeof makers
 const tables = new Map<Model, Float32Array>()
 
-/** How likely these bytes are where any is as likely as another. */
-export function byChance(bytes: Uint8Array): number {
-  let high = 0
-  for (const byte of bytes) if (byte >= 0x80) high++
-  return high * chance + (bytes.length - high) * letterByChance
+/** How likely bytes are where any is as likely as another, by how many are ASCII and how many are not. */
+export function byChance(ascii: number, high: number): number {
+  return high * chance + ascii * letterByChance
 }
 
 /** How likely a text is in a language that is not written in Latin letters. */

@@ -1,12 +1,12 @@
-/** What texts are mostly made of: ASCII, Latin letters, kana, ideographs, Hangul, and the punctuation of each. */
-const usual =
-  /[\t\n\r\x20-\x7e\xa0-\u017f\u0370-\u045f\u200b-\u2027\u2030-\u205e\u20ac\u2100-\u27bf\u3000-\u30ff\u3131-\u318e\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff9f\uffe0-\uffe6\ufe0f\ud83c-\ud83e\udc00-\udfff]/g
-/** What no text has in it. */
-const impossible = /[\0-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff\ue000-\uf8ff]/
+/** What is no ASCII, Latin letter, kana, ideograph, Hangul, or the punctuation of one of them: few texts have much of it. */
+const unusual =
+  /[^\t\n\r\x20-\x7e\xa0-\u017f\u0370-\u045f\u200b-\u2027\u2030-\u205e\u20ac\u2100-\u27bf\u3000-\u30ff\u3131-\u318e\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff9f\uffe0-\uffe6\p{Emoji_Presentation}]/gu
+/** What no text has in it at all. */
+const impossible = /(?![\t-\r])[\p{Cc}\p{Co}\p{Noncharacter_Code_Point}]/u
 
 type Utf16 = 'utf-16le' | 'utf-16be'
 
-/** The byte order mark that bytes begin with, and whose it is. */
+/** Whose byte order mark bytes begin with. */
 export function markOf(bytes: Uint8Array): 'utf-8' | Utf16 | undefined {
   const [a, b, c] = bytes
   if (a === 0xef && b === 0xbb && c === 0xbf) return 'utf-8'
@@ -14,21 +14,21 @@ export function markOf(bytes: Uint8Array): 'utf-8' | Utf16 | undefined {
   return a === 0xfe && b === 0xff ? 'utf-16be' : undefined
 }
 
-/** Whether bytes that begin with a mark of UTF-16 are such a text: audio and numbers can begin so too. */
+/** Whether bytes that begin with a mark of UTF-16 are such a text: sound and numbers can begin so too. */
 export function isUtf16(bytes: Uint8Array, label: Utf16): boolean {
   return read(bytes, label) !== undefined
 }
 
 /**
- * Which UTF-16 a text without a byte order mark is in: where nearly all of it are usual characters, ASCII (at least a space or
- * the end of a line) among them, and the bytes the other way round make no such text.
+ * Which UTF-16 a text without a byte order mark is in. Nearly all of it has to be usual characters, ASCII (at least a space
+ * or the end of a line) among them, and the bytes the other way round make no such text.
  */
 export function guessUtf16(bytes: Uint8Array): Utf16 | undefined {
   const readings = (['utf-16le', 'utf-16be'] as const).map((label) => {
     const text = read(bytes, label) ?? ''
-    const found = text.match(usual)?.length ?? 0
     const ascii = text.match(/[\t\n\r\x20-\x7e]/g)?.length ?? 0
-    return { label, share: ascii === 0 ? 0 : found / text.length, ascii }
+    const share = ascii === 0 ? 0 : 1 - (text.match(unusual)?.length ?? 0) / text.length
+    return { label, share, ascii }
   })
   const [best, other] = readings.sort((a, b) => b.share - a.share || b.ascii - a.ascii)
   if (best === undefined || other === undefined || best.share < 0.97) return undefined
@@ -37,7 +37,7 @@ export function guessUtf16(bytes: Uint8Array): Utf16 | undefined {
 
 function read(bytes: Uint8Array, label: Utf16): string | undefined {
   try {
-    // A sample may end within a character; a text has an even number of bytes.
+    // A sample may end within a character.
     const even = bytes.subarray(0, bytes.length - (bytes.length % 2))
     const text = new TextDecoder(label, { fatal: true }).decode(even, { stream: true })
     return impossible.test(text) ? undefined : text

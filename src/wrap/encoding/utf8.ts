@@ -12,8 +12,8 @@ function characterAt(bytes: Uint8Array, at: number): number {
   return length
 }
 
-/** Whether bytes are UTF-8 but for a few: of 20 characters beyond ASCII no more than one is damaged. */
-export function isDamagedUtf8(bytes: Uint8Array): boolean {
+/** How many characters beyond ASCII bytes have as UTF-8, and how many bytes are part of none. */
+function examine(bytes: Uint8Array): { readonly good: number; readonly bad: number } {
   let good = 0
   let bad = 0
   for (let at = 0; at < bytes.length; ) {
@@ -23,7 +23,18 @@ export function isDamagedUtf8(bytes: Uint8Array): boolean {
     if (length === 0 && at < bytes.length - 3) bad++
     at += length || 1
   }
+  return { good, bad }
+}
+
+/** Whether bytes must be UTF-8, though a few are damaged: of 20 characters beyond ASCII no more than one. */
+export function isDamagedUtf8(bytes: Uint8Array): boolean {
+  const { good, bad } = examine(bytes)
   return good >= 10 && bad * 20 <= good
+}
+
+/** Whether bytes can be part of a text in UTF-8 that has damaged bytes in it. */
+export function isMostlyUtf8(bytes: Uint8Array): boolean {
+  return examine(bytes).bad * 10 <= bytes.length
 }
 
 /**

@@ -1,3 +1,6 @@
+/** Below this nothing that follows makes it a text of western Europe. */
+const hopeless = -100
+
 /**
  * How much a text in Windows-1252 looks like one of western Europe: for each character beyond ASCII, by itself and its
  * neighbours, the logarithm of how much more likely it is than by chance. Almost any bytes can be read as Windows-1252, so
@@ -7,7 +10,7 @@ export function westernness(text: string): number {
   let sum = 0
   let previous = ' '
   const letters = new Map<string, number>()
-  for (let at = 0; at < text.length; at++) {
+  for (let at = 0; at < text.length && sum > hopeless; at++) {
     const character = text.charAt(at)
     if (character >= '\x80') {
       sum += weigh(character, previous, text.charAt(at + 1) || ' ')
@@ -120,5 +123,7 @@ function isLetter(character: string): boolean {
 }
 
 function isAccented(character: string): boolean {
-  return character >= 'À' && character <= 'ÿ' && character !== '×' && character !== '÷'
+  return (
+    (character >= 'À' && character <= 'ÿ' && character !== '×' && character !== '÷') || 'ŒœŠšŽžŸ'.includes(character)
+  )
 }

@@ -26,12 +26,20 @@ export function findAssigned(text: string, style: Style): readonly Span[] {
 
 function findSeparated(text: string, style: Style): readonly Span[] {
   const found: Span[] = []
+  let line = 0
+  let nextLine = 0
+  let until = 0
   for (const { 0: sign, index } of text.matchAll(separator)) {
+    // What is in a value is a part of it.
+    if (index < until) continue
     const name = nameBefore(text, index)
     if (name === undefined) continue
     const kind = kindOfKey(name.text)
     if (kind === undefined) continue
-    const line = text.lastIndexOf('\n', name.start) + 1
+    while (nextLine !== -1 && nextLine <= name.start) {
+      line = nextLine
+      nextLine = text.indexOf('\n', line) + 1 || -1
+    }
     const before = text.slice(Math.max(line, name.start - 200), name.start)
     const shell = sign === '=' && text[index - 1] !== ' ' && text[index + 1] !== ' ' && /^[A-Z_\d]+$/.test(name.text)
     const spans = secretValues(text, {
@@ -45,6 +53,7 @@ function findSeparated(text: string, style: Style): readonly Span[] {
       quotedOnly: /^[=!]==?$/.test(sign) && sign !== '=',
     })
     for (const span of spans) found.push({ ...span, key: name.start })
+    until = spans.at(-1)?.end ?? until
   }
   return found
 }

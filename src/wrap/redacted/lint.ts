@@ -28,13 +28,23 @@ export async function findByLint(text: string): Promise<readonly Span[]> {
       options: { config, noPhysicFilePath: true },
     })
     for (const { range, data } of messages) {
-      // Some ranges begin too early, at the name of a value: the value itself is looked for as well.
-      found.push({ start: range[0], end: range[1] })
-      for (const value of Object.values((data ?? {}) as Readonly<Record<string, unknown>>))
-        if (typeof value === 'string' && value.length >= 8) found.push(...occurrences(text, value))
+      const values = Object.values((data ?? {}) as Readonly<Record<string, unknown>>)
+        .filter((value) => typeof value === 'string')
+        .flatMap((value) => (value.length < 8 ? [] : occurrences(text, value)))
+      // Some ranges begin at the name of a value, and end within it: the value itself is where it is.
+      const spans = values.length > 0 ? values : [{ start: range[0], end: range[1] }]
+      found.push(...spans.map((span) => withoutHost(text, span)))
     }
   }
   return found
+}
+
+/** Of a URL, the part that is secret: the user information, or what follows the host. */
+function withoutHost(text: string, { start, end }: Span): Span {
+  const [head = '', scheme = '', userinfo, host = ''] =
+    /^([a-z][\w+.-]*:\/\/)(?:([^\s]*)@)?([^\s/?#@]*)/i.exec(text.slice(start, end)) ?? []
+  if (userinfo !== undefined) return { start: start + scheme.length, end: start + scheme.length + userinfo.length }
+  return host === '' || head.length === end - start ? { start, end } : { start: start + head.length, end }
 }
 
 function occurrences(text: string, value: string): readonly Span[] {

@@ -22,6 +22,8 @@ export interface Assignment {
 
 /** The longest value, in characters: one that does not end before is taken to end here, or at the end of its line. */
 const maxValue = 64 * 1024
+/** The longest list in brackets. */
+const maxList = 8 * 1024
 
 /** What stands for no secret whatever its name is. */
 const nothing = /^(?:true|false|null|nil|none|undefined|yes|no|on|off|~|n\/a|-+|\*+|x+|\.{3,}|…)$/i
@@ -130,8 +132,8 @@ function below(text: string, from: number, assignment: Assignment): readonly Spa
 
 /** The items of a list in brackets, without lists in it. */
 function listed(text: string, from: number, assignment: Assignment): readonly Span[] {
-  const stop = text.slice(from, from + maxValue).search(/\]|[\r\n][ \t]*[\w"']+[ \t]*[:=]/)
-  const end = stop === -1 ? Math.min(text.length, from + maxValue) : from + stop
+  const stop = text.slice(from, from + maxList).search(/\]|[\r\n][ \t]*[\w"']+[ \t]*[:=]/)
+  const end = stop === -1 ? Math.min(text.length, from + maxList) : from + stop
   const found: Span[] = []
   for (const match of text.slice(from + 1, end).matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|[^\s,"'[\]{}]+/g)) {
     const inner = match[1] ?? match[2]

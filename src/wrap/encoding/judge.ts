@@ -1,0 +1,71 @@
+import { invalid } from '../../core/errors.ts'
+import { compileGlobs } from '../../core/glob.ts'
+import { isBinary } from './binary.ts'
+import { labelOf } from './decode.ts'
+import { detectEncoding, type Language } from './detect.ts'
+
+/** Says which encoding texts are in. Of several rules for a path, the last one holds. */
+export interface EncodingRule {
+  /** One or more globs over paths. */
+  readonly match: string | readonly string[]
+  /** A label of the WHATWG Encoding Standard, such as `shift_jis`, or `cp932`; `binary` leaves bytes as they are. */
+  readonly encoding: string
+}
+
+/** The encoding of a text, as a label; `undefined` for what is no text, or not known to be one. */
+export type Judge = (bytes: Uint8Array, path: string, mimeType: string | undefined) => string | undefined
+
+/** @throws ResourceError `invalid` for a malformed glob or an unknown encoding. */
+export function createJudge(rules: readonly EncodingRule[], language: Language | undefined): Judge {
+  const compiled = rules.map(({ match, encoding }) => ({
+    matches: compileGlobs(typeof match === 'string' ? [match] : match),
+    label: encoding === 'binary' ? encoding : knownLabel(encoding),
+  }))
+  return (bytes, path, mimeType) => {
+    const rule = compiled.findLast(({ matches }) => matches(path))?.label
+    if (rule === 'binary' || isBinary(bytes, mimeType)) return undefined
+    const found = detectEncoding(bytes, language)
+    // UTF-8 proves itself. Anything else is a guess, which a rule outdoes.
+    if (rule === undefined || (found === 'utf-8' && rule !== 'iso-2022-jp')) return found
+    return bytes.includes(0) && !rule.startsWith('utf-16') ? undefined : rule
+  }
+}
+
+function knownLabel(encoding: string): string {
+  const label = labelOf(encoding)
+  if (label !== undefined) return label
+  throw invalid(
+    `There is no encoding ${JSON.stringify(encoding.slice(0, 60))}. ` +
+      'Write a label of the WHATWG Encoding Standard, such as "shift_jis", "euc-jp" or "windows-1252", or "binary".',
+    'encoding',
+  )
+}
+
+/** What a language tag stands for: `zh-TW` is `zh`, `de` is `western`. */
+export function languageOf(tag: string | undefined): Language | undefined {
+  const primary = tag?.toLowerCase().split('-')[0]
+  if (primary === 'ja' || primary === 'zh' || primary === 'ko') return primary
+  return [
+    'ca',
+    'da',
+    'de',
+    'en',
+    'es',
+    'eu',
+    'fi',
+    'fo',
+    'fr',
+    'ga',
+    'gl',
+    'is',
+    'it',
+    'nb',
+    'nl',
+    'nn',
+    'no',
+    'pt',
+    'sv',
+  ].includes(primary ?? '')
+    ? 'western'
+    : undefined
+}

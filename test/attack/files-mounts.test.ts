@@ -1,0 +1,167 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import * as fs from 'node:fs'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Provider } from '../../src/core/provider.ts'
+import { type FilesOptions, files } from '../../src/providers/files/index.ts'
+import {
+  contextOf,
+  createFolder,
+  type Folder,
+  listAll,
+  listPaths,
+  openBelow,
+  sleep,
+  textAt,
+} from '../support/folder.ts'
+import { requires } from '../support/require.ts'
+
+let folder: Folder
+const opened: Provider[] = []
+const mounted: string[] = []
+
+beforeEach(() => {
+  folder = createFolder()
+  folder.write({ 'f.txt': 'inside', 'm/under': 'covered' })
+  fs.writeFileSync(`${folder.outside}/secret`, 'CANARY-77b1e0')
+})
+afterEach(async () => {
+  for (const provider of opened.splice(0)) await provider.close?.()
+  await expect.poll(() => openBelow(folder.root), { message: 'no descriptor is left open' }).toEqual([])
+  for (const at of mounted.splice(0).reverse()) execFileSync('umount', ['-l', at])
+  folder.remove()
+})
+
+async function open(options: Partial<FilesOptions> = {}): Promise<Provider> {
+  const provider = await files({ root: folder.root, ...options })
+  opened.push(provider)
+  return provider
+}
+
+function mount(at: string, ...args: string[]) {
+  execFileSync('mount', [...args, folder.at(at)])
+  mounted.push(folder.at(at))
+}
+
+const run = (command: string, ...args: string[]) => spawnSync(command, args, { stdio: 'ignore' }).status === 0
+
+const canMount = run('unshare', '-m', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt')
+requires(
+  'mounts',
+  canMount && process.getuid?.() === 0,
+  'only root may mount',
+)('file systems inside the root', () => {
+  test('PT26 that are mounted are absent, also those of the same device, unless they are allowed', async () => {
+    mount('m', '-t', 'tmpfs', 'tmpfs')
+    folder.write({ 'm/in-tmpfs': 'x', 'b/covered': 'x' })
+    mount('b', '--bind', folder.outside)
+    const provider = await open()
+    expect(await listPaths(provider)).toEqual(['f.txt'])
+    for (const path of ['m/in-tmpfs', 'm/under', 'b/secret', 'b/covered'])
+      expect(await textAt(provider, path), path).toBe('!not-found')
+    for (const path of ['m/', 'b/'])
+      await expect(provider.stat?.(path, contextOf()), path).rejects.toMatchObject({ kind: 'not-found' })
+    const allowed = await open({ allowMounts: true })
+    expect(await listPaths(allowed)).toEqual(['b/secret', 'f.txt', 'm/in-tmpfs'])
+    expect(await textAt(allowed, 'm/in-tmpfs')).toBe('x')
+  })
+
+  test('PT32 files that say they are empty and are not (of /proc) are absent', async () => {
+    folder.write({ 'p/x': '', version: '' })
+    mount('p', '-t', 'proc', 'proc')
+    mount('version', '--bind', '/proc/version')
+    expect(fs.statSync(folder.at('version'))).toMatchObject({ size: 0 })
+    const provider = await open()
+    expect(await listPaths(provider)).toEqual(['f.txt', 'm/under'])
+    for (const path of ['version', 'p/version', 'p/self/environ', 'p/kmsg'])
+      expect(await textAt(provider, path), path).toBe('!not-found')
+  })
+
+  test('PT28 devices are absent, and are not opened', async () => {
+    const devices = {
+      zero: ['c', '1', '5'],
+      random: ['c', '1', '9'],
+      tty: ['c', '5', '0'],
+      none: ['c', '250', '250'],
+      block: ['b', '7', '0'],
+    }
+    for (const [name, numbers] of Object.entries(devices))
+      execFileSync('mknod', ['-m', '666', folder.at(name), ...numbers])
+    const provider = await open()
+    expect(await listPaths(provider)).toEqual(['f.txt', 'm/under'])
+    for (const name of Object.keys(devices)) {
+      const start = performance.now()
+      expect(await textAt(provider, name), name).toBe('!not-found')
+      expect(performance.now() - start).toBeLessThan(1000)
+    }
+  })
+})
+
+/** Mounts a FUSE file system, and answers nothing that the kernel asks. The connection ends with the process. */
+const deafMount = `
+import ctypes, os, sys, time
+fd = os.open('/dev/fuse', os.O_RDWR)
+options = ('fd=%d,rootmode=40000,user_id=0,group_id=0' % fd).encode()
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.mount(b'deaf', os.fsencode(sys.argv[1]), b'fuse', 0, options) != 0: sys.exit(1)
+os.write(1, b'mounted')
+time.sleep(20)
+`
+const canFuse =
+  canMount &&
+  fs.existsSync('/dev/fuse') &&
+  run('python3', '-c', 'import ctypes, os; os.close(os.open("/dev/fuse", os.O_RDWR))')
+requires(
+  'fuse',
+  canFuse,
+  'root, /dev/fuse and python3 are needed for a mount that never answers',
+)('a mount that never answers', () => {
+  let daemon: ChildProcess
+  beforeEach(async () => {
+    daemon = spawn('python3', ['-c', deafMount, folder.at('m')], { stdio: ['ignore', 'pipe', 'inherit'] })
+    mounted.push(folder.at('m'))
+    await once(daemon.stdout!, 'data')
+  })
+  // Before the hook above: the calls that wait end with the connection.
+  afterEach(async () => {
+    daemon.kill('SIGKILL')
+    await once(daemon, 'exit')
+  })
+
+  test('PT44 is not asked at all where mounts are not served', async () => {
+    const provider = await open()
+    expect(await listPaths(provider)).toEqual(['f.txt'])
+    expect(await textAt(provider, 'm/anything')).toBe('!not-found')
+    expect(await textAt(provider, 'f.txt')).toBe('inside')
+  })
+
+  test('PT44 holds a call up until its deadline, and neither the event loop nor other providers', async () => {
+    const provider = await open({ allowMounts: true })
+    const beside = createFolder()
+    beside.write({ 'g.txt': 'beside' })
+    const other = await files({ root: beside.root })
+    const delay = monitorEventLoopDelay({ resolution: 5 })
+    delay.enable()
+    const calls = [0, 1, 2, 3].flatMap(() => {
+      const context = contextOf(AbortSignal.timeout(400))
+      const read = provider.read({ path: 'm/x', params: new Map() }, context)
+      return [read, listAll(provider, {}, context)]
+    })
+    const settled = Promise.allSettled(calls)
+    await sleep(50)
+    const start = performance.now()
+    for (let i = 0; i < 20; i++) {
+      expect(await textAt(other, 'g.txt')).toBe('beside')
+      expect(await listPaths(other)).toEqual(['g.txt'])
+    }
+    expect(performance.now() - start).toBeLessThan(2000)
+    const results = await settled
+    expect(performance.now() - start).toBeLessThan(3000)
+    expect(results.map(({ status }) => status)).toEqual(calls.map(() => 'rejected'))
+    delay.disable()
+    expect(delay.max / 1e6).toBeLessThan(250)
+    await other.close?.()
+    beside.remove()
+  })
+})

@@ -1,0 +1,158 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { GitFolder, GitRepository } from './git.ts'
+import { plainEnvironment } from './git.ts'
+
+/** Programs that leave a mark when anybody runs them, each its own. */
+export interface Traps {
+  /** The path of a program that leaves the mark `name`, and passes its input on. */
+  set(name: string): string
+  /** The marks that were left. */
+  sprung(): readonly string[]
+  /** Takes them away again. */
+  clear(): void
+}
+
+export function createTraps(folder: GitFolder): Traps {
+  const programs = join(folder.path, 'programs')
+  const marks = join(folder.path, 'marks')
+  for (const dir of [programs, marks]) mkdirSync(dir, { recursive: true })
+  return {
+    set: (name) => {
+      const program = join(programs, name)
+      writeFileSync(program, `#!/bin/sh\n: > '${join(marks, name)}'\nif [ -f "$1" ]; then cat "$1"; else cat; fi\n`)
+      chmodSync(program, 0o755)
+      return program
+    },
+    sprung: () => readdirSync(marks).sort(),
+    clear: () => {
+      for (const name of readdirSync(marks)) execFileSync('rm', [join(marks, name)])
+    },
+  }
+}
+
+/** Runs plain git, as a careless server would; it may fail. */
+export function carelessly(repository: GitRepository, ...args: readonly string[]): string {
+  const { stdout } = spawnSync('git', [...args], {
+    cwd: repository.dir,
+    env: { ...plainEnvironment, GIT_TERMINAL_PROMPT: '0' },
+    input: '',
+    timeout: 20_000,
+  })
+  return stdout.toString('utf8')
+}
+
+/** Two commits of a text file, and a change in the working tree. */
+export function fillPlainly(repository: GitRepository): { readonly first: string; readonly second: string } {
+  repository.write('a.txt', 'one\n')
+  repository.write('dir/b.txt', 'b\n')
+  const first = repository.commit('first')
+  repository.write('a.txt', 'one\ntwo\n')
+  const second = repository.commit('second')
+  repository.write('a.txt', 'one\ntwo\nthree\n')
+  return { first, second }
+}
+
+/** Sets everything in a repository that makes git run a program. */
+export function arm(repository: GitRepository, traps: Traps): void {
+  const program = (name: string) => traps.set(name)
+  repository.write('.gitattributes', '* diff=evil filter=evil merge=evil\n')
+  repository.commit('attributes')
+  mkdirSync(join(repository.gitDir, 'info'), { recursive: true })
+  writeFileSync(join(repository.gitDir, 'info/attributes'), '* diff=evil filter=evil\n')
+  const settings: Readonly<Record<string, string>> = {
+    'core.fsmonitor': program('fsmonitor'),
+    'diff.evil.textconv': program('textconv'),
+    'diff.evil.command': program('diff-driver'),
+    'diff.external': program('diff-external'),
+    'filter.evil.smudge': program('smudge'),
+    'filter.evil.clean': program('clean'),
+    'filter.evil.required': 'true',
+    'merge.evil.driver': program('merge'),
+    'core.pager': program('pager'),
+    'pager.log': program('pager-log'),
+    'core.editor': program('editor'),
+    'sequence.editor': program('sequence-editor'),
+    'gpg.program': program('gpg'),
+    'log.showSignature': 'true',
+    'core.sshCommand': program('ssh'),
+    'core.askPass': program('askpass'),
+    'core.alternateRefsCommand': program('alternate-refs'),
+    'credential.helper': `!${program('credential')}`,
+    'protocol.ext.allow': 'always',
+    'core.gitProxy': program('proxy'),
+    'remote.origin.url': `ext::${program('ext')}`,
+    'remote.origin.promisor': 'true',
+    'extensions.partialClone': 'origin',
+    'alias.log': `!${program('alias')}`,
+    'trailer.evil.command': program('trailer'),
+    'trailer.evil.key': 'Evil',
+  }
+  for (const [key, value] of Object.entries(settings)) repository.git('config', key, value)
+  const hooks = join(repository.gitDir, 'own-hooks')
+  mkdirSync(hooks)
+  repository.git('config', 'core.hooksPath', hooks)
+  for (const hook of [
+    'post-index-change',
+    'reference-transaction',
+    'post-checkout',
+    'pre-commit',
+    'fsmonitor-watchman',
+  ]) {
+    writeFileSync(join(hooks, hook), `#!/bin/sh\nexec '${program(`hook-${hook}`)}'\n`)
+    chmodSync(join(hooks, hook), 0o755)
+  }
+}
+
+/** Writes an object as it is, whatever git thinks of it. */
+export function writeRaw(
+  repository: GitRepository,
+  type: 'tree' | 'commit' | 'blob',
+  content: string | Uint8Array,
+): string {
+  return repository.feed(content, 'hash-object', '-t', type, '-w', '--literally', '--stdin')
+}
+
+/** A tree object made by hand: names of any kind. */
+export function rawTree(entries: readonly (readonly [mode: string, name: string | Uint8Array, oid: string])[]): Buffer {
+  return Buffer.concat(
+    entries.flatMap(([mode, name, oid]) => [
+      Buffer.from(`${mode} `),
+      Buffer.from(name),
+      Buffer.from([0]),
+      Buffer.from(oid, 'hex'),
+    ]),
+  )
+}
+
+/** Commits a tree that was made by hand, onto a branch. */
+export function commitTree(repository: GitRepository, tree: string, branch: string): string {
+  const commit = repository.git('commit-tree', '-m', 'made by hand', tree)
+  repository.git('update-ref', `refs/heads/${branch}`, commit)
+  return commit
+}
+
+/** Puts a program called `git` into a folder; it runs `script`, in which `$REAL` is the real one. */
+export function fakeGit(folder: GitFolder, name: string, script: string): string {
+  const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
+  const dir = join(folder.path, name)
+  mkdirSync(dir, { recursive: true })
+  const program = join(dir, 'git')
+  writeFileSync(program, `#!/bin/sh\nREAL='${real}'\n${script}\n`)
+  chmodSync(program, 0o755)
+  return program
+}
+
+/** The processes in whose environment a text stands. */
+export function processesWith(text: string): readonly number[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return pids.map(Number).filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`).includes(text)
+    } catch {
+      // It is gone by now, or another user's.
+      return false
+    }
+  })
+}

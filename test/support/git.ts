@@ -1,0 +1,146 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Content, Context, Entry, ListQuery, Provider } from '../../src/core/provider.ts'
+
+/** A folder for a test, with real repositories in it. */
+export interface GitFolder {
+  readonly path: string
+  /** Makes a repository at a name in the folder. */
+  repository(name: string, options?: RepositoryOptions): GitRepository
+  dispose(): void
+}
+
+export interface RepositoryOptions {
+  readonly bare?: boolean
+  readonly format?: 'sha1' | 'sha256'
+}
+
+export interface GitRepository {
+  readonly dir: string
+  /** Where its own files are: `.git`, or the folder itself. */
+  readonly gitDir: string
+  /** Runs git in it, and answers what it printed. */
+  git(...args: readonly string[]): string
+  /** Runs git with something on its standard input. */
+  feed(input: string | Uint8Array, ...args: readonly string[]): string
+  write(path: string, content: string | Uint8Array): void
+  /** Adds everything and commits it; answers the id. Each commit is a minute later than the one before. */
+  commit(message: string, options?: { readonly author?: string }): string
+}
+
+const start = Date.UTC(2026, 0, 2, 3, 4, 5) / 1000
+
+/** An environment in which nothing of the machine's own configuration holds. */
+export const plainEnvironment: Readonly<Record<string, string>> = {
+  PATH: process.env.PATH ?? '',
+  HOME: '/nonexistent',
+  LC_ALL: 'C',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+}
+
+export function createGitFolder(): GitFolder {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), 'hikidashi-test-git-')))
+  return {
+    path,
+    repository: (name, options) => makeRepository(join(path, name), options),
+    dispose: () => rmSync(path, { recursive: true, force: true }),
+  }
+}
+
+function makeRepository(dir: string, { bare = false, format = 'sha1' }: RepositoryOptions = {}): GitRepository {
+  mkdirSync(dir, { recursive: true })
+  const repository = openTestRepository(dir, bare ? dir : join(dir, '.git'))
+  repository.git('init', '-q', '-b', 'main', `--object-format=${format}`, ...(bare ? ['--bare'] : []))
+  return repository
+}
+
+/** A repository that is there already: a clone, a linked working tree. */
+export function openTestRepository(dir: string, gitDir = join(dir, '.git')): GitRepository {
+  let time = start
+  const run = (args: readonly string[], input?: string | Uint8Array, author = 'Ada Lovelace <ada@example.com>') => {
+    const [, name = '', email = ''] = /^(.*) <(.*)>$/.exec(author) ?? []
+    const date = `${time} +0900`
+    return execFileSync('git', [...args], {
+      cwd: dir,
+      env: {
+        ...plainEnvironment,
+        GIT_AUTHOR_NAME: name,
+        GIT_AUTHOR_EMAIL: email,
+        GIT_COMMITTER_NAME: name,
+        GIT_COMMITTER_EMAIL: email,
+        GIT_AUTHOR_DATE: date,
+        GIT_COMMITTER_DATE: date,
+      },
+      input: input ?? '',
+      stdio: ['pipe', 'pipe', 'pipe'],
+      maxBuffer: 1e9,
+    })
+      .toString('utf8')
+      .trimEnd()
+  }
+  const git = (...args: readonly string[]) => run(args)
+  return {
+    dir,
+    gitDir,
+    git,
+    feed: (input, ...args) => run(args, input),
+    write: (path, content) => {
+      mkdirSync(dirname(join(dir, path)), { recursive: true })
+      writeFileSync(join(dir, path), content)
+    },
+    commit: (message, { author } = {}) => {
+      time += 60
+      run(['add', '-A'])
+      run(['commit', '-q', '--allow-empty', '--cleanup=verbatim', '-F', '-'], message, author)
+      return git('rev-parse', 'HEAD')
+    },
+  }
+}
+
+/** Asks a provider in the fewest words. */
+export interface Asked {
+  list(query?: ListQuery): Promise<readonly Entry[]>
+  paths(query?: ListQuery): Promise<readonly string[]>
+  read(
+    path: string,
+    params?: Readonly<Record<string, string>>,
+    range?: { start: number; end?: number },
+  ): Promise<Content>
+  text(path: string, params?: Readonly<Record<string, string>>): Promise<string>
+  stat(path: string): Promise<Entry>
+}
+
+export function context(): Context {
+  return { principal: { id: 'test', roles: [] }, signal: new AbortController().signal }
+}
+
+export function ask(provider: Provider): Asked {
+  const list: Asked['list'] = async (query = {}) => {
+    const entries: Entry[] = []
+    for await (const entry of provider.list(query, context())) entries.push(entry)
+    return entries
+  }
+  const read: Asked['read'] = async (path, params = {}, range) => {
+    const request = { path, params: new Map(Object.entries(params)), ...(range === undefined ? {} : { range }) }
+    const [content] = await provider.read(request, context())
+    if (content === undefined) throw new Error('no content')
+    return content
+  }
+  return {
+    list,
+    paths: async (query) => (await list(query)).map(({ path }) => path),
+    read,
+    text: async (path, params) => {
+      const content = await read(path, params)
+      if (!('text' in content)) throw new Error(`${path} is not text`)
+      return content.text
+    },
+    stat: async (path) => {
+      if (provider.stat === undefined) throw new Error('no stat')
+      return provider.stat(path, context())
+    },
+  }
+}

@@ -1,0 +1,206 @@
+import { randomBytes } from 'node:crypto'
+import { deflateSync } from 'node:zlib'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { decodeBytes, labelOf } from '../../src/wrap/encoding/decode.ts'
+import { detectEncoding, sampleBytes } from '../../src/wrap/encoding/detect.ts'
+import { isMostlyUtf8, repairUtf8 } from '../../src/wrap/encoding/utf8.ts'
+import { encode, encodings, excerptsOf, textsOf } from '../fixtures/documents/sentences.ts'
+
+const marks: Readonly<Record<string, readonly number[]>> = {
+  'utf-8': [0xef, 0xbb, 0xbf],
+  'utf-16le': [0xff, 0xfe],
+  'utf-16be': [0xfe, 0xff],
+}
+
+/** How many texts are found to be in the encoding they are in, and in which others they are found to be. */
+function count(label: string, texts: readonly string[]) {
+  const wrong: string[] = []
+  let right = 0
+  for (const text of texts) {
+    const found = detectEncoding(encode(text, label))
+    if (found === label) right++
+    else if (found !== undefined) wrong.push(`${found}: ${text}`)
+  }
+  return { share: right / texts.length, wrong }
+}
+
+describe('the encoding of a long text', () => {
+  for (const [label, languages] of Object.entries(encodings))
+    for (const language of languages)
+      test(`is found: ${language} in ${label}`, () => {
+        const { share, wrong } = count(label, textsOf(language, 200, 600))
+        expect(wrong).toEqual([])
+        expect(share).toBeGreaterThanOrEqual(0.99)
+      })
+})
+
+describe('the encoding of 25 characters', () => {
+  // Without a space or the end of a line nothing tells UTF-16 from other pairs of bytes.
+  const least: Readonly<Record<string, number>> = { 'windows-1252': 0.8, 'utf-16le': 0, 'utf-16be': 0 }
+  for (const [label, languages] of Object.entries(encodings))
+    for (const language of languages)
+      test(`is found, or not guessed: ${language} in ${label}`, () => {
+        const { share, wrong } = count(label, excerptsOf(language, 25))
+        expect(wrong).toEqual([])
+        expect(share).toBeGreaterThanOrEqual(least[label] ?? 0.99)
+      })
+})
+
+describe('what a text is', () => {
+  test('is not changed by detection and decoding, in any encoding', () => {
+    for (const [label, languages] of Object.entries(encodings))
+      for (const language of languages)
+        for (const text of textsOf(language, 5, 300)) expect(decodeBytes(encode(text, label), label)).toBe(text)
+  })
+
+  test('is told by its byte order mark, which is no part of it', () => {
+    for (const [label, mark] of Object.entries(marks)) {
+      const bytes = Buffer.concat([Buffer.from(mark), encode('一', label)])
+      expect(detectEncoding(bytes)).toBe(label)
+      expect(decodeBytes(bytes, label)).toBe('一')
+    }
+  })
+
+  test('is UTF-8 where it is all ASCII, or empty', () => {
+    expect(detectEncoding(Buffer.alloc(0))).toBe('utf-8')
+    expect(detectEncoding(Buffer.from('plain\n'.repeat(50_000)))).toBe('utf-8')
+    // What terminals write is not ISO-2022-JP.
+    expect(detectEncoding(Buffer.from('\x1b[1mbold\x1b(B\x1b[m $ \x1b[0m'))).toBe('utf-8')
+  })
+
+  test('is UTF-8 although a few of its bytes are damaged', () => {
+    const [text = ''] = textsOf('ja', 1, 600)
+    const bytes = Buffer.from(text)
+    bytes[100] = 0xff
+    bytes[700] = 0x41
+    expect(detectEncoding(bytes)).toBe('utf-8')
+  })
+
+  test('is the same whether its beginning is there or all of it', () => {
+    for (const [label, languages] of Object.entries(encodings))
+      for (const language of languages)
+        for (const ascii of [0, 1, 1000, sampleBytes - 300, sampleBytes - 1, sampleBytes * 2]) {
+          const [text = ''] = textsOf(language, 1, 40_000)
+          const bytes = encode(`${'x'.repeat(ascii)}\n${text}`, label)
+          const beyond = ascii > sampleBytes - 300 && !label.startsWith('utf-16')
+          expect(detectEncoding(bytes), `${label} ${language} ${ascii}`).toBe(label)
+          const head = detectEncoding(bytes.subarray(0, sampleBytes))
+          if (!beyond) expect(head, `${label} ${language} ${ascii}`).toBe(label)
+        }
+  })
+
+  test('is told by what it declares, where its bytes bear that out', () => {
+    const page = '<html><head><meta charset="windows-1251"></head><body>Привет, мир. Добро пожаловать.</body></html>'
+    expect(detectEncoding(encode(page, 'windows-1251'))).toBe('windows-1251')
+    expect(detectEncoding(encode('# -*- coding: euc-jp -*-\n# 東京都\n', 'euc-jp'))).toBe('euc-jp')
+    // The declaration was not changed with the encoding.
+    expect(detectEncoding(Buffer.from('<?xml version="1.0" encoding="Shift_JIS"?><a>こんにちは</a>'))).toBe('utf-8')
+    expect(
+      detectEncoding(encode('<meta charset="euc-kr"><p>データベースへの接続に失敗しました。</p>', 'shift_jis')),
+    ).toBe('shift_jis')
+  })
+
+  test('is decided by the language where bytes leave it open', () => {
+    const bytes = encode('東京', 'euc-jp')
+    expect(detectEncoding(bytes)).toBeUndefined()
+    expect(detectEncoding(bytes, 'ja')).toBe('euc-jp')
+  })
+})
+
+describe('what is no text', () => {
+  test('is not taken for any: random bytes, compressed ones, numbers', () => {
+    const kinds: Readonly<Record<string, (size: number) => Buffer>> = {
+      random: (size) => randomBytes(size),
+      'random without controls': (size) =>
+        Buffer.from(randomBytes(size).map((byte) => (byte < 32 ? byte + 128 : byte))),
+      'random above ASCII': (size) => Buffer.from(randomBytes(size).map((byte) => byte | 0x80)),
+      compressed: (size) => deflateSync(randomBytes(size).map((byte) => byte % 40)),
+      'numbers of two bytes': (size) => Buffer.from(Uint16Array.from({ length: size }, (_, i) => (i * i) % 700).buffer),
+      'numbers of four bytes': (size) => Buffer.from(Float32Array.from({ length: size }, (_, i) => i / 7).buffer),
+    }
+    for (const [kind, make] of Object.entries(kinds))
+      for (const size of [64, 256, 4096, 200_000])
+        for (let i = 0; i < 30; i++) expect(detectEncoding(make(size)), `${kind} ${size}`).toBeUndefined()
+  })
+
+  test('nor is text that is in none of these encodings', () => {
+    const [russian, greek] = ['Все люди рождаются свободными и равными.', 'Όλοι οι άνθρωποι γεννιούνται ελεύθεροι.']
+    for (const label of ['windows-1251', 'koi8-r', 'iso-8859-5', 'cp866'])
+      expect(detectEncoding(encode(russian.repeat(5), label)), label).toBeUndefined()
+    for (const label of ['windows-1253', 'iso-8859-7'])
+      expect(detectEncoding(encode(greek.repeat(5), label)), label).toBeUndefined()
+    const czech = 'Všichni lidé rodí se svobodní a sobě rovní co do důstojnosti a práv. Jsou nadáni rozumem.'
+    expect(detectEncoding(encode(czech.repeat(3), 'windows-1250'))).toBeUndefined()
+  })
+})
+
+describe('decoding', () => {
+  test('knows what Node does not: Windows-1252 and the Korean of code page 949', () => {
+    expect(decodeBytes(Buffer.from([0x93, 0x80, 0x94, 0x92]), 'windows-1252')).toBe('“€”’')
+    // Every syllable, of which KS X 1001 has a fifth.
+    const syllables = Array.from({ length: 11_172 }, (_, i) => String.fromCharCode(0xac00 + i)).join('')
+    expect(decodeBytes(encode(syllables, 'euc-kr'), 'euc-kr')).toBe(syllables)
+    expect(detectEncoding(encode('똠방각하 펲시콜라, 이것은 한국어로 쓴 문장입니다.', 'euc-kr'))).toBe('euc-kr')
+  })
+
+  test('reads the wave dash and the numbers in circles as Windows does', () => {
+    expect(decodeBytes(Buffer.from([0x81, 0x60, 0x87, 0x40, 0xfb, 0xfc]), 'shift_jis')).toBe('～①髙')
+  })
+
+  test('shows what is malformed as U+FFFD', () => {
+    expect(decodeBytes(Buffer.from([0x41, 0xff, 0xff, 0x42]), 'euc-kr')).toBe('A\ufffdB')
+    expect(decodeBytes(Buffer.from([0xff, 0x41]), 'euc-kr')).toBe('\ufffdA')
+    expect(decodeBytes(Buffer.from([0x82, 0xa0, 0x82]), 'shift_jis')).toBe('あ\ufffd')
+  })
+
+  test('knows encodings by the names that people give them', () => {
+    const names = {
+      CP932: 'shift_jis',
+      sjis: 'shift_jis',
+      ' EUC-JP': 'euc-jp',
+      latin1: 'windows-1252',
+      uhc: 'euc-kr',
+      nonsense: undefined,
+    }
+    for (const [name, label] of Object.entries(names)) expect(labelOf(name)).toBe(label)
+  })
+})
+
+describe('repairing UTF-8', () => {
+  test('keeps every place where it is, and makes well-formed text of anything', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        const repaired = repairUtf8(bytes)
+        expect(repaired.length).toBe(bytes.length)
+        expect(repaired.toString()).not.toContain('\ufffd')
+      }),
+    )
+  })
+
+  test('changes nothing in what is well-formed', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const bytes = Buffer.from(text)
+        expect(isMostlyUtf8(bytes)).toBe(true)
+        expect(repairUtf8(bytes)).toEqual(bytes)
+      }),
+    )
+  })
+})
+
+test('detection takes time in proportion to its sample, whatever the bytes are', () => {
+  const shapes = [
+    () => 0x81,
+    () => 0xfe,
+    (i: number) => [0x81, 0x30][i % 2] ?? 0,
+    (i: number) => [0xe9, 0x65][i % 2] ?? 0,
+    () => 0x1b,
+  ]
+  for (const shape of shapes) {
+    const bytes = Buffer.from(Array.from({ length: 4_000_000 }, (_, i) => shape(i)))
+    const start = performance.now()
+    detectEncoding(bytes)
+    expect(performance.now() - start).toBeLessThan(500)
+  }
+})
