@@ -203,6 +203,8 @@ function mediaFault(request: IncomingMessage): string | undefined {
   if (types.length !== 1 || !/^application\/json[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i.test(type))
     return 'The Content-Type is not application/json in UTF-8.'
   if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') return 'A Content-Encoding is not supported.'
+  if ((request.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked')
+    return 'A Transfer-Encoding other than chunked is not supported.'
   return undefined
 }
 

@@ -1,9 +1,7 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import * as net from 'node:net'
-import * as os from 'node:os'
-import * as path from 'node:path'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { comparePaths } from '../../src/core/path.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { type FilesOptions, files } from '../../src/providers/files/index.ts'
@@ -115,61 +113,6 @@ test('PT28 sockets are absent', async () => {
   await new Promise((resolve) => server.once('listening', resolve))
   await expectAbsent(await open(), ['socket'])
   server.close()
-})
-
-test('PT29 a root that is the whole machine, relative, missing or a file is refused, and says what to do', async () => {
-  folder.write({ file: '' })
-  const refusal = (root: string) =>
-    files({ root }).then(
-      () => 'opened',
-      (error: { kind: string; message: string }) => `${error.kind}: ${error.message}`,
-    )
-  fs.symlinkSync('/', folder.at('to-slash'))
-  fs.symlinkSync('/proc/self', folder.at('to-proc'))
-  for (const root of [
-    '/',
-    '//',
-    '/proc',
-    '/proc/self',
-    '/proc/self/root',
-    '/sys',
-    '/dev',
-    '/dev/shm',
-    folder.at('to-slash'),
-    folder.at('to-proc'),
-  ])
-    expect(await refusal(root), root).toMatch(/^invalid: .*Give a directory of yours/)
-  expect(await refusal('')).toMatch(/^invalid: .*empty/)
-  expect(await refusal('.')).toMatch(new RegExp(`^invalid: .*not absolute.*${process.cwd()}`))
-  expect(await refusal('~/x')).toMatch(/^invalid: .*not absolute/)
-  expect(await refusal(folder.at('none'))).toMatch(/^invalid: .*does not exist/)
-  expect(await refusal(folder.at('file'))).toMatch(/^invalid: .*not a directory/)
-  expect(await refusal(folder.at('file/x'))).toMatch(/^invalid: .*does not exist/)
-  expect(await refusal('/tmp\0/x')).toMatch(/^invalid: /)
-})
-
-test('PT29 a root with a slash at its end, or reached by a link, is the directory that it was at the start', async () => {
-  folder.write({ f: 'inside' })
-  const link = `${folder.outside}/link`
-  fs.symlinkSync(folder.root, link)
-  for (const root of [`${folder.root}/`, `${folder.root}//`, link, `${folder.root}/../root`])
-    expect(await textAt(await open({ root }), 'f')).toBe('inside')
-  const provider = await open({ root: link })
-  fs.rmSync(link)
-  fs.symlinkSync(folder.outside, link)
-  expect(await textAt(provider, 'f')).toBe('inside')
-})
-
-test('PT29 the home directory as a root is served with a warning', async () => {
-  vi.stubEnv('HOME', folder.root)
-  const log = vi.fn()
-  try {
-    await open({ log })
-    expect(os.homedir()).toBe(folder.root)
-    expect(log).toHaveBeenCalledWith('warn', expect.stringContaining('home'), expect.anything())
-  } finally {
-    vi.unstubAllEnvs()
-  }
 })
 
 test('PT33 a directory is not read as a file, nor a file as a directory', async () => {
@@ -290,96 +233,10 @@ test('PT39 globs of the configuration are matched in linear time, whatever the p
   expect(performance.now() - start).toBeLessThan(200 * 5)
 })
 
-test('PT41 what may not be read is not listed either, and looks like nothing', async () => {
-  folder.write({
-    'open.txt': 'open',
-    'closed.txt': canary,
-    'closed/f': canary,
-    'unlisted/f': canary,
-    'unsearched/f': canary,
-  })
-  fs.chmodSync(folder.root, 0o755)
-  fs.chmodSync(path.dirname(folder.root), 0o755)
-  fs.chmodSync(folder.at('closed.txt'), 0)
-  fs.chmodSync(folder.at('closed'), 0)
-  fs.chmodSync(folder.at('unlisted'), 0o311)
-  fs.chmodSync(folder.at('unsearched'), 0o644)
-  // Root may read everything: the provider runs as nobody then.
-  const nobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
-  const script = `
-    import { files } from ${JSON.stringify(path.resolve('src/providers/files/index.ts'))}
-    const context = { principal: { id: 'x', roles: [] }, signal: new AbortController().signal }
-    const provider = await files({ root: ${JSON.stringify(folder.root)} })
-    const found = { uid: process.getuid(), paths: [], kinds: {} }
-    for await (const { path } of provider.list({}, context)) found.paths.push(path)
-    for (const path of ['open.txt', 'closed.txt', 'closed/f', 'closed/', 'unlisted/f', 'unsearched/f', 'none'])
-      for (const call of [() => provider.read({ path, params: new Map() }, context), () => provider.stat(path, context)])
-        found.kinds[path] = await call().then(() => 'there', (error) => error.kind)
-    process.stdout.write(JSON.stringify(found))`
-  const loader = path.resolve('node_modules/tsx/dist/loader.mjs')
-  const run = spawnSync(process.execPath, ['--import', loader, '--input-type=module', '-e', script], {
-    ...nobody,
-    cwd: '/',
-  })
-  for (const name of ['closed.txt', 'closed', 'unlisted', 'unsearched']) fs.chmodSync(folder.at(name), 0o755)
-  const found = JSON.parse(run.stdout.toString() || `{"error":${JSON.stringify(run.stderr.toString())}}`) as Record<
-    string,
-    unknown
-  >
-  expect(found).toMatchObject({
-    paths: ['open.txt'],
-    kinds: {
-      'open.txt': 'there',
-      'closed.txt': 'not-found',
-      'closed/f': 'not-found',
-      'closed/': 'not-found',
-      'unlisted/f': 'not-found',
-      'unsearched/f': 'not-found',
-      none: 'not-found',
-    },
-  })
-  expect(found.uid).not.toBe(0)
-})
-
 test('PT43 dots within names, and names that look escaped, are ordinary names', async () => {
   const names = ['..hidden', 'a..b', '...', '.a.', '%41', 'A', '%2e%2e', '..\\..', 'a.']
   folder.write(Object.fromEntries(names.map((name) => [name, name])))
   const provider = await open()
   expect(await listPaths(provider)).toEqual([...names].sort(comparePaths))
   for (const name of names) expect(await textAt(provider, name)).toBe(name)
-})
-
-test('running out of descriptors is a failure of the source, not absence, and leaks nothing', async () => {
-  folder.write({ 'a/b/f': 'x' })
-  const script = `
-    import * as fs from 'node:fs'
-    import { files } from ${JSON.stringify(path.resolve('src/providers/files/index.ts'))}
-    const context = { principal: { id: 'x', roles: [] }, signal: new AbortController().signal }
-    const provider = await files({ root: ${JSON.stringify(folder.root)} })
-    const read = () => provider.read({ path: 'a/b/f', params: new Map() }, context).then(() => 'there', (error) => error.kind)
-    const list = async () => { try { for await (const _ of provider.list({}, context)) return 'there' } catch (error) { return error.kind } return 'nothing' }
-    await read(); await list()
-    const held = []
-    try { for (;;) held.push(fs.openSync('/dev/null')) } catch {}
-    const kinds = new Set()
-    for (let free = 0; free < 8 && held.length > 0; free++) {
-      kinds.add(await read()).add(await list())
-      fs.closeSync(held.pop())
-    }
-    for (const fd of held) fs.closeSync(fd)
-    process.stdout.write(JSON.stringify({ kinds: [...kinds].sort(), after: [await read(), await list()] }))`
-  const loader = path.resolve('node_modules/tsx/dist/loader.mjs')
-  const run = spawnSync('sh', [
-    '-c',
-    'ulimit -n 120; exec "$0" "$@"',
-    process.execPath,
-    '--import',
-    loader,
-    '--input-type=module',
-    '-e',
-    script,
-  ])
-  expect(run.stdout.toString(), run.stderr.toString()).toBe(
-    JSON.stringify({ kinds: ['there', 'unavailable'], after: ['there', 'there'] }),
-  )
 })

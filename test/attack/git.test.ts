@@ -96,9 +96,8 @@ async function useEverything(asked: Asked, provider = opened.at(-1)): Promise<vo
     await asked.stat(path)
     await asked.read(path)
   }
-  for (const path of ['commits/HEAD', 'diff/HEAD~0/HEAD', 'diff/main/HEAD', 'blame/HEAD/a.txt'])
-    await outcome(asked.read(path))
-  const { first = '' } = { first: repository.git('rev-list', '--max-parents=0', 'HEAD') }
+  for (const path of ['commits/HEAD', 'diff/main/HEAD', 'blame/HEAD/a.txt']) await asked.read(path)
+  const first = repository.git('rev-list', '--max-parents=0', 'HEAD')
   for (const path of [`commits/${first}`, `diff/${first}/HEAD`, `${first}/a.txt`]) await asked.read(path)
   await asked.read('log', { path: 'a.txt', author: 'a', since: '1 year' })
   for (const template of (await provider?.templates?.(context())) ?? [])
@@ -157,7 +156,7 @@ describe('refs and paths from strangers', () => {
   })
 
   test('GT04 a path with magic is a path', async () => {
-    fillPlainly(repository)
+    const { first } = fillPlainly(repository)
     repository.write(':(top)*', 'a real name\n')
     repository.write('-x', 'a real option\n')
     repository.commit('odd names')
@@ -167,7 +166,7 @@ describe('refs and paths from strangers', () => {
       expect(await outcome(asked.read(`HEAD/${path}`)), path).toBe('not-found')
       expect(await outcome(asked.read(`blame/HEAD/${path}`)), path).toBe('not-found')
       expect(await asked.text('log', { path }), path).toContain('No commits.')
-      expect(await asked.text('diff/HEAD~0/HEAD', { path }).catch(() => 'No changes.'), path).toContain('No changes.')
+      expect(await asked.text(`diff/${first}/HEAD`, { path }), path).toContain('No changes.')
     }
     expect(await asked.text('HEAD/:(top)*')).toBe('a real name\n')
     expect(await asked.text('blame/HEAD/-x')).toContain('a real option')
@@ -267,7 +266,7 @@ describe('what a repository makes git run', () => {
   const careless: readonly (readonly [row: string, trap: string, args: readonly string[]])[] = [
     ['GT08 a file system monitor', 'fsmonitor', ['status']],
     ['GT09 a text conversion', 'textconv', ['show', '--textconv', 'HEAD~1']],
-    ['GT09 an external diff', 'diff-external', ['diff', 'HEAD~1']],
+    ['GT09 an external diff', 'diff-driver', ['diff', 'HEAD']],
     ['GT11 a smudge filter', 'smudge', ['cat-file', '--filters', 'HEAD:a.txt']],
     ['GT12 a hook', 'hook-post-index-change', ['update-index', '--refresh']],
     ['GT13 a command for SSH', 'ssh', ['ls-remote', 'ssh://nowhere.invalid/x']],
@@ -278,12 +277,7 @@ describe('what a repository makes git run', () => {
     fillPlainly(repository)
     arm(repository, traps)
     traps.clear()
-    // Only one of the two can be seen at work at a time.
-    const unset =
-      trap === 'diff-external' ? ['-c', 'diff.evil.command='] : trap === 'textconv' ? ['-c', 'diff.external='] : []
-    if (trap === 'diff-external') rmSync(join(repository.dir, '.gitattributes'))
-    if (trap === 'diff-external') rmSync(join(repository.gitDir, 'info/attributes'))
-    carelessly(repository, ...unset, ...args)
+    carelessly(repository, ...args)
     expect(traps.sprung()).toContain(trap)
     traps.clear()
     await useEverything(await open())
@@ -458,5 +452,538 @@ describe('what a repository makes git run', () => {
     const values = readFileSync(seen, 'utf8')
     expect(values).not.toContain('canary')
     expect(values).not.toContain(`GIT_DIR=${repository.gitDir}`)
+  })
+})
+
+describe('where a repository leads', () => {
+  let other: GitRepository
+  let secret: string
+
+  beforeEach(() => {
+    other = folder.repository('outside')
+    other.write('secret.txt', 'canary\n')
+    secret = other.commit('secret')
+  })
+
+  test('GT16 objects are borrowed from no repository that was not named', async () => {
+    fillPlainly(repository)
+    const alternates = join(repository.gitDir, 'objects/info/alternates')
+    writeFileSync(alternates, `${other.gitDir}/objects\n`)
+    repository.git('update-ref', 'refs/heads/borrowed', secret)
+    expect(carelessly(repository, 'show', 'borrowed:secret.txt')).toBe('canary\n')
+    const refused = await git({ repository: repository.dir }).catch((error: unknown) => error)
+    expect(refused).toMatchObject({ kind: 'unavailable', message: expect.stringContaining('"alternates"') })
+    const allowed = await open({ alternates: [other.dir] })
+    expect(await allowed.text('borrowed/secret.txt')).toBe('canary\n')
+    // A chain of them leads no further either.
+    writeFileSync(alternates, '../../../between/.git/objects\n')
+    const between = folder.repository('between')
+    writeFileSync(join(between.gitDir, 'objects/info/alternates'), `${other.gitDir}/objects\n`)
+    expect(await outcome(git({ repository: repository.dir, alternates: [between.dir] }))).toBe('unavailable')
+  })
+
+  test('GT16 objects that are borrowed later are refused, or not seen', async () => {
+    fillPlainly(repository)
+    const asked = await open()
+    expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
+    repository.git('update-ref', 'refs/heads/borrowed', '--create-reflog', 'HEAD')
+    writeFileSync(join(repository.gitDir, 'refs/heads/borrowed'), `${secret}\n`)
+    writeFileSync(join(repository.gitDir, 'objects/info/alternates'), `${other.gitDir}/objects\n`)
+    // Within the second in which refs are not read again, the objects are simply not there.
+    expect(await outcome(asked.read(`${secret}/secret.txt`))).not.toContain('canary')
+    await sleep(1100)
+    expect(await outcome(asked.read('borrowed/secret.txt'))).toBe('unavailable')
+    rmSync(join(repository.gitDir, 'objects/info/alternates'))
+    await sleep(1100)
+    expect(await outcome(asked.read('borrowed/secret.txt'))).toBe('not-found')
+    expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
+  })
+
+  test.each(['pack', 'aa'])('GT16 a symbolic link in place of objects/%s is refused', async (name) => {
+    fillPlainly(repository)
+    other.git('gc', '-q')
+    const place = join(repository.gitDir, 'objects', name)
+    rmSync(place, { recursive: true, force: true })
+    symlinkSync(join(other.gitDir, 'objects/pack'), place)
+    expect(await outcome(git({ repository: repository.dir }))).toBe('unavailable')
+  })
+
+  test('GT17 a .git file opens no repository that does not lead back', async () => {
+    const dir = join(folder.path, 'fake')
+    mkdirSync(dir)
+    writeFileSync(join(dir, '.git'), `gitdir: ${other.gitDir}\n`)
+    expect(carelessly(openTestRepository(dir), 'show', 'HEAD:secret.txt')).toBe('canary\n')
+    expect(await outcome(git({ repository: dir }))).toBe('invalid')
+    // Nor a linked working tree that is another's.
+    other.git('worktree', 'add', '-q', join(folder.path, 'linked'))
+    writeFileSync(join(dir, '.git'), `gitdir: ${other.gitDir}/worktrees/linked\n`)
+    expect(await outcome(git({ repository: dir }))).toBe('invalid')
+    const linked = await git({ repository: join(folder.path, 'linked') })
+    opened.push(linked)
+    expect(await ask(linked).text('HEAD/secret.txt')).toBe('canary\n')
+  })
+
+  test('GT17 a commondir file opens no repository elsewhere', async () => {
+    fillPlainly(repository)
+    writeFileSync(join(repository.gitDir, 'commondir'), `${other.gitDir}\n`)
+    repository.git('update-ref', '--no-deref', 'HEAD', secret)
+    expect(carelessly(repository, 'show', 'HEAD:secret.txt')).toBe('canary\n')
+    expect(await outcome(git({ repository: repository.dir }))).toBe('invalid')
+  })
+
+  test('GT18 a .git that is a symbolic link is refused', async () => {
+    const dir = join(folder.path, 'fake')
+    mkdirSync(dir)
+    symlinkSync(other.gitDir, join(dir, '.git'))
+    expect(carelessly(openTestRepository(dir), 'show', 'HEAD:secret.txt')).toBe('canary\n')
+    expect(await outcome(git({ repository: dir }))).toBe('invalid')
+  })
+
+  test.each(['objects', 'refs'])('GT18 a symbolic link in place of %s is refused', async (name) => {
+    fillPlainly(repository)
+    rmSync(join(repository.gitDir, name), { recursive: true })
+    symlinkSync(join(other.gitDir, name), join(repository.gitDir, name))
+    expect(await outcome(git({ repository: repository.dir }))).toBe('invalid')
+  })
+
+  test.each(['packed-refs', 'refs/heads', 'config', 'shallow', 'HEAD', 'refs/heads/link', 'info/exclude', 'index'])(
+    'GT18 a symbolic link in place of %s leads nowhere, and nothing of its target is told',
+    async (name) => {
+      fillPlainly(repository)
+      const target = join(folder.path, 'passwd')
+      writeFileSync(target, 'root:canary:0:0\n')
+      const place = join(repository.gitDir, name)
+      rmSync(place, { recursive: true, force: true })
+      symlinkSync(name === 'refs/heads' ? join(other.gitDir, name) : target, place)
+      const logged: string[] = []
+      const told: string[] = []
+      try {
+        const asked = await open({ log: (...args) => logged.push(JSON.stringify(args)) })
+        for (const path of ['HEAD/a.txt', 'main/secret.txt', 'link/a.txt', 'log', 'branches', 'status', 'commits/HEAD'])
+          told.push(await outcome(asked.read(path)))
+        if (name === 'HEAD') expect(await asked.paths()).toEqual(['branches', 'log', 'status', 'tags'])
+        expect(await outcome(asked.read('link/a.txt'))).toBe('not-found')
+      } catch (error) {
+        told.push(error instanceof Error ? error.message : String(error))
+      }
+      expect(`${told.join()}${logged.join()}`).not.toContain('canary')
+    },
+  )
+
+  test('GT18 a FIFO in place of a file does not stop anything', async () => {
+    fillPlainly(repository)
+    for (const name of ['shallow', 'info/exclude', 'index']) {
+      rmSync(join(repository.gitDir, name), { force: true })
+      execFileSync('mkfifo', [join(repository.gitDir, name)])
+    }
+    const asked = await open()
+    expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
+    expect(await outcome(asked.read('status'))).toBe('unavailable')
+  })
+
+  test('GT21 replaced objects and grafts do not change what is there', async () => {
+    const { first, second } = fillPlainly(repository)
+    const blob = repository.git('rev-parse', 'HEAD:a.txt')
+    const evil = repository.feed('replaced\n', 'hash-object', '-w', '--stdin')
+    repository.git('replace', blob, evil)
+    writeFileSync(join(repository.gitDir, 'info/grafts'), `${second}\n`)
+    expect(carelessly(repository, 'show', 'HEAD:a.txt')).toBe('replaced\n')
+    expect(carelessly(repository, 'rev-list', '--count', 'HEAD').trim()).toBe('1')
+    const asked = await open()
+    expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
+    expect(await asked.text('log')).toContain(first.slice(0, 12))
+    expect(await asked.text('commits/HEAD')).toContain(`parent ${first}`)
+    expect(await asked.text('blame/HEAD/a.txt')).not.toContain('replaced')
+  })
+
+  test('GT23 a symbolic link is the text that it consists of, and is never followed', async () => {
+    fillPlainly(repository)
+    symlinkSync('/etc/passwd', join(repository.dir, 'link'))
+    symlinkSync('dir', join(repository.dir, 'folder'))
+    symlinkSync(folder.path, join(repository.dir, 'out'))
+    repository.commit('links')
+    const asked = await open()
+    expect(await asked.read('HEAD/link')).toMatchObject({ text: '/etc/passwd', mimeType: 'inode/symlink' })
+    expect(await asked.stat('HEAD/link')).toMatchObject({ size: 11, mimeType: 'inode/symlink' })
+    for (const path of ['HEAD/folder/b.txt', 'HEAD/out/passwd', 'HEAD/link/x', 'blame/HEAD/link'])
+      expect(await outcome(asked.read(path)), path).toBe('not-found')
+    expect(await asked.paths({ prefix: 'HEAD/folder/' })).toEqual([])
+    expect(await asked.text('status')).not.toContain('passwd')
+  })
+
+  test('GT29 what no ref that is served leads to is not there', async () => {
+    const { first } = fillPlainly(repository)
+    repository.write('secret.txt', 'canary\n')
+    const dangling = repository.commit('a secret')
+    repository.git('update-ref', 'refs/pull/1/head', dangling)
+    repository.git('update-ref', 'refs/original/refs/heads/main', dangling)
+    repository.git('reset', '-q', '--hard', first)
+    repository.write('a.txt', 'stashed\n')
+    repository.git('stash')
+    const stash = repository.git('rev-parse', 'refs/stash')
+    repository.write('remote.txt', 'remote\n')
+    const remote = repository.commit('remote')
+    repository.git('update-ref', 'refs/remotes/origin/main', remote)
+    repository.git('reset', '-q', '--hard', first)
+    const ancestor = repository.git('rev-parse', `${dangling}^`)
+    expect(carelessly(repository, 'show', `${dangling}:secret.txt`)).toBe('canary\n')
+
+    const asked = await open()
+    const tree = repository.git('rev-parse', `${dangling}^{tree}`)
+    const blob = repository.git('rev-parse', `${dangling}:secret.txt`)
+    const names = [
+      'refs/pull/1/head',
+      'refs/stash',
+      'stash',
+      'refs/original/refs/heads/main',
+      'refs/remotes/origin/main',
+      'origin/main',
+      'ORIG_HEAD',
+    ]
+    for (const ref of [dangling, dangling.slice(0, 12), ancestor, stash, remote, tree, blob, ...names])
+      await expectNothingAt(asked, ref)
+    expect(await asked.text(`${first}/a.txt`)).toBe('one\n')
+    expect(await asked.text(`${first.slice(0, 7)}/a.txt`)).toBe('one\n')
+    // Once a served ref leads there, it is; and no longer when it does not.
+    repository.git('branch', 'kept', dangling)
+    await sleep(1100)
+    expect(await asked.text(`${ancestor}/a.txt`)).toBe('one\ntwo\n')
+    expect(await asked.text(`commits/${dangling}`)).toContain('canary')
+    repository.git('branch', '-D', 'kept')
+    await sleep(1100)
+    await expectNothingAt(asked, dangling)
+    await expectNothingAt(asked, ancestor)
+  })
+
+  test('GT29 the option "refs" serves these and nothing else', async () => {
+    const { first, second } = fillPlainly(repository)
+    repository.git('branch', 'public/a', first)
+    repository.git('tag', 'v1', second)
+    const asked = await open({ refs: ['refs/heads/public/**'] })
+    expect(await asked.paths()).toEqual(['branches', 'log', 'status', 'tags'])
+    for (const ref of ['HEAD', 'main', 'v1', second]) await expectNothingAt(asked, ref)
+    expect(await asked.text('public/a/a.txt')).toBe('one\n')
+    expect(await asked.text('branches')).not.toContain('main')
+    expect(await asked.text('tags')).toContain('No tags.')
+    expect(await outcome(asked.read('commits/HEAD'))).toBe('not-found')
+    expect(await asked.text('status')).not.toContain(second.slice(0, 12))
+  })
+})
+
+describe('objects from strangers', () => {
+  test('GT22 names in trees that no path can hold are left out, and no name is used as a path', async () => {
+    fillPlainly(repository)
+    const blob = repository.git('rev-parse', 'HEAD:a.txt')
+    const inner = writeRaw(repository, 'tree', rawTree([['100644', 'x', blob]]))
+    const names = [
+      '..',
+      '.',
+      '.git',
+      '.GIT',
+      'git~1',
+      'a/b',
+      '/etc/passwd',
+      '../../x',
+      'line\nfeed',
+      'esc\u001b[2J',
+      'ok',
+      'x\\y',
+      '\u202etxt.exe',
+    ]
+    const tree = rawTree([
+      ...names.map((name) => ['100644', name, blob] as const),
+      ['100644', Uint8Array.of(0x66, 0xff, 0xfe), blob],
+      ['40000', '..', inner],
+      ['40000', '.git', inner],
+      ['40000', 'ok', inner],
+      ['777', 'odd mode', blob],
+      ['100644', 'ok', blob],
+    ])
+    commitTree(repository, writeRaw(repository, 'tree', tree), 'odd')
+    const asked = await open()
+    expect(await asked.paths({ prefix: 'odd/' })).toEqual(['odd/ok', 'odd/x\\y', 'odd/\u202etxt.exe'])
+    expect(await asked.text('odd/x\\y')).toBe('one\ntwo\n')
+    for (const name of [
+      '..',
+      '../x',
+      '.git',
+      '.git/x',
+      '.GIT',
+      'git~1',
+      'a/b',
+      'ok/x',
+      'odd mode',
+      'f\ufffd\ufffd',
+      'line\nfeed',
+    ])
+      expect(await outcome(asked.read(`odd/${name}`)), name).toBe('not-found')
+    expect(await asked.text('commits/odd')).not.toContain('\u001b')
+  })
+
+  test('GT22 trees without end and without bottom are listed as far as they are asked for', async () => {
+    fillPlainly(repository)
+    let wide = writeRaw(repository, 'tree', rawTree([['100644', 'x', repository.git('rev-parse', 'HEAD:a.txt')]]))
+    for (let i = 0; i < 12; i++)
+      wide = writeRaw(
+        repository,
+        'tree',
+        rawTree(Array.from({ length: 10 }, (_, n) => ['40000', `d${n}`, wide] as const)),
+      )
+    commitTree(repository, wide, 'wide')
+    let deep = wide
+    for (let i = 0; i < 400; i++) deep = writeRaw(repository, 'tree', rawTree([['40000', 'd', deep]]))
+    commitTree(repository, deep, 'deep')
+    await open()
+    const provider = opened.at(-1)
+    let seen = 0
+    for await (const _ of provider?.list({ prefix: 'wide/' }, context()) ?? []) if (++seen === 500) break
+    expect(seen).toBe(500)
+    const asked = ask(provider as Provider)
+    expect(await asked.paths({ prefix: 'deep/' })).toEqual([])
+    expect(await outcome(asked.read(`deep/${'d/'.repeat(400)}d0`))).toBe('not-found')
+  })
+
+  test('GT26 a damaged object is an error, and no part of it is answered', async () => {
+    fillPlainly(repository)
+    const put = (path: string, text: string) => {
+      repository.write(path, text)
+      repository.commit(path)
+      const oid = repository.git('rev-parse', `HEAD:${path}`)
+      const file = join(repository.gitDir, 'objects', oid.slice(0, 2), oid.slice(2))
+      chmodSync(file, 0o644)
+      return { oid, file }
+    }
+    const body = 'canary '.repeat(5000)
+    truncateSync(put('truncated.txt', `${body}1`).file, 40)
+    writeFileSync(put('other.txt', `${body}2`).file, deflateSync('blob 6\0canary'))
+    writeFileSync(put('longer.txt', `${body}3`).file, deflateSync(`blob 6\0${body}`))
+    writeFileSync(
+      put('bomb.txt', `${body}4`).file,
+      deflateSync(Buffer.concat([Buffer.from('blob 10\0'), Buffer.alloc(64 * 1024 * 1024)])),
+    )
+    writeFileSync(put('boast.txt', `${body}5`).file, deflateSync('blob 999999999999\0canary'))
+    writeFileSync(put('garbage.txt', `${body}6`).file, 'canary')
+    writeFileSync(put('empty.txt', `${body}7`).file, '')
+    writeFileSync(put('type.txt', `${body}8`).file, deflateSync('tree 6\0canary'))
+    const asked = await open()
+    const damaged = ['truncated', 'other', 'longer', 'bomb', 'boast', 'garbage', 'empty', 'type']
+    const answers = await Promise.all(
+      damaged.map(async (name) => [
+        name,
+        await outcome(asked.read(`HEAD/${name}.txt`)),
+        await asked.text('HEAD/a.txt'),
+      ]),
+    )
+    for (const [name, answer, control] of answers) {
+      expect(['not-found', 'unavailable', 'too-large'], `${name} ${answer}`).toContain(answer)
+      expect(control).toBe('one\ntwo\nthree\n')
+    }
+    for (const name of damaged)
+      expect(await outcome(asked.read(`HEAD/${name}.txt`, {}, { start: 0, end: 100 }))).not.toContain('canary')
+    expect((await asked.paths()).length).toBeGreaterThan(damaged.length)
+  })
+
+  test('GT26 a pack that is cut short is an error, and the rest is served', async () => {
+    fillPlainly(repository)
+    repository.write(
+      'noise.bin',
+      Uint8Array.from({ length: 200_000 }, (_, i) => (i * i * 31) % 251),
+    )
+    repository.commit('noise')
+    repository.git('gc', '-q')
+    repository.write('loose.txt', 'loose\n')
+    repository.commit('loose')
+    const packs = join(repository.gitDir, 'objects/pack')
+    const pack = join(packs, readdirSync(packs).find((name) => name.endsWith('.pack')) ?? '')
+    chmodSync(pack, 0o644)
+    truncateSync(pack, 3000)
+    const asked = await open()
+    const blob = await asked.paths().catch(() => [])
+    expect(['not-found', 'unavailable']).toContain(await outcome(asked.read('HEAD/noise.bin')))
+    expect(Array.isArray(blob)).toBe(true)
+  })
+
+  test('GT27 a branch that moves, and objects that are packed and pruned meanwhile, give one version or none', async () => {
+    const { first } = fillPlainly(repository)
+    const asked = await open()
+    const texts = new Set(['one\n', 'one\ntwo\n'])
+    let done = false
+    const reading = (async () => {
+      const seen = new Set<string>()
+      while (!done) seen.add(await asked.text('HEAD/a.txt').catch((error: { kind: string }) => `!${error.kind}`))
+      return seen
+    })()
+    for (let i = 0; i < 6; i++) {
+      repository.write('a.txt', `version ${i}\n`)
+      texts.add(`version ${i}\n`)
+      repository.commit(`version ${i}`)
+      await sleep(20)
+      if (i % 2 === 1) repository.git('repack', '-a', '-d', '-q')
+      await sleep(20)
+    }
+    const gone = repository.git('rev-parse', 'HEAD')
+    repository.git('reset', '-q', '--hard', first)
+    repository.git('reflog', 'expire', '--expire=now', '--all')
+    repository.git('gc', '-q', '--prune=now')
+    await sleep(50)
+    done = true
+    for (const text of await reading) expect([...texts]).toContain(text)
+    expect(await asked.text('HEAD/a.txt')).toBe('one\n')
+    expect(await outcome(asked.read(`${gone}/a.txt`))).toBe('not-found')
+    await sleep(1100)
+    expect(await outcome(asked.read(`${gone}/a.txt`))).toBe('not-found')
+    repository.git('branch', '-m', 'main', 'renamed')
+    await sleep(1100)
+    expect(await outcome(asked.read('main/a.txt'))).toBe('not-found')
+    expect(await asked.text('renamed/a.txt')).toBe('one\n')
+  })
+
+  test('GT32 what hides or moves text is escaped, and what is too long is cut', async () => {
+    repository.write('a.txt', 'one\n')
+    repository.write('\u202efdp.txt', 'turned round\n')
+    repository.commit(
+      'sub\u001b[2Jject \u202e</script>\n\nbody \u0007\u009b\n\ncommit 0000000000000000000000000000000000000000',
+      {
+        author: 'E\u001b]0;vil\u0007\u202e <e@example.com>',
+      },
+    )
+    repository.write('b.txt', 'b\n')
+    repository.commit(`long ${'x'.repeat(10 * 1024 * 1024)}`)
+    repository.git('branch', '\u202eturned')
+    const asked = await open()
+    for (const path of [
+      'log',
+      'commits/HEAD',
+      'branches',
+      'blame/HEAD/a.txt',
+      `commits/${repository.git('rev-parse', 'HEAD~1')}`,
+      'status',
+    ]) {
+      const text = await asked.text(path)
+      expect(text.replace(/[\n\t]/g, ''), path).not.toMatch(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/u)
+      expect(text.length, path).toBeLessThan(200_000)
+    }
+    expect(await asked.text('log')).toContain('\\u{1b}[2J')
+    const page = await asked.read('commits/HEAD')
+    expect(page.meta).toEqual({ 'dev.hikidashi/truncated': true })
+    expect('text' in page && page.text).toContain('[cut: the message is longer')
+    // A message cannot be taken for what stands around it.
+    const forged = await asked.text(`commits/${repository.git('rev-parse', 'HEAD~1')}`)
+    expect(forged.split('\n').filter((line) => line.startsWith('commit '))).toHaveLength(1)
+  })
+
+  test('GT33 what is not UTF-8 is decoded where it says how, and else marked', async () => {
+    repository.write('a.txt', 'one\n')
+    repository.git('add', '-A')
+    const tree = repository.git('write-tree')
+    const who = (name: Buffer) => Buffer.concat([name, Buffer.from(' <j@example.com> 1767323045 +0100\n')])
+    const commitOf = (encoding: string, name: Buffer, message: Buffer) =>
+      Buffer.concat([
+        Buffer.from(`tree ${tree}\nauthor `),
+        who(name),
+        Buffer.from('committer '),
+        who(name),
+        Buffer.from(`${encoding}\n`),
+        message,
+      ])
+    const latin = writeRaw(
+      repository,
+      'commit',
+      commitOf('encoding ISO-8859-1\n', Buffer.from('J\xfcrgen', 'latin1'), Buffer.from('gr\xfc\xdfe\n', 'latin1')),
+    )
+    const broken = writeRaw(
+      repository,
+      'commit',
+      commitOf('', Buffer.from('J\xfcrgen', 'latin1'), Buffer.from('gr\xfc\xdfe\n', 'latin1')),
+    )
+    const lying = writeRaw(
+      repository,
+      'commit',
+      commitOf('encoding no-such-encoding\n', Buffer.from('x'), Buffer.from('\xff\xfe\n', 'latin1')),
+    )
+    for (const [name, oid] of Object.entries({ latin, broken, lying }))
+      repository.git('update-ref', `refs/heads/${name}`, oid)
+    repository.git('update-ref', 'refs/heads/main', latin)
+    const asked = await open()
+    expect(await asked.text('commits/latin')).toMatch(/author Jürgen[\s\S]*grüße/)
+    expect(await asked.text('log', { ref: 'latin' })).toContain('Jürgen (HEAD, latin, main): grüße')
+    for (const ref of ['broken', 'lying']) {
+      expect((await asked.text(`commits/${ref}`)).isWellFormed()).toBe(true)
+      expect(await asked.text(`commits/${ref}`)).toContain('\ufffd')
+    }
+  })
+})
+
+describe('a git that misbehaves', () => {
+  /** A git that is real but for one subcommand. */
+  const except = (subcommand: string, script: string) =>
+    fakeGit(folder, 'fake', `case " $* " in *" ${subcommand} "*) ${script} ;; esac\nexec "$REAL" "$@"`)
+
+  test.each([
+    ['log', 'log'],
+    ['cat-file', 'HEAD/a.txt'],
+    ['diff-tree', 'commits/HEAD'],
+    ['status', 'status'],
+    ['blame', 'blame/HEAD/a.txt'],
+  ])('GT34 a git %s that hangs is ended, with everything that it started', async (subcommand, path) => {
+    fillPlainly(repository)
+    const mark = `TRAP=${folder.path}/hangs`
+    const asked = await open({ git: except(subcommand, `${mark} sleep 600 & ${mark} exec sleep 600`), timeoutMs: 2000 })
+    expect(await outcome(asked.read(path))).toBe('unavailable')
+    await sleep(100)
+    expect(processesWith(mark)).toEqual([])
+  })
+
+  test('GT34 what runs ends when its caller goes away, and with the provider', async () => {
+    fillPlainly(repository)
+    const mark = `TRAP=${folder.path}/hangs`
+    await open({ git: except('log', `${mark} exec sleep 600`), timeoutMs: 60_000 })
+    const provider = opened.at(-1)
+    const abort = new AbortController()
+    const read = (signal: AbortSignal) =>
+      outcome(Promise.resolve(provider?.read({ path: 'log', params: new Map() }, { ...context(), signal })))
+    const gone = read(abort.signal)
+    while (processesWith(mark).length === 0) await sleep(10)
+    abort.abort()
+    expect(await gone).toContain('abort')
+    while (processesWith(mark).length > 0) await sleep(10)
+    const closed = read(new AbortController().signal)
+    while (processesWith(mark).length === 0) await sleep(10)
+    await provider?.close?.()
+    expect(await closed).toBe('unavailable')
+    while (processesWith(mark).length > 0) await sleep(10)
+    expect(await read(new AbortController().signal)).toBe('unavailable')
+  })
+
+  test('GT34 a git that writes without end is cut off', async () => {
+    fillPlainly(repository)
+    const asked = await open({ git: except('diff-tree', 'exec yes'), maxBytes: 1024 * 1024 })
+    const page = await asked.read('commits/HEAD')
+    expect(page.meta).toEqual({ 'dev.hikidashi/truncated': true })
+    expect('text' in page && page.text.length).toBeLessThan(1024 * 1024)
+  })
+
+  test('GT34 a cat-file that dies is started again, and what was asked is answered', async () => {
+    const { first } = fillPlainly(repository)
+    const asked = await open()
+    expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
+    for (let i = 0; i < 5; i++) {
+      const children = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(process.pid)], { encoding: 'utf8' })
+      for (const line of children.split('\n').filter((text) => text.includes('cat-file')))
+        process.kill(Number.parseInt(line, 10), 'SIGKILL')
+      const texts = await Promise.all([
+        asked.text('HEAD/dir/b.txt'),
+        asked.text(`${first}/a.txt`),
+        asked.stat('HEAD/a.txt'),
+      ])
+      expect(texts.slice(0, 2)).toEqual(['b\n', 'one\n'])
+    }
+  })
+
+  test('GT34 what cat-file should not say is taken for nothing', async () => {
+    fillPlainly(repository)
+    const asked = await open({ git: except('cat-file', "exec sh -c 'while read x; do echo canary canary; done'") })
+    expect(await outcome(asked.read('HEAD/a.txt'))).toBe('unavailable')
+    expect(await outcome(asked.read('log'))).not.toContain('canary')
   })
 })

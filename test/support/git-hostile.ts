@@ -6,8 +6,8 @@ import { plainEnvironment } from './git.ts'
 
 /** Programs that leave a mark when anybody runs them, each its own. */
 export interface Traps {
-  /** The path of a program that leaves the mark `name`, and passes its input on. */
-  set(name: string): string
+  /** The path of a program that leaves the mark `name`, and passes its input on; or ends at once, with `ends`. */
+  set(name: string, ends?: boolean): string
   /** The marks that were left. */
   sprung(): readonly string[]
   /** Takes them away again. */
@@ -19,9 +19,10 @@ export function createTraps(folder: GitFolder): Traps {
   const marks = join(folder.path, 'marks')
   for (const dir of [programs, marks]) mkdirSync(dir, { recursive: true })
   return {
-    set: (name) => {
+    set: (name, ends = false) => {
       const program = join(programs, name)
-      writeFileSync(program, `#!/bin/sh\n: > '${join(marks, name)}'\nif [ -f "$1" ]; then cat "$1"; else cat; fi\n`)
+      const rest = ends ? 'exit 1' : 'if [ -f "$1" ]; then cat "$1"; else cat; fi'
+      writeFileSync(program, `#!/bin/sh\n: > '${join(marks, name)}'\n${rest}\n`)
       chmodSync(program, 0o755)
       return program
     },
@@ -54,11 +55,12 @@ export function fillPlainly(repository: GitRepository): { readonly first: string
   return { first, second }
 }
 
-/** Sets everything in a repository that makes git run a program. */
+/** Sets everything in a repository that makes git run a program, and leaves a change in its working tree. */
 export function arm(repository: GitRepository, traps: Traps): void {
   const program = (name: string) => traps.set(name)
   repository.write('.gitattributes', '* diff=evil filter=evil merge=evil\n')
   repository.commit('attributes')
+  repository.write('a.txt', 'one\ntwo\nthree\nfour\n')
   mkdirSync(join(repository.gitDir, 'info'), { recursive: true })
   writeFileSync(join(repository.gitDir, 'info/attributes'), '* diff=evil filter=evil\n')
   const settings: Readonly<Record<string, string>> = {
@@ -76,13 +78,13 @@ export function arm(repository: GitRepository, traps: Traps): void {
     'sequence.editor': program('sequence-editor'),
     'gpg.program': program('gpg'),
     'log.showSignature': 'true',
-    'core.sshCommand': program('ssh'),
+    'core.sshCommand': traps.set('ssh', true),
     'core.askPass': program('askpass'),
     'core.alternateRefsCommand': program('alternate-refs'),
     'credential.helper': `!${program('credential')}`,
     'protocol.ext.allow': 'always',
     'core.gitProxy': program('proxy'),
-    'remote.origin.url': `ext::${program('ext')}`,
+    'remote.origin.url': `ext::${traps.set('ext', true)}`,
     'remote.origin.promisor': 'true',
     'extensions.partialClone': 'origin',
     'alias.log': `!${program('alias')}`,

@@ -5,9 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { comparePaths } from '../../src/core/path.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { isExcludedByDefault } from '../../src/providers/files/excludes.ts'
-import { headingIn } from '../../src/providers/files/heading.ts'
 import { type FilesOptions, files } from '../../src/providers/files/index.ts'
-import { mimeTypeFor, mimeTypeOf } from '../../src/providers/files/media.ts'
 import { contextOf, createFolder, type Folder, listAll, listPaths, sleep, textAt } from '../support/folder.ts'
 
 let folder: Folder
@@ -259,69 +257,4 @@ describe('rules', () => {
     folder.write({ 'a.md': '# Another\n' })
     expect((await listAll(provider))[0]?.title).toBe('Another')
   })
-})
-
-test.each([
-  ['# Title', 'Title'],
-  ['\ufeff#\tTitle ##  ', 'Title'],
-  ['text\n\n## Second *level* `code` [link](x) ![img](y) <b>z</b>', 'Second level code link img z'],
-  ['Setext\n======', 'Setext'],
-  ['Two\nlines\n---\n', 'Two lines'],
-  ['---\ntitle: x\n# not this\n---\n# This', 'This'],
-  ['+++\n# no\n+++\nThis\n===', 'This'],
-  ['```\n# no\n```\n# This', 'This'],
-  ['~~~~ js\n# no\n~~~\n# no\n~~~~\n# This', 'This'],
-  ['<!--\n# no\n-->\n# This', 'This'],
-  ['- item\n---\n# This', 'This'],
-  ['    # code\n# snake_case_name', 'snake_case_name'],
-  ['#no\n#', undefined],
-  ['---\nnever ends\n# no', undefined],
-  ['', undefined],
-  ['#  \n# 見出し𠮷', '見出し𠮷'],
-])('the heading of %j is %j', (text, title) => {
-  expect(headingIn(text)).toBe(title)
-})
-
-test('a heading is found in linear time, whatever the file holds', () => {
-  for (const text of [' ', '\t', '#', '# ', '[', '`', '<', '=', '_', '*', '# a #', '# [', '# <', '\\'].map((part) =>
-    part.repeat(8192 / part.length),
-  )) {
-    const start = performance.now()
-    headingIn(`# ${text}`)
-    headingIn(text)
-    expect(performance.now() - start, text.slice(0, 10)).toBeLessThan(100)
-  }
-})
-
-test('types are those of programming languages, by name or extension in any case', () => {
-  const types = {
-    'a.ts': 'text/typescript', 'a.TSX': 'text/tsx', 'a.mts': 'text/typescript', 'main.rs': 'text/x-rust', 'a.py': 'text/x-python',
-    'a.go': 'text/x-go', 'a.vue': 'text/x-vue', 'a.proto': 'text/x-protobuf', Dockerfile: 'text/x-dockerfile',
-    'Dockerfile.dev': 'text/x-dockerfile', Makefile: 'text/x-makefile', 'a.jsonc': 'application/json', 'Cargo.toml': 'application/toml',
-    '.gitignore': 'text/plain', 'a.md': 'text/markdown', 'a.png': 'image/png', 'a.svg': 'image/svg+xml', LICENSE: 'text/plain',
-    'a.b.json': 'application/json', 'no-extension': undefined, '.unknown': undefined, 'a.': undefined, constructor: undefined,
-    'a.constructor': undefined, 'a.__proto__': undefined, 'a.pdf': 'application/pdf',
-  } // biome-ignore format: a table
-  for (const [name, type] of Object.entries(types)) expect(mimeTypeOf(name), name).toBe(type)
-})
-
-test('the type by name gives way to the content', () => {
-  const head = (text: string) => Buffer.from(text, 'latin1')
-  const binary = (name: string, bytes: string) => mimeTypeFor(name, { text: false, head: head(bytes) })
-  const text = (name: string, bytes = 'text') => mimeTypeFor(name, { text: true, head: head(bytes) })
-  expect(binary('a.ts', '\0\x01')).toBe('application/octet-stream')
-  expect(binary('a.json', '\xff')).toBe('application/octet-stream')
-  expect(binary('a.png', '\x89PNG')).toBe('image/png')
-  expect(binary('data', '\x89PNG\r\n\x1a\n..')).toBe('image/png')
-  expect(binary('data', '\xff\xd8\xff\xe0')).toBe('image/jpeg')
-  expect(binary('data', 'GIF89a')).toBe('image/gif')
-  expect(binary('data', 'RIFF\0\0\0\0WEBP')).toBe('image/webp')
-  expect(binary('data', 'PK\x03\x04')).toBe('application/zip')
-  expect(binary('data', '\x1f\x8b\x08')).toBe('application/gzip')
-  expect(binary('data', '\0')).toBe('application/octet-stream')
-  expect(text('data')).toBe('text/plain')
-  expect(text('a.png')).toBe('text/plain')
-  expect(text('a.svg')).toBe('image/svg+xml')
-  expect(text('a.pdf', '%PDF-1.4')).toBe('application/pdf')
-  expect(text('data', '%PDF-1.4')).toBe('application/pdf')
 })

@@ -37,10 +37,11 @@ const never = new AbortController().signal
  * Opens a root by its real path.
  *
  * @param mounts Whether other mounts inside the root are entered.
+ * @param at Where it is open already: a path below /proc/self/fd.
  * @throws ResourceError `invalid` where /proc does not work as this needs it, so that nothing would be safe.
  */
-export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool): Promise<Places> {
-  let root = await openTested(real, pool)
+export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool, at?: string): Promise<Places> {
+  let root = await openTested(real, pool, at)
   let reopening: Promise<void> | undefined
   let closed = false
 
@@ -73,6 +74,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool)
   }
 
   return {
+    real,
     root: async (signal) => {
       signal.throwIfAborted()
       const place = await rootPlace(signal)
@@ -139,11 +141,12 @@ interface Root {
   readonly local: boolean
 }
 
-async function openTested(real: string, pool: Pool): Promise<Root> {
-  const flags = O_PATH | O_DIRECTORY | O_NOFOLLOW
-  const descriptor = await openDescriptor(real, flags, pool, { signal: never, local: true })
+async function openTested(real: string, pool: Pool, at?: string): Promise<Root> {
+  const flags = O_PATH | O_DIRECTORY | (at === undefined ? O_NOFOLLOW : 0)
+  const descriptor = await openDescriptor(at ?? real, flags, pool, { signal: never, local: true })
   try {
-    selfTest(descriptor, real)
+    // What is open already was tested, and may have another name by now.
+    if (at === undefined) selfTest(descriptor, real)
     const mount = mountOf(descriptor)
     const { type } = await pool.run(() => fs.promises.statfs(pathOf(descriptor)), { signal: never, hold: descriptor })
     return { descriptor, mount, local: mount !== undefined && localTypes.has(type) }

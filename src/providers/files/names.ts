@@ -107,7 +107,8 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool)
   }
 }
 
-function sameAliases(a: Pick<Position, 'aliases'>, b: Pick<Position, 'aliases'>): boolean {
+/** Whether something was reached by the same names, and the same rules hold in it. */
+export function sameAliases(a: Pick<Position, 'aliases'>, b: Pick<Position, 'aliases'>): boolean {
   return (
     a.aliases.length === b.aliases.length &&
     a.aliases.every(({ path, ignores }, i) => path === b.aliases[i]?.path && ignores === b.aliases[i]?.ignores)

@@ -29,17 +29,30 @@ export interface FilesOptions {
   readonly maxBytes?: number
   /** What is told of files, such as their priority. */
   readonly rules?: readonly FileRule[]
+  /** Whether changes are told. Default true. */
+  readonly watch?: boolean
+  /**
+   * How long it takes at most until a change is told that the system does not tell of, in milliseconds: everything is
+   * compared so often. Default 30,000, at least 100.
+   */
+  readonly reconcile?: number
   readonly log?: Log
 }
 
 const defaultMaxBytes = 16 * 1024 * 1024
 const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
 
+const defaultReconcile = 30_000
+/** What a timer of Node can wait, about. */
+const longestReconcile = 24 * 3_600_000
+
 /** @throws ResourceError `invalid` for a limit that is none. */
 export function completeOptions(options: FilesOptions) {
-  const { maxBytes = defaultMaxBytes } = options
+  const { maxBytes = defaultMaxBytes, reconcile = defaultReconcile } = options
   if (!Number.isSafeInteger(maxBytes) || maxBytes < 1 || maxBytes > mostBytes)
     throw invalid(`maxBytes must be a whole number from 1 to ${mostBytes}.`, 'max-bytes')
+  if (!Number.isFinite(reconcile) || reconcile < 100 || reconcile > longestReconcile)
+    throw invalid(`reconcile must be a number of milliseconds from 100 to ${longestReconcile}.`, 'reconcile')
   return {
     gitignore: options.gitignore ?? true,
     defaultExcludes: options.defaultExcludes ?? true,
@@ -50,5 +63,7 @@ export function completeOptions(options: FilesOptions) {
     rules: options.rules ?? [],
     log: options.log ?? (() => {}),
     maxBytes,
+    watch: options.watch ?? true,
+    reconcile,
   }
 }

@@ -37,6 +37,8 @@ export interface Steps {
 
 /** How a root and what is in it are reached. Every method throws `not-found` or `unavailable`, or what an abort says. */
 export interface Places {
+  /** The path by which the root was opened, without symbolic links. It may have another one by now. */
+  readonly real: string
   /** The root as it is now; opened again by its path when it was deleted. `unavailable` when it is gone. */
   root(signal: AbortSignal): Promise<Place>
   /** A child of a directory. A symbolic link is a place of its own, unless it is to be followed. */

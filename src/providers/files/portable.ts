@@ -34,6 +34,7 @@ export async function openPortablePlaces(real: string, pool: Pool): Promise<Plac
   }
 
   return {
+    real,
     root: async (signal) => {
       try {
         return await look(real, signal)

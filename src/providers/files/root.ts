@@ -32,6 +32,18 @@ export async function openRoot(options: RootOptions, pool: Pool, log: Log): Prom
   return portable ? openPortablePlaces(real, pool) : openLinuxPlaces(real, options.allowMounts, pool)
 }
 
+/** A root that is open: its path, and that of the place (see `Place.at`). */
+export interface OpenedRoot {
+  readonly real: string
+  readonly at: string
+}
+
+/** Opens a root that is open already, for another thread of this process: that very directory, whatever its name is now. */
+export async function openAgain(root: OpenedRoot, options: Omit<RootOptions, 'root'>, pool: Pool): Promise<Places> {
+  if (options.portable ?? process.platform !== 'linux') return openPortablePlaces(root.real, pool)
+  return openLinuxPlaces(root.real, options.allowMounts, pool, root.at)
+}
+
 async function resolveRoot(root: string): Promise<string> {
   const shown = JSON.stringify(root)
   const fault = (what: string) => invalid(`The root ${shown} of a files mount ${what}`, 'root')

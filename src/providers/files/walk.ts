@@ -146,7 +146,8 @@ export function createWalk({ places, pool, visible, permit, symlinks, ignoreFile
   }
 }
 
-function identityOf({ stats }: Place): string {
+/** Which file or directory of the machine a place is. */
+export function identityOf({ stats }: Place): string {
   return `${stats.dev}:${stats.ino}`
 }
 

@@ -16,8 +16,10 @@ export interface Handles {
   /**
    * Listens to a directory from now on, whatever becomes of its name: the system watches what is open there, and goes on
    * when the place is closed. `undefined` where it cannot: the limit is reached, of ours or of the system.
+   *
+   * @param old Takes its place, and is closed. It is left as it is where it cannot be replaced.
    */
-  open(place: Place, heard: Heard): Handle | undefined
+  open(place: Place, heard: Heard, old?: Handle): Handle | undefined
   /** Tries again, after a limit was reached, with what is opened from now on. */
   retry(): void
   readonly count: number
@@ -60,9 +62,9 @@ export function createHandles({ limit, log, overflown }: HandleOptions): Handles
   }
 
   return {
-    open: (place, heard) => {
+    open: (place, heard, old) => {
       if (full) return undefined
-      if (count >= limit) return refuse('the limit of this mount')
+      if (count >= limit + (old === undefined ? 0 : 1)) return refuse('the limit of this mount')
       const self = place.at.slice(Math.max(place.at.lastIndexOf('/'), place.at.lastIndexOf('\\')) + 1)
       let watcher: fs.FSWatcher
       try {
@@ -88,6 +90,7 @@ export function createHandles({ limit, log, overflown }: HandleOptions): Handles
         close()
         heard(undefined)
       })
+      old?.close()
       return { close }
     },
     retry: () => {

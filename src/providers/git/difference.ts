@@ -30,6 +30,9 @@ const maxPatch = 256 * 1024
 const maxFiles = 300
 const maxNumbers = 4 * 1024 * 1024
 
+/** Lines of a patch that name files. (A line that was removed can look like one; it is then shown like one.) */
+const named = /^(?:diff --git |--- |\+\+\+ |rename |copy |Binary files ).*$/gm
+
 /** Compares two trees. No driver, filter or external program has a part in it. */
 export async function readDifference(
   launcher: Launcher,
@@ -49,12 +52,14 @@ export async function readDifference(
   const lines = [
     ...(changes.length === 0 ? ['No changes.'] : [summaryOf(changes, numbers.cut, note)]),
     ...changes.slice(0, maxFiles).map(formatChange),
-    ...(changes.length > maxFiles || numbers.cut ? [cutMark(`more files changed than these ${maxFiles}`)] : []),
+    ...(changes.length > maxFiles || numbers.cut
+      ? [cutMark(`more files changed than the ${Math.min(changes.length, maxFiles)} shown`)]
+      : []),
   ]
   const end = patch.cut
     ? `${cutMark(`the patch is longer than ${limit} bytes; see one file with diff/FROM/TO?path=`)}\n`
     : ''
-  const shown = wholeLines(patch)
+  const shown = wholeLines(patch).replace(named, (line) => oneLine(line, Number.POSITIVE_INFINITY))
   return { text: `${lines.join('\n')}\n${shown === '' ? '' : '\n'}${shown}${end}`, cut }
 }
 

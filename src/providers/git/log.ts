@@ -103,7 +103,11 @@ export function formatLog(
     }),
     ...(lines.length === 0 ? ['No commits.'] : []),
     ...(cut
-      ? [cutMark(`there are more than these ${lines.length}; ask with limit=, since=, until=, author= or path=`)]
+      ? [
+          cutMark(
+            `there are more commits than the ${lines.length} shown; ask with limit=, since=, until=, author= or path=`,
+          ),
+        ]
       : []),
   ]
   return { text: `${text.join('\n')}\n`, cut }

@@ -62,7 +62,8 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
       check(found)
       known.set(name, { oid: found.oid, type: found.type, size: found.size })
       // A copy: the bytes may be a part of a larger piece of output.
-      if (keep && found.bytes !== undefined && found.size <= keeps) kept.set(name, { ...found, bytes: Buffer.from(found.bytes) })
+      if (keep && found.bytes !== undefined && found.size <= keeps)
+        kept.set(name, { ...found, bytes: Buffer.from(found.bytes) })
       return found
     },
     restart: () => {

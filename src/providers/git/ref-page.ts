@@ -52,7 +52,7 @@ export async function readRefPage(
     titleOf(kind, table),
     ...lines,
     ...(lines.length === 0 ? [`No ${kind}.`] : []),
-    ...(cut ? [cutMark(`there are more than these ${lines.length}`)] : []),
+    ...(cut ? [cutMark(`there are more ${kind} than the ${lines.length} shown`)] : []),
   ]
   return { text: `${text.join('\n')}\n`, cut, version: table.fingerprint }
 }

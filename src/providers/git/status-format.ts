@@ -65,7 +65,7 @@ export function formatStatus(lines: readonly StatusLine[], cut: boolean, table: 
   const text = [
     titleOf(table),
     ...(groups.length === 0 ? ['Nothing has changed.'] : groups.slice(0, maxPaths)),
-    ...(isCut ? [cutMark(`more paths than these ${Math.min(groups.length, maxPaths)}`)] : []),
+    ...(isCut ? [cutMark('more paths')] : []),
   ]
   return { text: `${text.join('\n')}\n`, cut: isCut }
 }

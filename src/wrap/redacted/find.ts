@@ -97,5 +97,5 @@ function finders({ path, without = [] }: FindOptions): readonly Finder[] {
 
 /** Of what bytes decode to, only an assignment that begins a line counts: anything else may be chance. */
 function findDecoded(text: string): readonly Span[] {
-  return /^["'{\s]*[A-Za-z][\w.-]{2,}["']?[ \t]*[=:]/m.test(text) ? findAssigned(text, 'prose') : []
+  return /^[ \t"'{]*[A-Za-z][\w.-]{2,}["']?[ \t]*[=:]/m.test(text) ? findAssigned(text, 'prose') : []
 }

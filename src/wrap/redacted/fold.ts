@@ -42,10 +42,10 @@ export function narrow(text: string): string {
 
 /**
  * A name as its reader sees it: full-width forms and letters that only look like Latin ones as these, marks taken off,
- * nothing that cannot be seen. The case stays. At most 256 characters are looked at.
+ * nothing that cannot be seen. The case stays. Of a name of more than 256 characters, the ends count.
  */
 export function foldName(name: string): string {
-  const start = name.slice(0, 256)
+  const start = name.length > 256 ? `${name.slice(0, 128)}${name.slice(-128)}` : name
   if (/^[\x20-\x7e]*$/.test(start)) return start
   const plain = narrow(start).normalize('NFKD').replace(/\p{M}/gu, '').replace(unseen, '')
   return Array.from(plain, (character) => {

@@ -1,11 +1,11 @@
 import type { Span } from './spans.ts'
-import { reference } from './urls.ts'
+import { isNothing } from './values.ts'
 
 /** Headers of HTTP whose value is secret. Others (`X-Api-Key`) are found as keys are. */
 const header = /(?<![\w-])(?:(?:proxy-)?authorization|(?:set-)?cookie2?)(?![\w-])/gi
 
 /** How much of a value is looked at to tell what it is. */
-const maxProbe = 1024
+const maxProbe = 256
 
 /** What may stand between a header's name and its value: quotes, brackets, a colon or another sign. */
 const separator = /^\\?["'`]?\]?\s{0,4}(?:=>|:=|[:=,])\s{0,4}(?:[a-z]{0,2}\\?["'`]{1,3})?/i
@@ -62,8 +62,8 @@ function endOfValue(text: string, from: number, quote: string | undefined, most:
 
 /** Whether it is the value of such a header at all: prose and code are not, nor what only refers to one. */
 function isCredential(value: string, marked: boolean): boolean {
-  if (value.length < 4 || reference.test(value) || value.startsWith('[redacted]')) return false
-  if (marked) return !/^(?:true|false|null|none|undefined|required|optional|string|headers?)$/i.test(value)
+  if (value.length < 4 || isNothing(value)) return false
+  if (marked) return !/^(?:required|optional|string|headers?)$/i.test(value)
   if (/^[A-Za-z_$][\w$]*(?:[.?!]+[\w$]+)*(?:\(.*)?[,;)]*$/.test(value))
     return value.length >= 16 && /\d/.test(value) && !/[.(]/.test(value)
   return /=/.test(value) || !/\s/.test(value)

@@ -46,7 +46,7 @@ function indented(text: string, from: number, to: number, indent: number): reado
     const line = text.slice(at, end)
     const own = /^[ \t]*/.exec(line)?.[0].length ?? 0
     if (line.trim() !== '' && own <= indent) break
-    const name = /^[ \t]*(?:"[^"]*"|'[^']*'|[^\s#:"'][^:]*?)[ \t]*:(?=\s|$)/.exec(line)?.[0]
+    const name = /^[ \t]*(?:"[^"]*"|'[^']*'|[^\s#:"'][^:]*?)[ \t]*:(?=\s|$)/.exec(line.slice(0, 1024))?.[0]
     const value = { kind: 'strong', style: 'config', first: true, indent: own, quotedOnly: false } as const
     if (name !== undefined) found.push(...secretValues(text, { ...value, from: at + name.length }))
     at = end + 1

@@ -33,16 +33,19 @@ function findUserinfo(text: string): readonly Span[] {
   // Many schemes in one run of characters share its end, so that it is looked for once.
   let runEnd = 0
   let lastAt = -1
+  let until = 0
   for (let at = text.indexOf('://'); at !== -1; at = text.indexOf('://', at + 3)) {
     const start = at + 3
+    if (start < until) continue
     if (start >= runEnd) {
       runEnd = endOfRun(text, start)
       lastAt = start + text.slice(start, runEnd).lastIndexOf('@')
     }
     if (lastAt <= start || !/[A-Za-z0-9+.-]/.test(text[at - 1] ?? '')) continue
     const end = endOfUserinfo(text, start, runEnd, lastAt)
-    if (end !== undefined && isSecretUserinfo(text.slice(start, end), text.slice(Math.max(0, at - 12), at)))
-      found.push({ start, end })
+    if (end === undefined || !isSecretUserinfo(text.slice(start, end), text.slice(Math.max(0, at - 12), at))) continue
+    found.push({ start, end })
+    until = end
   }
   return found
 }

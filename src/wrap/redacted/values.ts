@@ -23,10 +23,20 @@ export interface Assignment {
 /** The longest value, in characters: one that does not end before is taken to end here, or at the end of its line. */
 const maxValue = 64 * 1024
 /** The longest list in brackets. */
-const maxList = 8 * 1024
+const maxList = 2 * 1024
 
-/** What stands for no secret whatever its name is. */
-const nothing = /^(?:true|false|null|nil|none|undefined|yes|no|on|off|~|n\/a|-+|\*+|x+|\.{3,}|…)$/i
+/** What stands for no secret whatever its name is: words for nothing, blanks to fill in, versions of a package. */
+const nothing =
+  /^(?:true|false|null|nil|none|undefined|yes|no|on|off|~|n\/a|-+|\*+|x+|\.{3,}|…|[\^~<>=v]{0,3}\d+\.\d+\.\d+(?:-[a-z]+(?:\.\d+)*)?)$/i
+
+/** Whether a value is none: empty, a word for nothing, a reference to where it is kept, or redacted already. */
+export function isNothing(value: string): boolean {
+  return (
+    value === '' ||
+    value.startsWith(redactedMark) ||
+    (value.length < 200 && (nothing.test(value) || reference.test(value)))
+  )
+}
 
 /** The parts of the text behind a name that are its value and secret. */
 export function secretValues(text: string, assignment: Assignment): readonly Span[] {
@@ -79,21 +89,21 @@ function endOfQuoted(text: string, start: number, quote: string): number {
   return stop
 }
 
-function isSecretText(value: string, { kind, style }: Assignment): boolean {
+function isSecretText(value: string, { kind, style, quotedOnly }: Assignment): boolean {
   const text = value.trim()
-  if (text === '' || text === redactedMark || nothing.test(text) || reference.test(text)) return false
-  if (kind === 'weak') return isPlausible(text)
+  if (isNothing(text)) return false
+  if (kind === 'weak' || quotedOnly) return isPlausible(text)
   if (style === 'config') return true
-  // In code and prose, sentences are labels, and names of secrets are names.
-  if (/\s/.test(text) && !looksOpaque(text)) return false
+  // In code and prose, sentences are labels, names of secrets are names, and signs are signs.
+  if ((/\s/.test(text) && !looksOpaque(text)) || text.length < 4) return false
   return !/^[A-Za-z_ .:-]+$/.test(text) || kindOfKey(text) === undefined
 }
 
-/** Whether a text could be a password by more than its name. */
+/** Whether a text could be a password by more than its name: by digits, capitals within, signs. */
 function isPlausible(text: string): boolean {
-  return (
-    text.length >= 4 && (/\d/.test(text) || /[a-z].*[A-Z]/.test(text) || /[!@#$%^&*+=]/.test(text) || looksOpaque(text))
-  )
+  const head = text.slice(0, 1024)
+  if (head.length < 4) return false
+  return /[\d!@#$%^&*+=]/.test(head) || (/[a-z]/.test(head) && /[A-Z]/.test(head.slice(1))) || looksOpaque(head)
 }
 
 /** A block scalar of YAML: all lines that are indented further than the name. */
@@ -133,6 +143,7 @@ function below(text: string, from: number, assignment: Assignment): readonly Spa
 /** The items of a list in brackets, without lists in it. */
 function listed(text: string, from: number, assignment: Assignment): readonly Span[] {
   const stop = text.slice(from, from + maxList).search(/\]|[\r\n][ \t]*[\w"']+[ \t]*[:=]/)
+  if (stop === -1 && assignment.style === 'code') return []
   const end = stop === -1 ? Math.min(text.length, from + maxList) : from + stop
   const found: Span[] = []
   for (const match of text.slice(from + 1, end).matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|[^\s,"'[\]{}]+/g)) {
@@ -147,15 +158,19 @@ function listed(text: string, from: number, assignment: Assignment): readonly Sp
 
 /** A value without quotes. */
 function bareValue(text: string, from: number, { style, first, kind }: Assignment): readonly Span[] {
-  const whole = style === 'config' && first
-  const end = whole
-    ? endOfLine(text, from)
-    : from + (/^[^\s"'`,;&|<>(){}[\]]{0,4096}/.exec(text.slice(from, from + 4096))?.[0].length ?? 0)
-  const value = text.slice(from, end).replace(/[,;.]?\s*$/, '')
-  if (value === '' || nothing.test(value) || reference.test(value) || value.startsWith(redactedMark)) return []
+  const end = style === 'config' && first ? endOfLine(text, from) : from + wordAt(text, from, style).length
+  const line = text.slice(from, end).trimEnd()
+  const value = /[,;.]$/.test(line) ? line.slice(0, -1).trimEnd() : line
+  if (isNothing(value)) return []
   if (style === 'config' ? kind === 'weak' && !isPlausible(value) : !isPlausible(value)) return []
   if (style === 'code' && (!isToken(value) || /[.([]/.test(text[end] ?? ''))) return []
   return [{ start: from, end: from + value.length }]
+}
+
+/** What stands at a place without a space, a quote or a bracket. In code, signs end it that values seldom have. */
+function wordAt(text: string, from: number, style: Style): string {
+  const word = style === 'code' ? /^[^\s"'`,;&|<>(){}[\]=:]{0,512}={0,2}/ : /^[^\s"'`,;&|<>(){}[\]]{0,512}/
+  return word.exec(text.slice(from, from + 514))?.[0] ?? ''
 }
 
 /** Whether a word in code is more likely a token than a name: `a81f2b9c04`, not `base64` or `token1`. */

@@ -1,0 +1,42 @@
+import { type MessagePort, parentPort } from 'node:worker_threads'
+import { isResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { watchFiles } from './watch-run.ts'
+import type { FromThread, ToThread } from './watch-thread.ts'
+
+/**
+ * The thread that watches, for all files mounts of a process: looking at a hundred thousand files, and hearing of ten
+ * thousand changes at once, keeps no request waiting. Each watch has a port of its own, and ends when that is closed.
+ */
+parentPort?.on('message', ({ options, port }: ToThread) => void serve(options, port))
+
+async function serve(options: ToThread['options'], port: MessagePort): Promise<void> {
+  const ended = new AbortController()
+  const send = (message: FromThread) => port.postMessage(message)
+  const log: Log = (level, message, fields) => send({ log: [level, message, fields] })
+  let go = () => {}
+  port.on('message', () => go())
+  port.on('close', () => {
+    ended.abort()
+    go()
+  })
+  try {
+    const { batches, closed } = await watchFiles(options, log, ended.signal)
+    send({ armed: true })
+    for await (const changes of batches) {
+      // One batch is on its way at a time. What comes meanwhile is joined here, where its amount is bounded.
+      const taken = new Promise<void>((resolve) => {
+        go = resolve
+      })
+      send({ changes })
+      await taken
+    }
+    await closed
+  } catch (error) {
+    const { kind, message } = isResourceError(error) ? error : { kind: 'internal' as const, message: 'A watch failed.' }
+    const cause = error instanceof Error && error.cause instanceof Error ? (error.cause.stack ?? '') : ''
+    if (!ended.signal.aborted) send({ failed: { kind, message, cause } })
+  } finally {
+    port.close()
+  }
+}

@@ -1,0 +1,89 @@
+import { MessageChannel } from 'node:worker_threads'
+import { ResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import type { Change } from '../../core/provider.ts'
+import type { Places } from './place.ts'
+import type { WatchOptions } from './watch-run.ts'
+import { beginInThread, type FromThread } from './watch-thread.ts'
+
+/**
+ * Tells of what changes below a root, from a thread of its own.
+ *
+ * @param closing Ends all watches.
+ */
+export function createWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: Log, closing: AbortSignal) {
+  return async (caller: AbortSignal): Promise<AsyncIterable<Change>> => {
+    const signal = AbortSignal.any([caller, closing])
+    // The very directory that is served, even where its name is another by now: descriptors are those of the process.
+    const root = await places.root(signal)
+    try {
+      const inbox = openInbox({ ...options, root: { real: places.real, at: root.at } }, log, signal)
+      await inbox.next()
+      signal.throwIfAborted()
+      return changesOf(inbox, signal)
+    } finally {
+      root.close()
+    }
+  }
+}
+
+interface Inbox {
+  /** The next changes; nothing once the signal has aborted. The first answer, of none, is that the watch is armed. */
+  next(): Promise<readonly Change[]>
+  close(): void
+}
+
+function openInbox(options: WatchOptions, log: Log, signal: AbortSignal): Inbox {
+  const { port1: port, port2 } = new MessageChannel()
+  const messages: Exclude<FromThread, { log: unknown }>[] = []
+  let wake = () => {}
+  let closed = false
+
+  const close = () => {
+    if (closed) return
+    closed = true
+    signal.removeEventListener('abort', close)
+    port.close()
+    release()
+    wake()
+  }
+  const release = beginInThread({ options, port: port2 }, close)
+  signal.addEventListener('abort', close)
+  port.on('close', close)
+  port.on('message', (message: FromThread) => {
+    if ('log' in message) return log(...message.log)
+    messages.push(message)
+    wake()
+  })
+  // A watch alone keeps no process alive.
+  port.unref()
+
+  return {
+    close,
+    next: async () => {
+      if (messages.length === 0 && !closed)
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      if (signal.aborted) return []
+      const message = messages.shift()
+      if (message !== undefined && 'armed' in message) return []
+      if (message !== undefined && 'changes' in message) {
+        port.postMessage('more')
+        return message.changes
+      }
+      close()
+      if (message === undefined) throw new ResourceError('unavailable', 'The thread that watches files has ended.')
+      const { kind, message: text, cause } = message.failed
+      throw new ResourceError(kind, text, {}, { cause })
+    },
+  }
+}
+
+async function* changesOf(inbox: Inbox, signal: AbortSignal): AsyncGenerator<Change> {
+  try {
+    while (!signal.aborted) yield* await inbox.next()
+  } finally {
+    inbox.close()
+  }
+}

@@ -1,0 +1,82 @@
+import * as fs from 'node:fs'
+import * as os from 'node:os'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Provider } from '../../src/core/provider.ts'
+import { type FilesOptions, files } from '../../src/providers/files/index.ts'
+import { createFolder, type Folder, openBelow, textAt } from '../support/folder.ts'
+
+const canary = 'CANARY-51c3aa'
+
+let folder: Folder
+const opened: Provider[] = []
+
+beforeEach(() => {
+  folder = createFolder()
+  fs.writeFileSync(`${folder.outside}/f`, canary)
+})
+afterEach(async () => {
+  for (const provider of opened.splice(0)) await provider.close?.()
+  await expect.poll(() => openBelow(folder.root), { message: 'no descriptor is left open' }).toEqual([])
+  folder.remove()
+})
+
+async function open(options: Partial<FilesOptions> = {}): Promise<Provider> {
+  const provider = await files({ root: folder.root, ...options })
+  opened.push(provider)
+  return provider
+}
+
+test('PT29 a root that is the whole machine, relative, missing or a file is refused, and says what to do', async () => {
+  folder.write({ file: '' })
+  const refusal = (root: string) =>
+    files({ root }).then(
+      () => 'opened',
+      (error: { kind: string; message: string }) => `${error.kind}: ${error.message}`,
+    )
+  fs.symlinkSync('/', folder.at('to-slash'))
+  fs.symlinkSync('/proc/self', folder.at('to-proc'))
+  for (const root of [
+    '/',
+    '//',
+    '/proc',
+    '/proc/self',
+    '/proc/self/root',
+    '/sys',
+    '/dev',
+    '/dev/shm',
+    folder.at('to-slash'),
+    folder.at('to-proc'),
+  ])
+    expect(await refusal(root), root).toMatch(/^invalid: .*Give a directory of yours/)
+  expect(await refusal('')).toMatch(/^invalid: .*empty/)
+  expect(await refusal('.')).toMatch(new RegExp(`^invalid: .*not absolute.*${process.cwd()}`))
+  expect(await refusal('~/x')).toMatch(/^invalid: .*not absolute/)
+  expect(await refusal(folder.at('none'))).toMatch(/^invalid: .*does not exist/)
+  expect(await refusal(folder.at('file'))).toMatch(/^invalid: .*not a directory/)
+  expect(await refusal(folder.at('file/x'))).toMatch(/^invalid: .*does not exist/)
+  expect(await refusal('/tmp\0/x')).toMatch(/^invalid: /)
+})
+
+test('PT29 a root with a slash at its end, or reached by a link, is the directory that it was at the start', async () => {
+  folder.write({ f: 'inside' })
+  const link = `${folder.outside}/link`
+  fs.symlinkSync(folder.root, link)
+  for (const root of [`${folder.root}/`, `${folder.root}//`, link, `${folder.root}/../root`])
+    expect(await textAt(await open({ root }), 'f')).toBe('inside')
+  const provider = await open({ root: link })
+  fs.rmSync(link)
+  fs.symlinkSync(folder.outside, link)
+  expect(await textAt(provider, 'f')).toBe('inside')
+})
+
+test('PT29 the home directory as a root is served with a warning', async () => {
+  vi.stubEnv('HOME', folder.root)
+  const log = vi.fn()
+  try {
+    await open({ log })
+    expect(os.homedir()).toBe(folder.root)
+    expect(log).toHaveBeenCalledWith('warn', expect.stringContaining('home'), expect.anything())
+  } finally {
+    vi.unstubAllEnvs()
+  }
+})

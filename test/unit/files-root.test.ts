@@ -1,0 +1,177 @@
+import * as fs from 'node:fs'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Provider } from '../../src/core/provider.ts'
+import { createFiles, type FilesOptions } from '../../src/providers/files/index.ts'
+import {
+  contextOf,
+  createFolder,
+  type Folder,
+  listAll,
+  listPaths,
+  openBelow,
+  readOne,
+  sleep,
+  textAt,
+} from '../support/folder.ts'
+
+let folder: Folder
+const opened: Provider[] = []
+
+beforeEach(() => {
+  folder = createFolder()
+})
+afterEach(async () => {
+  for (const provider of opened.splice(0)) await provider.close?.()
+  // What was aborted ends a little later.
+  await expect.poll(() => openBelow(folder.root), { message: 'no descriptor is left open' }).toEqual([])
+  folder.remove()
+})
+
+async function open(options: Partial<FilesOptions> = {}, portable = false): Promise<Provider> {
+  const provider = await createFiles({ root: folder.root, ...options }, { portable })
+  opened.push(provider)
+  return provider
+}
+
+describe('symbolic links beneath the root', () => {
+  const links = async (portable: boolean) => {
+    folder.write({
+      'a/b.txt': 'b',
+      'a/deep/c.txt': 'c',
+      '.env': 'secret',
+      '.gitignore': 'ignored*\n',
+      'ignored.txt': 'no',
+    })
+    fs.writeFileSync(`${folder.outside}/out.txt`, 'canary')
+    const link = (target: string, name: string) => fs.symlinkSync(target, folder.at(name))
+    link('a/b.txt', 'to-file')
+    link(folder.at('a/deep'), 'to-directory')
+    link('to-file', 'to-link')
+    link('..', 'a/up')
+    link('../a', 'a/self')
+    link('.env', 'to-secret')
+    link('ignored.txt', 'to-ignored')
+    link('.git', 'to-git')
+    link(`${folder.outside}/out.txt`, 'to-outside')
+    link('../outside', 'to-outside-directory')
+    link('none', 'to-nothing')
+    link('circle', 'circle')
+    link('/proc/self/environ', 'to-proc')
+    return open({ symlinks: 'beneath' }, portable)
+  }
+
+  test.each([false, true])(
+    'are what they lead to, where that is served by its own name (by paths: %s)',
+    async (portable) => {
+      const provider = await links(portable)
+      expect(await listPaths(provider)).toEqual([
+      '.gitignore', 'a/b.txt', 'a/deep/c.txt', 'to-directory/c.txt', 'to-file', 'to-link',
+    ]) // biome-ignore format: a list
+      expect(await textAt(provider, 'to-link')).toBe('b')
+      expect(await textAt(provider, 'to-directory/c.txt')).toBe('c')
+      for (const path of [
+        'a/up/a/b.txt',
+        'a/self/b.txt',
+        'to-secret',
+        'to-ignored',
+        'to-outside',
+        'to-outside-directory/out.txt',
+        'to-nothing',
+        'circle',
+        'to-proc',
+        'to-file/',
+        'to-directory',
+      ])
+        expect(await textAt(provider, path), path).toBe('!not-found')
+      const [file, target] = await Promise.all(['to-file', 'a/b.txt'].map((path) => provider.stat?.(path, contextOf())))
+      expect(file?.version).toBe(target?.version)
+      expect((await listAll(provider)).find(({ path }) => path === 'to-file')).toEqual(file)
+    },
+  )
+
+  test('are followed as they are now, not as they were', async () => {
+    const provider = await links(false)
+    await listPaths(provider)
+    await sleep(30)
+    await listPaths(provider)
+    fs.rmSync(folder.at('a/b.txt'))
+    folder.write({ 'a/b.txt/inner': 'now a directory' })
+    expect(await listPaths(provider)).toContain('to-file/inner')
+    expect(await textAt(provider, 'to-file/inner')).toBe('now a directory')
+  })
+
+  test('are not served at all unless that is asked for', async () => {
+    await links(false)
+    expect(await listPaths(await open())).toEqual(['.gitignore', 'a/b.txt', 'a/deep/c.txt'])
+    expect(await textAt(await open(), 'to-file')).toBe('!not-found')
+  })
+})
+
+describe('the root', () => {
+  const refusal = (root: string) =>
+    createFiles({ root }, {}).then(
+      async (provider) => {
+        await provider.close?.()
+        return 'opened'
+      },
+      (error: unknown) =>
+        error instanceof Error && 'kind' in error ? `${error.kind}: ${error.message}` : String(error),
+    )
+
+  test('that moves is followed, and one that is deleted and made again is opened again', async () => {
+    folder.write({ 'a.txt': '1' })
+    const provider = await open()
+    expect(await textAt(provider, 'a.txt')).toBe('1')
+    fs.rmSync(folder.root, { recursive: true })
+    await expect(listPaths(provider)).rejects.toMatchObject({ kind: 'unavailable' })
+    expect(await textAt(provider, 'a.txt')).toBe('!unavailable')
+    folder.write({ 'a.txt': '2' })
+    expect(await Promise.all([textAt(provider, 'a.txt'), listPaths(provider)])).toEqual(['2', ['a.txt']])
+    fs.renameSync(folder.root, `${folder.root}-moved`)
+    expect(await textAt(provider, 'a.txt')).toBe('2')
+  })
+
+  test('that was deleted is not opened again through a link that has taken its place', async () => {
+    folder.write({ 'a.txt': '1' })
+    fs.writeFileSync(`${folder.outside}/a.txt`, 'canary')
+    const provider = await open()
+    fs.rmSync(folder.root, { recursive: true })
+    fs.symlinkSync(folder.outside, folder.root)
+    expect(await textAt(provider, 'a.txt')).toBe('!unavailable')
+  })
+
+  test('is closed once, with everything, and then nothing answers', async () => {
+    folder.write({ 'a.txt': '1' })
+    const provider = await open()
+    const listing = provider.list({}, contextOf())[Symbol.asyncIterator]()
+    await provider.close?.()
+    await provider.close?.()
+    await expect(listing.next()).rejects.toMatchObject({ kind: 'unavailable' })
+    await expect(readOne(provider, 'a.txt')).rejects.toMatchObject({ kind: 'unavailable' })
+    await expect(provider.stat?.('a.txt', contextOf())).rejects.toMatchObject({ kind: 'unavailable' })
+  })
+
+  test('has one template, for a path', async () => {
+    expect(await (await open()).templates?.(contextOf())).toMatchObject([{ template: '{+path}', name: 'Files' }])
+  })
+
+  test('is refused with a message that says what to do', async () => {
+    folder.write({ file: '' })
+    expect(await refusal('docs')).toMatch(/^invalid: .*"docs".*not absolute.*\/docs"/)
+    expect(await refusal(folder.at('none'))).toMatch(/^invalid: .*does not exist/)
+    expect(await refusal(folder.at('file'))).toMatch(/^invalid: .*not a directory/)
+  })
+})
+
+test('a file with a second name is served only on demand', async () => {
+  folder.write({ 'a.txt': 'a' })
+  fs.linkSync(folder.at('a.txt'), `${folder.outside}/second`)
+  for (const [hardlinks, paths] of [
+    [false, []],
+    [true, ['a.txt']],
+  ] as const) {
+    const provider = await open({ hardlinks })
+    expect(await listPaths(provider)).toEqual(paths)
+    expect(await textAt(provider, 'a.txt')).toBe(hardlinks ? 'a' : '!not-found')
+  }
+})
