@@ -49,16 +49,29 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
     if (code === 'EEXIST') throw failed(`${file} is there already. To replace it: hikidashi init --force.`)
     throw failed(`${file} cannot be written (${code}).`)
   }
-  if (options.json) await writeJson(io.out, { file, mounts: [address] })
+  if (options.json) await writeJson(io.out, { file, mounts: mountsIn(folder, address, names) })
   io.say(`Wrote ${file}.
 Look at what it serves:  hikidashi ls --recursive --config ${file}
 Check it:                hikidashi check --config ${file}
 Serve it:                hikidashi serve --config ${file} --http 8787`)
 }
 
+function mountsIn(folder: string, address: string, names: readonly string[]): readonly string[] {
+  return names.includes('.git') ? [address, gitAddressFor(folder)] : [address]
+}
+
 /** An address that means the same on every machine: the file can be shared, the folder is somewhere else on each. */
 function addressFor(folder: string): string {
   return formatUri(parseAddress('file:///'), basename(folder) || 'root')
+}
+
+/** The address of the folder's history, where it is a repository. The name is one segment of plain letters. */
+function gitAddressFor(folder: string): string {
+  const name = basename(folder)
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[-.]+|[-.]+$/g, '')
+  return `git://${name === '' ? 'repository' : name}`
 }
 
 /** A configuration for a folder, made from what is in it. */
@@ -79,6 +92,12 @@ export function configFor({
     ...(docs === undefined ? [] : [{ match: `${escapeGlob(docs)}/**`, priority: 0.7 }]),
   ]
   const text = (value: unknown) => JSON.stringify(value)
+  const repository = names.includes('.git')
+  const gitMount = repository
+    ? `,
+    // Its history: files at any branch, tag or commit, the log, commits, differences, who wrote a line.
+    ${text(gitAddressFor(folder))}: { "provider": "git", "repository": "." }`
+    : ''
   const shown = rules.map((rule) =>
     text(rule)
       .replaceAll('":', '": ')
@@ -104,7 +123,7 @@ ${shown.map((rule) => `        ${rule}`).join(',\n')}
       // "access": ["reader", { "deny": ["*"], "match": "private/**" }],
       // For how long clients may keep what they got.
       // "cache": { "ttl": "60s", "scope": "private" }
-    }
+    }${gitMount}
   },
   // Where "hikidashi serve" listens, if it is not to be started by a host (stdio).
   // "http": { "listen": "127.0.0.1:8787" }

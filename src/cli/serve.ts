@@ -150,6 +150,7 @@ function argumentsFor(folders: readonly string[], { name }: ServeOptions, local:
 
 function warnOfLargeFolders({ mounts }: Local, log: Log): void {
   for (const { address, config, folder } of mounts) {
+    if (config.provider !== 'files') continue
     const root = resolveFolder(config.root, folder)
     if (root === parse(root).root || root === homedir())
       log('warn', 'a whole file system or home folder is served', { mount: address, root })

@@ -91,6 +91,7 @@ export function uriOf(argument: string, mounts: readonly PlannedMount[], cwd = p
   const path = resolve(cwd, argument)
   const slash = /[\\/]$/.test(argument) || isDirectory(path) ? '/' : ''
   for (const { address, config, folder } of mounts) {
+    if (config.provider !== 'files') continue
     const below = relative(resolveFolder(config.root, folder), path)
     if (below === '') return `${parseAddress(address).text}/`
     if (isAbsolute(below) || below === '..' || below.startsWith(`..${sep}`)) continue

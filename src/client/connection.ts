@@ -2,16 +2,18 @@ import { readFileSync } from 'node:fs'
 import {
   Client,
   type ClientOptions,
-  SdkHttpError,
+  type McpSubscription,
   type StandardSchemaV1,
+  type SubscriptionFilter,
   type Transport,
 } from '@modelcontextprotocol/client'
-import { invalid, isResourceError, type ResourceError } from '../core/errors.ts'
+import { isResourceError, type ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { CallOptions } from '../core/view.ts'
-import { systemCode, toResourceError, unavailable } from './errors.ts'
-import { sseTransport, streamableTransport, tooLarge, type UrlTarget } from './http.ts'
-import { type CommandTarget, childTransport } from './stdio.ts'
+import { toResourceError, unavailable } from './errors.ts'
+import { tooLarge } from './http.ts'
+import { untilAborted } from './signal.ts'
+import type { Standing } from './standing.ts'
 import type { Wire } from './wire.ts'
 
 /** The bounds of a connection, with their defaults filled in. */
@@ -29,79 +31,54 @@ export interface Connection {
   readonly revision: string
   /** Whether the server said that it has resources. */
   readonly hasResources: boolean
+  /** What the server said that it tells of: changes of resources, and entries that come and go. */
+  readonly tells: { readonly updated: boolean; readonly listed: boolean }
   /** Sends one request. Throws only ResourceError, or the reason of an aborted signal. */
   request(method: string, params: Wire, options: CallOptions | undefined): Promise<Wire>
+  /** Opens a stream of changes, and resolves once it is acknowledged. Absent before 2026-07-28. */
+  listen?(filter: SubscriptionFilter): Promise<McpSubscription>
+  /**
+   * Opens the stream on which a server speaks unasked, where the connection itself is not such a one. Resolves to
+   * `undefined` where the server has none. Absent where it is not needed.
+   */
+  openStanding?(): Promise<Standing | undefined>
+  /** Has everything that the server says unasked go to one listener, the last one given. */
+  hear(listener: (method: string, params: Wire) => void): void
+  /** Resolves when the connection has ended, whoever ended it. */
+  readonly ended: Promise<void>
   close(): Promise<void>
 }
 
 /** What is heard of a connection beside its answers. */
-interface State {
+export interface State {
   ended: boolean
   /** Why an answer was cut off, until the request that it belonged to fails. */
   fault: ResourceError | undefined
+  onEnd: () => void
+}
+
+/** What depends on what carries a connection. */
+export interface Carrier {
+  /** Tells the server that it is over. */
+  goodbye?(): Promise<void>
+  openStanding?(): Promise<Standing | undefined>
 }
 
 /** How long a server may take to say which revision it speaks before it is taken for an old one, in milliseconds. */
 const maxProbe = 10_000
-/** How long a server may take to end a session, in milliseconds. */
-const maxGoodbye = 2000
+const firstModern = '2026-07-28'
 
-export async function openUrl(target: UrlTarget, limits: Limits): Promise<Connection> {
-  const url = parseUrl(target.url)
-  const headers = target.headers ?? {}
-  const state: State = { ended: false, fault: undefined }
-  const onTooLarge = (error: ResourceError) => {
-    state.fault = error
-  }
-  const streamable = async (mode: 'auto' | 'legacy') => {
-    const transport = streamableTransport(url, headers, limits.maxBytes, onTooLarge)
-    const client = await open(transport, mode, limits, state)
-    return bind(client, limits, state, () => endSession(() => transport.terminateSession()))
-  }
-  const sse = async () => {
-    const transport = sseTransport(url, headers, limits.maxBytes, onTooLarge)
-    return bind(await open(transport, 'legacy', limits, state), limits, state, async () => {})
-  }
-  try {
-    return await streamable('auto').catch((error: unknown) => {
-      // Some old servers fall over the first question that a new client asks.
-      if (statusOf(error) >= 500) return streamable('legacy')
-      throw error
-    })
-  } catch (error) {
-    // What the specification says of servers that know only server-sent events.
-    if (![400, 404, 405].includes(statusOf(error))) throw connectFault(error)
-    return sse().catch(() => {
-      limits.signal.throwIfAborted()
-      throw connectFault(error)
-    })
-  }
+export function newState(): State {
+  return { ended: false, fault: undefined, onEnd: () => {} }
 }
 
-export async function openCommand(target: CommandTarget, limits: Limits): Promise<Connection> {
-  const start = async (mode: 'auto' | 'legacy') => {
-    const state: State = { ended: false, fault: undefined }
-    const { transport, lastWords } = childTransport(target, limits.stderr, limits.maxBytes, limits.log)
-    try {
-      const client = await open(transport, mode, limits, state)
-      return { connection: bind(client, limits, state, async () => {}) }
-    } catch (error) {
-      limits.signal.throwIfAborted()
-      return { error, words: lastWords() }
-    }
-  }
-  const first = await start('auto')
-  if ('connection' in first) return first.connection
-  const code = systemCode(first.error)
-  if (code !== undefined) throw unavailable(`The command ${target.command} cannot be started (${code}).`, first.error)
-  // Some old servers exit at any request but initialize.
-  const second = await start('legacy')
-  if ('connection' in second) return second.connection
-  const { message } = connectFault(second.error)
-  throw unavailable(second.words === '' ? message : `${message} It said: ${second.words}`, second.error)
-}
-
-async function open(transport: Transport, mode: 'auto' | 'legacy', limits: Limits, state: State): Promise<Client> {
+/** Opens a client on a transport. Throws whatever the SDK does. */
+export async function open(
+  transport: Transport,
+  mode: 'auto' | 'legacy',
+  limits: Limits,
+  state: State,
+): Promise<Client> {
   const { timeoutMs, signal, log } = limits
   const options: ClientOptions =
     mode === 'auto' ? { versionNegotiation: { mode, probe: { timeoutMs: Math.min(timeoutMs, maxProbe) } } } : {}
@@ -112,11 +89,12 @@ async function open(transport: Transport, mode: 'auto' | 'legacy', limits: Limit
   }
   client.onclose = () => {
     state.ended = true
+    state.onEnd()
   }
   // The SDK hears of an abort in most of what it does here, but not in all.
   const connecting = client.connect(transport, { timeout: timeoutMs, signal })
   try {
-    await withSignal(connecting, signal)
+    await untilAborted(connecting, signal)
     state.ended = false
     return client
   } catch (error) {
@@ -127,29 +105,60 @@ async function open(transport: Transport, mode: 'auto' | 'legacy', limits: Limit
   }
 }
 
-function bind(client: Client, limits: Limits, state: State, goodbye: () => Promise<void>): Connection {
+/** What views do with an open client. */
+export function bind(client: Client, limits: Limits, state: State, carrier: Carrier): Connection {
+  const { timeoutMs } = limits
+  const revision = client.getNegotiatedProtocolVersion() ?? ''
+  const { resources } = client.getServerCapabilities() ?? {}
+  const ended = new Promise<void>((resolve) => {
+    state.onEnd = resolve
+    if (state.ended) resolve()
+  })
   let closing: Promise<void> | undefined
+
+  const failureOf = (error: unknown, method: string): ResourceError => {
+    const failure = toResourceError(error, method)
+    const { fault } = state
+    if (fault === undefined || !isResourceError(failure, 'unavailable')) return failure
+    if (!state.ended) state.fault = undefined
+    return fault
+  }
+  const requireOpen = () => {
+    if (state.ended) throw unavailable('The connection has ended. Connect again.')
+  }
+  const listen: Connection['listen'] = async (filter) => {
+    requireOpen()
+    return client.listen(filter, { timeout: timeoutMs }).catch((error: unknown) => {
+      throw failureOf(error, 'subscriptions/listen')
+    })
+  }
+  const { openStanding } = carrier
+
   return {
-    revision: client.getNegotiatedProtocolVersion() ?? '',
-    hasResources: client.getServerCapabilities()?.resources !== undefined,
+    revision,
+    hasResources: resources !== undefined,
+    tells: { updated: resources?.subscribe === true, listed: resources?.listChanged === true },
     request: async (method, params, options) => {
       const signal = options?.signal
       signal?.throwIfAborted()
-      if (state.ended) throw unavailable('The connection has ended. Connect again.')
+      requireOpen()
       try {
-        const request = { timeout: limits.timeoutMs, ...(signal === undefined ? {} : { signal }) }
+        const request = { timeout: timeoutMs, ...(signal === undefined ? {} : { signal }) }
         return await client.request({ method, params: { ...params } }, anyObject, request)
       } catch (error) {
         signal?.throwIfAborted()
-        const failure = toResourceError(error, method)
-        const { fault } = state
-        if (fault === undefined || !isResourceError(failure, 'unavailable')) throw failure
-        if (!state.ended) state.fault = undefined
-        throw fault
+        throw failureOf(error, method)
       }
     },
+    ...(revision >= firstModern ? { listen } : {}),
+    ...(revision >= firstModern || openStanding === undefined ? {} : { openStanding }),
+    hear: (listener) => {
+      // What the server says is judged by the listener, and not by the SDK, which drops what is not to the letter.
+      client.fallbackNotificationHandler = async ({ method, params }) => listener(method, (params ?? {}) as Wire)
+    },
+    ended,
     close: () => {
-      closing ??= goodbye().then(() => client.close())
+      closing ??= (carrier.goodbye?.() ?? Promise.resolve()).then(() => client.close())
       return closing
     },
   }
@@ -158,42 +167,6 @@ function bind(client: Client, limits: Limits, state: State, goodbye: () => Promi
 /** The SDK's place for a schema of the answer, which is judged field by field later. JSON-RPC has it be an object. */
 const anyObject: StandardSchemaV1<unknown, Wire> = {
   '~standard': { version: 1, vendor: 'hikidashi', validate: (value: unknown) => ({ value: value as Wire }) },
-}
-
-/** Tells a server that its session is over, and does not wait for it long. */
-async function endSession(terminate: () => Promise<void>): Promise<void> {
-  await withSignal(terminate(), AbortSignal.timeout(maxGoodbye)).catch(() => {})
-}
-
-async function withSignal<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let onAbort = () => {}
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason)
-    if (signal.aborted) onAbort()
-    signal.addEventListener('abort', onAbort)
-  })
-  try {
-    return await Promise.race([work, aborted])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
-}
-
-function parseUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
-    throw invalid(`${JSON.stringify(text)} is not a URL of an MCP server: it begins with http:// or https://.`, 'url')
-  return url
-}
-
-/** A connection that does not come about is always `unavailable`, whatever the reason. */
-function connectFault(error: unknown): ResourceError {
-  const fault = toResourceError(error, 'the opening of the connection')
-  return fault.kind === 'internal' ? unavailable(fault.message, error) : fault
-}
-
-function statusOf(error: unknown): number {
-  return error instanceof SdkHttpError ? error.status : 0
 }
 
 function versionOfPackage(): string {

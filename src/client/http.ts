@@ -1,6 +1,7 @@
 import { SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { ResourceError } from '../core/errors.ts'
 import { streamEnded } from './errors.ts'
+import { openStanding, type Standing } from './standing.ts'
 
 /** An MCP server behind a URL. The headers go with every request, and never to another origin. */
 export interface UrlTarget {
@@ -11,26 +12,36 @@ export interface UrlTarget {
 /** Hears of an answer that was cut off because it is too large. */
 export type OnTooLarge = (error: ResourceError) => void
 
+/** What is said on the standing stream are notifications, of so many bytes each at most. */
+const maxNotification = 1024 * 1024
+
 /** Streamable HTTP: every revision from 2025-03-26 on. */
-export function streamableTransport(
+export interface StreamableHttp {
+  readonly transport: StreamableHTTPClientTransport
+  openStanding(): Promise<Standing | undefined>
+}
+
+export function streamableHttp(
   url: URL,
   headers: Readonly<Record<string, string>>,
-  maxBytes: number,
+  { maxBytes, timeoutMs }: { readonly maxBytes: number; readonly timeoutMs: number },
   onTooLarge: OnTooLarge,
-): StreamableHTTPClientTransport {
+): StreamableHttp {
   const bounded = boundedFetch(maxBytes, onTooLarge)
   const transport = new StreamableHTTPClientTransport(url, {
     requestInit: { headers: { ...headers } },
     fetch: async (input, init) => {
-      // The standing stream brings notifications, which a view has no use for: as if the server did not offer it.
+      // The standing stream is opened when something is listened to, and not by the SDK: as if the server had none.
       const isStanding = init?.method === 'GET' && !new Headers(init.headers).has('last-event-id')
       return isStanding ? new Response(null, { status: 405 }) : bounded(input, init)
     },
   })
-  // The SDK leaves a request waiting for its timeout when the stream of the answer ends without the answer.
+  // The SDK leaves a request waiting for its timeout when the stream of the answer ends without the answer. It knows of
+  // those that are to be listened to.
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
-    if (!('method' in message) || !('id' in message)) return send(message, options)
+    if (!('method' in message) || !('id' in message) || message.method === 'subscriptions/listen')
+      return send(message, options)
     const { id } = message
     const onRequestStreamEnd = () => {
       options?.onRequestStreamEnd?.()
@@ -39,7 +50,8 @@ export function streamableTransport(
     }
     return send(message, { ...options, onRequestStreamEnd })
   }
-  return transport
+  const small = boundedFetch(Math.min(maxBytes, maxNotification), () => {})
+  return { transport, openStanding: () => openStanding(transport, { url, headers, fetch: small, timeoutMs }) }
 }
 
 /** HTTP with server-sent events: revision 2024-11-05. */
@@ -49,10 +61,24 @@ export function sseTransport(
   maxBytes: number,
   onTooLarge: OnTooLarge,
 ): SSEClientTransport {
-  return new SSEClientTransport(url, {
+  const bounded = boundedFetch(maxBytes, onTooLarge)
+  let streams = 0
+  const transport: SSEClientTransport = new SSEClientTransport(url, {
     requestInit: { headers: { ...headers } },
-    fetch: boundedFetch(maxBytes, onTooLarge),
+    fetch: async (input, init) => {
+      // A stream that is opened anew is a session anew, which nobody has begun: the connection is over.
+      if (isEventSource(init) && ++streams > 1) {
+        void transport.close()
+        return new Response(null, { status: 204 })
+      }
+      return bounded(input, init)
+    },
   })
+  return transport
+}
+
+function isEventSource(init: RequestInit | undefined): boolean {
+  return (init?.method ?? 'GET') === 'GET' && new Headers(init?.headers).get('accept') === 'text/event-stream'
 }
 
 /** A fetch whose answers have at most `maxBytes`; of an event stream, this holds for each event. */

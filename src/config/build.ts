@@ -83,6 +83,19 @@ async function openProvider(config: MountConfig, folder: string, log: Log): Prom
       const { files } = await providers.files()
       return sliced(await files({ ...config, root: resolveFolder(config.root, folder), log }))
     }
+    case 'git': {
+      const { git } = await providers.git()
+      const { timeout, alternates = [], ...options } = config
+      return sliced(
+        await git({
+          ...options,
+          repository: resolveFolder(config.repository, folder),
+          alternates: alternates.map((name) => resolveFolder(name, folder)),
+          ...(timeout === undefined ? {} : { timeoutMs: timeout }),
+          log,
+        }),
+      )
+    }
   }
 }
 

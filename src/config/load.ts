@@ -7,6 +7,7 @@ import { addressFindings, findingsOf } from './findings.ts'
 import { checkFolder, resolveFolder } from './folder.ts'
 import { type ConfigProblem, type Finding, locate } from './problem.ts'
 import { filesShape } from './providers/files.ts'
+import { gitShape } from './providers/git.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
 import { resolveSecret } from './secret.ts'
 import { describeIssue } from './words.ts'
@@ -88,6 +89,9 @@ async function mountFindings(mounts: ReadonlyMap<string, unknown>, folder: strin
   for (const [address, mount] of mounts) {
     const root = rootOf(mount, folder)
     if (root !== undefined) findings.push(...(await checkFolder(root, ['mounts', address, 'root'])))
+    const { data: repository } = gitShape.repository.safeParse(memberOf(mount, 'repository'))
+    if (repository !== undefined && memberOf(mount, 'provider') === 'git')
+      findings.push(...(await checkFolder(resolveFolder(repository, folder), ['mounts', address, 'repository'])))
   }
   return findings
 }

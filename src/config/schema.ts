@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { access, duration, listen, secret, size, text } from './fields.ts'
 import { filesShape } from './providers/files.ts'
+import { gitShape } from './providers/git.ts'
 import { refusal } from './words.ts'
 
 /**
@@ -33,6 +34,7 @@ const mountShape = {
 
 const mount = z.discriminatedUnion('provider', [
   z.strictObject({ provider: z.literal('files').describe('A folder of files.'), ...filesShape, ...mountShape }),
+  z.strictObject({ provider: z.literal('git').describe('The history of a repository.'), ...gitShape, ...mountShape }),
 ])
 
 const count = z.int().min(1)

@@ -1,6 +1,7 @@
 /** Every provider that a configuration can name, with the module that makes it. Nothing is loaded until it is mounted. */
 export const providers = {
   files: () => import('./files/index.ts'),
+  git: () => import('./git/index.ts'),
 } as const
 
 /** The name of a provider, as a configuration has it. */

@@ -155,12 +155,13 @@ requires(
       expect(await textAt(other, 'g.txt')).toBe('beside')
       expect(await listPaths(other)).toEqual(['g.txt'])
     }
-    expect(performance.now() - start).toBeLessThan(2000)
+    expect(performance.now() - start).toBeLessThan(5000)
     const results = await settled
-    expect(performance.now() - start).toBeLessThan(3000)
+    expect(performance.now() - start).toBeLessThan(6000)
     expect(results.map(({ status }) => status)).toEqual(calls.map(() => 'rejected'))
     delay.disable()
-    expect(delay.max / 1e6).toBeLessThan(250)
+    // Held by the mount, it would be for 20 s.
+    expect(delay.max / 1e6).toBeLessThan(2000)
     await other.close?.()
     beside.remove()
   })

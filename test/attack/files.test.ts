@@ -226,11 +226,12 @@ test('PT39 globs of the configuration are matched in linear time, whatever the p
   const provider = await open({ exclude: [glob, stars], rules: [{ match: [glob, stars], priority: 1 }] })
   folder.write({ ['a'.repeat(250)]: '', [`${'d/'.repeat(199)}f`]: '' })
   await listPaths(provider)
-  const start = performance.now()
+  const start = process.cpuUsage()
   expect(await textAt(provider, `${'d/'.repeat(199)}f`)).toBe('')
   expect(await textAt(provider, 'a'.repeat(250))).toBe('')
   // 200 steps of the walk, each with two globs: 5 ms each at most.
-  expect(performance.now() - start).toBeLessThan(200 * 5)
+  const { user, system } = process.cpuUsage(start)
+  expect((user + system) / 1000).toBeLessThan(200 * 5)
 })
 
 test('PT43 dots within names, and names that look escaped, are ordinary names', async () => {

@@ -30,7 +30,7 @@ test('a heading is found in linear time, whatever the file holds', () => {
     const start = performance.now()
     headingIn(`# ${text}`)
     headingIn(text)
-    expect(performance.now() - start, text.slice(0, 10)).toBeLessThan(100)
+    expect(performance.now() - start, text.slice(0, 10)).toBeLessThan(1000)
   }
 })
 

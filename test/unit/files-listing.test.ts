@@ -250,7 +250,9 @@ function watchTurns(): () => number {
   }
 }
 
-test('a directory of 100,000 files is paged at one price, in little memory, and never keeps the event loop', async () => {
+test('a directory of 100,000 files is paged at one price, in little memory, and never keeps the event loop', {
+  timeout: 180_000,
+}, async () => {
   const count = 100_000
   // A shell is faster than Node at this, and is not measured.
   execFileSync('sh', ['-c', `seq -f '%06.0f' 0 ${count - 1} | xargs touch`], { cwd: folder.root })

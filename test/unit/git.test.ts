@@ -241,8 +241,7 @@ describe('the listing', () => {
       repository.git('checkout', '-q', into)
       repository.git('merge', '-q', '--no-edit', '--no-ff', ...options, from)
     }
-    write('-b', {})
-    repository.git('branch', '-M', 'main')
+    repository.commit('root')
     write('main', Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`f${i}.txt`, `base ${i}\n`])))
     repository.git('branch', 'side')
     repository.git('branch', 'third')

@@ -14,6 +14,7 @@ import { openRoot } from './root.ts'
 import { createRules } from './rules.ts'
 import { createVisibility } from './visibility.ts'
 import { createWalk } from './walk.ts'
+import { createWatch } from './watch.ts'
 
 export type { FilesOptions } from './options.ts'
 export type { FileRule } from './rules.ts'
@@ -40,23 +41,32 @@ export async function files(options: FilesOptions): Promise<Provider> {
   return createFiles(options, {})
 }
 
-/** {@link files}, and what only tests choose. */
-export async function createFiles(options: FilesOptions, system: { readonly portable?: boolean }): Promise<Provider> {
-  const { log, maxBytes, symlinks, allowMounts, hardlinks, ...chosen } = completeOptions(options)
+/** What only tests choose. */
+export interface FilesSystem {
+  /** Works by path, as on a system without /proc. */
+  readonly portable?: boolean
+  /** How many directories are listened to; what lies in others is compared from time to time. Default 8192. */
+  readonly watches?: number
+}
+
+/** {@link files}, on a system with certain ways. */
+export async function createFiles(options: FilesOptions, system: FilesSystem): Promise<Provider> {
+  const { log, maxBytes, symlinks, allowMounts, hardlinks, watch, reconcile, ...chosen } = completeOptions(options)
   const visible = createVisibility({ ...options, ...chosen })
   const rules = createRules(chosen.rules)
   const permit = { allowMounts, hardlinks }
   const pool = createPool()
-  const places = await openRoot({ root: options.root, allowMounts, ...system }, pool, log)
+  const { portable = process.platform !== 'linux', watches = 8192 } = system
+  const places = await openRoot({ root: options.root, allowMounts, portable }, pool, log)
   const ignoreFiles = chosen.gitignore ? createIgnoreFiles(places, pool, log) : undefined
   const walk = createWalk({ places, pool, visible, permit, symlinks, ignoreFiles })
   const names = createNameCache(visible, symlinks === 'beneath', pool)
   const lister = createLister({ walk, names, permit, rules, headings: createHeadings(places), pool })
-  let closed = false
+  const closing = new AbortController()
 
   const signalOf = ({ signal }: Context): AbortSignal => {
     signal.throwIfAborted()
-    if (closed) throw new ResourceError('unavailable', 'The files provider is closed.')
+    if (closing.signal.aborted) throw new ResourceError('unavailable', 'The files provider is closed.')
     return signal
   }
 
@@ -78,6 +88,13 @@ export async function createFiles(options: FilesOptions, system: { readonly port
     }
   }
 
+  const watched = {
+    ...(options.include === undefined ? {} : { include: options.include }),
+    ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
+    ...{ defaultExcludes: chosen.defaultExcludes, hidden: chosen.hidden, gitignore: chosen.gitignore },
+    ...{ symlinks, hardlinks, allowMounts, portable, reconcile, watches },
+  }
+
   return {
     list: async function* (query, context) {
       for await (const entry of lister.list(query, signalOf(context))) {
@@ -91,8 +108,9 @@ export async function createFiles(options: FilesOptions, system: { readonly port
       signalOf(context)
       return [template]
     },
+    ...(watch ? { watch: createWatch(places, watched, log, closing.signal) } : {}),
     close: async () => {
-      closed = true
+      closing.abort()
       places.close()
       names.clear()
     },

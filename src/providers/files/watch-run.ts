@@ -170,7 +170,9 @@ export async function watchFiles(options: WatchOptions, log: Log, signal: AbortS
     place.close()
     await begin()
     if (!restless)
-      log('info', 'the file system of a mount does not tell of changes: it is compared from time to time', { reconcile })
+      log('info', 'the file system of a mount does not tell of changes: it is compared from time to time', {
+        reconcile,
+      })
   } catch (error) {
     close()
     throw signal.aborted ? error : outward(error)

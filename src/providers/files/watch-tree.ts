@@ -8,11 +8,11 @@ import { indexAfter } from './order.ts'
 import { kindOf, modeAllows, type PermitOptions } from './permit.ts'
 import type { Place } from './place.ts'
 import type { Pool } from './pool.ts'
+import { identityOf, maxDepth, mayRead, type Position, type Walk } from './walk.ts'
 import type { Handle, Handles } from './watch-handles.ts'
 import type { Pending } from './watch-pending.ts'
 import type { Schedule } from './watch-schedule.ts'
 import { createSnapshot, emptySnapshot, type Snapshot } from './watch-snapshot.ts'
-import { identityOf, maxDepth, mayRead, type Position, type Walk } from './walk.ts'
 
 /** A directory that is served, as it was when it was last looked at. */
 export interface Directory {
@@ -161,7 +161,13 @@ export function createTree(options: TreeOptions): Tree {
   }
 
   /** Sees to it that a child directory is in the tree, if it is to be served. */
-  const visit = async (directory: Directory, position: Position, name: string, stats: BigIntStats | undefined, cause: Cause) => {
+  const visit = async (
+    directory: Directory,
+    position: Position,
+    name: string,
+    stats: BigIntStats | undefined,
+    cause: Cause,
+  ) => {
     const known = directory.children.get(name)
     const link = directory.snapshot.names.links.has(name.slice(0, -1))
     if (known !== undefined && !link && stats?.isDirectory() && known.identity === `${stats.dev}:${stats.ino}`) return
@@ -238,7 +244,9 @@ export function createTree(options: TreeOptions): Tree {
     if (cause === 'first') {
       adopt(directory, createSnapshot(found))
       // With a handle, the files are looked at in the first round, and count as changed where something is heard before.
-      const folders = [...found.names.keys()].filter((i) => directory.handle === undefined || found.names[i]?.endsWith('/'))
+      const folders = [...found.names.keys()].filter(
+        (i) => directory.handle === undefined || found.names[i]?.endsWith('/'),
+      )
       return look(directory, position, folders, cause)
     }
     if (!sameNames) {

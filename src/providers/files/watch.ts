@@ -55,8 +55,6 @@ function openInbox(options: WatchOptions, log: Log, signal: AbortSignal): Inbox 
     messages.push(message)
     wake()
   })
-  // A watch alone keeps no process alive.
-  port.unref()
 
   return {
     close,
@@ -67,7 +65,11 @@ function openInbox(options: WatchOptions, log: Log, signal: AbortSignal): Inbox 
         })
       if (signal.aborted) return []
       const message = messages.shift()
-      if (message !== undefined && 'armed' in message) return []
+      if (message !== undefined && 'armed' in message) {
+        // A watch alone keeps no process alive.
+        port.unref()
+        return []
+      }
       if (message !== undefined && 'changes' in message) {
         port.postMessage('more')
         return message.changes
