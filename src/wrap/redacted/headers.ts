@@ -37,7 +37,7 @@ export function findHeaderSecrets(text: string): readonly Span[] {
     found.push({ start: from + skipped, end: until })
   }
   for (const { 0: match, 1: head = '', index } of text.matchAll(
-    /(?<![\w-])((?:bearer|basic|token)(?:\s{1,4}|%20|\+))[\w.~+/%-]{12,}=*/gi,
+    /(?<![\w-])((?:bearer|basic|token)(?:[ \t]{1,4}|%20|\+))[\w.~+/%-]{12,}=*/gi,
   )) {
     const value = match.slice(head.length)
     if (/\d/.test(value) || (/[A-Z]/.test(value.slice(1)) && /[a-z]/.test(value)))
