@@ -44,7 +44,8 @@ export interface Connection {
   openStanding?(): Promise<Standing | undefined>
   /** Has everything that the server says unasked go to one listener, the last one given. */
   hear(listener: (method: string, params: Wire) => void): void
-  /** Resolves when the connection has ended, whoever ended it. */
+  readonly isOver: boolean
+  /** Resolves when the connection is over, whoever ended it. */
   readonly ended: Promise<void>
   close(): Promise<void>
 }
@@ -155,6 +156,9 @@ export function bind(client: Client, limits: Limits, state: State, carrier: Carr
     hear: (listener) => {
       // What the server says is judged by the listener, and not by the SDK, which drops what is not to the letter.
       client.fallbackNotificationHandler = async ({ method, params }) => listener(method, (params ?? {}) as Wire)
+    },
+    get isOver() {
+      return state.ended
     },
     ended,
     close: () => {

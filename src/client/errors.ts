@@ -84,7 +84,8 @@ function fromHttp(error: SdkHttpError, method: string): ResourceError {
   return fault === undefined ? unavailable(httpFault(status), error) : fromProtocol(fault, method)
 }
 
-function rpcErrorOf(text: unknown): ProtocolError | undefined {
+/** The error of JSON-RPC in the body of an answer, where there is one. */
+export function rpcErrorOf(text: unknown): ProtocolError | undefined {
   if (typeof text !== 'string') return undefined
   try {
     const { error } = JSON.parse(text) as { error?: { code?: unknown; message?: unknown; data?: unknown } }
@@ -95,7 +96,7 @@ function rpcErrorOf(text: unknown): ProtocolError | undefined {
   }
 }
 
-function httpFault(status: number): string {
+export function httpFault(status: number): string {
   switch (status) {
     case 401:
       return 'The server asks who you are (HTTP 401). Give it a token in the headers.'
@@ -104,8 +105,13 @@ function httpFault(status: number): string {
     case 404:
       return 'There is no MCP server at this URL, or the session has ended (HTTP 404).'
     default:
-      return `The server answered with HTTP ${status}.`
+      return `The server answered with HTTP ${status}.${status >= 500 ? ' Try again later, or look into its log.' : ''}`
   }
+}
+
+/** The HTTP status that a failure came with; 0 where there is none. */
+export function statusOf(error: unknown): number {
+  return error instanceof SdkHttpError ? error.status : 0
 }
 
 /** The code of the system's error behind an error, such as ECONNREFUSED. The SDK's own codes are not among them. */
@@ -131,7 +137,7 @@ function detailOf(data: unknown): ErrorDetail {
 }
 
 /** A server's words as one line of bounded length. */
-function printable(text: string): string {
+export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it replaces.
   const line = text.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
   return line.length > maxMessage ? `${line.slice(0, maxMessage).toWellFormed()}...` : line

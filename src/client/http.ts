@@ -62,16 +62,19 @@ export function sseTransport(
   onTooLarge: OnTooLarge,
 ): SSEClientTransport {
   const bounded = boundedFetch(maxBytes, onTooLarge)
-  let streams = 0
+  let begun = false
   const transport: SSEClientTransport = new SSEClientTransport(url, {
     requestInit: { headers: { ...headers } },
     fetch: async (input, init) => {
+      if (!isEventSource(init)) return bounded(input, init)
       // A stream that is opened anew is a session anew, which nobody has begun: the connection is over.
-      if (isEventSource(init) && ++streams > 1) {
+      if (begun) {
         void transport.close()
         return new Response(null, { status: 204 })
       }
-      return bounded(input, init)
+      const response = await bounded(input, init)
+      begun = response.ok
+      return response
     },
   })
   return transport

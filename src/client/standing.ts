@@ -1,7 +1,6 @@
 import { type ReadableStream, TextDecoderStream } from 'node:stream/web'
 import { parseJSONRPCMessage, type StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { toResourceError, unavailable } from './errors.ts'
-import { httpFault } from './faults.ts'
+import { httpFault, toResourceError, unavailable } from './errors.ts'
 import { untilAborted } from './signal.ts'
 
 /** The stream on which a server speaks unasked (Streamable HTTP, 2025-03-26 to 2025-11-25). */

@@ -73,11 +73,10 @@ interface Parts {
   readonly route: (uri: ParsedUri) => { readonly mount: Mounted; readonly path: string } | undefined
 }
 
-const never = new AbortController().signal
-
 function createView({ state, listing, directories, changes, route }: Parts, principal: Principal): View {
   const contextOf = (options: CallOptions | undefined): Context => {
-    const signal = options?.signal ?? never
+    // One for each call: whoever listens to it need not care that others do.
+    const signal = options?.signal ?? new AbortController().signal
     signal.throwIfAborted()
     return { principal, signal }
   }

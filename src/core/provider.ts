@@ -64,7 +64,7 @@ export interface ReadRequest {
   readonly params: Params
   /**
    * A provider that can read a part reads only that, and says so in {@link ContentFacts.range}. Others ignore it. One that
-   * begins at or behind the end is `invalid` (reason `range`).
+   * begins at or behind the end is `invalid` (reason `range`), except at 0 of what is empty.
    */
   readonly range?: ByteRange
 }

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { invalid } from '../core/errors.ts'
 import { readBody } from './body.ts'
 import { codes } from './errors.ts'
@@ -119,6 +120,8 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
         refuse(response, 413, `The body is longer than ${limits.body} bytes.`, { Connection: 'close' })
       return undefined
     }
+    if ((request.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked')
+      return void refuse(response, 415, 'A Transfer-Encoding other than chunked is not supported.')
     try {
       return { value: parseJson(body.bytes) }
     } catch (error) {
@@ -127,10 +130,13 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     }
   }
 
+  /** The latest answer on each connection. */
+  const answering = new WeakMap<Duplex, ServerResponse>()
   const server = createServer(
     { maxHeaderSize: 32 * 1024, headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeout: 10_000 },
     (request, response) => {
       response.on('error', () => {})
+      answering.set(request.socket, response)
       liveness.watch(request.socket)
       handle(request, response).catch((error) => {
         options.log('error', 'an HTTP request failed', { error })
@@ -140,12 +146,13 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     },
   )
   server.maxConnections = limits.connections
-  server.on('clientError', (_error, socket) => {
-    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const response = answering.get(socket)
+    // In the midst of an answer, a status would be read as a part of it.
+    if (response?.headersSent && !response.writableFinished) socket.destroy()
+    else hangUp(socket, clientErrors.get(error.code) ?? '400 Bad Request')
   })
-  server.on('upgrade', (_request, socket) => {
-    socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
-  })
+  server.on('upgrade', (_request, socket) => hangUp(socket, '400 Bad Request'))
   // The guard needs the port, which may be chosen by the system.
   createGuard({ ...options, port: options.port })
   const address = await listen(server, options.host, options.port)
@@ -170,6 +177,17 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       await Promise.allSettled([modernHttp.close(), legacyHttp.close()])
     },
   }
+}
+
+const clientErrors: ReadonlyMap<string | undefined, string> = new Map([
+  ['HPE_HEADER_OVERFLOW', '431 Request Header Fields Too Large'],
+  ['ERR_HTTP_REQUEST_TIMEOUT', '408 Request Timeout'],
+])
+
+/** Ends a connection with a last word. Whoever keeps the other half of it open does not keep ours. */
+function hangUp(socket: Duplex, status: string): void {
+  if (!socket.writable) return void socket.destroy()
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy())
 }
 
 async function listen(server: ReturnType<typeof createServer>, host: string, port: number): Promise<AddressInfo> {
@@ -203,8 +221,6 @@ function mediaFault(request: IncomingMessage): string | undefined {
   if (types.length !== 1 || !/^application\/json[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i.test(type))
     return 'The Content-Type is not application/json in UTF-8.'
   if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') return 'A Content-Encoding is not supported.'
-  if ((request.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked')
-    return 'A Transfer-Encoding other than chunked is not supported.'
   return undefined
 }
 

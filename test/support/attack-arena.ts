@@ -62,7 +62,7 @@ export function useArena(setup: Partial<Omit<Setup, 'root' | 'transport'>> = {})
       const after = await until(() => target.facts(), calm)
       if (!calm(after))
         faults.push(
-          `O3: ${after.descriptors} descriptors, ${after.children} children; ${descriptors}, ${children} before`,
+          `O3: ${after.descriptors} descriptors, ${after.children} children; ${descriptors}, ${children} before: ${after.open.join(' ')}`,
         )
     }
     for (const wire of wires) if (isStdio(wire)) faults.push(...wire.pipe.faults.map((fault) => `O5: ${fault}`))

@@ -1,5 +1,5 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import type { Setup } from './attack-server.ts'
@@ -23,6 +23,8 @@ export interface Target {
 /** What the system says of a process. */
 export interface Facts {
   readonly descriptors: number
+  /** What they are, such as `socket:[1]` or a path. */
+  readonly open: readonly string[]
   readonly children: number
   /** Resident memory, in MiB. */
   readonly resident: number
@@ -100,11 +102,21 @@ function factsOf(pid: number): Facts {
   const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
     readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean),
   )
+  const open = readdirSync(`/proc/${pid}/fd`)
   return {
-    descriptors: readdirSync(`/proc/${pid}/fd`).length,
+    descriptors: open.length,
+    open: open.map((fd) => linkOf(`/proc/${pid}/fd/${fd}`)),
     children: children.length,
     resident: mebibytes('VmRSS'),
     peak: mebibytes('VmHWM'),
+  }
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return 'closed meanwhile'
   }
 }
 

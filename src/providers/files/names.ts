@@ -39,15 +39,18 @@ const foreignAge = 1000
 const never = new AbortController().signal
 const noLinks: ReadonlySet<string> = new Set()
 
-/** @param links Whether symbolic links are looked at. */
-export function createNameCache(visible: Visibility, links: boolean, pool: Pool): NameCache {
+/**
+ * @param links Whether symbolic links are looked at.
+ * @param mine Whether this thread has nothing else to do, and may wait for a local file system: it takes half the time.
+ */
+export function createNameCache(visible: Visibility, links: boolean, pool: Pool, mine = false): NameCache {
   const snapshots = createRecent<Snapshot>(maxNames, ({ names }) => names.names.length + 8)
   const reading = new Map<string, { readonly position: Position; readonly snapshot: Promise<Snapshot> }>()
 
   const read = async (position: Position): Promise<Snapshot> => {
     const { place } = position
     const time = Date.now()
-    const found = await readNames(place, pool)
+    const found = await (mine && place.local ? readNamesNow(place) : readNames(place, pool))
     const names = await selectNames(found, position)
     // What changed while it was read has another stamp the next time, and what changed just before may have the same.
     const settled = isSettled(place.stats, time)
@@ -117,8 +120,8 @@ export function sameAliases(a: Pick<Position, 'aliases'>, b: Pick<Position, 'ali
 
 interface FoundNames {
   /** Files, and directories with a `/`. */
-  readonly names: readonly string[]
-  readonly linked: readonly string[]
+  readonly names: string[]
+  readonly linked: string[]
 }
 
 /**
@@ -128,17 +131,14 @@ interface FoundNames {
  * @throws ResourceError `not-found` where it cannot be opened, `unavailable` where reading it breaks off.
  */
 async function readNames(place: Place, pool: Pool): Promise<FoundNames> {
-  const names: string[] = []
-  const linked: string[] = []
+  const found: FoundNames = { names: [], linked: [] }
   const readAll = async () => {
     const directory = await fs.promises.opendir(place.at, { bufferSize: 1024 })
     try {
       for (;;) {
-        const found = await directory.read()
-        if (found === null) return
-        if (found.isFile()) names.push(found.name)
-        else if (found.isDirectory()) names.push(`${found.name}/`)
-        else if (found.isSymbolicLink()) linked.push(found.name)
+        const entry = await directory.read()
+        if (entry === null) return
+        add(entry, found)
       }
     } catch (error) {
       throw new ResourceError('unavailable', 'A directory could not be read to its end.', {}, { cause: error })
@@ -148,8 +148,24 @@ async function readNames(place: Place, pool: Pool): Promise<FoundNames> {
   }
   try {
     await pool.run(readAll, { signal: never, hold: place })
-    return { names, linked }
+    return found
   } catch (error) {
     throw failure(error)
   }
+}
+
+function readNamesNow(place: Place): FoundNames {
+  const found: FoundNames = { names: [], linked: [] }
+  try {
+    for (const entry of fs.readdirSync(place.at, { withFileTypes: true })) add(entry, found)
+    return found
+  } catch (error) {
+    throw failure(error)
+  }
+}
+
+function add(entry: fs.Dirent, { names, linked }: FoundNames): void {
+  if (entry.isFile()) names.push(entry.name)
+  else if (entry.isDirectory()) names.push(`${entry.name}/`)
+  else if (entry.isSymbolicLink()) linked.push(entry.name)
 }

@@ -57,7 +57,7 @@ export async function watchFiles(options: WatchOptions, log: Log, signal: AbortS
   const places = await openAgain(options.root, { allowMounts, portable }, pool)
   const ignoreFiles = options.gitignore ? createIgnoreFiles(places, pool, log) : undefined
   const walk = createWalk({ places, pool, visible, permit, symlinks, ignoreFiles })
-  const names = createNameCache(visible, symlinks === 'beneath', pool)
+  const names = createNameCache(visible, symlinks === 'beneath', pool, true)
   const schedule = createSchedule<Directory>()
   const pending = createPending()
   let suspected = false

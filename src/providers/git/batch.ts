@@ -69,7 +69,13 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
   }
 
   const launch = () => {
-    const started = start(['cat-file', mode])
+    let started: ChildProcess
+    try {
+      started = start(['cat-file', mode])
+    } catch (error) {
+      for (const { reject } of waiting.splice(0)) reject(error)
+      return
+    }
     child = started
     const reader = createAnswerReader(mode === '--batch', {
       limit: () => waiting[0]?.limit ?? 0,

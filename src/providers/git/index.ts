@@ -1,7 +1,7 @@
-import { notFound, ResourceError } from '../../core/errors.ts'
+import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import type { Content, Context, Entry, Provider, ReadRequest } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
-import { untilAbort } from '../files/pool.ts'
+import { codeOf, untilAbort } from '../files/pool.ts'
 import { createBlobs } from './blobs.ts'
 import { createCommits } from './commits.ts'
 import { createCompleter } from './complete.ts'
@@ -36,7 +36,9 @@ const restartEvery = 1000
  */
 export async function git(options: GitOptions): Promise<Provider> {
   const settings = completeOptions(options)
-  const repository = await openRepository(settings)
+  const repository = await openRepository(settings).catch((error: unknown) => {
+    throw explained(error)
+  })
   const { launcher, objects, trees, refs, shallow, config } = repository
   const commits = createCommits(launcher, objects, config.format === 'sha1' ? 40 : 64)
   const places = createPlaces(commits, trees)
@@ -62,21 +64,28 @@ export async function git(options: GitOptions): Promise<Provider> {
     } catch (error) {
       if (!isMissing(error)) throw error
     }
-    if (performance.now() - restarted > restartEvery) {
-      restarted = performance.now()
+    const now = performance.now()
+    if (now - restarted > restartEvery) {
+      restarted = now
       objects.restart()
     }
     try {
-      return await work(await refs.table(true))
+      return await work(await refs.table(now))
     } catch (error) {
-      throw absent(error)
+      if (!isMissing(error) || !config.partial) throw error
+      const message = 'An object is not in this partial clone. Fetch it there: git fetch --refetch.'
+      throw new ResourceError('unavailable', message, {}, { cause: error })
     }
   }
 
-  const absent = (error: unknown): unknown =>
-    isMissing(error) && config.partial
-      ? new ResourceError('unavailable', 'An object is not in this partial clone. Fetch it there: git fetch --refetch.')
-      : error
+  /** What a call comes to, unless its caller goes away. */
+  const answered = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
+    try {
+      return await untilAbort(work, signal)
+    } catch (error) {
+      throw explained(error)
+    }
+  }
 
   const locate = async (path: string, table: RefTable, signal: AbortSignal) => {
     const at = await commits.find(path, table, signal)
@@ -118,7 +127,7 @@ export async function git(options: GitOptions): Promise<Provider> {
       try {
         for (;;) {
           signalOf(context)
-          const next = await untilAbort(entries.next(), signal)
+          const next = await answered(entries.next(), signal)
           if (next.done === true) return
           yield next.value
         }
@@ -134,7 +143,7 @@ export async function git(options: GitOptions): Promise<Provider> {
     },
     stat: async (path, context) => {
       const signal = signalOf(context)
-      return untilAbort(
+      return answered(
         steadily((table) => stat(path, table, signal)),
         signal,
       )
@@ -142,13 +151,13 @@ export async function git(options: GitOptions): Promise<Provider> {
     read: async (request, context) => {
       const signal = signalOf(context)
       const content = steadily((table) => read(request, table, signal))
-      return [await untilAbort(content, signal)]
+      return [await answered(content, signal)]
     },
     templates: async () => templates,
     complete: async (request, context) => {
       const signal = signalOf(context)
       const completion = refs.table().then((table) => completer.complete(request, table, signal))
-      return untilAbort(completion, signal)
+      return answered(completion, signal)
     },
     close: async () => {
       closed = true
@@ -156,4 +165,11 @@ export async function git(options: GitOptions): Promise<Provider> {
       await repository.close()
     },
   }
+}
+
+/** What the file system says, as an error that can be told. */
+function explained(error: unknown): unknown {
+  const code = codeOf(error)
+  if (isResourceError(error) || code === undefined) return error
+  return new ResourceError('unavailable', `The file system says ${code}.`, {}, { cause: error })
 }

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
@@ -87,6 +88,7 @@ export function createLauncher(options: LauncherOptions): Launcher {
   })
 
   const begin = (args: readonly string[], gitDir: string, extra?: Readonly<Record<string, string>>): ChildProcess => {
+    requireOwn(folder)
     const child = spawn(git, ['--no-pager', '--literal-pathspecs', ...args], {
       cwd: folder,
       env: environment(gitDir, extra),
@@ -97,8 +99,12 @@ export function createLauncher(options: LauncherOptions): Launcher {
     })
     watchExit()
     for (const set of [own, running]) set.add(child)
-    child.once('close', () => {
+    const forget = () => {
       for (const set of [own, running]) set.delete(child)
+    }
+    child.once('close', forget)
+    child.once('error', () => {
+      if (child.pid === undefined) forget()
     })
     // Writing to a process that is gone is no news: its end is.
     child.stdin?.on('error', () => {})
@@ -168,6 +174,14 @@ export function createLauncher(options: LauncherOptions): Launcher {
       for (const child of own) endProcess(child)
     },
   }
+}
+
+/** The folder for temporary files is everybody's: where ours was cleared away, another user's can stand in its place. */
+function requireOwn(folder: string): void {
+  const stats = lstatSync(folder, { throwIfNoEntry: false })
+  const own = process.geteuid?.()
+  if (stats?.isDirectory() !== true || (own !== undefined && stats.uid !== own))
+    throw unavailable('The temporary folder of the git provider is gone.')
 }
 
 /** Ends a process and all that it started, at once. */

@@ -33,7 +33,7 @@ export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
   if (path !== undefined && (path === '' || !isPath(path)))
     throw invalid('The parameter "path" is not a path: write src/main.ts, or src/ for a directory.', 'path')
   const author = params.get('author')
-  if (author !== undefined && (author === '' || author.length > maxAuthor))
+  if (author !== undefined && (author === '' || author.length > maxAuthor || /\p{Cc}/u.test(author)))
     throw invalid(`The parameter "author" is a part of a name or address of 1 to ${maxAuthor} characters.`, 'author')
   const since = params.get('since')
   const until = params.get('until')

@@ -28,8 +28,8 @@ export interface RefTable {
 }
 
 export interface Refs {
-  /** The table, as it was at most a second ago; or, with `fresh`, as it is now. */
-  table(fresh?: boolean): Promise<RefTable>
+  /** The table as it was at most a second ago; and not before a time (of `performance.now()`), where one is given. */
+  table(notBefore?: number): Promise<RefTable>
 }
 
 export interface RefsOptions {
@@ -92,9 +92,9 @@ export function createRefs(options: RefsOptions): Refs {
   }
 
   return {
-    table: (fresh = false) => {
+    table: (notBefore = 0) => {
       const now = performance.now()
-      if (known === undefined || fresh || now - known.since > maxAge) {
+      if (known === undefined || known.since < notBefore || now - known.since > maxAge) {
         // One after the other: what is looked at on the way is shared.
         const before = known?.table.catch(() => {})
         const entry = { since: now, table: before === undefined ? load() : before.then(load) }

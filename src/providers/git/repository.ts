@@ -1,4 +1,4 @@
-import { stat, writeFile } from 'node:fs/promises'
+import { rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ResourceError } from '../../core/errors.ts'
 import { checkVersion, findGit } from './binary.ts'
@@ -60,15 +60,16 @@ async function requireVersion(git: string, launcher: Launcher): Promise<void> {
 }
 
 async function connect(settings: Settings, shadow: Shadow, launcher: Launcher): Promise<Omit<Repository, 'close'>> {
-  await shadow.create('sha1', settings.maxBytes)
+  const largeBytes = settings.maxBytes
+  await shadow.create({ format: 'sha1', largeBytes })
   const location = await locateRepository(
     settings.repository,
     async (gitDir) => (await readConfig(gitDir, launcher)).workTree,
   )
   const config = await readConfig(location.commonDir, launcher)
   const idBytes = config.format === 'sha1' ? 20 : 32
-  await shadow.create(config.format, settings.maxBytes)
-  await shadow.linkRefs(location.commonDir)
+  const own = { format: config.format, largeBytes, commonDir: location.commonDir }
+  await shadow.create(own)
   await warnOfOwner(location, settings)
 
   const objects = createObjects(launcher, config.format, settings.timeoutMs)
@@ -79,6 +80,11 @@ async function connect(settings: Settings, shadow: Shadow, launcher: Launcher): 
   /** Looks whether the repository is still what it was, and follows it where its objects moved. */
   const prepare = async (): Promise<void> => {
     await requirePlain(location)
+    if (!(await shadow.isWhole())) {
+      await shadow.create(own)
+      stores = ''
+      shallow = new Set()
+    }
     const found = await findStores(join(location.commonDir, 'objects'), roots)
     if (found.join('\0') !== stores) {
       await shadow.linkObjects(found)
@@ -136,7 +142,9 @@ async function copyShallow(
   const ids = (bytes?.toString('latin1') ?? '').split('\n').filter((line) => line.length === idLength)
   const valid = ids.filter((line) => /^[0-9a-f]+$/.test(line))
   if (valid.length === known.size && valid.every((id) => known.has(id))) return known
-  await writeFile(join(gitDir, 'shallow'), valid.map((id) => `${id}\n`).join(''))
+  const copy = join(gitDir, 'shallow')
+  if (valid.length === 0) await rm(copy, { force: true })
+  else await writeFile(copy, valid.map((id) => `${id}\n`).join(''))
   return new Set(valid)
 }
 

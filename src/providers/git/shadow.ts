@@ -1,7 +1,9 @@
+import { rmSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import type { ObjectFormat } from './objects.ts'
+import { lookAt } from './small-file.ts'
 
 /**
  * The folder in which git runs, and that it takes for its repository. Nothing in it comes from the repository that is
@@ -12,11 +14,12 @@ export interface Shadow {
   readonly folder: string
   /** An empty bare repository, whose objects are lent by {@link Shadow.objects}. */
   readonly gitDir: string
-  /** Makes the bare repositories, once the format of the object ids is known. */
-  create(format: ObjectFormat, largeBytes: number): Promise<void>
   /** A second one, whose refs are those of a git directory. */
   readonly refsDir: string
-  linkRefs(commonDir: string): Promise<void>
+  /** Makes the bare repositories. Refs are linked where a git directory is named. */
+  create(options: ShadowOptions): Promise<void>
+  /** Whether everything is still there: what is in a folder for temporary files can be cleared away. */
+  isWhole(): Promise<boolean>
   /** Lends the objects of these object directories from now on. */
   linkObjects(stores: readonly string[]): Promise<void>
   /** What is lent, as `GIT_ALTERNATE_OBJECT_DIRECTORIES` has it. */
@@ -24,14 +27,37 @@ export interface Shadow {
   remove(): Promise<void>
 }
 
+export interface ShadowOptions {
+  readonly format: ObjectFormat
+  /** Files of more bytes are not held in memory by git, nor compared line by line. */
+  readonly largeBytes: number
+  readonly commonDir?: string
+}
+
 /** The directories that loose objects are in: `00` to `ff`. */
 const fans = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0'))
+
+const leastLarge = 1024 * 1024
+
+/** Folders that are removed when this process exits, though nobody closed what they are for. */
+const leftovers = new Set<string>()
+let watchesExit = false
+
+function watchExit(): void {
+  if (watchesExit) return
+  watchesExit = true
+  process.on('exit', () => {
+    for (const folder of leftovers) rmSync(folder, { recursive: true, force: true })
+  })
+}
 
 /** Makes an empty folder below the one for temporary files, for this user alone. */
 export async function createShadow(): Promise<Shadow> {
   const folder = await mkdtemp(join(tmpdir(), 'hikidashi-git-'))
   const gitDir = join(folder, 'shadow.git')
   const refsDir = join(folder, 'refs.git')
+  leftovers.add(folder)
+  watchExit()
   let lent: readonly string[] = []
   let generation = 0
 
@@ -39,16 +65,28 @@ export async function createShadow(): Promise<Shadow> {
     folder,
     gitDir,
     refsDir,
-    create: async (format, largeBytes) => {
-      const config = configOf(format, [`bigFileThreshold = ${largeBytes}`])
-      await createBare(gitDir, config)
-      await createBare(refsDir, config)
-    },
-    linkRefs: async (commonDir) => {
+    create: async ({ format, largeBytes, commonDir }) => {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      const config = configOf(format, [`bigFileThreshold = ${Math.max(largeBytes, leastLarge)}`])
+      for (const directory of [gitDir, refsDir]) {
+        await rm(directory, { recursive: true, force: true })
+        await createBare(directory, config)
+      }
+      if (commonDir === undefined) return
       await rm(join(refsDir, 'refs'), { recursive: true })
       for (const name of ['refs', 'packed-refs']) await symlink(join(commonDir, name), join(refsDir, name))
     },
+    isWhole: async () => {
+      const files = [gitDir, refsDir].flatMap((path) =>
+        ['HEAD', 'config', 'objects', 'refs'].map((name) => join(path, name)),
+      )
+      const found = await Promise.all([...files, ...lent.map((path) => join(path, 'pack'))].map(lookAt))
+      return found.every((stats) => stats !== undefined)
+    },
     linkObjects: async (stores) => {
+      // What runs may still look at those of the last time.
+      for (const [index] of stores.entries())
+        await rm(join(folder, `objects-${generation - 1}-${index}`), { recursive: true, force: true })
       generation++
       const made: string[] = []
       for (const [index, store] of stores.entries()) {
@@ -59,7 +97,10 @@ export async function createShadow(): Promise<Shadow> {
       lent = made
     },
     objects: () => lent.map((path) => (path.includes(delimiter) ? JSON.stringify(path) : path)).join(delimiter),
-    remove: () => rm(folder, { recursive: true, force: true }),
+    remove: async () => {
+      leftovers.delete(folder)
+      await rm(folder, { recursive: true, force: true })
+    },
   }
 }
 

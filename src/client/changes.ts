@@ -1,0 +1,142 @@
+import { invalid } from '../core/errors.ts'
+import type { ChangeListener, Subscription } from '../core/view.ts'
+import type { Link } from './link.ts'
+import { createNames } from './names.ts'
+import { untilAborted } from './signal.ts'
+import { createSteadyFeed } from './steady.ts'
+import type { Wire } from './wire.ts'
+
+/** Who listens to what of a server, over one feed for all. */
+export interface RemoteChanges {
+  open(listener: ChangeListener): Subscription
+  close(): void
+}
+
+/** So many URIs are listened to at once, by all subscriptions of a view together. */
+const maxUris = 10_000
+/** What is told within so many milliseconds is told at once, and once: servers repeat themselves. */
+const joining = 10
+
+interface Listening {
+  readonly listener: ChangeListener
+  readonly uris: Set<string>
+  list: boolean
+}
+
+/**
+ * The subscriptions of a view of a server. When something may have been missed, because a connection was lost, everything
+ * that is listened to is told as changed.
+ *
+ * @param maxFailures The connection is over after so many failures in a row.
+ */
+export function createRemoteChanges(link: Link, maxFailures: number): RemoteChanges {
+  const all = new Set<Listening>()
+  const names = createNames()
+  const changed = new Set<string>()
+  let listed = false
+  let timer: NodeJS.Timeout | undefined
+
+  const tell = (): void => {
+    timer = undefined
+    const batch = { uris: [...changed], listed }
+    changed.clear()
+    listed = false
+    for (const { listener, uris, list } of [...all]) {
+      const change = { uris: batch.uris.filter((uri) => uris.has(uri)), listed: batch.listed && list }
+      if (change.uris.length === 0 && !change.listed) continue
+      try {
+        listener(change)
+      } catch (error) {
+        link.log('error', 'a change could not be told', { error })
+      }
+    }
+  }
+  const collect = (uris: Iterable<string>, list: boolean): void => {
+    for (const uri of uris) changed.add(uri)
+    listed ||= list
+    timer ??= setTimeout(tell, joining)
+  }
+  const feed = createSteadyFeed(link, {
+    wanted: () => ({ uris: new Set(names.all()), list: [...all].some(({ list }) => list) }),
+    hear: (method: string, { uri }: Wire) => {
+      if (method === 'notifications/resources/list_changed') collect([], true)
+      if (method === 'notifications/resources/updated' && typeof uri === 'string') collect(names.of(uri), false)
+    },
+    onGap: () => collect(names.all(), true),
+    maxFailures,
+  })
+  /** Has the server tell no more than it must. */
+  const shrink = () => {
+    if (!link.closing.aborted)
+      feed.ask().catch((error: unknown) => link.log('debug', 'a server cannot be asked to tell less', { error }))
+  }
+
+  const open = (listener: ChangeListener): Subscription => {
+    const own: Listening = { listener, uris: new Set(), list: false }
+    all.add(own)
+    const drop = (uri: string): boolean => {
+      if (!own.uris.delete(uri)) return false
+      names.remove(uri)
+      return true
+    }
+    return {
+      get uris() {
+        return [...own.uris].filter((uri) => feed.agreed.uris.has(uri))
+      },
+      add: async (given, options) => {
+        options?.signal?.throwIfAborted()
+        if (!all.has(own)) return []
+        const uris = [...new Set(given)]
+        const fresh = uris.filter((uri) => !own.uris.has(uri))
+        if (names.size + fresh.length > maxUris)
+          throw invalid(`There may be at most ${maxUris} URIs in all.`, 'too-many-subscriptions', { limit: maxUris })
+        // They are wanted from here on, so that they are asked for anew should the connection be lost meanwhile.
+        for (const uri of fresh) {
+          own.uris.add(uri)
+          names.add(uri)
+        }
+        try {
+          const agreed = uris.every((uri) => feed.agreed.uris.has(uri))
+            ? feed.agreed
+            : await untilAborted(feed.ask(), options?.signal)
+          for (const uri of fresh) if (!agreed.uris.has(uri)) drop(uri)
+          return uris.filter((uri) => own.uris.has(uri) && agreed.uris.has(uri))
+        } catch (error) {
+          for (const uri of fresh) drop(uri)
+          throw error
+        }
+      },
+      addList: async (options) => {
+        options?.signal?.throwIfAborted()
+        if (!all.has(own)) return false
+        const before = own.list
+        own.list = true
+        try {
+          const { list } = await untilAborted(feed.ask(), options?.signal)
+          own.list = list
+          return list
+        } catch (error) {
+          own.list = before
+          throw error
+        }
+      },
+      remove: (uri) => {
+        if (drop(uri)) shrink()
+      },
+      close: () => {
+        if (!all.delete(own)) return
+        for (const uri of [...own.uris]) drop(uri)
+        shrink()
+      },
+    }
+  }
+
+  return {
+    open,
+    close: () => {
+      clearTimeout(timer)
+      all.clear()
+      feed.close()
+    },
+  }
+}

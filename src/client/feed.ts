@@ -1,0 +1,184 @@
+import type { SubscriptionFilter } from '@modelcontextprotocol/client'
+import { isResourceError } from '../core/errors.ts'
+import type { Connection } from './connection.ts'
+import { isUnknownMethod } from './errors.ts'
+import { keyOf } from './names.ts'
+import type { Standing } from './standing.ts'
+
+/** What is to be told, or what a server agreed to tell. */
+export interface Told {
+  readonly uris: ReadonlySet<string>
+  readonly list: boolean
+}
+
+/** What one connection is asked to tell. Whatever it tells comes by `Connection.hear`. */
+export interface Feed {
+  /**
+   * Asks for this, in the place of what was asked for before: of what is in both, nothing is missed. Resolves to what the
+   * server agreed to, which may be more, once it tells of it.
+   *
+   * @throws ResourceError where nothing could be agreed on; then things are as they were.
+   */
+  ask(told: Told): Promise<Told>
+  /** Whether the server has stopped telling without having been asked to. */
+  readonly isLost: boolean
+  close(): void
+}
+
+type Asking = Omit<Feed, 'isLost'>
+
+const nothing: Told = { uris: new Set(), list: false }
+
+/** @param onLost Called once, when it is lost. */
+export function createFeed(connection: Connection, onLost: () => void): Feed {
+  let isClosed = false
+  let isLost = false
+  const lose = () => {
+    if (isClosed || isLost) return
+    isLost = true
+    onLost()
+  }
+  void connection.ended.then(lose)
+  const feed = connection.listen === undefined ? requesting(connection, lose) : listening(connection, lose)
+  return {
+    ask: feed.ask,
+    get isLost() {
+      return isLost
+    },
+    close: () => {
+      isClosed = true
+      feed.close()
+    },
+  }
+}
+
+/** 2026-07-28: a stream has its URIs from the beginning, so that another set of them takes another stream. */
+function listening({ listen, tells }: Connection, lose: () => void): Asking {
+  let current: { readonly told: Told; readonly asked: number; readonly ended: Promise<unknown>; close(): void } | undefined
+
+  const open = async ({ uris, list }: Told): Promise<typeof current> => {
+    const filter: SubscriptionFilter = {
+      ...(uris.size > 0 && tells.updated ? { resourceSubscriptions: [...uris] } : {}),
+      ...(list && tells.listed ? { resourcesListChanged: true } : {}),
+    }
+    if (listen === undefined || Object.keys(filter).length === 0) return undefined
+    const { honoredFilter, closed, close } = await listen(filter)
+    const honoured = new Set(honoredFilter.resourceSubscriptions?.map(keyOf))
+    return {
+      told: {
+        uris: new Set([...uris].filter((uri) => honoured.has(keyOf(uri)))),
+        list: honoredFilter.resourcesListChanged === true,
+      },
+      asked: uris.size,
+      ended: closed,
+      close: () => void close(),
+    }
+  }
+
+  return {
+    ask: async (told) => {
+      // A stream that tells of a little too much costs less than another one.
+      const suffices =
+        current !== undefined &&
+        (told.uris.size > 0 || told.list) &&
+        current.asked <= 2 * told.uris.size + 8 &&
+        (current.told.list || !told.list || !tells.listed) &&
+        [...told.uris].every((uri) => current?.told.uris.has(uri))
+      if (suffices && current !== undefined) return current.told
+      const next = await open(told).catch((error: unknown) => {
+        if (isUnknownMethod(error)) return undefined
+        throw error
+      })
+      // Only now: until here the old one told.
+      const previous = current
+      current = next
+      previous?.close()
+      void next?.ended.then(() => void (current === next && lose()))
+      return next?.told ?? nothing
+    },
+    close: () => {
+      const last = current
+      current = undefined
+      last?.close()
+    },
+  }
+}
+
+/** So many requests are under way at once. */
+const atOnce = 8
+
+/** Before 2026-07-28: a request for each URI, and over HTTP a stream to hear by. */
+function requesting(connection: Connection, lose: () => void): Asking {
+  const { request, openStanding, tells } = connection
+  const asked = new Set<string>()
+  let standing: Standing | undefined
+
+  /** Whether there is a stream by which something can be heard. */
+  const hears = async (): Promise<boolean> => {
+    if (openStanding === undefined || standing !== undefined) return true
+    const opened = await openStanding()
+    standing = opened
+    void opened?.ended.then(() => void (standing === opened && lose()))
+    return opened !== undefined
+  }
+  const subscribe = async (uri: string): Promise<boolean> => {
+    try {
+      await request('resources/subscribe', { uri }, undefined)
+      return true
+    } catch (error) {
+      // What concerns this URI alone is an answer, in whatever words. The rest is a failure of everything.
+      const isFailure =
+        isResourceError(error, 'unavailable') ||
+        (isResourceError(error, 'invalid') && error.detail.reason === 'too-many-subscriptions')
+      if (isFailure) throw error
+      return false
+    }
+  }
+  const unsubscribe = (uris: Iterable<string>): void => {
+    for (const uri of uris) {
+      asked.delete(uri)
+      request('resources/unsubscribe', { uri }, undefined).catch(() => {})
+    }
+  }
+  const silence = () => {
+    const last = standing
+    standing = undefined
+    last?.close()
+  }
+
+  return {
+    ask: async ({ uris, list }) => {
+      const wantsUris = uris.size > 0 && tells.updated
+      const wantsList = list && tells.listed
+      if ((wantsUris || wantsList) && !(await hears())) return nothing
+      const fresh = wantsUris ? [...uris].filter((uri) => !asked.has(uri)) : []
+      const heard: string[] = []
+      try {
+        await eachOf(fresh, atOnce, async (uri) => void ((await subscribe(uri)) && heard.push(uri)))
+      } catch (error) {
+        unsubscribe(heard)
+        throw error
+      }
+      for (const uri of heard) asked.add(uri)
+      unsubscribe([...asked].filter((uri) => !uris.has(uri)))
+      if (asked.size === 0 && !wantsList) silence()
+      return { uris: new Set(asked), list: wantsList }
+    },
+    // The server hears that it is over when the connection is.
+    close: silence,
+  }
+}
+
+/** Does something with each item, so many at once. Stops at the first failure, once what is under way is done. */
+async function eachOf<T>(items: readonly T[], most: number, act: (item: T) => Promise<void>): Promise<void> {
+  const rest = items.values()
+  const failures: unknown[] = []
+  const worker = async () => {
+    for (const item of rest) {
+      if (failures.length > 0) return
+      await act(item).catch((error: unknown) => failures.push(error))
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(most, items.length) }, worker))
+  if (failures.length > 0) throw failures[0]
+}

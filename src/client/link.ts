@@ -1,0 +1,61 @@
+import type { ResourceError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { CallOptions } from '../core/view.ts'
+import type { Connection } from './connection.ts'
+import { unavailable } from './errors.ts'
+import type { Wire } from './wire.ts'
+
+/** The way to a server: one connection at a time, and another one when it was lost. */
+export interface Link {
+  /** The connection that requests go to. It may have ended. */
+  readonly connection: Connection
+  readonly log: Log
+  request(method: string, params: Wire, options: CallOptions | undefined): Promise<Wire>
+  /** Opens another connection, which takes the place of this one. */
+  reopen(): Promise<Connection>
+  /** Says why there will be no other connection. The first reason counts. */
+  giveUp(reason: ResourceError): void
+  /** Resolves when it is over for good. */
+  readonly over: Promise<ResourceError>
+  /** Aborts when it is closed. */
+  readonly closing: AbortSignal
+  close(): Promise<void>
+}
+
+/** @param open Opens a connection; given up when the signal aborts. */
+export function createLink(first: Connection, open: (signal: AbortSignal) => Promise<Connection>, log: Log): Link {
+  const controller = new AbortController()
+  const closing = controller.signal
+  let connection = first
+  let giveUp = (_reason: ResourceError): void => {}
+  const over = new Promise<ResourceError>((resolve) => {
+    giveUp = resolve
+  })
+  return {
+    get connection() {
+      return connection
+    },
+    log,
+    request: (method, params, options) => connection.request(method, params, options),
+    reopen: async () => {
+      const lost = connection
+      const next = await open(closing)
+      if (closing.aborted) {
+        await next.close()
+        throw unavailable('The connection was closed.')
+      }
+      connection = next
+      // Whether its server still hears that it is over, nobody waits for.
+      lost.close().catch((error: unknown) => log('debug', 'a lost connection cannot be closed', { error }))
+      return next
+    },
+    giveUp: (reason) => giveUp(reason),
+    over,
+    closing,
+    close: async () => {
+      controller.abort()
+      giveUp(unavailable('The connection was closed.'))
+      await connection.close()
+    },
+  }
+}

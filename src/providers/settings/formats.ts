@@ -1,0 +1,62 @@
+import { invalid } from '../../core/errors.ts'
+import { compileGlobs } from '../../core/glob.ts'
+import { baseName } from '../../core/path.ts'
+import { isVault } from '../../wrap/redacted/vaults.ts'
+
+/** The formats of settings. `json` may have comments and trailing commas; `yaml` may hold several documents. */
+export const formats = ['json', 'yaml', 'toml', 'ini', 'dotenv', 'properties'] as const
+
+export type Format = (typeof formats)[number]
+
+/** What names of files stand for. The first that fits counts. */
+const names: readonly (readonly [RegExp, Format])[] = [
+  [/^\.env(?:\..+)?$|\.env$|^\.(?:flask|dev|prod|test)env$|^\.dev\.vars$/, 'dotenv'],
+  [/\.(?:jsonc?|webmanifest|code-workspace)$|^\.(?:babel|eslint|jshint|swc|lintstaged|stylelint)rc$/, 'json'],
+  [/\.ya?ml$|^\.(?:clang-format|clang-tidy|prettierrc|yamllint)$/, 'yaml'],
+  [/\.toml$|^pipfile$/, 'toml'],
+  [/\.(?:ini|cfg|cnf|inf|desktop|service|socket|timer)$/, 'ini'],
+  [/^\.(?:editorconfig|gitconfig|gitmodules|npmrc|pypirc|pylintrc|flake8|coveragerc)$/, 'ini'],
+  [/\.properties$/, 'properties'],
+]
+
+/** What tools write for themselves is nobody's setting. */
+const locks = /^(?:package-lock|npm-shrinkwrap)\.json$|^composer\.lock$|^pnpm-lock\.yaml$/
+
+/** How a file of settings is written; `undefined` for a file that is none. */
+export type FormatOf = (path: string) => Format | undefined
+
+export interface FormatRules {
+  /** Globs: only what matches one is served. By default whatever has a name that a format is known by. */
+  readonly include?: readonly string[]
+  /** Formats by glob, for names that say nothing. The last that matches counts. */
+  readonly formats?: Readonly<Record<string, Format>>
+}
+
+/** @throws ResourceError `invalid` for a malformed glob or an unknown format. */
+export function createFormats({ include, formats: own = {} }: FormatRules): FormatOf {
+  const included = include === undefined ? () => true : compileGlobs(include)
+  const rules = Object.entries(own).map(([pattern, format]) => {
+    if (!formats.includes(format))
+      throw invalid(`${JSON.stringify(format)} is no format of settings: write one of ${formats.join(', ')}.`, 'format')
+    return { matches: compileGlobs([pattern]), format }
+  })
+  return (path) => {
+    if (path === '' || path.endsWith('/') || !included(path)) return undefined
+    const rule = rules.findLast(({ matches }) => matches(path))
+    if (rule !== undefined) return rule.format
+    const name = baseName(path).toLowerCase()
+    // A file that is nothing but secrets has no settings to show.
+    if (locks.test(name) || isVault(path)) return undefined
+    return names.find(([pattern]) => pattern.test(name))?.[1]
+  }
+}
+
+/** The MIME type of a format. */
+export const mimeTypes: Readonly<Record<Format, string>> = {
+  json: 'application/json',
+  yaml: 'application/yaml',
+  toml: 'application/toml',
+  ini: 'text/plain',
+  dotenv: 'text/plain',
+  properties: 'text/plain',
+}

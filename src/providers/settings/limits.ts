@@ -1,0 +1,60 @@
+/** How large and how deep a file of settings may be. What is larger ends in an error, before it can fill anything. */
+export interface Limits {
+  /** Bytes of the file. */
+  readonly maxBytes: number
+  /** How deep lists and tables lie in each other. */
+  readonly maxDepth: number
+  /** Values, lists and tables, counted as often as aliases repeat them. */
+  readonly maxNodes: number
+}
+
+export const defaultLimits: Limits = { maxBytes: 1024 * 1024, maxDepth: 64, maxNodes: 100_000 }
+
+/** Why a file cannot be read: in words of ours, and where. Nothing of the file is in it. */
+export interface Fault {
+  readonly what: string
+  /** In UTF-16 code units. */
+  readonly offset: number
+  /** The limit that it is beyond, if it is that. */
+  readonly limit?: number
+}
+
+/** What a parser throws. It is no Error: it never leaves the module, and has no text but ours. */
+export interface ParseFault {
+  readonly fault: Fault
+}
+
+export function fault(what: string, offset: number, limit?: number): ParseFault {
+  return { fault: { what, offset, ...(limit === undefined ? {} : { limit }) } }
+}
+
+export function isParseFault(error: unknown): error is ParseFault {
+  return typeof error === 'object' && error !== null && 'fault' in error
+}
+
+/** Counts nodes and depth. */
+export interface Budget {
+  /** Enters a node at a depth. Throws a {@link ParseFault} beyond a limit. */
+  enter(depth: number, offset: number): void
+}
+
+export function createBudget({ maxDepth, maxNodes }: Limits): Budget {
+  let nodes = 0
+  return {
+    enter: (depth, offset) => {
+      if (depth > maxDepth) throw fault(`It is nested deeper than ${maxDepth}.`, offset, maxDepth)
+      if (++nodes > maxNodes) throw fault(`It has more than ${maxNodes} values.`, offset, maxNodes)
+    },
+  }
+}
+
+/** Line and column, both from 1, of a place in a text. */
+export function positionOf(text: string, offset: number): { readonly line: number; readonly column: number } {
+  let line = 1
+  let start = 0
+  for (const match of text.slice(0, offset).matchAll(/\r\n|\r|\n/g)) {
+    line++
+    start = match.index + match[0].length
+  }
+  return { line, column: offset - start + 1 }
+}

@@ -1,0 +1,148 @@
+import type { Budget } from './limits.ts'
+import { type Entry, type Node, type Scalar, type Tree, textNode } from './tree.ts'
+
+/** One line, or several that belong together, without what ends it. */
+export interface Line {
+  readonly text: string
+  readonly start: number
+}
+
+export function* linesOf(text: string): Generator<Line> {
+  let start = 0
+  for (const match of text.matchAll(/\r\n|\r|\n/g)) {
+    yield { text: text.slice(start, match.index), start }
+    start = match.index + match[0].length
+  }
+  if (start < text.length) yield { text: text.slice(start), start }
+}
+
+/** A value while its lines are gathered. */
+interface Draft {
+  readonly start: number
+  end: number
+  readonly indent: number
+  /** Whether there is a value at all: a key may stand alone. */
+  present: boolean
+}
+
+/**
+ * Reads INI as git, systemd, Python and Windows write it: `[section]`, `key = value` or `key: value`, comments from `;` or `#`.
+ * Sections are tables, and are not nested; a key that is there several times is a list; a key alone is `null`. Lines that are
+ * indented behind a key go on with its value. A comment behind a value belongs to the value: programs differ in that.
+ */
+export function parseIni(text: string, budget: Budget): Tree {
+  const sections = new Map<string, Map<string, Draft[]>>()
+  const keysOf = (name: string) => {
+    const keys = sections.get(name) ?? new Map<string, Draft[]>()
+    sections.set(name, keys)
+    return keys
+  }
+  let keys = keysOf('')
+  let last: Draft | undefined
+  for (const line of linesOf(text)) {
+    const bare = line.text.trim()
+    if (bare === '' || /^[;#]/.test(bare)) continue
+    const head = /^\[([^\]]*)\][ \t]*(?:[;#].*)?$/.exec(bare)?.[1]
+    if (head !== undefined) {
+      budget.enter(1, line.start)
+      keys = keysOf(head.trim())
+      last = undefined
+      continue
+    }
+    const indent = line.text.length - line.text.trimStart().length
+    if (last !== undefined && indent > last.indent) {
+      last.end = line.start + line.text.trimEnd().length
+      last.present = true
+      continue
+    }
+    budget.enter(2, line.start)
+    const { key, from } = splitIni(line.text)
+    const end = line.start + line.text.trimEnd().length
+    last = {
+      start: from === undefined ? end : Math.min(end, line.start + from),
+      end,
+      indent,
+      present: from !== undefined,
+    }
+    keys.set(key, [...(keys.get(key) ?? []), last])
+  }
+  const entries: Entry[] = []
+  for (const [name, found] of sections)
+    if (name === '') entries.push(...entriesOf(found, text))
+    else entries.push({ key: name, value: { kind: 'table', entries: entriesOf(found, text) } })
+  return { root: { kind: 'table', entries } }
+}
+
+/** `=` separates before `:` does: a key may hold colons (`//registry/:_authToken=…`). */
+function splitIni(line: string): { readonly key: string; readonly from: number | undefined } {
+  const equals = line.indexOf('=')
+  const at = equals === -1 ? line.indexOf(':') : equals
+  if (at === -1) return { key: line.trim(), from: undefined }
+  const blanks = /^[ \t]*/.exec(line.slice(at + 1))?.[0].length ?? 0
+  return { key: line.slice(0, at).trim(), from: at + 1 + blanks }
+}
+
+function entriesOf(keys: ReadonlyMap<string, readonly Draft[]>, text: string): readonly Entry[] {
+  return Array.from(keys, ([key, drafts]) => {
+    const values = drafts.map((draft) => iniValue(draft, text))
+    const [first, second] = values
+    const value: Node = first === undefined || second !== undefined ? { kind: 'list', items: values } : first
+    return { key, value }
+  })
+}
+
+/** A value without the quotes around all of it; several lines without their indentation. */
+function iniValue({ start, end, present }: Draft, text: string): Scalar {
+  if (!present) return { kind: 'scalar', text: '', json: 'null', start, end, writing: 'plain' }
+  const raw = text.slice(start, end)
+  if (/[\r\n]/.test(raw)) {
+    const lines = raw.split(/\r\n|\r|\n/).map((line) => line.trim())
+    return textNode(lines.join('\n').trim(), { start, end, writing: 'plain' })
+  }
+  const inner = /^(["'])(.*)\1$/.exec(raw)?.[2]
+  if (inner === undefined) return textNode(raw, { start, end, writing: 'plain' })
+  return textNode(inner, { start: start + 1, end: end - 1, writing: 'inside' })
+}
+
+/**
+ * Reads properties as Java does: `key=value`, `key:value` or `key value`, comments from `#` or `!`, lines joined by a `\` at their
+ * end, `\uXXXX` and the like as escapes. Keys are flat, dots and all. Of a key that is there twice, the last one holds.
+ */
+export function parseProperties(text: string, budget: Budget): Tree {
+  const entries: Entry[] = []
+  let joined: Line | undefined
+  for (const line of linesOf(text)) {
+    if (joined === undefined && /^\s*(?:[#!]|$)/.test(line.text)) continue
+    const start: number = joined?.start ?? line.start
+    const whole: Line = { text: text.slice(start, line.start + line.text.length), start }
+    // An odd number of backslashes at the end: the last one is no character of the value.
+    if (/(?<!\\)(?:\\\\)*\\$/.test(line.text)) {
+      joined = whole
+      continue
+    }
+    joined = undefined
+    budget.enter(1, start)
+    entries.push(splitProperty(whole))
+  }
+  if (joined !== undefined) entries.push(splitProperty(joined))
+  return { root: { kind: 'table', entries } }
+}
+
+function splitProperty({ text, start }: Line): Entry {
+  const match = /^(\s*)((?:\\[\s\S]|[^\\\s=:])*)([ \t\f]*(?:[=:][ \t\f]*)?)/.exec(text)
+  const [head = '', , key = ''] = match ?? []
+  const raw = text.slice(head.length)
+  const place = { start: start + head.length, end: start + text.length, writing: 'plain' } as const
+  return { key: unescapeProperty(key), value: textNode(unescapeProperty(raw), place) }
+}
+
+const propertyEscapes: Readonly<Record<string, string>> = { t: '\t', n: '\n', r: '\r', f: '\f' }
+
+function unescapeProperty(text: string): string {
+  return text
+    .replace(/\\(?:\r\n|\r|\n)[ \t\f]*/g, '')
+    .replace(/\\(?:u([0-9a-fA-F]{4})|([\s\S]))/g, (_, digits, sign) =>
+      digits === undefined ? (propertyEscapes[sign] ?? sign) : String.fromCharCode(Number.parseInt(digits, 16)),
+    )
+    .toWellFormed()
+}

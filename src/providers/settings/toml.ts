@@ -1,0 +1,227 @@
+import { parse, TomlDate, TomlError } from 'smol-toml'
+import { type Budget, fault } from './limits.ts'
+import { type Entry, jsonNumber, type Node, type Scalar, type Tree, textNode } from './tree.ts'
+
+type Table = Map<string, Value>
+type Value = Table | Value[] | Scalar
+
+/**
+ * Reads TOML. smol-toml says whether it is TOML, and what it means; where values stand it does not say, so they are read once
+ * more here. Where the two differ, nothing is shown.
+ */
+export function parseToml(text: string, budget: Budget): Tree {
+  measure(text, budget)
+  let meant: unknown
+  try {
+    meant = parse(text, { integersAsBigInt: true, maxDepth: 200 })
+  } catch (error) {
+    if (error instanceof TomlError) throw fault('This is not valid TOML.', offsetOf(text, error.line, error.column))
+    throw error
+  }
+  const root = readToml(text)
+  if (!means(root, meant)) throw fault('This is TOML that cannot be read here.', 0)
+  return { root: nodeOf(root, 1, budget) }
+}
+
+/** The parser calls itself for each bracket. Those in texts and comments count as well: there are not so many. */
+function measure(text: string, budget: Budget): void {
+  let depth = 0
+  for (const { 0: bracket, index } of text.matchAll(/[[{\]}]|\n/g)) {
+    if (bracket === '\n') continue
+    if (bracket === '[' || bracket === '{') {
+      if (++depth > 500) throw fault('It is nested too deep to be read.', index, 500)
+    } else depth = Math.max(0, depth - 1)
+  }
+  budget.enter(0, 0)
+}
+
+function offsetOf(text: string, line: number, column: number): number {
+  let start = 0
+  for (let count = 1; count < line; count++) {
+    const next = text.indexOf('\n', start)
+    if (next === -1) break
+    start = next + 1
+  }
+  return Math.min(text.length, start + Math.max(0, column - 1))
+}
+
+function nodeOf(value: Value, depth: number, budget: Budget): Node {
+  budget.enter(depth, 0)
+  if (Array.isArray(value)) return { kind: 'list', items: value.map((item) => nodeOf(item, depth + 1, budget)) }
+  if (!(value instanceof Map)) return value
+  const entries = Array.from(value, ([key, member]): Entry => ({ key, value: nodeOf(member, depth + 1, budget) }))
+  return { kind: 'table', entries }
+}
+
+/** Whether what was read is what the library understood: the same names, the same texts, as many of everything. */
+function means(value: Value, meant: unknown): boolean {
+  if (value instanceof Map) {
+    if (typeof meant !== 'object' || meant === null || Array.isArray(meant) || meant instanceof TomlDate) return false
+    const members = Object.entries(meant)
+    return (
+      members.length === value.size &&
+      members.every(([key, member]) => {
+        const own = value.get(key)
+        return own !== undefined && means(own, member)
+      })
+    )
+  }
+  if (Array.isArray(value))
+    return Array.isArray(meant) && meant.length === value.length && value.every((item, i) => means(item, meant[i]))
+  if (typeof meant === 'string') return value.text === meant && value.writing === 'inside'
+  return typeof meant !== 'object'
+    ? value.writing === 'quoted'
+    : meant instanceof TomlDate && value.writing === 'quoted'
+}
+
+/** Reads a text that is known to be TOML. */
+function readToml(text: string): Table {
+  const root: Table = new Map()
+  let current = root
+  let at = 0
+
+  const skip = (pattern: RegExp) => {
+    pattern.lastIndex = at
+    at += pattern.exec(text)?.[0].length ?? 0
+  }
+  const blanks = () => skip(/[ \t]*/y)
+  const space = () => skip(/(?:[ \t\r\n]|#[^\n]*)*/y)
+
+  const readKey = (): readonly string[] => {
+    const keys: string[] = []
+    for (;;) {
+      blanks()
+      if (text[at] === '"' || text[at] === "'") keys.push(readText().text)
+      else {
+        const start = at
+        skip(/[^\s.=\]]+/y)
+        keys.push(text.slice(start, at))
+      }
+      blanks()
+      if (text[at] !== '.') return keys
+      at++
+    }
+  }
+
+  const readText = (): Scalar => {
+    const quote = text[at] === '"' ? '"' : "'"
+    const triple = text.startsWith(quote.repeat(3), at)
+    const start = at + (triple ? 3 : 1)
+    let end = start
+    for (; end < text.length; end++) {
+      if (quote === '"' && text[end] === '\\') end++
+      else if (triple ? text.startsWith(quote.repeat(3), end) : text[end] === quote) break
+    }
+    // Up to two quotes may stand right before those that close.
+    if (triple) while (text[end + 3] === quote) end++
+    at = end + (triple ? 3 : 1)
+    const raw = text.slice(start, end).replace(triple ? /^\r?\n/ : /^(?!)/, '')
+    const decoded = quote === '"' ? unescapeText(triple ? raw.replace(/\\[ \t]*\r?\n\s*/g, '') : raw) : raw
+    return textNode(decoded.replaceAll('\r\n', '\n'), { start, end, writing: 'inside' })
+  }
+
+  const readValue = (): Value => {
+    const opening = text[at]
+    if (opening === '"' || opening === "'") return readText()
+    if (opening === '[') return readList()
+    if (opening === '{') return readInline()
+    const start = at
+    skip(/[^,\]}#\r\n]+/y)
+    const lexeme = text.slice(start, at).trimEnd()
+    return { kind: 'scalar', text: lexeme, json: jsonOf(lexeme), start, end: start + lexeme.length, writing: 'quoted' }
+  }
+
+  const readList = (): Value[] => {
+    const items: Value[] = []
+    at++
+    for (space(); text[at] !== ']' && at < text.length; space()) {
+      items.push(readValue())
+      space()
+      if (text[at] === ',') at++
+    }
+    at++
+    return items
+  }
+
+  const readInline = (): Table => {
+    const table: Table = new Map()
+    at++
+    for (space(); text[at] !== '}' && at < text.length; space()) {
+      assign(table)
+      space()
+      if (text[at] === ',') at++
+    }
+    at++
+    return table
+  }
+
+  const assign = (table: Table) => {
+    const keys = readKey()
+    at++
+    blanks()
+    const value = readValue()
+    const last = keys.at(-1)
+    if (last !== undefined) descend(table, keys.slice(0, -1)).set(last, value)
+  }
+
+  for (space(); at < text.length; space()) {
+    if (text[at] !== '[') {
+      assign(current)
+      continue
+    }
+    const many = text.startsWith('[[', at)
+    at += many ? 2 : 1
+    const keys = readKey()
+    at += many ? 2 : 1
+    current = many ? append(root, keys) : descend(root, keys)
+  }
+  return root
+}
+
+/** The table at a path, made where it is not there; of a list of tables, the last one. */
+function descend(table: Table, keys: readonly string[]): Table {
+  let current = table
+  for (const key of keys) {
+    const found = current.get(key)
+    const next = Array.isArray(found) ? found.at(-1) : found
+    if (next instanceof Map) current = next
+    else {
+      const made: Table = new Map()
+      current.set(key, made)
+      current = made
+    }
+  }
+  return current
+}
+
+function append(root: Table, keys: readonly string[]): Table {
+  const parent = descend(root, keys.slice(0, -1))
+  const key = keys.at(-1) ?? ''
+  const list = parent.get(key)
+  const made: Table = new Map()
+  if (Array.isArray(list)) list.push(made)
+  else parent.set(key, [made])
+  return made
+}
+
+const escapes: Readonly<Record<string, string>> = { b: '\b', t: '\t', n: '\n', f: '\f', r: '\r', e: '\x1b' }
+
+function unescapeText(text: string): string {
+  return text.replace(
+    /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|(.))/gs,
+    (_, short, long, byte, sign) => {
+      const digits: string | undefined = short ?? long ?? byte
+      if (digits === undefined) return escapes[sign] ?? sign
+      const code = Number.parseInt(digits, 16)
+      return code <= 0x10ffff ? String.fromCodePoint(code) : ''
+    },
+  )
+}
+
+/** Numbers as JSON has them, where it has them; dates, `inf` and `nan` as text. */
+function jsonOf(lexeme: string): string {
+  if (lexeme === 'true' || lexeme === 'false') return lexeme
+  const plain = lexeme.replaceAll('_', '').replace(/^\+/, '')
+  if (/^0[xob]/.test(plain)) return jsonNumber(String(BigInt(plain))) ?? JSON.stringify(lexeme)
+  return jsonNumber(plain) ?? JSON.stringify(lexeme)
+}

@@ -1,0 +1,63 @@
+/**
+ * How a value is written, which decides how the mark takes its place: `inside` quotes that stay; `quoted`, so that the mark
+ * has to bring its own; `plain`, to the end of a line; `block`, a block scalar of YAML with the line end behind it.
+ */
+export type Writing = 'inside' | 'quoted' | 'plain' | 'block'
+
+/** A value that holds no others, and where in the source it stands. */
+export interface Scalar {
+  readonly kind: 'scalar'
+  /** As text, decoded: what it is judged by. */
+  readonly text: string
+  /** As JSON. Whole numbers that a double cannot hold are texts. */
+  readonly json: string
+  readonly start: number
+  readonly end: number
+  readonly writing: Writing
+}
+
+export interface List {
+  readonly kind: 'list'
+  readonly items: readonly Node[]
+}
+
+/** Names and values in the order of the source. Of a name that is there twice, the last one holds. */
+export interface Table {
+  readonly kind: 'table'
+  readonly entries: readonly Entry[]
+}
+
+export interface Entry {
+  readonly key: string
+  readonly value: Node
+}
+
+export type Node = Scalar | List | Table
+
+/** What a file holds. Nodes may be shared (aliases of YAML), never within themselves. */
+export interface Tree {
+  readonly root: Node
+  /** Settings that were commented out: they are judged, and are none. */
+  readonly commented?: readonly Entry[]
+  /** Lines of a kind that this format does not know: nobody can tell what they hold. */
+  readonly unknown?: readonly { readonly start: number; readonly end: number }[]
+}
+
+/** The child of a node by one step of a pointer. */
+export function childOf(node: Node, step: string): Node | undefined {
+  if (node.kind === 'table') return node.entries.findLast(({ key }) => key === step)?.value
+  if (node.kind === 'list' && /^(?:0|[1-9]\d{0,9})$/.test(step)) return node.items[Number(step)]
+  return undefined
+}
+
+/** The number of a value as JSON has it, or as text where a double would change it. `undefined` where it is none. */
+export function jsonNumber(lexeme: string): string | undefined {
+  if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(lexeme)) return undefined
+  if (/^-?\d+$/.test(lexeme)) return Number.isSafeInteger(Number(lexeme)) ? lexeme : JSON.stringify(lexeme)
+  return Number.isFinite(Number(lexeme)) ? lexeme : JSON.stringify(lexeme)
+}
+
+/** A text as a value. */
+export function textNode(text: string, place: Omit<Scalar, 'kind' | 'text' | 'json'>): Scalar {
+  return { kind: 'scalar', text, json: JSON.stringify(text), ...place }
+}

@@ -1,0 +1,176 @@
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type ParsedNode,
+  parseAllDocuments,
+  type YAMLMap,
+  type Scalar as YamlScalar,
+} from 'yaml'
+import { type Budget, fault } from './limits.ts'
+import { type Entry, jsonNumber, type Node, type Scalar, type Tree, textNode } from './tree.ts'
+
+const maxDocuments = 100
+/** So deep may brackets be nested before they are looked at any closer: the parser calls itself for each. */
+const maxBrackets = 1000
+
+/**
+ * Reads YAML 1.2 with the core schema, whatever version a directive names: `no` is a text, a date is a text, an unknown tag
+ * changes nothing. Several documents make a list. Merge keys (`<<`) are followed. An alias is the node that it stands for.
+ */
+export function parseYaml(text: string, budget: Budget): Tree {
+  refuseBrackets(text)
+  const parsed = parseAllDocuments(text, {
+    schema: 'core',
+    intAsBigInt: true,
+    // By hand below: the library compares each key with all before it.
+    uniqueKeys: false,
+    prettyErrors: false,
+    logLevel: 'silent',
+  })
+  const documents: readonly Document.Parsed[] = Array.isArray(parsed) ? parsed : []
+  if (documents.length > maxDocuments) throw fault(`It has more than ${maxDocuments} documents.`, 0, maxDocuments)
+  const roots: Node[] = []
+  for (const document of documents) {
+    const [error] = document.errors
+    if (error !== undefined) throw fault(words[error.code] ?? 'This is not valid YAML.', error.pos[0])
+    roots.push(createReader(text, budget)(document.contents, 1, 0))
+  }
+  const [root, second] = roots
+  if (root === undefined) throw fault('The file is empty: there is no value in it.', 0)
+  return { root: second === undefined ? root : { kind: 'list', items: roots } }
+}
+
+const words: Readonly<Record<string, string>> = {
+  ALIAS_PROPS: 'An alias has no anchor or tag of its own.',
+  BAD_ALIAS: 'An alias or an anchor has a name that it cannot have.',
+  BAD_DIRECTIVE: 'A directive is not valid.',
+  BAD_DQ_ESCAPE: 'An escape in a text is not valid.',
+  BAD_INDENT: 'This is not indented as what belongs to it.',
+  BAD_PROP_ORDER: 'An anchor or tag is in the wrong place.',
+  BAD_SCALAR_START: 'A text cannot begin with this character without quotes.',
+  BLOCK_AS_IMPLICIT_KEY: 'A list or table cannot be a key without a "?" before it.',
+  BLOCK_IN_FLOW: 'A block cannot stand in brackets.',
+  DUPLICATE_KEY: 'A key is there twice.',
+  IMPOSSIBLE: 'This is not valid YAML.',
+  KEY_OVER_1024_CHARS: 'A key is longer than 1024 characters.',
+  MISSING_CHAR: 'Something is not closed, or a character is missing.',
+  MULTILINE_IMPLICIT_KEY: 'A key goes over several lines.',
+  MULTIPLE_ANCHORS: 'A value has several anchors.',
+  MULTIPLE_DOCS: 'A second document begins.',
+  MULTIPLE_TAGS: 'A value has several tags.',
+  TAB_AS_INDENT: 'A tab is used to indent: YAML wants spaces.',
+  TAG_RESOLVE_FAILED: 'A value does not fit its tag.',
+  UNEXPECTED_TOKEN: 'This does not belong here.',
+}
+
+function refuseBrackets(text: string): void {
+  let depth = 0
+  for (const { 0: bracket, index } of text.matchAll(/[[{\]}]|(?:^|(?<=\n))[ \t]*(?:[-?][ \t]+){1000}/g)) {
+    if (bracket === '[' || bracket === '{') depth++
+    else if (bracket === ']' || bracket === '}') depth = Math.max(0, depth - 1)
+    else depth = maxBrackets + 1
+    if (depth > maxBrackets) throw fault('It is nested too deep to be read.', index, maxBrackets)
+  }
+}
+
+type Reader = (node: ParsedNode | null, depth: number, offset: number) => Node
+
+/** Turns the nodes of one document into ours. */
+function createReader(text: string, budget: Budget): Reader {
+  const anchors = new Map<string, Node>()
+  /** Nodes count again for each alias that repeats them: what is small in the file can be huge once it is written out. */
+  const recount = (node: Node, depth: number, offset: number): void => {
+    budget.enter(depth, offset)
+    if (node.kind === 'list') for (const item of node.items) recount(item, depth + 1, offset)
+    if (node.kind === 'table') for (const { value } of node.entries) recount(value, depth + 1, offset)
+  }
+
+  const aliased = (alias: Alias.Parsed, depth: number): Node => {
+    const [offset] = alias.range
+    const node = anchors.get(alias.source)
+    if (node === undefined) throw fault('An alias has no anchor before it, or lies within what it stands for.', offset)
+    recount(node, depth, offset)
+    return node
+  }
+
+  const table = (map: YAMLMap.Parsed, depth: number): Node => {
+    const entries: Entry[] = []
+    const merged: Entry[] = []
+    const seen = new Set<string>()
+    for (const pair of map.items) {
+      const offset = pair.key?.range[0] ?? map.range[0]
+      const key = keyOf(pair.key, text)
+      const value = read(pair.value, depth + 1, pair.key?.range[1] ?? offset)
+      if (key === '<<' && isScalar(pair.key) && pair.key.type === 'PLAIN') {
+        merged.push(...mergedEntries(value, offset))
+        continue
+      }
+      if (seen.has(key)) throw fault('A key is there twice.', offset)
+      seen.add(key)
+      entries.push({ key, value })
+    }
+    // Of what is merged, the first counts, and what stands here before all of it.
+    for (const entry of merged) {
+      if (seen.has(entry.key)) continue
+      seen.add(entry.key)
+      entries.push(entry)
+    }
+    return { kind: 'table', entries }
+  }
+
+  const read: Reader = (node, depth, offset) => {
+    if (isAlias(node)) return aliased(node as Alias.Parsed, depth)
+    budget.enter(depth, node?.range[0] ?? offset)
+    const found = isMap(node)
+      ? table(node as YAMLMap.Parsed, depth)
+      : isSeq(node)
+        ? ({
+            kind: 'list',
+            items: node.items.map((item) => read(item as ParsedNode, depth + 1, node.range?.[0] ?? offset)),
+          } as const)
+        : scalarOf(isScalar(node) ? (node as YamlScalar.Parsed) : undefined, text, offset)
+    if (node?.anchor !== undefined) anchors.set(node.anchor, found)
+    return found
+  }
+  return read
+}
+
+function mergedEntries(value: Node, offset: number): readonly Entry[] {
+  if (value.kind === 'table') return value.entries
+  if (value.kind === 'list' && value.items.every((item) => item.kind === 'table'))
+    return value.items.flatMap((item) => (item.kind === 'table' ? item.entries : []))
+  throw fault('A merge key (<<) stands for a table, or a list of tables.', offset)
+}
+
+/** A key as text: that of a list or table is what stands in the source. */
+function keyOf(key: ParsedNode | null, text: string): string {
+  if (key === null) return ''
+  if (isScalar(key)) return typeof key.value === 'string' ? key.value : (key.source ?? '')
+  return text.slice(key.range[0], key.range[1])
+}
+
+function scalarOf(scalar: YamlScalar.Parsed | undefined, text: string, offset: number): Scalar {
+  const [start, end] = scalar?.range ?? [offset, offset]
+  const source = scalar?.source ?? ''
+  if (scalar?.type === 'QUOTE_DOUBLE' || scalar?.type === 'QUOTE_SINGLE')
+    return textNode(source, { start: start + 1, end: end - 1, writing: 'inside' })
+  if (scalar?.type === 'BLOCK_LITERAL' || scalar?.type === 'BLOCK_FOLDED')
+    return textNode(source, { start, end, writing: 'block' })
+  const place = { start, end, writing: 'quoted' } as const
+  const { value } = scalar ?? { value: null }
+  if (value === null) return { kind: 'scalar', text: '', json: 'null', ...place }
+  if (typeof value === 'boolean') return { kind: 'scalar', text: source, json: String(value), ...place }
+  if (typeof value === 'bigint' || typeof value === 'number')
+    return {
+      kind: 'scalar',
+      text: source,
+      json: jsonNumber(jsonNumber(source) === undefined ? String(value) : source) ?? JSON.stringify(source),
+      ...place,
+    }
+  // A tag such as !!binary makes something else of it: what was written is kept.
+  return textNode(text.slice(start, end).includes('\n') ? source : text.slice(start, end), place)
+}

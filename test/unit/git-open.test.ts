@@ -1,0 +1,329 @@
+import { execFileSync } from 'node:child_process'
+import { chownSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Provider } from '../../src/core/provider.ts'
+import { type GitOptions, git } from '../../src/providers/git/index.ts'
+import {
+  type Asked,
+  ask,
+  createGitFolder,
+  type GitFolder,
+  type GitRepository,
+  openTestRepository,
+  plainEnvironment,
+} from '../support/git.ts'
+import { fakeGit } from '../support/git-hostile.ts'
+
+let folder: GitFolder
+let repository: GitRepository
+const opened: Provider[] = []
+
+beforeEach(() => {
+  folder = createGitFolder()
+  repository = folder.repository('repository')
+  repository.write('a.txt', 'one\n')
+  repository.commit('first')
+  repository.write('a.txt', 'one\ntwo\n')
+  repository.commit('second')
+})
+
+afterEach(async () => {
+  for (const one of opened.splice(0)) await one.close?.()
+  folder.dispose()
+})
+
+async function open(at: string, options: Partial<GitOptions> = {}): Promise<Asked> {
+  const provider = await git({ repository: at, ...options })
+  opened.push(provider)
+  return ask(provider)
+}
+
+/** What the operator is told when a repository cannot be served. */
+async function complaint(options: Partial<GitOptions> = {}): Promise<string> {
+  try {
+    opened.push(await git({ repository: repository.dir, ...options }))
+    return 'it was opened'
+  } catch (error) {
+    return error instanceof Error && 'kind' in error ? `${error.kind}: ${error.message}` : String(error)
+  }
+}
+
+const clone = (name: string, ...options: string[]): GitRepository => {
+  const dir = join(folder.path, name)
+  execFileSync('git', ['clone', '-q', ...options, `file://${repository.dir}`, dir], {
+    env: plainEnvironment,
+    stdio: 'ignore',
+  })
+  return openTestRepository(dir, options.includes('--bare') ? dir : undefined)
+}
+
+describe('every kind of repository is served', () => {
+  test('a bare one, without a status', async () => {
+    const bare = clone('bare.git', '--bare')
+    const asked = await open(bare.dir)
+    expect(await asked.paths()).toEqual(['HEAD/a.txt', 'branches', 'log', 'tags'])
+    expect(await asked.text('log')).toContain('second')
+    await expect(asked.read('status')).rejects.toMatchObject({ kind: 'not-found' })
+  })
+
+  test('a .git directory that is named itself, without a status', async () => {
+    const asked = await open(repository.gitDir)
+    expect(await asked.paths()).toEqual(['HEAD/a.txt', 'branches', 'log', 'tags'])
+  })
+
+  test('one without commits, until it has one', async () => {
+    const empty = folder.repository('empty')
+    empty.write('untracked.txt', '')
+    const asked = await open(empty.dir)
+    expect(await asked.paths()).toEqual(['branches', 'log', 'status', 'tags'])
+    expect(await asked.text('log')).toBe('HEAD has no commits yet.\n')
+    expect(await asked.text('branches')).toContain('HEAD is on refs/heads/main, which has no commits yet.')
+    expect(await asked.text('status')).toBe('On main, which has no commits yet.\nUntracked:\n  untracked.txt\n')
+    await expect(asked.read('HEAD/untracked.txt')).rejects.toMatchObject({ kind: 'not-found' })
+    await expect(asked.read('commits/HEAD')).rejects.toMatchObject({ kind: 'not-found' })
+    empty.commit('first')
+    await expect.poll(() => asked.paths(), { timeout: 3000 }).toContain('HEAD/untracked.txt')
+  })
+
+  test('a shallow one, as far as it goes', async () => {
+    const shallow = clone('shallow', '--depth=1')
+    const asked = await open(shallow.dir)
+    expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
+    expect((await asked.text('log')).match(/: (?:second|first)$/gm)).toEqual([': second'])
+    expect(await asked.text('commits/HEAD')).toContain('not in this shallow clone')
+    expect(await asked.text('blame/HEAD/a.txt')).toContain('two')
+    // When it last changed is not known here.
+    expect((await asked.stat('HEAD/a.txt')).modified).toBeUndefined()
+    shallow.git('fetch', '-q', '--unshallow')
+    await expect.poll(() => asked.text('log'), { timeout: 3000 }).toContain(': first')
+  })
+
+  test('one with ids of SHA-256', async () => {
+    const long = folder.repository('long', { format: 'sha256' })
+    long.write('a.txt', 'one\n')
+    const first = long.commit('first')
+    long.write('a.txt', 'two\n')
+    const second = long.commit('second')
+    const asked = await open(long.dir)
+    expect(first).toHaveLength(64)
+    expect(await asked.text(`${first}/a.txt`)).toBe('one\n')
+    expect(await asked.text(`${first.slice(0, 40)}/a.txt`)).toBe('one\n')
+    expect(await asked.text(`commits/${first}`)).toContain('+one')
+    expect(await asked.text(`diff/${first}/${second}`)).toContain('-one\n+two')
+    expect(await asked.text('blame/HEAD/a.txt')).toContain(second.slice(0, 12))
+    expect(await asked.text('status')).toContain('Nothing has changed.')
+    expect((await asked.stat('HEAD/a.txt')).modified).toBe(Number(long.git('log', '-1', '--format=%ct')) * 1000)
+  })
+
+  test('one whose HEAD is detached', async () => {
+    repository.git('checkout', '-q', '--detach', 'HEAD~1')
+    const asked = await open(repository.dir)
+    expect(await asked.text('HEAD/a.txt')).toBe('one\n')
+    expect(await asked.text('branches')).toContain('HEAD is detached at')
+    expect(await asked.text('status')).toContain('HEAD is detached at')
+  })
+
+  test('a linked working tree, with its own HEAD, index and status', async () => {
+    repository.git('worktree', 'add', '-q', '-b', 'linked', '../linked', 'HEAD~1')
+    const linked = openTestRepository(join(folder.path, 'linked'))
+    linked.write('new.txt', 'new\n')
+    const asked = await open(linked.dir)
+    expect(await asked.text('HEAD/a.txt')).toBe('one\n')
+    expect(await asked.text('main/a.txt')).toBe('one\ntwo\n')
+    expect(await asked.text('status')).toMatch(/^On linked at [0-9a-f]{12}\.\nUntracked:\n {2}new\.txt\n$/)
+    expect(await asked.text('branches')).toContain('* linked')
+    // Its git directory can be named, too.
+    expect(await (await open(join(repository.gitDir, 'worktrees/linked'))).text('HEAD/a.txt')).toBe('one\n')
+  })
+
+  test('the checkout of a submodule', async () => {
+    const outer = folder.repository('outer')
+    outer.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', repository.dir, 'inner')
+    outer.commit('a submodule')
+    expect(await (await open(outer.dir)).text('HEAD/inner')).toMatch(/^Submodule at commit [0-9a-f]{40}/)
+    expect(await (await open(join(outer.dir, 'inner'))).text('HEAD/a.txt')).toBe('one\ntwo\n')
+  })
+
+  test('one that is reached over a symbolic link, or has an odd name', async () => {
+    symlinkSync(repository.dir, join(folder.path, 'link'))
+    expect(await (await open(join(folder.path, 'link'))).text('HEAD/a.txt')).toBe('one\ntwo\n')
+    const odd = folder.repository('a:b "c" \u{20bb7} $(x)\nd')
+    odd.write('a.txt', 'odd\n')
+    odd.commit('odd')
+    const asked = await open(odd.dir)
+    expect(await asked.text('HEAD/a.txt')).toBe('odd\n')
+    expect(await asked.text('status')).toContain('Nothing has changed.')
+  })
+
+  test('one that borrows objects, where the lender is named', async () => {
+    const shared = openTestRepository(join(folder.path, 'shared'))
+    repository.git('clone', '-q', '--shared', repository.dir, shared.dir)
+    expect(readFileSync(join(shared.gitDir, 'objects/info/alternates'), 'utf8')).toContain(repository.dir)
+    expect(await complaint({ repository: shared.dir })).toMatch(/^unavailable: .*Name that folder in "alternates"/)
+    expect(await (await open(shared.dir, { alternates: [repository.dir] })).text('HEAD/a.txt')).toBe('one\ntwo\n')
+  })
+
+  test('a partial clone, as far as it goes', async () => {
+    repository.git('config', 'uploadpack.allowFilter', 'true')
+    const partial = clone('partial.git', '--bare', '--filter=blob:none')
+    const asked = await open(partial.dir)
+    expect(await asked.list({ prefix: 'HEAD/' })).toMatchObject([{ path: 'HEAD/a.txt' }])
+    expect((await asked.list({ prefix: 'HEAD/' }))[0]?.size).toBeUndefined()
+    await expect(asked.read('HEAD/a.txt')).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('partial clone'),
+    })
+    expect(await asked.text('log')).toContain('second')
+  })
+
+  test('one that belongs to another user, with a warning', async ({ skip }) => {
+    skip(process.geteuid?.() !== 0, 'only root can give a folder away')
+    for (const name of readdirSync(repository.dir, { recursive: true, encoding: 'utf8' }))
+      chownSync(join(repository.dir, name), 1234, 1234)
+    chownSync(repository.dir, 1234, 1234)
+    expect(() => execFileSync('git', ['log'], { cwd: repository.dir, env: plainEnvironment, stdio: 'pipe' })).toThrow(
+      'dubious ownership',
+    )
+    const logged: unknown[] = []
+    const asked = await open(repository.dir, { log: (...args) => logged.push(args) })
+    expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
+    expect(await asked.text('status')).toContain('Nothing has changed.')
+    expect(logged).toEqual([['warn', expect.stringContaining('belongs to another user'), { uid: 1234 }]])
+  })
+})
+
+describe('what cannot be served says what to do', () => {
+  test.each([
+    ['relative/path', 'is not an absolute path. Did you mean'],
+    ['', 'is not an absolute path'],
+    ['/none/such', 'does not exist'],
+    ['/etc/hostname', 'is not a git repository'],
+  ])('a repository at %j', async (at, words) => {
+    expect(await complaint({ repository: at })).toMatch(/^invalid: /)
+    expect(await complaint({ repository: at })).toContain(words)
+  })
+
+  test('a folder that is no repository', async () => {
+    expect(await complaint({ repository: folder.path })).toContain('or run git init there')
+    rmSync(join(repository.gitDir, 'HEAD'))
+    expect(await complaint()).toContain('has no HEAD')
+    mkdirSync(join(folder.path, 'half'))
+    writeFileSync(join(folder.path, 'half/HEAD'), 'ref: refs/heads/main\n')
+    expect(await complaint({ repository: join(folder.path, 'half') })).toContain('has no objects')
+  })
+
+  test('a format that is not known', async () => {
+    repository.git('config', 'extensions.refStorage', 'reftable')
+    expect(await complaint()).toContain('git refs migrate --ref-format=files')
+    repository.git('config', 'extensions.refStorage', 'files')
+    writeFileSync(join(repository.gitDir, 'config'), '[extensions]\n\tobjectFormat = sha512\n')
+    expect(await complaint()).toContain('object ids of a kind that is not known')
+    writeFileSync(join(repository.gitDir, 'config'), '[[[')
+    expect(await complaint()).toContain('a config that git cannot parse')
+  })
+
+  test('a git that is missing, old, or something else', async () => {
+    const path = process.env.PATH
+    const old = fakeGit(folder, 'old', 'echo git version 2.20.1')
+    const apple = 'if [ "$3" = --version ]; then echo "git version 2.39.5 (Apple Git-154)"; else exec "$REAL" "$@"; fi'
+    try {
+      process.env.PATH = `relative:${join(folder.path, 'empty')}`
+      expect(await complaint()).toMatch(
+        /^invalid: There is no "git" on the PATH\. git 2\.32 or newer is needed: install it/,
+      )
+      process.env.PATH = dirname(old)
+      expect(await complaint()).toMatch(/is git 2\.20, which is too old\. git 2\.32 or newer is needed/)
+      process.env.PATH = path
+      process.env.PATH = `${dirname(fakeGit(folder, 'apple', apple))}:${path}`
+      expect(await complaint()).toBe('it was opened')
+    } finally {
+      process.env.PATH = path
+    }
+    expect(await complaint({ git: fakeGit(folder, 'other', 'echo hello') })).toContain('is not git')
+    expect(await complaint({ git: fakeGit(folder, 'failing', 'exit 3') })).toMatch(
+      /^unavailable: git --version failed \(exit code 3\)/,
+    )
+    expect(await complaint({ git: '/none/git' })).toContain('There is no program "/none/git"')
+    expect(await complaint({ git: './git' })).toContain('neither a name nor an absolute path')
+  })
+
+  test('a git that minds who owns the repository', async () => {
+    const message = "fatal: detected dubious ownership in repository at '/secret/path'"
+    const minds = fakeGit(
+      folder,
+      'minds',
+      `case " $* " in *for-each-ref*) echo "${message}" >&2; exit 128 ;; esac\nexec "$REAL" "$@"`,
+    )
+    expect(await complaint({ git: minds })).toBe(
+      'unavailable: git for-each-ref refuses the repository, since another user owns it. Run this server as its owner, or give it to this user (chown -R).',
+    )
+  })
+
+  test.each([{ maxBytes: 0 }, { maxCommits: 1.5 }, { timeoutMs: -1 }, { maxBytes: 1e12 }])(
+    'a limit that is none: %j',
+    async (options) => {
+      expect(await complaint(options)).toMatch(/^invalid: \w+ must be a whole number from 1 to \d+\.$/)
+    },
+  )
+
+  test('a glob that is malformed', async () => {
+    expect(await complaint({ refs: ['refs/heads/['] })).toContain('malformed')
+  })
+})
+
+describe('the temporary folder', () => {
+  const before = process.env.TMPDIR
+  let temporary: string
+
+  beforeEach(() => {
+    temporary = join(folder.path, 'temporary')
+    mkdirSync(temporary)
+    process.env.TMPDIR = temporary
+  })
+
+  afterEach(() => {
+    if (before === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = before
+  })
+
+  test('is removed with everything that runs, whether a repository was opened or not', async () => {
+    await complaint({ repository: folder.path })
+    expect(readdirSync(temporary)).toEqual([])
+    const provider = await git({ repository: repository.dir })
+    const asked = ask(provider)
+    await Promise.all([asked.text('HEAD/a.txt'), asked.text('status'), asked.text('log')])
+    expect(readdirSync(temporary)).toHaveLength(1)
+    await provider.close?.()
+    const children = execFileSync('ps', ['-o', 'args=', '--ppid', String(process.pid)], { encoding: 'utf8' })
+    expect(children).not.toContain('cat-file')
+    expect(readdirSync(temporary)).toEqual([])
+    await expect(asked.read('log')).rejects.toMatchObject({ kind: 'unavailable' })
+    await provider.close?.()
+  })
+
+  test('is removed when the process exits without closing anything', async () => {
+    const script = `import { git } from ${JSON.stringify(join(import.meta.dirname, '../../src/providers/git/index.ts'))}
+      const provider = await git({ repository: ${JSON.stringify(repository.dir)} })
+      await provider.read({ path: 'HEAD/a.txt', params: new Map() }, { principal: { id: '', roles: [] }, signal: new AbortController().signal })
+      process.exit(0)`
+    writeFileSync(join(folder.path, 'exits.mts'), script)
+    execFileSync(process.execPath, ['--import', 'tsx', join(folder.path, 'exits.mts')], {
+      cwd: join(import.meta.dirname, '../..'),
+    })
+    expect(readdirSync(temporary)).not.toContainEqual(expect.stringMatching(/^hikidashi-git-/))
+  })
+
+  test('is made again where it was cleared away, and is not another user’s', async ({ skip }) => {
+    const asked = await open(repository.dir)
+    const [name = ''] = readdirSync(temporary)
+    rmSync(join(temporary, name), { recursive: true })
+    await sleep(1050)
+    expect(await asked.text('log')).toContain('second')
+    expect(await asked.text('status')).toContain('Nothing has changed.')
+    skip(process.geteuid?.() !== 0, 'only root can give a folder away')
+    chownSync(join(temporary, name), 1234, 1234)
+    await expect(asked.read('log')).rejects.toMatchObject({ kind: 'unavailable' })
+  })
+})
