@@ -13,7 +13,8 @@ export function urlFault(url: URL, error: unknown): ResourceError {
     unavailable(`There is no MCP server at ${shown}: ${how}. Check the path, which is often /mcp.`, error)
   const status = statusOf(error)
   if (status === 404 || status === 405) return noServer(`it answered with HTTP ${status}`)
-  const target = status >= 300 && status < 400 ? /Redirect\D* to (\S+) not followed/.exec(messageOf(error))?.[1] : undefined
+  const target =
+    status >= 300 && status < 400 ? /Redirect\D* to (\S+) not followed/.exec(messageOf(error))?.[1] : undefined
   if (target !== undefined)
     return cannot(`it leads to ${printable(target)}, on another server. Connect to that, if you trust it.`)
   const refusal = error instanceof SdkHttpError ? rpcErrorOf(error.data.text) : error

@@ -54,7 +54,9 @@ export function createFeed(connection: Connection, onLost: () => void): Feed {
 
 /** 2026-07-28: a stream has its URIs from the beginning, so that another set of them takes another stream. */
 function listening({ listen, tells }: Connection, lose: () => void): Asking {
-  let current: { readonly told: Told; readonly asked: number; readonly ended: Promise<unknown>; close(): void } | undefined
+  let current:
+    | { readonly told: Told; readonly asked: number; readonly ended: Promise<unknown>; close(): void }
+    | undefined
 
   const open = async ({ uris, list }: Told): Promise<typeof current> => {
     const filter: SubscriptionFilter = {

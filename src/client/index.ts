@@ -1,14 +1,13 @@
 import type { Log } from '../core/log.ts'
-import type { View } from '../core/view.ts'
-import { type Limits, openCommand, openUrl } from './connection.ts'
+import { createRemoteChanges } from './changes.ts'
+import type { Limits } from './connection.ts'
 import type { UrlTarget } from './http.ts'
+import { createLink } from './link.ts'
+import { openConnection, type Target } from './open.ts'
 import type { CommandTarget } from './stdio.ts'
-import { createRemoteView } from './view.ts'
+import { createRemoteView, type RemoteView } from './view.ts'
 
-/** Where a server is: behind a URL, or a command that starts it. */
-export type Target = UrlTarget | CommandTarget
-
-export type { CommandTarget, UrlTarget }
+export type { CommandTarget, RemoteView, Target, UrlTarget }
 
 export interface ConnectOptions {
   readonly log?: Log
@@ -23,6 +22,8 @@ export interface ConnectOptions {
 }
 
 const mebibyte = 1024 * 1024
+/** A command is started anew so many times in a row: one that always ends is not worth more. */
+const maxStarts = 5
 
 /**
  * Connects to an MCP server of any revision, as a view of what it has. Close the view to end the connection, and with it
@@ -31,21 +32,25 @@ const mebibyte = 1024 * 1024
  * A server without resources has an empty listing. One that shows no tree gets one made of its listing, which is then read
  * as a whole.
  *
+ * Where the server tells of changes, the view does. What it tells by (a stream, a session, a process) is opened anew when it
+ * is lost, with longer and longer pauses, for as long as something is listened to; everything that is listened to is then
+ * told as changed.
+ *
  * @throws ResourceError `unavailable` when no connection comes about, `invalid` for a URL that is not http or https.
  */
-export async function connect(target: Target, options: ConnectOptions = {}): Promise<View> {
-  const limits = (maxBytes: number): Limits => ({
+export async function connect(target: Target, options: ConnectOptions = {}): Promise<RemoteView> {
+  const log = options.log ?? (() => {})
+  const isUrl = 'url' in target
+  const limits = (signal: AbortSignal): Limits => ({
     timeoutMs: options.timeoutMs ?? 30_000,
-    maxBytes: options.maxBytes ?? maxBytes,
+    // What the SDK buffers from a process takes time in proportion to the square of its length.
+    maxBytes: options.maxBytes ?? (isUrl ? 64 : 10) * mebibyte,
     stderr: options.stderr ?? 'log',
-    signal: options.signal ?? new AbortController().signal,
-    log: options.log ?? (() => {}),
+    signal,
+    log,
   })
-  limits(0).signal.throwIfAborted()
-  const connection =
-    'url' in target
-      ? await openUrl(target, limits(64 * mebibyte))
-      : // What the SDK buffers from a process takes time in proportion to the square of its length.
-        await openCommand(target, limits(10 * mebibyte))
-  return createRemoteView(connection)
+  options.signal?.throwIfAborted()
+  const open = (signal: AbortSignal) => openConnection(target, limits(signal))
+  const link = createLink(await open(options.signal ?? new AbortController().signal), open, log)
+  return createRemoteView(link, createRemoteChanges(link, isUrl ? Number.POSITIVE_INFINITY : maxStarts))
 }

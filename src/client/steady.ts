@@ -1,5 +1,4 @@
-import type { ResourceError } from '../core/errors.ts'
-import { isResourceError } from '../core/errors.ts'
+import { isResourceError, type ResourceError } from '../core/errors.ts'
 import { sleep } from '../core/sleep.ts'
 import type { Connection } from './connection.ts'
 import { statusOf, unavailable } from './errors.ts'
@@ -54,7 +53,8 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
   }
   const watchEnd = (connection: Connection) =>
     void connection.ended.then(() => {
-      if (connection === link.connection && !recovering && isIdle()) link.giveUp(unavailable('The connection has ended.'))
+      if (connection === link.connection && !recovering && isIdle())
+        link.giveUp(unavailable('The connection has ended.'))
     })
   watchEnd(link.connection)
 
@@ -104,10 +104,13 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
       }
       await sleep(Math.min(lastRetry, firstRetry * 2 ** failures++) * (0.5 + Math.random() / 2), closing)
       if (closing.aborted) return
+      if (isIdle()) break
       try {
         await inTurn(async () => askOn(begin(isFirst && !link.connection.isOver ? link.connection : await reopen())))
         if (feed?.isLost === true) continue
         recovering = false
+        const silent = [...wanted().uris].filter((uri) => !agreed.uris.has(uri)).length
+        if (silent > 0) log('warn', 'the server does not tell of some resources any more', { resources: silent })
         log('info', 'the server tells of changes again', {})
         return onGap()
       } catch (error) {

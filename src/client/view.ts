@@ -1,9 +1,10 @@
 import { invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
 import { type CallOptions, directoryMimeType, type Page, type Resource, type View } from '../core/view.ts'
-import type { Connection } from './connection.ts'
+import type { RemoteChanges } from './changes.ts'
 import { nextCursor, openCursor } from './cursors.ts'
 import { isUnknownMethod } from './errors.ts'
 import { childrenOf, isMadeUp, rootsOf } from './flat.ts'
+import type { Link } from './link.ts'
 import {
   cacheOf,
   completionOf,
@@ -25,9 +26,20 @@ const gatheredFor = 2000
 /** The first revision in which a completion is told which variables are filled in already. */
 const contextSince = '2025-06-18'
 
+/** A server as a view. */
+export interface RemoteView extends View {
+  /**
+   * Resolves when the connection is over for good, with the reason: the view was closed, the server refuses this client, or
+   * its command has ended. A connection that is lost while something is listened to is opened anew, and is not over.
+   */
+  readonly over: Promise<ResourceError>
+  close(): Promise<void>
+}
+
 /** A remote server as a view. */
-export function createRemoteView(connection: Connection): View {
-  const { hasResources, request } = connection
+export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView {
+  const { request } = link
+  const { hasResources, tells } = link.connection
   /** Whether the server reads directories: known once it has done so, or has said that it does not know the method. */
   let readsDirectories: boolean | undefined
   let gathered: { readonly resources: readonly Resource[]; readonly until: number } | undefined
@@ -138,7 +150,7 @@ export function createRemoteView(connection: Connection): View {
 
     complete: async ({ uriTemplate, argument, arguments: given }, options) => {
       const context =
-        given === undefined || given.size === 0 || connection.revision < contextSince
+        given === undefined || given.size === 0 || link.connection.revision < contextSince
           ? {}
           : { context: { arguments: Object.fromEntries(given) } }
       const params = { ref: { type: 'ref/resource', uri: uriTemplate }, argument, ...context }
@@ -150,6 +162,12 @@ export function createRemoteView(connection: Connection): View {
       }
     },
 
-    close: () => connection.close(),
+    // What a server does not claim is not asked for.
+    ...(tells.updated || tells.listed ? { live: true, subscribe: changes.open } : {}),
+    over: link.over,
+    close: () => {
+      changes.close()
+      return link.close()
+    },
   }
 }

@@ -43,12 +43,12 @@ const lastRetry = 30_000
 export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefined {
   const { provider } = mount
   if (provider.watch === undefined) return undefined
-  /** Who listens to a path, and by which spellings. */
-  const paths = new Map<string, Map<Listener, Set<string>>>()
+  /** Who listens to a path, and how. */
+  const paths = new Map<string, Map<Listener, Spellings>>()
   const lists = new Set<Listener>()
-  let running:
-    | { readonly controller: AbortController; readonly armed: Promise<boolean>; ended: Promise<void> }
-    | undefined
+  let running: Run | undefined
+  /** How many wait for the watch to begin. */
+  let arming = 0
   let stopping: NodeJS.Timeout | undefined
   let closed = false
 
@@ -80,9 +80,9 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     everything = false
     const told = new Map<Listener, Set<string>>()
     const tell = (at: string, of: string | undefined): void => {
-      for (const [listener, uris] of paths.get(at) ?? []) {
-        // Of what is below a directory only those hear who may see it.
-        if (of !== undefined && !mount.access(listener.principal, of)) continue
+      for (const [listener, { uris, path, within }] of paths.get(at) ?? []) {
+        // Of what is below a directory only those hear who may see it; of everything, who still may see the URI itself.
+        if (!(of === undefined && within) && !mount.access(listener.principal, of ?? path)) continue
         const known = told.get(listener)
         if (known === undefined) told.set(listener, new Set(uris))
         else for (const uri of uris) known.add(uri)
@@ -90,12 +90,20 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     }
     if (batch.everything) for (const path of paths.keys()) tell(path, undefined)
     else for (const path of batch.changed) for (const at of selfAndAbove(path)) tell(at, path)
-    const hear = [...lists].filter(
-      ({ principal }) => batch.everything || [...batch.listed].some((path) => mount.access(principal, path)),
-    )
+    const seen = new Map<Principal, boolean>()
+    const hears = ({ principal }: Listener): boolean => {
+      let sees = batch.everything || seen.get(principal)
+      if (sees === undefined) {
+        sees = false
+        for (const path of batch.listed) if (mount.access(principal, path)) sees = true
+        seen.set(principal, sees)
+      }
+      return sees
+    }
+    const hear = new Set(batch.everything || batch.listed.size > 0 ? [...lists].filter(hears) : [])
     for (const listener of new Set([...told.keys(), ...hear])) {
       try {
-        listener.notify({ uris: [...(told.get(listener) ?? [])], listed: hear.includes(listener) })
+        listener.notify({ uris: [...(told.get(listener) ?? [])], listed: hear.has(listener) })
       } catch (error) {
         log('error', 'a change could not be told', { error })
       }

@@ -4,7 +4,7 @@ import { compileTemplate } from '../../src/core/template.ts'
 import { useArena, wireNames } from '../support/attack-arena.ts'
 import { raw } from '../support/attack-http.ts'
 import { expectOutcome } from '../support/attack-oracles.ts'
-import { type Wire, meta } from '../support/attack-wire.ts'
+import { meta, type Wire } from '../support/attack-wire.ts'
 import { memory } from '../support/memory.ts'
 
 const arena = useArena()
@@ -36,7 +36,10 @@ async function contentsOf(wire: Wire, uri: string): Promise<readonly Content[]> 
 }
 
 async function complete(wire: Wire, value: string): Promise<readonly string[]> {
-  const params = { ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` }, argument: { name: 'path', value } }
+  const params = {
+    ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
+    argument: { name: 'path', value },
+  }
   const { message } = await arena.ask(wire, 'completion/complete', params)
   expect(message?.error).toBeUndefined()
   return (message?.result?.completion as { readonly values: readonly string[] }).values
@@ -51,12 +54,17 @@ describe('one resource, one name', () => {
     expect(new Set(uris).size).toBe(uris.length)
     const template = compileTemplate('{+path}')
     for (const [path, text] of files) {
-      const uri = `${address}/${path.split('/').map((segment) => encodeURIComponent(segment).replace(/%(?:2[4BC]|26|3[ABD]|40)/g, decodeURIComponent)).join('/')}`
+      const uri = `${address}/${path
+        .split('/')
+        .map((segment) => encodeURIComponent(segment).replace(/%(?:2[4BC]|26|3[ABD]|40)/g, decodeURIComponent))
+        .join('/')}`
       expect(uris, path).toContain(uri)
       const [content] = await contentsOf(wire, uri)
       expect(content, path).toMatchObject({ uri, text })
       const folder = uri.slice(0, uri.lastIndexOf('/') + 1)
-      expect((await listAll(wire, 'resources/directory/read', { uri: folder })).map((child) => child.uri)).toContain(uri)
+      expect((await listAll(wire, 'resources/directory/read', { uri: folder })).map((child) => child.uri)).toContain(
+        uri,
+      )
       const values = await complete(wire, path)
       expect(values, path).toContain(path)
       // A host that expands the template with the value reads the same file, if the value is one that it encodes.
@@ -76,52 +84,104 @@ describe('one resource, one name', () => {
     }
   })
 
-  test.each(wireNames)('UR16: spellings of one name are one resource, with the version and the text of it, over %s', async (name) => {
-    const wire = arena.wire(name)
-    const spellings = ['abc', '%61bc', '%61%62%63', 'ab%63'].map((path) => `${arena.world.address}/${path}`)
-    const seen = await Promise.all(spellings.map(async (uri) => (await contentsOf(wire, uri))[0]))
-    for (const [index, content] of seen.entries()) expect(content).toEqual({ ...seen[0], uri: spellings[index] })
-  })
+  test.each(wireNames)(
+    'UR16: spellings of one name are one resource, with the version and the text of it, over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      const spellings = ['abc', '%61bc', '%61%62%63', 'ab%63'].map((path) => `${arena.world.address}/${path}`)
+      const seen = await Promise.all(spellings.map(async (uri) => (await contentsOf(wire, uri))[0]))
+      for (const [index, content] of seen.entries()) expect(content).toEqual({ ...seen[0], uri: spellings[index] })
+    },
+  )
 
   test.each(wireNames)('UR16: no spelling gets past a rule over %s', async (name) => {
     const wire = arena.wire(name)
-    for (const path of ['denied.txt', 'den%69ed.txt', '%64%65nied.txt', 'denied/in.txt', '%64enied/in.txt', 'denied/i%6e.txt', 'server.key', 'server%2ekey', 'server.ke%79', 'denied/', 'denied', '%64enied/'])
+    for (const path of [
+      'denied.txt',
+      'den%69ed.txt',
+      '%64%65nied.txt',
+      'denied/in.txt',
+      '%64enied/in.txt',
+      'denied/i%6e.txt',
+      'server.key',
+      'server%2ekey',
+      'server.ke%79',
+      'denied/',
+      'denied',
+      '%64enied/',
+    ])
       for (const method of ['resources/read', 'resources/directory/read']) {
         const uri = `rule://guarded/${path}`
         expectOutcome(wire, await arena.ask(wire, method, { uri }), 'NF', uri)
       }
     const listed = (await listAll(wire)).map(({ uri }) => uri).filter((uri) => uri.startsWith('rule:'))
     expect(listed).toEqual(['rule://guarded/open.txt'])
-    expect((await listAll(wire, 'resources/directory/read', { uri: 'rule://guarded' })).map(({ uri }) => uri)).toEqual(listed)
+    expect((await listAll(wire, 'resources/directory/read', { uri: 'rule://guarded' })).map(({ uri }) => uri)).toEqual(
+      listed,
+    )
   })
 
-  test.each(wireNames)('UR06 UR07: what cannot be read by a spelling is not in a directory or template by it over %s', async (name) => {
-    const wire = arena.wire(name)
-    const { address } = arena.world
-    for (const uri of [address.replace('file', 'FILE'), 'RULE://guarded', 'rule://GUARDED', 'rule://guarded.']) {
-      for (const method of ['resources/read', 'resources/directory/read'])
-        expect((await arena.ask(wire, method, { uri })).message?.result).toBeUndefined()
-      const ref = { type: 'ref/resource', uri: `${uri}/{+path}` }
-      const { message } = await arena.ask(wire, 'completion/complete', { ref, argument: { name: 'path', value: '' } })
-      expect(message?.error?.code).toBe(-32602)
-    }
-  })
+  test.each(wireNames)(
+    'UR06 UR07: what cannot be read by a spelling is not in a directory or template by it over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      const { address } = arena.world
+      for (const uri of [address.replace('file', 'FILE'), 'RULE://guarded', 'rule://GUARDED', 'rule://guarded.']) {
+        for (const method of ['resources/read', 'resources/directory/read'])
+          expect((await arena.ask(wire, method, { uri })).message?.result).toBeUndefined()
+        const ref = { type: 'ref/resource', uri: `${uri}/{+path}` }
+        const { message } = await arena.ask(wire, 'completion/complete', { ref, argument: { name: 'path', value: '' } })
+        expect(message?.error?.code).toBe(-32602)
+      }
+    },
+  )
 
   test.each(wireNames)('PT37: nothing excluded shows in a list, directory or completion over %s', async (name) => {
     const wire = arena.wire(name)
     const { address } = arena.world
-    const secret = /\.env|\.git|\.ssh|id_rsa|\.pem|\.key|node_modules|~$|\.#|\.swp|link-|fifo|new|esc|here|secret|outside/
+    const secret =
+      /\.env|\.git|\.ssh|id_rsa|\.pem|\.key|node_modules|~$|\.#|\.swp|link-|fifo|new|esc|here|secret|outside/
     const shown = (await listAll(wire)).map(({ uri }) => uri).filter((uri) => uri.startsWith(address))
     const below = shown.map((uri) => uri.slice(address.length + 1))
     expect(below.filter((path) => secret.test(path))).toEqual([])
     for (const folder of ['', '/dir'])
       for (const child of await listAll(wire, 'resources/directory/read', { uri: `${address}${folder}` }))
         expect(child.uri.slice(address.length)).not.toMatch(secret)
-    for (const value of ['', '.', '.e', '.env', '.git/', '.ssh/', 'i', 'id_', 'id_rsa', 'server', 'node_modules/', 'link', 'link-directory/', 'link-up/', '../', '..', '/', '/etc/', 'dir/.', 'fifo', 'new', 'esc', '.git/con', 'link-root/etc/'])
-      expect((await complete(wire, value)).filter((found) => secret.test(found)), value).toEqual([])
+    for (const value of [
+      '',
+      '.',
+      '.e',
+      '.env',
+      '.git/',
+      '.ssh/',
+      'i',
+      'id_',
+      'id_rsa',
+      'server',
+      'node_modules/',
+      'link',
+      'link-directory/',
+      'link-up/',
+      '../',
+      '..',
+      '/',
+      '/etc/',
+      'dir/.',
+      'fifo',
+      'new',
+      'esc',
+      '.git/con',
+      'link-root/etc/',
+    ])
+      expect(
+        (await complete(wire, value)).filter((found) => secret.test(found)),
+        value,
+      ).toEqual([])
     const [listing] = await contentsOf(wire, `${address}/`)
     expect(listing?.text).not.toMatch(secret)
-    expect((await contentsOf(wire, address)).map(({ uri }) => uri.slice(address.length)).filter((path) => secret.test(path))).toEqual([])
+    expect(
+      (await contentsOf(wire, address)).map(({ uri }) => uri.slice(address.length)).filter((path) => secret.test(path)),
+    ).toEqual([])
   })
 })
 
@@ -166,7 +226,9 @@ describe('URIs without end', () => {
     if (name === 'http 2026-07-28') return
     const start = performance.now()
     for (const part of ['/', '%2f', 'a/', '../', '?', '&', '%', '\u00e9'])
-      expect((await arena.read(wire, `${arena.world.address}/${part.repeat(100_000)}`)).message?.error?.code).toBe(-32602)
+      expect((await arena.read(wire, `${arena.world.address}/${part.repeat(100_000)}`)).message?.error?.code).toBe(
+        -32602,
+      )
     // Generous: this tells linear from quadratic, which would be minutes.
     expect(performance.now() - start).toBeLessThan(10_000)
   })
@@ -174,7 +236,8 @@ describe('URIs without end', () => {
 
 describe('addresses', () => {
   const provider = memory({ f: 'f' })
-  const catalogOf = (...addresses: readonly string[]) => createCatalog({ mounts: addresses.map((address) => ({ address, provider })) })
+  const catalogOf = (...addresses: readonly string[]) =>
+    createCatalog({ mounts: addresses.map((address) => ({ address, provider })) })
 
   test('UR24: overlapping addresses are refused in either order', () => {
     const overlaps = [

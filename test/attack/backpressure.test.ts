@@ -1,11 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type StdioWire, control, useArena } from '../support/attack-arena.ts'
+import { control, type StdioWire, useArena } from '../support/attack-arena.ts'
 import { openHttp } from '../support/attack-http.ts'
 import { openStdio } from '../support/attack-stdio.ts'
-import { type Target, ended, startFixture, until } from '../support/attack-target.ts'
+import { ended, startFixture, type Target, until } from '../support/attack-target.ts'
 import { type Params, withMeta } from '../support/attack-wire.ts'
 import { controlPath } from '../support/attack-world.ts'
 
@@ -31,19 +31,23 @@ const small = () => urlOf(controlPath)
 const large = () => urlOf('big.txt')
 
 describe('a client that writes without measure', () => {
-  test.each(stdioNames)('JR17: 100 MB without a line end cost no memory, and the next message is answered, over %s', async (name) => {
-    const wire = arena.wire(name) as StdioWire
-    await control(wire)
-    const before = wire.target.facts().resident
-    const block = Buffer.alloc(1024 * 1024, 'x')
-    for (let i = 0; i < 100; i++) {
-      await wire.pipe.write(block)
-      if (i % 25 === 24) expect(wire.target.facts().resident - before).toBeLessThan(150)
-    }
-    await wire.pipe.write('\n')
-    expect((await wire.pipe.next()).message).toMatchObject({ id: null, error: { code: -32700 } })
-    await control(wire)
-  }, 60_000)
+  test.each(stdioNames)(
+    'JR17: 100 MB without a line end cost no memory, and the next message is answered, over %s',
+    async (name) => {
+      const wire = arena.wire(name) as StdioWire
+      await control(wire)
+      const before = wire.target.facts().resident
+      const block = Buffer.alloc(1024 * 1024, 'x')
+      for (let i = 0; i < 100; i++) {
+        await wire.pipe.write(block)
+        if (i % 25 === 24) expect(wire.target.facts().resident - before).toBeLessThan(150)
+      }
+      await wire.pipe.write('\n')
+      expect((await wire.pipe.next()).message).toMatchObject({ id: null, error: { code: -32700 } })
+      await control(wire)
+    },
+    60_000,
+  )
 
   test('JR17: a line that never ends is answered when the input ends', async () => {
     const wire = await fresh('2025-11-25')
@@ -53,59 +57,71 @@ describe('a client that writes without measure', () => {
     expect(await ended(wire.target, 5000)).toBe(0)
   })
 
-  test.each(stdioNames)('JR31: 10,000 reads at once are all answered over %s', async (name) => {
-    const wire = arena.wire(name) as StdioWire
-    await control(wire)
-    const before = wire.target.facts().resident
-    let lines = ''
-    for (let i = 0; i < 10_000; i++) lines += lineOf(wire, `p${i}`, small())
-    await wire.pipe.write(lines)
-    for (let i = 0; i < 10_000; i++) {
-      const { message } = await wire.pipe.answerTo(`p${i}`, 25_000)
-      expect(message?.result ?? message?.error?.data?.reason === 'busy').toBeTruthy()
-    }
-    expect(wire.target.facts().resident - before).toBeLessThan(400)
-  }, 60_000)
+  test.each(stdioNames)(
+    'JR31: 10,000 reads at once are all answered over %s',
+    async (name) => {
+      const wire = arena.wire(name) as StdioWire
+      await control(wire)
+      const before = wire.target.facts().resident
+      let lines = ''
+      for (let i = 0; i < 10_000; i++) lines += lineOf(wire, `p${i}`, small())
+      await wire.pipe.write(lines)
+      for (let i = 0; i < 10_000; i++) {
+        const { message } = await wire.pipe.answerTo(`p${i}`, 25_000)
+        expect(message?.result ?? message?.error?.data?.reason === 'busy').toBeTruthy()
+      }
+      expect(wire.target.facts().resident - before).toBeLessThan(400)
+    },
+    60_000,
+  )
 
-  test.each(revisions)('JR31: 10,000 reads at once are answered or refused cheaply over http %s', async (version) => {
-    const wires = await Promise.all(Array.from({ length: 8 }, () => openHttp(arena.http, arena.world, version)))
-    const before = arena.http.facts().resident
-    const statuses = new Map<number, number>()
-    await Promise.all(
-      Array.from({ length: 10_000 }, async (_, i) => {
-        const wire = wires[i % wires.length]!
-        const { status = 0, message } = await wire.call('resources/read', small(), { within: 50_000 })
-        statuses.set(status, (statuses.get(status) ?? 0) + 1)
-        if (status === 503) expect(message?.error).toMatchObject({ code: -32603, data: { reason: 'busy' } })
-        else expect(message?.result).toBeDefined()
-      }),
-    )
-    expect([...statuses.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([])
-    expect(arena.http.facts().resident - before).toBeLessThan(500)
-    await Promise.all(wires.map((wire) => wire.close()))
-  }, 90_000)
+  test.each(revisions)(
+    'JR31: 10,000 reads at once are answered or refused cheaply over http %s',
+    async (version) => {
+      const wires = await Promise.all(Array.from({ length: 8 }, () => openHttp(arena.http, arena.world, version)))
+      const before = arena.http.facts().resident
+      const statuses = new Map<number, number>()
+      await Promise.all(
+        Array.from({ length: 10_000 }, async (_, i) => {
+          const wire = wires[i % wires.length]!
+          const { status = 0, message } = await wire.call('resources/read', small(), { within: 50_000 })
+          statuses.set(status, (statuses.get(status) ?? 0) + 1)
+          if (status === 503) expect(message?.error).toMatchObject({ code: -32603, data: { reason: 'busy' } })
+          else expect(message?.result).toBeDefined()
+        }),
+      )
+      expect([...statuses.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([])
+      expect(arena.http.facts().resident - before).toBeLessThan(500)
+      await Promise.all(wires.map((wire) => wire.close()))
+    },
+    90_000,
+  )
 })
 
 describe('a client that does not read', () => {
-  test.each(revisions)('JR19: many large answers that nobody reads are not piled up over stdio %s', async (version) => {
-    const wire = await fresh(version)
-    await control(wire)
-    const before = wire.target.facts().resident
-    wire.pipe.pause()
-    let lines = ''
-    for (let i = 0; i < 2000; i++) lines += lineOf(wire, `l${i}`, large())
-    // More than the pipe holds: the write ends when the server reads again.
-    void wire.pipe.write(lines)
-    let most = 0
-    for (let i = 0; i < 30; i++) {
-      await sleep(100)
-      most = Math.max(most, wire.target.facts().resident)
-    }
-    // 16 answers of 4 MB at once, some of them twice while they are made. All 2000 would be 8 GB.
-    expect(most - before).toBeLessThan(700)
-    wire.pipe.resume()
-    for (let i = 0; i < 20; i++) expect((await wire.pipe.answerTo(`l${i}`)).message?.result).toBeDefined()
-  }, 60_000)
+  test.each(revisions)(
+    'JR19: many large answers that nobody reads are not piled up over stdio %s',
+    async (version) => {
+      const wire = await fresh(version)
+      await control(wire)
+      const before = wire.target.facts().resident
+      wire.pipe.pause()
+      let lines = ''
+      for (let i = 0; i < 2000; i++) lines += lineOf(wire, `l${i}`, large())
+      // More than the pipe holds: the write ends when the server reads again.
+      void wire.pipe.write(lines)
+      let most = 0
+      for (let i = 0; i < 30; i++) {
+        await sleep(100)
+        most = Math.max(most, wire.target.facts().resident)
+      }
+      // 16 answers of 4 MB at once, some of them twice while they are made. All 2000 would be 8 GB.
+      expect(most - before).toBeLessThan(700)
+      wire.pipe.resume()
+      for (let i = 0; i < 20; i++) expect((await wire.pipe.answerTo(`l${i}`)).message?.result).toBeDefined()
+    },
+    60_000,
+  )
 
   test('JR19: nor are those of batches', async () => {
     const wire = await fresh('2025-03-26')
@@ -158,23 +174,27 @@ describe('a client that does not read', () => {
         const wire = arena.wire(name) as StdioWire
         const { raw, message } = await wire.call('resources/read', urlOf(`escaped-${index}.txt`))
         expect(raw.length).toBeLessThanOrEqual(10 * 1024 * 1024)
-        if (message?.error !== undefined) expect(message.error).toMatchObject({ code: -32602, data: { reason: 'too-large' } })
+        if (message?.error !== undefined)
+          expect(message.error).toMatchObject({ code: -32602, data: { reason: 'too-large' } })
       }
     }
   })
 
-  test.each(revisions)('JR19: the process ends when its output is closed, even with much to say, over stdio %s', async (version) => {
-    for (const asked of [0, 1, 200]) {
-      const wire = await fresh(version)
-      wire.pipe.pause()
-      for (let i = 0; i < asked; i++) void wire.pipe.write(lineOf(wire, `c${i}`, large()))
-      await sleep(100)
-      wire.target.output.destroy()
-      // With nothing to say, it notices when it next has.
-      void wire.pipe.write(lineOf(wire, 'last', small()).repeat(3))
-      expect(await ended(wire.target, 6000), `after ${asked} reads: ${wire.target.errors()}`).toBe(0)
-    }
-  })
+  test.each(revisions)(
+    'JR19: the process ends when its output is closed, even with much to say, over stdio %s',
+    async (version) => {
+      for (const asked of [0, 1, 200]) {
+        const wire = await fresh(version)
+        wire.pipe.pause()
+        for (let i = 0; i < asked; i++) void wire.pipe.write(lineOf(wire, `c${i}`, large()))
+        await sleep(100)
+        wire.target.output.destroy()
+        // With nothing to say, it notices when it next has.
+        void wire.pipe.write(lineOf(wire, 'last', small()).repeat(3))
+        expect(await ended(wire.target, 6000), `after ${asked} reads: ${wire.target.errors()}`).toBe(0)
+      }
+    },
+  )
 })
 
 describe('the end of the input (D2)', () => {
@@ -203,22 +223,29 @@ describe('the end of the input (D2)', () => {
     expect(await ended(wire.target, 5000)).toBe(0)
   })
 
-  test.each(revisions)('D2: sources that hang do not keep the process longer than five seconds, over stdio %s', async (version) => {
-    const wire = await fresh(version)
-    for (let i = 0; i < 40; i++) await wire.pipe.write(lineOf(wire, `h${i}`, { uri: `slow://source/${i % 2 ? 'hang' : 'forever'}` }))
-    for (let i = 0; i < 4; i++) await wire.pipe.write(lineOf(wire, `f${i}`, urlOf(`fifo${i}`)))
-    wire.target.input.end()
-    expect(await ended(wire.target, 5500)).toBe(0)
-  })
+  test.each(revisions)(
+    'D2: sources that hang do not keep the process longer than five seconds, over stdio %s',
+    async (version) => {
+      const wire = await fresh(version)
+      for (let i = 0; i < 40; i++)
+        await wire.pipe.write(lineOf(wire, `h${i}`, { uri: `slow://source/${i % 2 ? 'hang' : 'forever'}` }))
+      for (let i = 0; i < 4; i++) await wire.pipe.write(lineOf(wire, `f${i}`, urlOf(`fifo${i}`)))
+      wire.target.input.end()
+      expect(await ended(wire.target, 5500)).toBe(0)
+    },
+  )
 
-  test.each(revisions)('D2: a client that neither writes nor reads any more does not keep it either, over stdio %s', async (version) => {
-    const wire = await fresh(version)
-    wire.pipe.pause()
-    for (let i = 0; i < 100; i++) void wire.pipe.write(lineOf(wire, `s${i}`, large()))
-    await sleep(300)
-    wire.target.input.end()
-    expect(await ended(wire.target, 6500)).toBe(0)
-  })
+  test.each(revisions)(
+    'D2: a client that neither writes nor reads any more does not keep it either, over stdio %s',
+    async (version) => {
+      const wire = await fresh(version)
+      wire.pipe.pause()
+      for (let i = 0; i < 100; i++) void wire.pipe.write(lineOf(wire, `s${i}`, large()))
+      await sleep(300)
+      wire.target.input.end()
+      expect(await ended(wire.target, 6500)).toBe(0)
+    },
+  )
 
   test('D2: with hundreds of requests that wait behind hanging ones, it ends all the same', async () => {
     const wire = await fresh('2026-07-28')
@@ -233,7 +260,9 @@ describe('sources that do not answer', () => {
   test.each(stdioNames)('PT27: 64 FIFOs are absent at once, and freeze nothing, over %s', async (name) => {
     const wire = arena.wire(name)
     const start = performance.now()
-    const answers = await Promise.all(Array.from({ length: 64 }, (_, i) => arena.read(wire, `${arena.world.address}/fifo${i}`)))
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, (_, i) => arena.read(wire, `${arena.world.address}/fifo${i}`)),
+    )
     for (const { message } of answers) expect(message?.error?.code).toBe(wire.modern ? -32602 : -32002)
     expect(performance.now() - start).toBeLessThan(5000)
     await control(wire)
@@ -241,7 +270,9 @@ describe('sources that do not answer', () => {
 
   test.each(['http 2026-07-28', 'http 2025-11-25'] as const)('PT27: nor over %s', async (name) => {
     const wire = arena.wire(name)
-    const answers = await Promise.all(Array.from({ length: 64 }, (_, i) => arena.read(wire, `${arena.world.address}/fifo${i}`)))
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, (_, i) => arena.read(wire, `${arena.world.address}/fifo${i}`)),
+    )
     for (const { message } of answers) expect(message?.error?.code).toBe(wire.modern ? -32602 : -32002)
     await control(wire)
   })
@@ -250,7 +281,10 @@ describe('sources that do not answer', () => {
     const wire = arena.wire('http 2026-07-28')
     const before = arena.http.facts().descriptors
     await Promise.all(Array.from({ length: 100 }, () => arena.read(wire, large().uri)))
-    const after = await until(() => arena.http.facts().descriptors, (open) => open <= before + 64)
+    const after = await until(
+      () => arena.http.facts().descriptors,
+      (open) => open <= before + 64,
+    )
     expect(after).toBeLessThanOrEqual(before + 64)
   })
 })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { type StdioWire, control, useArena } from '../support/attack-arena.ts'
+import { control, type StdioWire, useArena } from '../support/attack-arena.ts'
 import { jsonHeaders, modernHeaders, raw, send, sessionHeaders } from '../support/attack-http.ts'
 import { type Params, type Wire, withMeta } from '../support/attack-wire.ts'
 import { controlPath } from '../support/attack-world.ts'
@@ -22,86 +22,138 @@ async function expectSilence(wire: StdioWire): Promise<void> {
 }
 
 describe('cancelling', () => {
-  test.each(stdioNames)('JR28: an id that is not in flight, or of another type, cancels nothing over %s', async (name) => {
-    const wire = arena.wire(name) as StdioWire
-    await wire.pipe.write(lineOf(wire, 1, slow) + lineOf(wire, '1', slow))
-    const unknown: readonly unknown[] = [2, '2', 'call-1', '', null, [], [1], {}, { toString: 1 }, true, 1.5, -1, '01', ' 1', '1 ', 1e308, 'number 1', 'string 1', '__proto__']
-    for (const requestId of unknown) await wire.notify('notifications/cancelled', { requestId, reason: 'x'.repeat(1000) })
-    for (const params of [{}, { requestID: 1 }, { id: 1 }, { request_id: '1' }]) await wire.notify('notifications/cancelled', params)
-    await expectSilence(wire)
-    // Both are still in flight, each under its own id.
-    for (const id of [1, '1']) {
-      await wire.pipe.write(lineOf(wire, id, slow))
-      expect((await wire.pipe.answerTo(id)).message?.error?.code, 'JR06').toBe(-32600)
-    }
-    await wire.notify('notifications/cancelled', { requestId: '1' })
-    await sleep(100)
-    await wire.pipe.write(lineOf(wire, '1', { uri: `${arena.world.address}/${controlPath}` }))
-    expect((await wire.pipe.answerTo('1')).message?.result).toBeDefined()
-    await wire.pipe.write(lineOf(wire, 1, slow))
-    expect((await wire.pipe.answerTo(1)).message?.error?.code).toBe(-32600)
-    await wire.notify('notifications/cancelled', { requestId: 1 })
-    await expectSilence(wire)
-  })
+  test.each(stdioNames)(
+    'JR28: an id that is not in flight, or of another type, cancels nothing over %s',
+    async (name) => {
+      const wire = arena.wire(name) as StdioWire
+      await wire.pipe.write(lineOf(wire, 1, slow) + lineOf(wire, '1', slow))
+      const unknown: readonly unknown[] = [
+        2,
+        '2',
+        'call-1',
+        '',
+        null,
+        [],
+        [1],
+        {},
+        { toString: 1 },
+        true,
+        1.5,
+        -1,
+        '01',
+        ' 1',
+        '1 ',
+        1e308,
+        'number 1',
+        'string 1',
+        '__proto__',
+      ]
+      for (const requestId of unknown)
+        await wire.notify('notifications/cancelled', { requestId, reason: 'x'.repeat(1000) })
+      for (const params of [{}, { requestID: 1 }, { id: 1 }, { request_id: '1' }])
+        await wire.notify('notifications/cancelled', params)
+      await expectSilence(wire)
+      // Both are still in flight, each under its own id.
+      for (const id of [1, '1']) {
+        await wire.pipe.write(lineOf(wire, id, slow))
+        expect((await wire.pipe.answerTo(id)).message?.error?.code, 'JR06').toBe(-32600)
+      }
+      await wire.notify('notifications/cancelled', { requestId: '1' })
+      await sleep(100)
+      await wire.pipe.write(lineOf(wire, '1', { uri: `${arena.world.address}/${controlPath}` }))
+      expect((await wire.pipe.answerTo('1')).message?.result).toBeDefined()
+      await wire.pipe.write(lineOf(wire, 1, slow))
+      expect((await wire.pipe.answerTo(1)).message?.error?.code).toBe(-32600)
+      await wire.notify('notifications/cancelled', { requestId: 1 })
+      await expectSilence(wire)
+    },
+  )
 
-  test.each(stdioNames)('JR28: what was cancelled is not answered, even by a source that does not stop, over %s', async (name) => {
-    const wire = arena.wire(name) as StdioWire
-    for (const [id, params] of [['stops', slow], ['does not', forever]] as const) await wire.pipe.write(lineOf(wire, id, params))
-    for (const requestId of ['stops', 'does not']) await wire.notify('notifications/cancelled', { requestId })
-    await expectSilence(wire)
-    await control(wire)
-  })
+  test.each(stdioNames)(
+    'JR28: what was cancelled is not answered, even by a source that does not stop, over %s',
+    async (name) => {
+      const wire = arena.wire(name) as StdioWire
+      for (const [id, params] of [
+        ['stops', slow],
+        ['does not', forever],
+      ] as const)
+        await wire.pipe.write(lineOf(wire, id, params))
+      for (const requestId of ['stops', 'does not']) await wire.notify('notifications/cancelled', { requestId })
+      await expectSilence(wire)
+      await control(wire)
+    },
+  )
 
-  test.each(stdioNames)('JR29: a cancel that comes too late, and a storm of them, cost nothing over %s', async (name) => {
-    const wire = arena.wire(name) as StdioWire
-    await wire.pipe.write(lineOf(wire, 'done', { uri: `${arena.world.address}/${controlPath}` }))
-    await wire.pipe.answerTo('done')
-    const line = `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: withMeta({ requestId: 'done' }, wire.modern) })}\n`
-    const before = wire.target.facts().resident
-    const start = performance.now()
-    const block = line.repeat(1000)
-    for (let i = 0; i < 200; i++) await wire.pipe.write(block)
-    await control(wire)
-    // 200,000 of them. Generous.
-    expect(performance.now() - start).toBeLessThan(25_000)
-    expect(wire.target.facts().resident - before).toBeLessThan(300)
-  }, 60_000)
+  test.each(stdioNames)(
+    'JR29: a cancel that comes too late, and a storm of them, cost nothing over %s',
+    async (name) => {
+      const wire = arena.wire(name) as StdioWire
+      await wire.pipe.write(lineOf(wire, 'done', { uri: `${arena.world.address}/${controlPath}` }))
+      await wire.pipe.answerTo('done')
+      const line = `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: withMeta({ requestId: 'done' }, wire.modern) })}\n`
+      const before = wire.target.facts().resident
+      const start = performance.now()
+      const block = line.repeat(1000)
+      for (let i = 0; i < 200; i++) await wire.pipe.write(block)
+      await control(wire)
+      // 200,000 of them. Generous.
+      expect(performance.now() - start).toBeLessThan(25_000)
+      expect(wire.target.facts().resident - before).toBeLessThan(300)
+    },
+    60_000,
+  )
 
-  test.each(stdioNames)('JR06: an id that is used again while in flight is refused, and the first one is answered, over %s', async (name) => {
-    const wire = arena.wire(name) as StdioWire
-    const { pipe } = wire
-    await pipe.write(lineOf(wire, 'twice', slow).repeat(5))
-    for (let i = 0; i < 4; i++) {
-      // Each refusal comes under the id.
-      expect((await pipe.answerTo('twice')).message?.error?.code).toBe(-32600)
-    }
-    await wire.notify('notifications/cancelled', { requestId: 'twice' })
-    await expectSilence(wire)
-  })
+  test.each(stdioNames)(
+    'JR06: an id that is used again while in flight is refused, and the first one is answered, over %s',
+    async (name) => {
+      const wire = arena.wire(name) as StdioWire
+      const { pipe } = wire
+      await pipe.write(lineOf(wire, 'twice', slow).repeat(5))
+      for (let i = 0; i < 4; i++) {
+        // Each refusal comes under the id.
+        expect((await pipe.answerTo('twice')).message?.error?.code).toBe(-32600)
+      }
+      await wire.notify('notifications/cancelled', { requestId: 'twice' })
+      await expectSilence(wire)
+    },
+  )
 
-  test.each(stdioNames)('JR28: hundreds of requests that hang can still be cancelled, and others answered, over %s', async (name) => {
-    const wire = arena.wire(name) as StdioWire
-    const count = 900
-    let lines = ''
-    for (let i = 0; i < count; i++) lines += lineOf(wire, `h${i}`, slow)
-    await wire.pipe.write(lines)
-    const cancel = (i: number) =>
-      JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: withMeta({ requestId: `h${i}` }, wire.modern) })
-    await wire.pipe.write(`${Array.from({ length: count }, (_, i) => cancel(i)).join('\n')}\n`)
-    await control(wire)
-  })
+  test.each(stdioNames)(
+    'JR28: hundreds of requests that hang can still be cancelled, and others answered, over %s',
+    async (name) => {
+      const wire = arena.wire(name) as StdioWire
+      const count = 900
+      let lines = ''
+      for (let i = 0; i < count; i++) lines += lineOf(wire, `h${i}`, slow)
+      await wire.pipe.write(lines)
+      const cancel = (i: number) =>
+        JSON.stringify({
+          jsonrpc: '2.0',
+          method: 'notifications/cancelled',
+          params: withMeta({ requestId: `h${i}` }, wire.modern),
+        })
+      await wire.pipe.write(`${Array.from({ length: count }, (_, i) => cancel(i)).join('\n')}\n`)
+      await control(wire)
+    },
+  )
 
-  test.each(stdioNames)('T9: a source that never answers gives its place back, and its client is told, over %s', async (name) => {
-    const wire = arena.wire(name) as StdioWire
-    const count = 2000
-    let lines = ''
-    for (let i = 0; i < 16; i++) lines += lineOf(wire, `n${i}`, i % 2 === 0 ? slow : forever)
-    for (let i = 0; i < count; i++) lines += lineOf(wire, `q${i}`, { uri: `${arena.world.address}/${controlPath}` })
-    await wire.pipe.write(lines)
-    for (let i = 0; i < 16; i++)
-      expect((await wire.pipe.answerTo(`n${i}`)).message?.error).toMatchObject({ code: -32603, data: { reason: 'timeout' } })
-    for (let i = 0; i < count; i++) expect((await wire.pipe.answerTo(`q${i}`)).message?.result).toBeDefined()
-  })
+  test.each(stdioNames)(
+    'T9: a source that never answers gives its place back, and its client is told, over %s',
+    async (name) => {
+      const wire = arena.wire(name) as StdioWire
+      const count = 2000
+      let lines = ''
+      for (let i = 0; i < 16; i++) lines += lineOf(wire, `n${i}`, i % 2 === 0 ? slow : forever)
+      for (let i = 0; i < count; i++) lines += lineOf(wire, `q${i}`, { uri: `${arena.world.address}/${controlPath}` })
+      await wire.pipe.write(lines)
+      for (let i = 0; i < 16; i++)
+        expect((await wire.pipe.answerTo(`n${i}`)).message?.error).toMatchObject({
+          code: -32603,
+          data: { reason: 'timeout' },
+        })
+      for (let i = 0; i < count; i++) expect((await wire.pipe.answerTo(`q${i}`)).message?.result).toBeDefined()
+    },
+  )
 
   test('JR28: over HTTP, no client can cancel what another one asked', async () => {
     const wire = arena.wire('http 2026-07-28')
@@ -144,7 +196,9 @@ describe('cancelling', () => {
 
   test('S6: whoever hangs up cancels, on the new revision, and the places are free again', async () => {
     const { host, pathname } = arena.http.url as URL
-    const headers = Object.entries(modernHeaders('resources/read', forever)).map(([key, value]) => `${key}: ${value}\r\n`)
+    const headers = Object.entries(modernHeaders('resources/read', forever)).map(
+      ([key, value]) => `${key}: ${value}\r\n`,
+    )
     const attack = Array.from({ length: 300 }, (_, i) => {
       const body = JSON.stringify({ jsonrpc: '2.0', id: i, method: 'resources/read', params: withMeta(forever, true) })
       const text = `POST ${pathname} HTTP/1.1\r\nHost: ${host}\r\n${headers.join('')}Content-Length: ${body.length}\r\n\r\n${body}`
@@ -157,7 +211,9 @@ describe('cancelling', () => {
   test('S6: sessions whose clients hang up on requests that never end do not take the places of others for ever', async () => {
     const wire = arena.wire('http 2025-11-25')
     const { host, pathname } = arena.http.url as URL
-    const own = Object.entries({ ...jsonHeaders, ...sessionHeaders(wire) }).map(([key, value]) => `${key}: ${value}\r\n`)
+    const own = Object.entries({ ...jsonHeaders, ...sessionHeaders(wire) }).map(
+      ([key, value]) => `${key}: ${value}\r\n`,
+    )
     const attack = Array.from({ length: 80 }, (_, i) => {
       const body = JSON.stringify({ jsonrpc: '2.0', id: `s${i}`, method: 'resources/read', params: slow })
       const text = `POST ${pathname} HTTP/1.1\r\nHost: ${host}\r\n${own.join('')}Content-Length: ${body.length}\r\n\r\n${body}`

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { useArena, wireNames } from '../support/attack-arena.ts'
 import type { Setup } from '../support/attack-server.ts'
 import { openStdio } from '../support/attack-stdio.ts'
-import { type Target, startFixture } from '../support/attack-target.ts'
+import { startFixture, type Target } from '../support/attack-target.ts'
 import type { Answer, Wire } from '../support/attack-wire.ts'
 
 const arena = useArena({ many: 3000, pages: { first: 100, scan: 700 } })
@@ -14,7 +14,12 @@ afterAll(() => Promise.all(started.map((target) => target.stop())))
 
 /** Another process, or the same one after a restart. */
 async function another(setup: Partial<Setup>): Promise<Wire> {
-  const target = await startFixture(arena.world, { transport: 'stdio', many: 3000, pages: { first: 100, scan: 700 }, ...setup })
+  const target = await startFixture(arena.world, {
+    transport: 'stdio',
+    many: 3000,
+    pages: { first: 100, scan: 700 },
+    ...setup,
+  })
   started.push(target)
   return openStdio(target, arena.world)
 }
@@ -33,7 +38,8 @@ function cursorOf({ message, raw }: Answer): string {
   return cursor as string
 }
 
-const urisOf = ({ message }: Answer) => (message?.result?.resources as readonly { readonly uri: string }[]).map(({ uri }) => uri)
+const urisOf = ({ message }: Answer) =>
+  (message?.result?.resources as readonly { readonly uri: string }[]).map(({ uri }) => uri)
 
 async function expectRefused(answer: Answer, what: unknown): Promise<void> {
   const shown = `${JSON.stringify(what)?.slice(0, 100)}: ${answer.raw.subarray(0, 300)}`
@@ -85,7 +91,8 @@ describe('cursors', () => {
   test.each(wireNames)('CU01: what is no cursor is refused, not taken for the first page, over %s', async (name) => {
     const wire = arena.wire(name)
     for (const method of methods)
-      for (const cursor of junk) await expectRefused(await arena.ask(wire, method, { ...paramsOf(method), cursor }), cursor)
+      for (const cursor of junk)
+        await expectRefused(await arena.ask(wire, method, { ...paramsOf(method), cursor }), cursor)
   })
 
   test.each(wireNames)('CU02: a cursor with any one bit or character changed is refused over %s', async (name) => {
@@ -161,18 +168,21 @@ describe('cursors', () => {
       expect((await arena.ask(wire, 'resources/directory/read', { uri, cursor: folder })).message?.result).toBeDefined()
   })
 
-  test.each(wireNames)('CU06: a cursor that is used a thousand times gives the same page each time over %s', async (name) => {
-    const wire = arena.wire(name)
-    const cursor = cursorOf(await askPage(wire, listings.directory()))
-    const before = wire.target.facts().resident
-    const seen = new Set<string>()
-    for (let round = 0; round < 10; round++) {
-      const answers = await Promise.all(Array.from({ length: 100 }, () => askPage(wire, listings.directory(cursor))))
-      for (const { message } of answers) seen.add(JSON.stringify(message?.result ?? message?.error))
-    }
-    expect(seen.size).toBe(1)
-    expect(wire.target.facts().resident - before).toBeLessThan(200)
-  })
+  test.each(wireNames)(
+    'CU06: a cursor that is used a thousand times gives the same page each time over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      const cursor = cursorOf(await askPage(wire, listings.directory()))
+      const before = wire.target.facts().resident
+      const seen = new Set<string>()
+      for (let round = 0; round < 10; round++) {
+        const answers = await Promise.all(Array.from({ length: 100 }, () => askPage(wire, listings.directory(cursor))))
+        for (const { message } of answers) seen.add(JSON.stringify(message?.result ?? message?.error))
+      }
+      expect(seen.size).toBe(1)
+      expect(wire.target.facts().resident - before).toBeLessThan(200)
+    },
+  )
 
   test('CU08: a cursor never leads into another mount when the mounts have changed', async () => {
     const secret = 'kept over the restart'
@@ -192,27 +202,34 @@ describe('cursors', () => {
     for (const uri of urisOf(answer)) expect(uri > 'mem://many', uri).toBe(true)
   })
 
-  test.each(wireNames)('CU09: what does not change is listed once while other things come and go over %s', async (name) => {
-    const wire = arena.wire(name)
-    const many = `${arena.world.address}/many`
-    const seen: string[] = []
-    let cursor: string | undefined
-    for (let turn = 0; turn < 100; turn++) {
-      const answer = await arena.ask(wire, 'resources/directory/read', cursor === undefined ? { uri: many } : { uri: many, cursor })
-      seen.push(...urisOf(answer))
-      for (const at of ['0', 'f05', 'z']) writeFileSync(join(arena.world.root, `many/${at}-new-${turn}`), 'new\n')
-      const next = answer.message?.result?.nextCursor
-      if (next === undefined) break
-      cursor = next as string
-      rmSync(join(arena.world.root, `many/0-new-${turn}`))
-    }
-    for (let turn = 0; turn < 100; turn++)
-      for (const at of ['0', 'f05', 'z']) rmSync(join(arena.world.root, `many/${at}-new-${turn}`), { force: true })
-    const stable = seen.filter((uri) => !uri.includes('new'))
-    expect(stable).toHaveLength(1200)
-    expect(new Set(seen).size).toBe(seen.length)
-    expect(stable).toEqual([...stable].sort())
-  })
+  test.each(wireNames)(
+    'CU09: what does not change is listed once while other things come and go over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      const many = `${arena.world.address}/many`
+      const seen: string[] = []
+      let cursor: string | undefined
+      for (let turn = 0; turn < 100; turn++) {
+        const answer = await arena.ask(
+          wire,
+          'resources/directory/read',
+          cursor === undefined ? { uri: many } : { uri: many, cursor },
+        )
+        seen.push(...urisOf(answer))
+        for (const at of ['0', 'f05', 'z']) writeFileSync(join(arena.world.root, `many/${at}-new-${turn}`), 'new\n')
+        const next = answer.message?.result?.nextCursor
+        if (next === undefined) break
+        cursor = next as string
+        rmSync(join(arena.world.root, `many/0-new-${turn}`))
+      }
+      for (let turn = 0; turn < 100; turn++)
+        for (const at of ['0', 'f05', 'z']) rmSync(join(arena.world.root, `many/${at}-new-${turn}`), { force: true })
+      const stable = seen.filter((uri) => !uri.includes('new'))
+      expect(stable).toHaveLength(1200)
+      expect(new Set(seen).size).toBe(seen.length)
+      expect(stable).toEqual([...stable].sort())
+    },
+  )
 
   test('CU11: a cursor is good on a replica that shares the secret, and refused by one that does not', async () => {
     const [one, two, three] = await Promise.all([

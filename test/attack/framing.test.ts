@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { type StdioWire, isStdio, useArena, wireNames } from '../support/attack-arena.ts'
+import { isStdio, type StdioWire, useArena, wireNames } from '../support/attack-arena.ts'
 import { jsonHeaders, modernHeaders, openHttp, send, sessionHeaders } from '../support/attack-http.ts'
 import { openStdio } from '../support/attack-stdio.ts'
 import { startFixture } from '../support/attack-target.ts'
-import { type Answer, type Wire, legacy, meta, withMeta } from '../support/attack-wire.ts'
+import { type Answer, legacy, meta, type Wire, withMeta } from '../support/attack-wire.ts'
 import { controlPath } from '../support/attack-world.ts'
 import { faultyFrames } from './corpus/frames.ts'
 
@@ -21,7 +21,9 @@ async function frame(wire: Wire, bytes: string | Uint8Array, headers: Record<str
     await wire.pipe.write(Buffer.concat([Buffer.from(bytes), Buffer.from('\n')]))
     return wire.pipe.next()
   }
-  const honest = wire.modern ? modernHeaders('resources/read', controlParams()) : { ...jsonHeaders, ...sessionHeaders(wire) }
+  const honest = wire.modern
+    ? modernHeaders('resources/read', controlParams())
+    : { ...jsonHeaders, ...sessionHeaders(wire) }
   return send(wire.target, arena.world, { headers: { ...honest, ...headers }, body: bytes })
 }
 
@@ -46,21 +48,36 @@ describe('bytes that are no message', () => {
     })
   })
 
-  test.each(['http 2026-07-28', 'http 2025-11-25'] as const)('JR12: another charset is refused before it is parsed over %s', async (name) => {
-    const wire = arena.wire(name)
-    for (const charset of ['utf-16', 'utf-16le', 'utf-7', 'latin1', 'us-ascii', 'utf-8; charset=utf-16', 'utf-8, x']) {
-      const answer = await frame(wire, honestOf(wire), { 'content-type': `application/json; charset=${charset}` })
-      expect(answer.status, charset).toBe(415)
-    }
-    for (const type of ['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'Application/JSON'])
-      expect((await frame(wire, honestOf(wire), { 'content-type': type })).status, type).toBe(200)
-  })
+  test.each(['http 2026-07-28', 'http 2025-11-25'] as const)(
+    'JR12: another charset is refused before it is parsed over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      for (const charset of [
+        'utf-16',
+        'utf-16le',
+        'utf-7',
+        'latin1',
+        'us-ascii',
+        'utf-8; charset=utf-16',
+        'utf-8, x',
+      ]) {
+        const answer = await frame(wire, honestOf(wire), { 'content-type': `application/json; charset=${charset}` })
+        expect(answer.status, charset).toBe(415)
+      }
+      for (const type of ['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'Application/JSON'])
+        expect((await frame(wire, honestOf(wire), { 'content-type': type })).status, type).toBe(200)
+    },
+  )
 
   test.each(stdioNames)('JR02: brackets up to the limit of a message are refused at once over %s', async (name) => {
     const wire = arena.wire(name)
     for (const bracket of ['[', '{"":', '"', '\\', ' ', ',', '{"a":1},']) {
       const start = performance.now()
-      expectParseError(wire, await frame(wire, bracket.repeat(Math.floor((4 * 1024 * 1024) / bracket.length) - 1)), bracket)
+      expectParseError(
+        wire,
+        await frame(wire, bracket.repeat(Math.floor((4 * 1024 * 1024) / bracket.length) - 1)),
+        bracket,
+      )
       expect(performance.now() - start, bracket).toBeLessThan(3000)
     }
   })
@@ -71,13 +88,16 @@ describe('bytes that are no message', () => {
     expect(wire.target.facts().resident).toBeLessThan(600)
   })
 
-  test.each(['http 2026-07-28', 'http 2025-11-25'] as const)('JR02: a body of 10 MB is refused with 413 over %s', async (name) => {
-    const wire = arena.wire(name)
-    const answer = await frame(wire, '['.repeat(10_000_000)).catch((error: NodeJS.ErrnoException) => error.code)
-    // The server may close the connection while the client is still sending.
-    if (typeof answer === 'string') expect(['EPIPE', 'ECONNRESET']).toContain(answer)
-    else expect((answer as Answer).status).toBe(413)
-  })
+  test.each(['http 2026-07-28', 'http 2025-11-25'] as const)(
+    'JR02: a body of 10 MB is refused with 413 over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      const answer = await frame(wire, '['.repeat(10_000_000)).catch((error: NodeJS.ErrnoException) => error.code)
+      // The server may close the connection while the client is still sending.
+      if (typeof answer === 'string') expect(['EPIPE', 'ECONNRESET']).toContain(answer)
+      else expect((answer as Answer).status).toBe(413)
+    },
+  )
 
   test.each(wireNames)('JR02: a message with a hundred thousand members is answered in time over %s', async (name) => {
     const wire = arena.wire(name)
@@ -114,7 +134,9 @@ describe('lines', () => {
 
   test.each(stdioNames)('JR18 JR11: a character cut between two chunks is whole again over %s', async (name) => {
     const wire = arena.wire(name) as StdioWire
-    const line = Buffer.from(`${JSON.stringify({ jsonrpc: '2.0', id: 'cut', method: 'resources/read', params: withMeta({ uri: `${arena.world.address}/日本語/引き出し.md` }, wire.modern) })}\n`)
+    const line = Buffer.from(
+      `${JSON.stringify({ jsonrpc: '2.0', id: 'cut', method: 'resources/read', params: withMeta({ uri: `${arena.world.address}/日本語/引き出し.md` }, wire.modern) })}\n`,
+    )
     const at = line.indexOf(Buffer.from('引')) + 1
     await wire.pipe.write(line.subarray(0, at))
     await sleep(30)
@@ -124,23 +146,54 @@ describe('lines', () => {
 
   test.each(stdioNames)('JR18 JR21: whatever a line is, the one behind it is answered over %s', async (name) => {
     const wire = arena.wire(name) as StdioWire
-    const junk = ['{', '}', '\0\0\0', '\xff', '{"jsonrpc":"2.0","id":1', 'null', 'true', '0', '""', '{}', ' ', '\r', '\v', '\u0085', '\u2028']
+    const junk = [
+      '{',
+      '}',
+      '\0\0\0',
+      '\xff',
+      '{"jsonrpc":"2.0","id":1',
+      'null',
+      'true',
+      '0',
+      '""',
+      '{}',
+      ' ',
+      '\r',
+      '\v',
+      '\u0085',
+      '\u2028',
+    ]
     for (const [index, line] of junk.entries()) {
       await wire.pipe.write(`${line}\n${honest(wire, `after${index}`)}\n`)
       expect((await wire.pipe.answerTo(`after${index}`)).message?.result, JSON.stringify(line)).toBeDefined()
       if (line === '\r') continue
-      expect((await wire.pipe.next()).message, JSON.stringify(line)).toMatchObject({ id: null, error: { code: expect.any(Number) } })
+      expect((await wire.pipe.next()).message, JSON.stringify(line)).toMatchObject({
+        id: null,
+        error: { code: expect.any(Number) },
+      })
     }
   })
 
-  test.each(stdioNames)('JR14: line ends of Unicode in what is repeated and read stay in their line over %s', async (name) => {
-    const wire = arena.wire(name) as StdioWire
-    for (const id of ['a\u2028b', 'a\u2029b', 'a\u0085b', 'a\nb', 'a\r\nb', 'a\0b', 'a\u001bb', 'a\u000bb\u000cc\u001cd\u001ee']) {
-      const { message, raw } = await wire.call('resources/read', controlParams(), { id })
-      expect(message?.id).toBe(id)
-      expect(raw.toString().split(/\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/u)).toHaveLength(1)
-    }
-  })
+  test.each(stdioNames)(
+    'JR14: line ends of Unicode in what is repeated and read stay in their line over %s',
+    async (name) => {
+      const wire = arena.wire(name) as StdioWire
+      for (const id of [
+        'a\u2028b',
+        'a\u2029b',
+        'a\u0085b',
+        'a\nb',
+        'a\r\nb',
+        'a\0b',
+        'a\u001bb',
+        'a\u000bb\u000cc\u001cd\u001ee',
+      ]) {
+        const { message, raw } = await wire.call('resources/read', controlParams(), { id })
+        expect(message?.id).toBe(id)
+        expect(raw.toString().split(/\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/u)).toHaveLength(1)
+      }
+    },
+  )
 })
 
 describe('batches', () => {
@@ -150,7 +203,17 @@ describe('batches', () => {
   test.each(wireNames)('JR01: a batch is refused as a whole where the revision has none, over %s', async (name) => {
     const wire = arena.wire(name)
     const one = read(1, wire.modern)
-    for (const batch of ['[]', `[${one}]`, `[[${one}]]`, '[1,2]', '[null]', '[{}]', `[${one},${one}]`, '[{"jsonrpc":"2.0","method":"notifications/x"}]', `[${Array(2000).fill(one).join()}]`]) {
+    for (const batch of [
+      '[]',
+      `[${one}]`,
+      `[[${one}]]`,
+      '[1,2]',
+      '[null]',
+      '[{}]',
+      `[${one},${one}]`,
+      '[{"jsonrpc":"2.0","method":"notifications/x"}]',
+      `[${Array(2000).fill(one).join()}]`,
+    ]) {
       const { message, raw, status } = await frame(wire, batch)
       expect(message, raw.toString()).toMatchObject({ id: null, error: { code: -32600 } })
       if (wire.transport === 'http') expect(status).toBe(400)
@@ -159,19 +222,33 @@ describe('batches', () => {
 
   test('JR01: a revision with batches takes up to fifty messages, each answered by its own id', async () => {
     const target = await startFixture(arena.world, { transport: 'stdio' })
-    for (const wire of [await openStdio(target, arena.world, '2025-03-26'), await openHttp(arena.http, arena.world, '2025-03-26')]) {
+    for (const wire of [
+      await openStdio(target, arena.world, '2025-03-26'),
+      await openHttp(arena.http, arena.world, '2025-03-26'),
+    ]) {
       const ask = async (batch: string) => (await frame(wire, batch)).message as unknown
       const ids = Array.from({ length: 50 }, (_, i) => i)
-      const answers = (await ask(`[${ids.map((id) => read(id, false)).join()}]`)) as readonly { readonly id: number; readonly result: unknown }[]
+      const answers = (await ask(`[${ids.map((id) => read(id, false)).join()}]`)) as readonly {
+        readonly id: number
+        readonly result: unknown
+      }[]
       expect(answers.map(({ id }) => id).sort((a, b) => a - b)).toEqual(ids)
       for (const { result } of answers) expect(result).toBeDefined()
-      expect(await ask(`[${Array.from({ length: 51 }, (_, id) => read(id, false)).join()}]`)).toMatchObject({ id: null, error: { code: -32600 } })
+      expect(await ask(`[${Array.from({ length: 51 }, (_, id) => read(id, false)).join()}]`)).toMatchObject({
+        id: null,
+        error: { code: -32600 },
+      })
       expect(await ask('[]')).toMatchObject({ id: null, error: { code: -32600 } })
       const mixed = (await ask(
         `[${read('a', false)},1,[],{"jsonrpc":"2.0","method":"notifications/x"},[${read('nested', false)}],${read('a', false)},{"jsonrpc":"2.0","id":"u","method":"resources/read","params":{"uri":"${arena.world.address}/.env"}}]`,
       )) as readonly { readonly id: unknown; readonly result?: unknown; readonly error?: { readonly code: number } }[]
       expect(mixed.filter(({ id }) => id === null).map(({ error }) => error?.code)).toEqual([-32600, -32600, -32600])
-      expect(mixed.filter(({ id }) => id === 'a').map(({ error }) => error?.code).sort()).toEqual([-32600, undefined])
+      expect(
+        mixed
+          .filter(({ id }) => id === 'a')
+          .map(({ error }) => error?.code)
+          .sort(),
+      ).toEqual([-32600, undefined])
       expect(mixed.find(({ id }) => id === 'u')).toMatchObject({ error: { code: -32002 } })
       expect(mixed).toHaveLength(6)
       await wire.close()

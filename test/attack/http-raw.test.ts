@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { control, useArena } from '../support/attack-arena.ts'
-import { headerValue, modernHeaders, raw, type RawAnswer, type RawOptions } from '../support/attack-http.ts'
+import { headerValue, modernHeaders, type RawAnswer, type RawOptions, raw } from '../support/attack-http.ts'
 import { until } from '../support/attack-target.ts'
 import { withMeta } from '../support/attack-wire.ts'
 import { controlPath } from '../support/attack-world.ts'
@@ -19,12 +19,20 @@ const own = () => (arena.http.url as URL).host
 
 /** The head of an honest modern read; what is given comes instead of, or behind, what it has. */
 function head(over: Readonly<Record<string, string | undefined>> = {}, line = 'POST /mcp HTTP/1.1'): string {
-  const headers: Record<string, string | undefined> = { host: own(), ...modernHeaders('resources/read', small()), ...over }
-  return `${line}\r\n${Object.entries(headers).filter(([, value]) => value !== undefined).map(([name, value]) => `${name}: ${value}\r\n`).join('')}`
+  const headers: Record<string, string | undefined> = {
+    host: own(),
+    ...modernHeaders('resources/read', small()),
+    ...over,
+  }
+  return `${line}\r\n${Object.entries(headers)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')}`
 }
 
 const honest = (body = bodyOf()) => `${head({ 'content-length': String(Buffer.byteLength(body)) })}\r\n${body}`
-const tell = (parts: Parameters<typeof raw>[2], options?: RawOptions): Promise<RawAnswer> => raw(arena.http, arena.world, parts, options)
+const tell = (parts: Parameters<typeof raw>[2], options?: RawOptions): Promise<RawAnswer> =>
+  raw(arena.http, arena.world, parts, options)
 const chunked = (body: string) => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
 
 /** That nothing hidden in a request was taken for a second one, and that no request was served that is in doubt. */
@@ -46,11 +54,14 @@ describe('the head of a request', () => {
       'two, the good one last': head({ ...length, host: `evil\r\nHost: ${own()}` }),
       'the same twice': `${head(length)}Host: ${own()}\r\n`,
       'an absolute target elsewhere': head(length, 'POST http://evil/mcp HTTP/1.1'),
-      'an absolute target here, and a Host elsewhere': head({ ...length, host: 'evil' }, `POST http://${own()}/mcp HTTP/1.1`),
+      'an absolute target here, and a Host elsewhere': head(
+        { ...length, host: 'evil' },
+        `POST http://${own()}/mcp HTTP/1.1`,
+      ),
       'an authority as target': head(length, `POST ${own()} HTTP/1.1`),
       'a space in it': head({ ...length, host: `${own()} evil` }),
       'a tab in it': head({ ...length, host: `evil\t${own()}` }),
-      'userinfo': head({ ...length, host: `x@${own()}` }),
+      userinfo: head({ ...length, host: `x@${own()}` }),
       'HTTP/1.0 without one': head({ ...length, host: undefined }, 'POST /mcp HTTP/1.0'),
     }
     for (const [what, top] of Object.entries(cases)) expectRefused(await tell(`${top}\r\n${bodyOf()}`), what)
@@ -85,7 +96,12 @@ describe('the head of a request', () => {
 
   test('HT14: thousands of headers, and one of a megabyte, are refused', async () => {
     const length = { 'content-length': String(bodyOf().length) }
-    for (const more of ['x: y\r\n'.repeat(10_000), `x: ${'y'.repeat(1_000_000)}\r\n`, `${'x'.repeat(1_000_000)}: y\r\n`, 'a: b\r\n'.repeat(3000)]) {
+    for (const more of [
+      'x: y\r\n'.repeat(10_000),
+      `x: ${'y'.repeat(1_000_000)}\r\n`,
+      `${'x'.repeat(1_000_000)}: y\r\n`,
+      'a: b\r\n'.repeat(3000),
+    ]) {
       const { statuses, text } = await tell(`${head(length)}${more}\r\n${bodyOf()}`)
       // Some thousands of short ones are within the limit of bytes; what counts is among them or it is not.
       expect(statuses.length, text.slice(0, 200)).toBe(1)
@@ -126,7 +142,7 @@ describe('where a request ends', () => {
       'no version': `POST /mcp\r\n${head().split('\r\n').slice(1).join('\r\n')}\r\n`,
       'a version that is none': `${head({ 'content-length': String(body.length) }, 'POST /mcp HTTP/9.9')}\r\n${body}`,
       'a preface of HTTP/2': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-      'TLS': '\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001\u00fc\u0003\u0003',
+      TLS: '\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001\u00fc\u0003\u0003',
       'a method in small letters': `${head({ 'content-length': String(body.length) }, 'post /mcp HTTP/1.1')}\r\n${body}`,
     }
     for (const [what, text] of Object.entries(cases)) {
@@ -140,7 +156,13 @@ describe('where a request ends', () => {
     const body = bodyOf()
     const size = body.length.toString(16)
     const top = head({ 'transfer-encoding': 'chunked' })
-    for (const rest of [`${size};x=y\r\n${body}\r\n0\r\n\r\n`, `${size};x="a\r\n${body}\r\n0\r\n\r\n`, `${size}\r\n${body}\r\n0\r\nHost: evil\r\nMcp-Method: x\r\n\r\n`, `000000${size}\r\n${body}\r\n0\r\n\r\n`, `${size};${'x'.repeat(100_000)}\r\n${body}\r\n0\r\n\r\n`]) {
+    for (const rest of [
+      `${size};x=y\r\n${body}\r\n0\r\n\r\n`,
+      `${size};x="a\r\n${body}\r\n0\r\n\r\n`,
+      `${size}\r\n${body}\r\n0\r\nHost: evil\r\nMcp-Method: x\r\n\r\n`,
+      `000000${size}\r\n${body}\r\n0\r\n\r\n`,
+      `${size};${'x'.repeat(100_000)}\r\n${body}\r\n0\r\n\r\n`,
+    ]) {
       const { statuses, text } = await tell(`${top}\r\n${rest}`)
       expect(statuses, text.slice(0, 200)).toHaveLength(1)
       expect([200, 400, 413]).toContain(statuses[0])
@@ -165,9 +187,12 @@ describe('where a request ends', () => {
 
   test('HT26: a thousand requests behind one another are bounded by what the client reads', async () => {
     const before = arena.http.facts().resident
-    const { statuses } = await tell(Array.from({ length: 1000 }, (_, i) => honest(bodyOf(small(), i))), {
-      until: (text) => text.endsWith('}') && (text.match(/HTTP\/1\.1 /g) ?? []).length >= 1000,
-    })
+    const { statuses } = await tell(
+      Array.from({ length: 1000 }, (_, i) => honest(bodyOf(small(), i))),
+      {
+        until: (text) => text.endsWith('}') && (text.match(/HTTP\/1\.1 /g) ?? []).length >= 1000,
+      },
+    )
     expect(statuses).toHaveLength(1000)
     expect(arena.http.facts().resident - before).toBeLessThan(300)
   })
@@ -197,8 +222,19 @@ describe('bodies', () => {
   test('HT19: a body that is packed is refused, whatever is in it', async () => {
     const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024, ' '))
     const honestly = gzipSync(bodyOf())
-    for (const [encoding, body] of [['gzip', bomb], ['gzip', honestly], ['x-gzip', honestly], ['deflate', honestly], ['br', honestly], ['identity, gzip', honestly], ['GZIP', honestly]] as const) {
-      const { statuses } = await tell([`${head({ 'content-encoding': encoding, 'content-length': String(body.length) })}\r\n`, body])
+    for (const [encoding, body] of [
+      ['gzip', bomb],
+      ['gzip', honestly],
+      ['x-gzip', honestly],
+      ['deflate', honestly],
+      ['br', honestly],
+      ['identity, gzip', honestly],
+      ['GZIP', honestly],
+    ] as const) {
+      const { statuses } = await tell([
+        `${head({ 'content-encoding': encoding, 'content-length': String(body.length) })}\r\n`,
+        body,
+      ])
       expect(statuses, encoding).toEqual([415])
     }
     const { statuses } = await tell(`${head({ 'transfer-encoding': 'gzip, chunked' })}\r\n${chunked(bodyOf())}`)
@@ -207,7 +243,9 @@ describe('bodies', () => {
 
   test('HT19: a body that is shorter than it says is never served', async () => {
     const body = bodyOf()
-    const { statuses, text } = await tell(`${head({ 'content-length': String(body.length + 1) })}\r\n${body}`, { quiet: 300 })
+    const { statuses, text } = await tell(`${head({ 'content-length': String(body.length + 1) })}\r\n${body}`, {
+      quiet: 300,
+    })
     expect(statuses, text).toEqual([])
   })
 
@@ -226,7 +264,9 @@ describe('bodies', () => {
     expect(goes.statuses.at(-1)).toBe(200)
     const odd = await tell(`${head({ ...length, expect: '200-ok' })}\r\n${bodyOf()}`)
     expect([200, 400, 417]).toContain(odd.statuses[0])
-    await Promise.all(Array.from({ length: 100 }, () => tell(`${head({ ...length, expect: '100-continue' })}\r\n`, { quiet: 200 })))
+    await Promise.all(
+      Array.from({ length: 100 }, () => tell(`${head({ ...length, expect: '100-continue' })}\r\n`, { quiet: 200 })),
+    )
     await control(arena.wire('http 2026-07-28'))
   })
 
@@ -249,7 +289,9 @@ describe('bodies', () => {
     expect(tunnel.text).not.toMatch(/ 2\d\d /)
     expect(tunnel.closed).toBe(true)
     // An upgrade that is offered with an honest POST may be passed over, but never changes the protocol.
-    const offered = await tell(`${head({ connection: 'Upgrade', upgrade: 'h2c', 'content-length': String(bodyOf().length) })}\r\n${bodyOf()}`)
+    const offered = await tell(
+      `${head({ connection: 'Upgrade', upgrade: 'h2c', 'content-length': String(bodyOf().length) })}\r\n${bodyOf()}`,
+    )
     expect(offered.statuses).not.toContain(101)
   })
 
@@ -258,13 +300,20 @@ describe('bodies', () => {
     const params = { uri: 'slow://source/hang', _meta: { progressToken: evil } }
     const body = JSON.stringify({ jsonrpc: '2.0', id: evil, method: 'resources/read', params: withMeta(params, true) })
     const top = head({ 'mcp-name': headerValue(params.uri), 'content-length': String(Buffer.byteLength(body)) })
-    const { text } = await tell([`${top}\r\n`, Buffer.from(body)], { until: (seen) => seen.split('event: message').length > 2, within: 8000 })
+    const { text } = await tell([`${top}\r\n`, Buffer.from(body)], {
+      until: (seen) => seen.split('event: message').length > 2,
+      within: 8000,
+    })
     expect(text).toContain('text/event-stream')
     const stream = Buffer.from(text, 'latin1').toString().split('\r\n\r\n').slice(1).join('\r\n\r\n')
     const lines = stream.split(/\r\n|[\n\r]/).filter((line) => line.startsWith('data:') || line.startsWith('event:'))
     expect(lines.length).toBeGreaterThanOrEqual(4)
     for (const line of lines)
-      if (line.startsWith('data:')) expect(JSON.parse(line.slice(5))).toMatchObject({ method: 'notifications/progress', params: { progressToken: evil } })
+      if (line.startsWith('data:'))
+        expect(JSON.parse(line.slice(5))).toMatchObject({
+          method: 'notifications/progress',
+          params: { progressToken: evil },
+        })
       else expect(line).toBe('event: message')
     expect(stream).not.toMatch(/[\u2028\u2029\u0085]/u)
   })
@@ -274,7 +323,14 @@ describe('slowness', () => {
   test('HT24: who is hung up on and does not hang up takes no place', async () => {
     const { hostname, port } = arena.http.url as URL
     const before = arena.http.facts().descriptors
-    const said = ['garbage\r\n\r\n', `GET /mcp HTTP/1.1\r\nHost: ${own()}\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`, `${head({ 'content-length': '1000000000' })}\r\n`, `CONNECT x:1 HTTP/1.1\r\nHost: ${own()}\r\n\r\n`, `GET /x HTTP/1.0\r\nHost: ${own()}\r\n\r\n`, `${honest()}garbage`]
+    const said = [
+      'garbage\r\n\r\n',
+      `GET /mcp HTTP/1.1\r\nHost: ${own()}\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`,
+      `${head({ 'content-length': '1000000000' })}\r\n`,
+      `CONNECT x:1 HTTP/1.1\r\nHost: ${own()}\r\n\r\n`,
+      `GET /x HTTP/1.0\r\nHost: ${own()}\r\n\r\n`,
+      `${honest()}garbage`,
+    ]
     const sockets = Array.from({ length: 60 }, (_, i) => {
       const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true })
       socket.on('error', () => {})
@@ -283,7 +339,11 @@ describe('slowness', () => {
       return socket
     })
     await sleep(500)
-    const after = await until(() => arena.http.facts().descriptors, (open) => open <= before, 14_000)
+    const after = await until(
+      () => arena.http.facts().descriptors,
+      (open) => open <= before,
+      14_000,
+    )
     expect(after).toBeLessThanOrEqual(before)
     for (const socket of sockets) socket.destroy()
   })

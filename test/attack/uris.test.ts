@@ -3,7 +3,7 @@ import { useArena, wireNames } from '../support/attack-arena.ts'
 import { type Expectation, expectOutcome } from '../support/attack-oracles.ts'
 import type { Wire } from '../support/attack-wire.ts'
 import { identity } from './corpus/hostile-identity.ts'
-import { type UriCase, folder, traversal } from './corpus/hostile-uris.ts'
+import { folder, traversal, type UriCase } from './corpus/hostile-uris.ts'
 
 const arena = useArena()
 
@@ -17,7 +17,10 @@ const sentences: Readonly<Record<Expectation, string>> = {
 async function callsMade(wire: Wire): Promise<number> {
   const { message } = await arena.read(wire, 'count://calls/made')
   const [content] = (message?.result?.contents ?? []) as readonly { readonly text: string }[]
-  const { made, polluted } = JSON.parse(content?.text ?? '{}') as { readonly made: number; readonly polluted: readonly string[] }
+  const { made, polluted } = JSON.parse(content?.text ?? '{}') as {
+    readonly made: number
+    readonly polluted: readonly string[]
+  }
   expect(polluted, 'no property was added to all objects').toEqual([])
   return made
 }
@@ -28,7 +31,10 @@ function apply(cases: readonly UriCase[]): void {
   for (const one of cases) rows.set(`${one.id} ${one.expect}`, [...(rows.get(`${one.id} ${one.expect}`) ?? []), one])
   for (const group of rows.values()) {
     const [{ id, expect: expected }] = group as readonly UriCase[] as readonly [UriCase]
-    describe(`${id}: ${group.map(({ what }) => what).join('; ').slice(0, 120)}`, () => {
+    describe(`${id}: ${group
+      .map(({ what }) => what)
+      .join('; ')
+      .slice(0, 120)}`, () => {
       test.each(wireNames)(`${sentences[expected]} over %s`, async (name) => {
         const wire = arena.wire(name)
         const before = await callsMade(wire)
@@ -39,7 +45,9 @@ function apply(cases: readonly UriCase[]): void {
             expectOutcome(wire, answer, expected, uri, text)
             if (expected !== 'ctl') await expectNoDirectory(wire, uri)
           } catch (error) {
-            throw new Error(`${what}: ${JSON.stringify(uri).slice(0, 300)}: ${answer.raw.subarray(0, 300)}`, { cause: error })
+            throw new Error(`${what}: ${JSON.stringify(uri).slice(0, 300)}: ${answer.raw.subarray(0, 300)}`, {
+              cause: error,
+            })
           }
         }
         if (expected === 'BAD') expect(await callsMade(wire), 'no source was asked').toBe(before)

@@ -118,7 +118,10 @@ export async function openHttp(target: Target, world: World, version: string = m
     notify: async (method, params = {}) => {
       await post({ jsonrpc: '2.0', method, params: withMeta(params, isModern) }, headersOf(method, params), patience)
     },
-    close: async () => agent.destroy(),
+    close: async () => {
+      if (!isModern) await send(target, world, { method: 'DELETE', headers: session }, agent).catch(() => {})
+      agent.destroy()
+    },
   }
   if (!isModern) {
     const { headers = [] } = await wire.call('initialize', initialize(version))

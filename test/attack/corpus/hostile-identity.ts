@@ -105,7 +105,13 @@ export const identity: readonly UriCase[] = [
   ...row('UR07', 'ctl', { 'the authority as it is': 'rule://guarded/open.txt' }, 'open\n'),
   ...row('UR08', 'BAD', {
     ...each(
-      { 'a space': ' ', 'a no-break space': '\u00a0', 'a byte order mark': '\ufeff', 'a space without width': '\u200b', 'a joiner': '\u2060' },
+      {
+        'a space': ' ',
+        'a no-break space': '\u00a0',
+        'a byte order mark': '\ufeff',
+        'a space without width': '\u200b',
+        'a joiner': '\u2060',
+      },
       (space) => around(space, ''),
     ),
     ...each(
@@ -125,12 +131,17 @@ export const identity: readonly UriCase[] = [
     'a space in the authority': 'rule://guarded /open.txt',
   }),
   ...row('UR08', 'NF', { 'an encoded space behind': around('', '%20') }),
-  ...row('UR08', 'ctl', { 'a space within': behind('has space.txt'), 'the same, encoded': behind('has%20space.txt') }, 'space\n'),
+  ...row(
+    'UR08',
+    'ctl',
+    { 'a space within': behind('has space.txt'), 'the same, encoded': behind('has%20space.txt') },
+    'space\n',
+  ),
   ...row('UR09', 'BAD', {
     'a tab': behind('a\t.txt'),
     'a carriage return': behind('a\r.txt'),
     'a line feed': behind('a\n.txt'),
-    'both': behind('a.txt\r\nMcp-Method: tools/call'),
+    both: behind('a.txt\r\nMcp-Method: tools/call'),
     'an encoded tab': behind('a%09.txt'),
     'an encoded carriage return': behind('a%0D.txt'),
     'an encoded line feed': behind('a%0a.txt'),
@@ -148,10 +159,20 @@ export const identity: readonly UriCase[] = [
     ),
     'an escape in a name that exists': behind('esc%1b%5B31m'),
   }),
-  ...row('UR12', 'ctl', { 'raw letters beyond ASCII': behind('ü.txt'), 'the same, encoded': behind('%C3%BC.txt') }, 'umlaut\n'),
+  ...row(
+    'UR12',
+    'ctl',
+    { 'raw letters beyond ASCII': behind('ü.txt'), 'the same, encoded': behind('%C3%BC.txt') },
+    'umlaut\n',
+  ),
   ...row('UR12', 'ctl', { 'the decomposed form': behind('u\u0308.txt') }, 'umlaut, decomposed\n'),
   ...row('UR12', 'ctl', { 'raw Japanese': behind('日本語/引き出し.md') }, 'drawer\n'),
-  ...row('UR12', 'ctl', { 'raw brackets': behind('[id].tsx'), 'encoded brackets': behind('%5Bid%5D.tsx') }, 'brackets\n'),
+  ...row(
+    'UR12',
+    'ctl',
+    { 'raw brackets': behind('[id].tsx'), 'encoded brackets': behind('%5Bid%5D.tsx') },
+    'brackets\n',
+  ),
   ...row('UR12', 'ctl', { 'raw emoji': behind('emoji-🗄️') }, 'emoji\n'),
   ...row('UR12', 'ctl', { 'a right-to-left mark': behind('\u202eevil.txt') }, 'right to left\n'),
   ...row('UR12', 'BAD', { 'letters beyond ASCII in the authority': 'rule://güarded/open.txt' }),
@@ -164,8 +185,18 @@ export const identity: readonly UriCase[] = [
   ...row('UR13', 'ctl', { 'the replacement character itself': behind('\ufffd') }, 'replacement character\n'),
   ...row('UR14', 'BAD', { 'a homograph': 'https://раураl.com/' }),
   ...row('UR14', 'NF', { 'its ASCII form': 'https://xn--ypal-43d9g.com/', 'a page': 'https://example.com/' }),
-  ...row('UR16', 'ctl', { 'encoded letters': behind('%61bc'), 'all encoded': behind('%61%62%63'), plain: behind('abc') }, 'abc\n'),
-  ...row('UR16', 'ctl', { 'encoded letters in the address': (address) => `${address.replace('root', '%72oot')}/abc` }, 'abc\n'),
+  ...row(
+    'UR16',
+    'ctl',
+    { 'encoded letters': behind('%61bc'), 'all encoded': behind('%61%62%63'), plain: behind('abc') },
+    'abc\n',
+  ),
+  ...row(
+    'UR16',
+    'ctl',
+    { 'encoded letters in the address': (address) => `${address.replace('root', '%72oot')}/abc` },
+    'abc\n',
+  ),
   ...row('UR17', 'BAD', {
     '8 KiB and more': behind('x'.repeat(8192)),
     '8 KiB in three bytes each': behind('あ'.repeat(2800)),
@@ -182,7 +213,10 @@ export const identity: readonly UriCase[] = [
     '8000 colons': `rule${':'.repeat(8000)}`,
     '8000 brackets': `rule://${'['.repeat(8000)}\\`,
   }),
-  ...row('UR18', 'NF', { '4000 segments': `rule://guarded/${'a/'.repeat(4000)}`, '4000 segments of nowhere': `no://where/${'a/'.repeat(4000)}` }),
+  ...row('UR18', 'NF', {
+    '4000 segments': `rule://guarded/${'a/'.repeat(4000)}`,
+    '4000 segments of nowhere': `no://where/${'a/'.repeat(4000)}`,
+  }),
   ...row('UR19', 'BAD', {
     empty: '',
     'a colon': ':',
@@ -207,7 +241,11 @@ export const identity: readonly UriCase[] = [
     'a quotation mark in the authority': 'rule://"guarded"/open.txt',
     'a bar in the authority': 'rule://guarded|x/open.txt',
   }),
-  ...row('UR21', 'NF', { 'two ports': 'http://a:80:80/', 'a list of hosts': 'http://a,b/', 'an open bracket': 'http://[::1/' }),
+  ...row('UR21', 'NF', {
+    'two ports': 'http://a:80:80/',
+    'a list of hosts': 'http://a,b/',
+    'an open bracket': 'http://[::1/',
+  }),
   ...row('UR22', 'NF', {
     'git of the network': 'git://github.com/a/b',
     'a page of this machine': 'http://127.0.0.1:1/',

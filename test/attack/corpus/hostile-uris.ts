@@ -14,7 +14,12 @@ export interface UriCase {
 type Below = string | ((address: string) => string)
 
 /** Cases of one row. A string stands below the root; a function makes the whole URI. */
-function row(id: string, expect: Expectation, cases: Readonly<Record<string, Below>>, text?: string): readonly UriCase[] {
+function row(
+  id: string,
+  expect: Expectation,
+  cases: Readonly<Record<string, Below>>,
+  text?: string,
+): readonly UriCase[] {
   return Object.entries(cases).map(([what, below]) => ({
     id,
     what,
@@ -40,7 +45,7 @@ export const traversal: readonly UriCase[] = [
     'a single dot at the end': 'dir/.',
     'in the address itself': (address) => `${parent(address)}/./root/a.txt`,
     'above the top': () => 'file:///../../../../etc/passwd',
-    'alone': () => 'file:///..',
+    alone: () => 'file:///..',
     'behind many segments': `${'dir/'.repeat(50)}${'../'.repeat(51)}secret`,
     'in another mount': () => 'rule://guarded/../objects/x',
   }),
@@ -188,7 +193,11 @@ export const folder: readonly UriCase[] = [
     'a directory that is not there': 'none/',
     'a file in a directory that is not there': 'none/f',
   }),
-  ...row('PT33', 'ctl', { 'a directory, listed': 'dir/', 'a directory, as its children': 'dir', 'the root, listed': '' }),
+  ...row('PT33', 'ctl', {
+    'a directory, listed': 'dir/',
+    'a directory, as its children': 'dir',
+    'the root, listed': '',
+  }),
   ...row('PT37', 'NF', {
     '.env': '.env',
     '.env of a directory': 'dir/.env',
@@ -215,7 +224,7 @@ export const folder: readonly UriCase[] = [
     'a space behind it': '.env%20',
     'a space before it': '%20.env',
     'a dot behind it': '.env.',
-    'capitals': '.ENV',
+    capitals: '.ENV',
     'the long s': '.%C5%BFsh/id_rsa',
     'a mark without width': '.en%E2%80%8Bv',
     'a full-width letter': '.%EF%BD%85nv',
@@ -246,5 +255,8 @@ export const folder: readonly UriCase[] = [
   ...row('PT43', 'NF', { 'a percent sign in a name, not encoded': 'percent%41.txt' }),
   ...row('PT43', 'ctl', { 'a minus before a name': '-rf' }, 'minus\n'),
   ...row('PT43', 'ctl', { 'a name of 255 bytes': 'x'.repeat(255) }, 'long name\n'),
-  ...row('PT43', 'NF', { 'a name of 256 bytes': 'x'.repeat(256), 'a path longer than the system takes': 'dir/'.repeat(1900) }),
+  ...row('PT43', 'NF', {
+    'a name of 256 bytes': 'x'.repeat(256),
+    'a path longer than the system takes': 'dir/'.repeat(1900),
+  }),
 ]

@@ -1,0 +1,106 @@
+import type { Access } from '../core/access.ts'
+import { isResourceError } from '../core/errors.ts'
+import { compileGlobs } from '../core/glob.ts'
+import type { Content, Context, Entry, Provider } from '../core/provider.ts'
+import { bytesOf } from './content.ts'
+import { type FrontMatter, frontMatterBytes, frontMatterOf } from './front-matter.ts'
+import { createRecent } from './recent.ts'
+import { referenceTo, twinsOf } from './twins.ts'
+
+export interface DocumentedOptions {
+  /** Globs over the documents whose front matter is read. Listing them costs one small read each, once for each version. */
+  readonly frontMatter?: readonly string[]
+  /** The languages that documents are told apart by, as they stand in paths. Default `ja` and `en`; none: no twins. */
+  readonly languages?: readonly string[]
+  /** Who may see what: of a document that the reader may not see, its twins say nothing. */
+  readonly access?: Access
+}
+
+/** The same document in another language. */
+export interface Alternate {
+  /** A relative reference, from the URI of the document. */
+  readonly href: string
+  readonly language?: string
+}
+
+/** The key of the {@link Alternate}s of a document in `_meta`. */
+export const alternatesKey = 'dev.hikidashi/alternates'
+
+const documents = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|xhtml|pdf|docx|pptx|xlsx)$/i
+
+/**
+ * Lets documents speak for themselves: the front matter of those that `frontMatter` matches gives title, description,
+ * priority and audience, before any rule does; and what is read names the same document in other languages in `meta`.
+ *
+ * @throws ResourceError `invalid` for a malformed glob.
+ */
+export function documented(provider: Provider, options: DocumentedOptions = {}): Provider {
+  const hasFrontMatter = compileGlobs(options.frontMatter ?? [])
+  const languages = (options.languages ?? ['ja', 'en']).map((language) => language.toLowerCase())
+  const access = options.access ?? (() => true)
+  const known = createRecent<FrontMatter>(20_000)
+
+  const readFrontMatter = async (path: string, context: Context): Promise<FrontMatter> => {
+    try {
+      const range = { start: 0, end: frontMatterBytes }
+      const [content] = await provider.read({ path, params: new Map(), range }, context)
+      if (content === undefined || 'bytes' in content) return {}
+      const text = 'text' in content ? content.text : (await bytesOf(content)).toString()
+      return frontMatterOf(text.slice(0, frontMatterBytes))
+    } catch (error) {
+      // It is listed all the same; reading it says what is the matter.
+      if (isResourceError(error)) return {}
+      throw error
+    }
+  }
+
+  const describe = async (entry: Entry, context: Context): Promise<Entry> => {
+    if (!hasFrontMatter(entry.path) || entry.path.endsWith('/')) return entry
+    const key = entry.version === undefined ? undefined : `${entry.version}/${entry.path}`
+    const found = (key === undefined ? undefined : known.get(key)) ?? (await readFrontMatter(entry.path, context))
+    if (key !== undefined) known.set(key, found)
+    return { ...entry, ...found }
+  }
+
+  const alternatesOf = async (path: string, context: Context): Promise<readonly Alternate[]> => {
+    const { stat } = provider
+    if (stat === undefined || languages.length === 0 || !documents.test(path)) return []
+    const found = twinsOf(path, languages).map(async (twin) => {
+      if (!access(context.principal, twin.path) || !(await isThere(twin.path, stat, context))) return []
+      const { path: at, ...facts } = twin
+      return [{ href: referenceTo(at, path), ...facts }]
+    })
+    return (await Promise.all(found)).flat()
+  }
+
+  return {
+    ...provider,
+    list: async function* (query, context) {
+      for await (const entry of provider.list(query, context)) yield await describe(entry, context)
+    },
+    ...(provider.stat === undefined
+      ? {}
+      : { stat: async (path, context) => describe((await provider.stat?.(path, context)) ?? { path }, context) }),
+    read: async (request, context) => {
+      // A part is read for the sake of something else, which asks for the whole too.
+      if (request.range !== undefined) return provider.read(request, context)
+      const contents = await provider.read(request, context)
+      const alternates = await alternatesOf(request.path, context)
+      return alternates.length === 0 ? contents : contents.map((content) => withAlternates(content, alternates))
+    },
+  }
+}
+
+function withAlternates(content: Content, alternates: readonly Alternate[]): Content {
+  return content.path === undefined ? { ...content, meta: { ...content.meta, [alternatesKey]: alternates } } : content
+}
+
+async function isThere(path: string, stat: NonNullable<Provider['stat']>, context: Context): Promise<boolean> {
+  try {
+    await stat(path, context)
+    return true
+  } catch (error) {
+    if (isResourceError(error)) return false
+    throw error
+  }
+}

@@ -1,0 +1,91 @@
+import type { Audience, Description } from '../core/provider.ts'
+
+/** How much of a file is looked at for front matter, in bytes. */
+export const frontMatterBytes = 8192
+const [maxTitle, maxDescription] = [200, 1000]
+
+/** What a document says of itself. */
+export type FrontMatter = Pick<Description, 'title' | 'description' | 'priority' | 'audience'>
+
+/**
+ * What the YAML between `---` and `---` at the beginning of a text says of it: `title`, `description`, `priority` (from 0 to 1) and
+ * `audience` (`user`, `assistant`, or a list of them). What is none of this, or is not valid, is passed over.
+ *
+ * Only the YAML is read that people write there: `key: value` at the beginning of a line, the value plain, quoted, or a list
+ * in either form. A whole parser would find meaning in what a stranger wrote to keep it busy.
+ */
+export function frontMatterOf(start: string): FrontMatter {
+  const lines = start.replace(/^\ufeff/, '').split(/\r?\n/)
+  if (lines[0]?.trimEnd() !== '---') return {}
+  const end = lines.findIndex((line, i) => i > 0 && /^(?:---|\.\.\.)[ \t]*$/.test(line))
+  const found: { -readonly [Key in keyof FrontMatter]: FrontMatter[Key] } = {}
+  for (let i = 1; i < end; i++) {
+    const [, key, rest = ''] = /^([A-Za-z]+)[ \t]*:(?:[ \t]+(.*))?$/.exec(lines[i] ?? '') ?? []
+    if (key === 'title') set(found, key, textOf(rest, maxTitle))
+    else if (key === 'description') set(found, key, textOf(rest, maxDescription))
+    else if (key === 'priority') set(found, key, priorityOf(rest))
+    else if (key === 'audience') set(found, key, audienceOf(listOf(rest, lines, i + 1)))
+  }
+  return found
+}
+
+function set<Key extends keyof FrontMatter>(
+  found: { -readonly [Name in keyof FrontMatter]: FrontMatter[Name] },
+  key: Key,
+  value: FrontMatter[Key] | undefined,
+): void {
+  if (value !== undefined) found[key] = value
+}
+
+/** A scalar: what is between its quotes, or what comes before a comment. Blocks, references and tags are none. */
+function scalarOf(source: string): string | undefined {
+  const text = source.trim()
+  const quoted = /^'((?:[^']|'')*)'[ \t]*(?:#.*)?$/.exec(text)
+  if (quoted !== null) return quoted[1]?.replaceAll("''", "'")
+  const escaped = /^("(?:[^"\\]|\\.)*")[ \t]*(?:#.*)?$/.exec(text)
+  if (escaped !== null) return unescape(escaped[1] ?? '')
+  if (/^[|>&*!%@`"'{[\]},#]/.test(text) || /:[ \t]/.test(text)) return undefined
+  return text.replace(/[ \t]+#.*$/, '')
+}
+
+/** The escapes that YAML shares with JSON are the ones that are written. */
+function unescape(quoted: string): string | undefined {
+  try {
+    return String(JSON.parse(quoted))
+  } catch {
+    return undefined
+  }
+}
+
+function textOf(source: string, most: number): string | undefined {
+  const text = scalarOf(source)
+    ?.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .trim()
+  if (text === undefined || text === '' || !text.isWellFormed()) return undefined
+  return Array.from(text).slice(0, most).join('')
+}
+
+function priorityOf(source: string): number | undefined {
+  const text = scalarOf(source) ?? ''
+  const value = /^\d?(?:\.\d{1,10})?$/.test(text) && text !== '' ? Number(text) : Number.NaN
+  return value >= 0 && value <= 1 ? value : undefined
+}
+
+/** A scalar, `[a, b]`, or `- a` in the lines that follow. */
+function listOf(source: string, lines: readonly string[], next: number): readonly (string | undefined)[] {
+  const flow = /^\[([^[\]{}]*)\][ \t]*(?:#.*)?$/.exec(source.trim())
+  if (flow !== null) return (flow[1] ?? '').split(',').map(scalarOf)
+  if (source.trim() !== '') return [scalarOf(source)]
+  const items: (string | undefined)[] = []
+  for (let i = next; i < lines.length; i++) {
+    const item = /^[ \t]*-[ \t]+(.*)$/.exec(lines[i] ?? '')
+    if (item === null) break
+    items.push(scalarOf(item[1] ?? ''))
+  }
+  return items
+}
+
+function audienceOf(items: readonly (string | undefined)[]): readonly Audience[] | undefined {
+  const known = items.filter((item) => item === 'user' || item === 'assistant')
+  return known.length === 0 || known.length !== items.length ? undefined : [...new Set(known)]
+}

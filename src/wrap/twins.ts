@@ -1,0 +1,69 @@
+import { baseName, parentOf } from '../core/path.ts'
+import { encodePath } from '../core/uri.ts'
+
+/** The same document in another language, by its path. */
+export interface Twin {
+  readonly path: string
+  /** Not known of a document whose path names none. */
+  readonly language?: string
+}
+
+/**
+ * Where the same document would be in other languages: `README.md` and `README.ja.md`, `README_JA.md` or `README-ja.md`,
+ * `docs/ja/x.md` and `docs/en/x.md` or `docs/x.md`. None need be there.
+ *
+ * @param languages As they are written in names, in lower case: `ja`, `zh-cn`.
+ */
+export function twinsOf(path: string, languages: readonly string[]): readonly Twin[] {
+  const [directory, name] = [parentOf(path), baseName(path)]
+  const segments = directory.split('/').slice(0, -1)
+  const inName = languageInName(name, languages)
+  const inPath = segments.findLastIndex((segment) => languages.includes(segment.toLowerCase()))
+  if (inName !== undefined) {
+    const { stem, separator, mark, extension } = inName
+    const others = languages.filter((language) => language !== mark.toLowerCase())
+    return [
+      { path: `${directory}${stem}${extension}` },
+      ...others.map((language) => ({
+        path: `${directory}${stem}${separator}${mark === mark.toUpperCase() ? language.toUpperCase() : language}${extension}`,
+        language,
+      })),
+    ]
+  }
+  if (inPath !== -1) {
+    const at = (language: string) => [...segments.with(inPath, language), name].join('/')
+    const others = languages.filter((language) => language !== segments[inPath]?.toLowerCase())
+    return [
+      { path: [...segments.toSpliced(inPath, 1), name].join('/') },
+      ...others.map((language) => ({ path: at(language), language })),
+    ]
+  }
+  const dot = name.lastIndexOf('.')
+  const [stem, extension] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, '']
+  // A language has a folder of its own at the top, below the first folder, or right here.
+  const places = new Set([0, Math.min(1, segments.length), segments.length])
+  return languages.flatMap((language) => [
+    ...['.', '-', '_'].map((mark) => ({ path: `${directory}${stem}${mark}${language}${extension}`, language })),
+    ...['_', '-'].map((mark) => ({
+      path: `${directory}${stem}${mark}${language.toUpperCase()}${extension}`,
+      language,
+    })),
+    ...[...places].map((place) => ({ path: [...segments.toSpliced(place, 0, language), name].join('/'), language })),
+  ])
+}
+
+function languageInName(name: string, languages: readonly string[]) {
+  const [, stem = '', separator = '', mark = '', extension = ''] =
+    /^(.+)([._-])([A-Za-z]{2}(?:-[A-Za-z]{2,4})?)(\.\w+)$/.exec(name) ?? []
+  return languages.includes(mark.toLowerCase()) ? { stem, separator, mark, extension } : undefined
+}
+
+/** A relative reference (RFC 3986, section 4.2) from the URI of one path of a mount to that of another. */
+export function referenceTo(path: string, from: string): string {
+  const [a, b] = [from.split('/').slice(0, -1), path.split('/')]
+  let shared = 0
+  while (shared < a.length && shared < b.length - 1 && a[shared] === b[shared]) shared++
+  const reference = encodePath([...a.slice(shared).map(() => '..'), ...b.slice(shared)].join('/'))
+  // A colon in the first segment would end a scheme.
+  return /^[^/]*:/.test(reference) ? `./${reference}` : reference
+}
