@@ -15,6 +15,7 @@ const commands: Readonly<Record<string, { readonly summary: string; load(): Prom
   serve: { summary: 'serve folders, or what a configuration mounts, to MCP clients', load: () => import('./serve.ts') },
   ls: { summary: 'list resources', load: () => import('./ls.ts') },
   read: { summary: 'print what is at a URI', load: () => import('./read.ts') },
+  watch: { summary: 'print what changes, as it does', load: () => import('./watch.ts') },
   templates: { summary: 'list resource templates', load: () => import('./templates.ts') },
   complete: { summary: 'complete a variable of a template', load: () => import('./complete.ts') },
   check: { summary: 'check the configuration, and every source in it', load: () => import('./check.ts') },

@@ -3,7 +3,7 @@ import { isAbsolute, parse, relative, resolve, sep } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { PlannedMount } from '../config/build.ts'
 import { resolveFolder } from '../config/folder.ts'
-import { isResourceError } from '../core/errors.ts'
+import { isResourceError, type ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { fileAddress, formatUri, parseAddress } from '../core/uri.ts'
 import type { View } from '../core/view.ts'
@@ -12,7 +12,7 @@ import { CommandError, exitCodes, misused } from './exit.ts'
 import { openLocal, requireLocal } from './local.ts'
 import { createLog, logLevels } from './log.ts'
 
-/** What `ls`, `read`, `templates` and `complete` look at: the configuration here, or a server. */
+/** What `ls`, `read`, `watch`, `templates` and `complete` look at: the configuration here, or a server. */
 export interface SourceOptions {
   readonly config?: string
   readonly url?: string
@@ -23,6 +23,8 @@ export interface SourceOptions {
 
 export interface Source {
   readonly view: View
+  /** Resolves when the connection to a server is over for good, with the reason. Never, where there is no server. */
+  readonly over: Promise<ResourceError>
   /** The URI that a user means: a path of this machine stands for the resource that is made of that file. */
   uriOf(argument: string): string
   close(): Promise<void>
@@ -52,12 +54,13 @@ export async function openSource(options: SourceOptions, log: Log): Promise<Sour
     const view = await connect(url === undefined ? commandTarget(command ?? '') : { url, headers: headersOf(header) }, {
       log,
     })
-    return { view, uriOf: (argument) => uriOf(argument, []), close: async () => view.close?.() }
+    return { view, over: view.over, uriOf: (argument) => uriOf(argument, []), close: view.close }
   }
   const local = await requireLocal(options)
   const catalog = await openLocal(local, log)
   return {
     view: catalog.view(local.principal),
+    over: new Promise(() => {}),
     uriOf: (argument) => uriOf(argument, local.mounts),
     close: () => catalog.close(),
   }
@@ -109,11 +112,14 @@ function isDirectory(path: string): boolean {
 }
 
 /** Opens a source for as long as it is used. */
-export async function withSource(options: SourceOptions, use: (source: Source) => Promise<void>): Promise<void> {
+export async function withSource(
+  options: SourceOptions,
+  use: (source: Source, log: Log) => Promise<void>,
+): Promise<void> {
   const log = createLog({ level: options.logLevel, format: 'text', write: (line) => void process.stderr.write(line) })
   const source = await openSource(options, log)
   try {
-    await use(source)
+    await use(source, log)
   } finally {
     await source.close()
   }

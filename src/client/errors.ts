@@ -64,10 +64,6 @@ function fromSdk(error: SdkError, method: string): ResourceError {
     case SdkErrorCode.NotConnected:
     case SdkErrorCode.SendFailed:
       return unavailable(`The connection ended before ${method} was answered. Connect again.`, error)
-    case SdkErrorCode.EraNegotiationFailed: {
-      const code = systemCode(error)
-      return unavailable(code === undefined ? error.message : `The server cannot be reached (${code}).`, error)
-    }
     case SdkErrorCode.InvalidResult:
     case SdkErrorCode.UnsupportedResultType:
     case SdkErrorCode.InputRequiredRoundsExceeded:
@@ -105,7 +101,7 @@ export function httpFault(status: number): string {
     case 404:
       return 'There is no MCP server at this URL, or the session has ended (HTTP 404).'
     default:
-      return `The server answered with HTTP ${status}.${status >= 500 ? ' Try again later, or look into its log.' : ''}`
+      return `The server answered with HTTP ${status}.`
   }
 }
 

@@ -1,6 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import type { ResourceError } from '../core/errors.ts'
-import { httpFault, printable, rpcErrorOf, statusOf, systemCode, toResourceError, unavailable } from './errors.ts'
+import { printable, rpcErrorOf, statusOf, systemCode, toResourceError, unavailable } from './errors.ts'
 
 /**
  * Why no connection came about: what was tried, what happened, and what to do. It is always `unavailable`, whatever the
@@ -12,15 +12,19 @@ export function urlFault(url: URL, error: unknown): ResourceError {
   const noServer = (how: string) =>
     unavailable(`There is no MCP server at ${shown}: ${how}. Check the path, which is often /mcp.`, error)
   const status = statusOf(error)
-  if (status === 404 || status === 405) return noServer(`it answered with HTTP ${status}`)
+  if ([404, 405, 501].includes(status)) return noServer(`it answered with HTTP ${status}`)
   const target =
     status >= 300 && status < 400 ? /Redirect\D* to (\S+) not followed/.exec(messageOf(error))?.[1] : undefined
   if (target !== undefined)
     return cannot(`it leads to ${printable(target)}, on another server. Connect to that, if you trust it.`)
   const refusal = error instanceof SdkHttpError ? rpcErrorOf(error.data.text) : error
-  if (refusal instanceof ProtocolError && status !== 401 && status !== 403)
-    return cannot(`it refused to begin, and said: ${printable(refusal.message)}`)
-  if (status !== 0) return cannot(lowerFirst(httpFault(status)))
+  const said = refusal instanceof ProtocolError ? ` It said: ${printable(refusal.message)}` : ''
+  if (status === 401) return cannot(`it asks who you are (HTTP 401). Give it a token in the headers.${said}`)
+  if (status === 403)
+    return cannot(`it refuses this client (HTTP 403). A token in the headers may be needed, or another one.${said}`)
+  if (said !== '') return cannot(`it refused to begin.${said}`)
+  if (status >= 500) return cannot(`it answered with HTTP ${status}. Try again later, or look into its log.`)
+  if (status !== 0) return cannot(`it answered with HTTP ${status}. Check that it is an MCP server.`)
   if (error instanceof SdkError && error.code === SdkErrorCode.ClientHttpUnexpectedContent)
     return noServer('it answered with something else, such as a web page')
   if (isTimeout(error)) return cannot('it did not answer in time. Check that it is an MCP server, and try again.')
@@ -91,7 +95,8 @@ function networkFault(url: URL, error: unknown): string | undefined {
   return undefined
 }
 
-function isTimeout(error: unknown): boolean {
+/** Whether the other side did not answer in time. */
+export function isTimeout(error: unknown): boolean {
   return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout
 }
 

@@ -1,7 +1,7 @@
 import { invalid } from '../core/errors.ts'
 import { bind, type Connection, type Limits, newState, open } from './connection.ts'
 import { statusOf, systemCode } from './errors.ts'
-import { commandFault, urlFault } from './faults.ts'
+import { commandFault, isTimeout, urlFault } from './faults.ts'
 import { type OnTooLarge, sseTransport, streamableHttp, type UrlTarget } from './http.ts'
 import { untilAborted } from './signal.ts'
 import { type CommandTarget, childTransport } from './stdio.ts'
@@ -68,8 +68,9 @@ async function openCommand(target: CommandTarget, limits: Limits): Promise<Conne
   }
   const first = await start('auto')
   if ('connection' in first) return first.connection
-  // Some old servers exit at any request but initialize.
-  const second = systemCode(first.error) === undefined ? await start('legacy') : first
+  // Some old servers exit at any request but initialize. One that was silent would be so again.
+  const isHopeless = systemCode(first.error) !== undefined || isTimeout(first.error)
+  const second = isHopeless ? first : await start('legacy')
   if ('connection' in second) return second.connection
   throw commandFault(target.command, second.error, second.words)
 }

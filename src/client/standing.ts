@@ -73,7 +73,7 @@ async function get(options: StandingOptions, init: RequestInit): Promise<Respons
   for (let hop = 0; ; hop++) {
     const response = await options.fetch(url, init)
     const location = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null
-    if (location === null || hop >= maxHops || !URL.canParse(location, url)) return response
+    if (location === null || hop >= maxHops || !URL.canParse(location, url.href)) return response
     const next = new URL(location, url)
     if (next.origin !== url.origin) return response
     await response.body?.cancel()

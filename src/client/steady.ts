@@ -1,5 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
-import { sleep } from '../core/sleep.ts'
 import type { Connection } from './connection.ts'
 import { statusOf, unavailable } from './errors.ts'
 import { createFeed, type Feed, type Told } from './feed.ts'
@@ -102,7 +102,8 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
         link.giveUp(unavailable(`The connection was lost ${failures} times in a row, and is not opened again.`))
         break
       }
-      await sleep(Math.min(lastRetry, firstRetry * 2 ** failures++) * (0.5 + Math.random() / 2), closing)
+      const pause = Math.min(lastRetry, firstRetry * 2 ** failures++) * (0.5 + Math.random() / 2)
+      await sleep(pause, undefined, { signal: closing }).catch(() => {})
       if (closing.aborted) return
       if (isIdle()) break
       try {

@@ -4,7 +4,7 @@ import { completePaths } from './completion.ts'
 import { createCursorSeal } from './cursor.ts'
 import { createDirectoryReader, type DirectoryReader } from './directory.ts'
 import { invalid, isResourceError, notFound, ResourceError } from './errors.ts'
-import { createListing, type Listing } from './listing.ts'
+import { createListing, isVisible, type Listing } from './listing.ts'
 import type { Log } from './log.ts'
 import { createMount, type Mounted, type MountOptions } from './mount.ts'
 import { createPaging, type Paging } from './paging.ts'
@@ -117,7 +117,10 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
       const context = contextOf(options)
       for (const mount of state.mounts) {
         const template = await mount.templateOf(request.uriTemplate, context)
-        if (template !== undefined) return completePaths(mount, template, request, context)
+        if (template === undefined) continue
+        const completion = await completePaths(mount, template, request, context)
+        // The template of a mount that may not be seen is as unknown as any.
+        if (completion.values.length > 0 || (await isVisible(mount, state, context))) return completion
       }
       throw invalid('There is no such resource template.', 'unknown-template')
     },

@@ -30,8 +30,6 @@ export interface Changes {
   close(): Promise<void>
 }
 
-const never = new AbortController().signal
-
 type Route = (uri: ParsedUri) => { readonly mount: Mounted; readonly path: string } | undefined
 
 interface Share {
@@ -49,12 +47,6 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
   const shares = new Map<string, Share>()
   let total = 0
 
-  const count = (principal: Principal, change: number): void => {
-    const share = shares.get(principal.id)
-    if (share === undefined) return
-    share.uris += change
-    total += change
-  }
   const refuse = (what: string, limit: number) =>
     invalid(`There may be at most ${limit} ${what}.`, 'too-many-subscriptions', { limit })
 
@@ -66,7 +58,15 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
     /** What is told, by the URI as it was spelled. */
     const told = new Map<string, { readonly watch: MountWatch; readonly path: string }>()
     const listeners = new Map<MountWatch, Listener>()
+    /** How many URIs have a place: what is told, and what is just being added. */
+    let places = 0
     let closed = false
+
+    const take = (change: number): void => {
+      places += change
+      share.uris += change
+      total += change
+    }
 
     const listenerOf = (watch: MountWatch): Listener => {
       let known = listeners.get(watch)
@@ -80,29 +80,32 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
     /** Whether the principal may hear of a URI: decided by the rules alone, never by what is there. */
     const allowed = async (mount: Mounted, path: string, context: Context): Promise<boolean> => {
       if (!mount.restricted || mount.access(principal, path)) return true
-      // A directory may be listened to where something in it is visible.
+      // A directory may be listened to where something in it is visible, as far as one looks.
       const prefix = path === '' || path.endsWith('/') ? path : `${path}/`
-      for await (const _ of mount.list(context)({ prefix })) return true
+      let looked = 0
+      for await (const entry of mount.provider.list({ prefix }, context)) {
+        if (mount.access(principal, entry.path)) return true
+        if (++looked >= state.paging.scan) break
+      }
       return false
     }
 
-    const addOne = async (uri: string, context: Context): Promise<boolean> => {
-      if (told.has(uri)) return true
-      let found: ReturnType<Route>
+    /** Adds a URI, which has a place. `undefined`: it is left out. */
+    const addOne = async (uri: string, context: Context): Promise<'added' | 'known' | undefined> => {
       try {
-        found = route(parseUri(uri))
+        const found = route(parseUri(uri))
+        const watch = found === undefined ? undefined : watches.get(found.mount)
+        if (found === undefined || watch === undefined) return undefined
+        if (!(await allowed(found.mount, found.path, context))) return undefined
+        if (!(await watch.arm(context.signal)) || closed) return undefined
+        if (told.has(uri)) return 'known'
+        told.set(uri, { watch, path: found.path })
+        watch.add(listenerOf(watch), found.path, uri)
+        return 'added'
       } catch (error) {
-        if (isResourceError(error, 'invalid')) return false
+        if (isResourceError(error, 'invalid') || isResourceError(error, 'unavailable')) return undefined
         throw error
       }
-      const watch = found === undefined ? undefined : watches.get(found.mount)
-      if (found === undefined || watch === undefined) return false
-      if (!(await allowed(found.mount, found.path, context))) return false
-      if (!(await watch.arm(context.signal)) || closed || told.has(uri)) return told.has(uri)
-      told.set(uri, { watch, path: found.path })
-      count(principal, 1)
-      watch.add(listenerOf(watch), found.path, uri)
-      return true
     }
 
     return {
@@ -110,17 +113,28 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
         return [...told.keys()]
       },
       add: async (uris, options) => {
-        const context = { principal, signal: options?.signal ?? never }
-        const fresh = new Set(uris.filter((uri) => !told.has(uri))).size
-        if (told.size + fresh > most.perSubscription) throw refuse('URIs in one subscription', most.perSubscription)
-        if (share.uris + fresh > most.perPrincipal) throw refuse('URIs of one client', most.perPrincipal)
-        if (total + fresh > most.total) throw refuse('URIs in all', most.total)
+        const context = { principal, signal: options?.signal ?? new AbortController().signal }
+        const fresh = new Set(uris.filter((uri) => !told.has(uri)))
+        if (places + fresh.size > most.perSubscription) throw refuse('URIs in one subscription', most.perSubscription)
+        if (share.uris + fresh.size > most.perPrincipal) throw refuse('URIs of one client', most.perPrincipal)
+        if (total + fresh.size > most.total) throw refuse('URIs in all', most.total)
+        // Their places are taken before the first wait: others ask meanwhile.
+        take(fresh.size)
+        let unused = fresh.size
         const honoured: string[] = []
-        for (const uri of new Set(uris)) if (await addOne(uri, context)) honoured.push(uri)
+        try {
+          for (const uri of new Set(uris)) {
+            const answer = fresh.has(uri) ? await addOne(uri, context) : 'known'
+            if (answer === 'added') unused--
+            if (answer !== undefined) honoured.push(uri)
+          }
+        } finally {
+          take(-unused)
+        }
         return honoured
       },
       addList: async (options) => {
-        const context = { principal, signal: options?.signal ?? never }
+        const context = { principal, signal: options?.signal ?? new AbortController().signal }
         let armed = false
         for (const [mount, watch] of watches) {
           // A mount in which nothing is to be seen may not be heard of either; one that fills later is, from then on.
@@ -135,7 +149,7 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
         const entry = told.get(uri)
         if (entry === undefined) return
         told.delete(uri)
-        count(principal, -1)
+        take(-1)
         entry.watch.remove(listenerOf(entry.watch), entry.path, uri)
       },
       close: () => {
@@ -143,7 +157,7 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
         closed = true
         for (const [uri, { watch, path }] of told) watch.remove(listenerOf(watch), path, uri)
         for (const [watch, known] of listeners) watch.removeList(known)
-        count(principal, -told.size)
+        take(-told.size)
         told.clear()
         share.subscriptions--
         if (share.subscriptions === 0) shares.delete(principal.id)

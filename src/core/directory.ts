@@ -1,5 +1,5 @@
 import { invalid, isResourceError, notFound, ResourceError } from './errors.ts'
-import { cursorScope, sizeOf } from './listing.ts'
+import { cursorScope, isVisible, sizeOf } from './listing.ts'
 import { metaKeys } from './meta.ts'
 import type { Mounted } from './mount.ts'
 import { createPageBuilder } from './paging.ts'
@@ -29,11 +29,20 @@ const beginning = 256
 const maxChildren = 2000
 
 export function createDirectoryReader(state: CatalogState): DirectoryReader {
+  /** Where a cursor resumes. Of a mount that the principal may not see, it is not judged: that would tell of the mount. */
+  const resume = async (mount: Mounted, cursor: string, scope: readonly string[], context: Context) => {
+    try {
+      return JSON.parse(state.seal.open(scope, cursor)) as [number, string?]
+    } catch (error) {
+      if (await isVisible(mount, state, context)) throw error
+      throw notFound('nothing in the mount is visible')
+    }
+  }
+
   const page: DirectoryReader['page'] = async (mount, path, cursor, context) => {
     const directory = asDirectory(path)
     const scope = cursorScope(`directory ${mount.uriOf(directory)}`, context.principal)
-    const [number, after] =
-      cursor === undefined ? [0] : (JSON.parse(state.seal.open(scope, cursor)) as [number, string?])
+    const [number, after] = cursor === undefined ? [0] : await resume(mount, cursor, scope, context)
     const builder = createPageBuilder<Resource>(state.paging, number)
     let last = after
     for await (const child of children(mount.list(context), directory, after)) {

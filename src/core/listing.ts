@@ -66,8 +66,11 @@ export function createListing(state: CatalogState): Listing {
       items: builder.items,
       ...(nextCursor === undefined ? {} : { nextCursor }),
       cache: sharedCache(mounts),
-      ...(failed.length === 0 ? {} : { unavailable: failed.map(({ mount }) => mount.address.text) }),
+      ...(missing().length === 0 ? {} : { unavailable: missing() }),
     })
+    // Of a mount of which nothing may be seen, not even this is told. Whether something may, only its source knows.
+    const missing = () =>
+      failed.filter(({ mount }) => mount.access(context.principal, '')).map(({ mount }) => mount.address.text)
 
     for (const { mount, after } of from(position)) {
       try {

@@ -29,6 +29,22 @@ export interface MountWatch {
   close(): Promise<void>
 }
 
+/** One watch of the provider, from its beginning to its end. */
+interface Run {
+  readonly controller: AbortController
+  /** Whether it began. */
+  readonly armed: Promise<boolean>
+  began: boolean
+  ended: Promise<void>
+}
+
+/** How one listens to a path: by which URIs; `within`: it is a directory of which only what is in it may be seen. */
+interface Spellings {
+  readonly path: string
+  readonly uris: Set<string>
+  readonly within: boolean
+}
+
 const quiet = 50
 const latest = 250
 /** So many changed paths are kept apart; beyond it, everything has changed. */
@@ -90,17 +106,15 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     }
     if (batch.everything) for (const path of paths.keys()) tell(path, undefined)
     else for (const path of batch.changed) for (const at of selfAndAbove(path)) tell(at, path)
-    const seen = new Map<Principal, boolean>()
-    const hears = ({ principal }: Listener): boolean => {
-      let sees = batch.everything || seen.get(principal)
-      if (sees === undefined) {
-        sees = false
-        for (const path of batch.listed) if (mount.access(principal, path)) sees = true
-        seen.set(principal, sees)
-      }
-      return sees
+    const cameOrWent = [...batch.listed]
+    /** Whether a principal sees any of that: asked once, however many listen for it. */
+    const seeing = new Map<Principal, boolean>()
+    const sees = (principal: Principal): boolean => {
+      const answer = seeing.get(principal) ?? cameOrWent.some((path) => mount.access(principal, path))
+      seeing.set(principal, answer)
+      return answer
     }
-    const hear = new Set(batch.everything || batch.listed.size > 0 ? [...lists].filter(hears) : [])
+    const hear = new Set([...lists].filter(({ principal }) => batch.everything || sees(principal)))
     for (const listener of new Set([...told.keys(), ...hear])) {
       try {
         listener.notify({ uris: [...(told.get(listener) ?? [])], listed: hear.has(listener) })
@@ -110,12 +124,23 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     }
   }
 
+  /** Begins to watch again. While the source takes long for it, `overdue` is called now and then. */
+  const begin = async (signal: AbortSignal, overdue: () => void) => {
+    const timer = setInterval(() => (signal.aborted ? clearInterval(timer) : overdue()), armTime)
+    timer.unref()
+    try {
+      return await provider.watch?.(signal)
+    } finally {
+      clearInterval(timer)
+    }
+  }
+
   const run = async (signal: AbortSignal, settle: (armed: boolean) => void): Promise<void> => {
     let wait = firstRetry
     let armed = false
     while (!signal.aborted) {
       try {
-        const changes = await provider.watch?.(signal)
+        const changes = await (armed ? begin(signal, () => collect({})) : provider.watch?.(signal))
         // What happened while nobody watched is not known.
         if (armed) collect({})
         armed = true
@@ -136,14 +161,18 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     }
   }
 
-  const start = (): NonNullable<typeof running> => {
+  const start = (): Run => {
     const controller = new AbortController()
     let settle = (_armed: boolean): void => {}
     const armed = new Promise<boolean>((resolve) => {
       settle = resolve
     })
-    const begun = { controller, armed, ended: Promise.resolve() }
-    begun.ended = run(controller.signal, settle).finally(() => {
+    const begun: Run = { controller, armed, began: false, ended: Promise.resolve() }
+    const answer = (works: boolean) => {
+      begun.began ||= works
+      settle(works)
+    }
+    begun.ended = run(controller.signal, answer).finally(() => {
       settle(false)
       if (running === begun) running = undefined
     })
@@ -157,38 +186,38 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     await ending?.ended
   }
 
+  const isIdle = () => paths.size === 0 && lists.size === 0 && arming === 0
   const stopWhenIdle = (): void => {
-    if (paths.size > 0 || lists.size > 0 || running === undefined) return
+    if (!isIdle() || running === undefined) return
     clearTimeout(stopping)
     stopping = setTimeout(() => {
-      if (paths.size === 0 && lists.size === 0) void stop()
+      if (isIdle()) void stop()
     }, linger)
     stopping.unref()
   }
 
   return {
     arm: async (signal) => {
-      if (closed) return false
+      if (closed || signal.aborted) return false
       clearTimeout(stopping)
       running ??= start()
-      const { armed } = running
-      const patience = new AbortController()
-      const late = sleep(armTime, AbortSignal.any([signal, patience.signal])).then(() => false)
-      const answer = await Promise.race([armed, late])
-      patience.abort()
+      arming++
+      const answer = running.began || (await settledWithin(armTime, running.armed, signal))
+      arming--
       stopWhenIdle()
       return answer
     },
     add: (listener, path, uri) => {
       const at = keyOf(path)
-      const listeners = paths.get(at) ?? new Map<Listener, Set<string>>()
+      const listeners = paths.get(at) ?? new Map<Listener, Spellings>()
       paths.set(at, listeners)
-      const uris = listeners.get(listener) ?? new Set<string>()
-      listeners.set(listener, uris.add(uri))
+      const known = listeners.get(listener)
+      const within = known?.within === true || !mount.access(listener.principal, path)
+      listeners.set(listener, { path, within, uris: (known?.uris ?? new Set()).add(uri) })
     },
     remove: (listener, path, uri) => {
       const at = keyOf(path)
-      const uris = paths.get(at)?.get(listener)
+      const uris = paths.get(at)?.get(listener)?.uris
       uris?.delete(uri)
       if (uris?.size === 0) paths.get(at)?.delete(listener)
       if (paths.get(at)?.size === 0) paths.delete(at)
@@ -206,6 +235,23 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
       await stop()
     },
   }
+}
+
+/** What a promise says; `false` when it has not after so many milliseconds, or once the signal aborts. */
+function settledWithin(ms: number, promise: Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+  // Not with `AbortSignal.any`: a signal that lives long would remember each of them.
+  return new Promise((resolve) => {
+    const settle = (answer: boolean) => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', giveUp)
+      resolve(answer)
+    }
+    const giveUp = () => settle(false)
+    const timer = setTimeout(giveUp, ms)
+    timer.unref()
+    signal.addEventListener('abort', giveUp)
+    void promise.then(settle)
+  })
 }
 
 /** One key for a directory with its `/` and without: hosts leave it out. */

@@ -81,8 +81,12 @@ export function bind(view: View, identity: Identity, log: Log, subscription?: Su
       }
     })
   }
-  // Before that, a client of these revisions is to be told nothing.
-  server.oninitialized = () => void subscription?.addList().catch((error) => log('warn', 'nobody watches', { error }))
+  // Before that, a client of these revisions is to be told nothing. It may say so again and again.
+  let initialized = false
+  server.oninitialized = () => {
+    if (!initialized) subscription?.addList().catch((error) => log('warn', 'nobody watches', { error }))
+    initialized = true
+  }
   return server
 }
 

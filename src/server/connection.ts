@@ -2,12 +2,12 @@ import type { JSONRPCNotification } from '@modelcontextprotocol/server'
 import type { Log } from '../core/log.ts'
 import type { Channel } from './channel.ts'
 import { claimedRevision, envelopeFault } from './envelope.ts'
-import { codes, type WireError } from './errors.ts'
+import { codes, type WireError, wireError } from './errors.ts'
 import { createGate, type Gate } from './gate.ts'
 import { formatJson } from './json.ts'
 import { listen } from './listen.ts'
 import { classify, failure, idKey, type Notification, type Request, type RequestId, type Response } from './messages.ts'
-import { hasBatches, type Revision } from './revisions.ts'
+import { assumed, hasBatches, modern, type Revision } from './revisions.ts'
 
 /** So many messages may be in one batch. */
 const maxBatch = 50
@@ -27,6 +27,12 @@ const tooLong: WireError = {
   code: codes.invalidParams,
   message: `The answers to the batch are longer than ${maxBatchBytes} bytes together. Ask for this one alone.`,
   data: { reason: 'too-large', limit: maxBatchBytes },
+}
+
+const tooSlow: WireError = {
+  code: codes.internal,
+  message: 'The client takes what it is told too slowly. Read everything again, and listen anew.',
+  data: { reason: 'too-slow' },
 }
 
 /**
@@ -86,7 +92,12 @@ export function createConnection(
       options.signal === undefined ? controller.signal : AbortSignal.any([controller.signal, options.signal])
     const { onNotification, deliver } = options
     try {
-      const channel = await channelFor(claims ? 'modern' : 'legacy')
+      let channel: Channel
+      try {
+        channel = await channelFor(claims ? 'modern' : 'legacy')
+      } catch (error) {
+        return failure(request.id, wireError(error, claims ? modern : assumed, undefined, server.log))
+      }
       if (!claims) revision = () => channel.revision
       if (claims && request.method === 'subscriptions/listen') {
         const { name, version, log } = server
@@ -102,7 +113,7 @@ export function createConnection(
           params: { requestId: request.id },
         }
         if (response !== undefined && 'result' in response) await write(cancelled)
-        return response
+        return response ?? (signal.aborted ? undefined : failure(request.id, tooSlow))
       }
       const ran = await gate.run(async () => {
         const response = await channel.request(request, { signal, ...(onNotification ? { onNotification } : {}) })

@@ -38,6 +38,8 @@ export interface HttpLimits {
   readonly sessions: number
   /** How long a session may be idle, in milliseconds. */
   readonly sessionIdle: number
+  /** How long a client may take nothing of what is sent to it, in milliseconds, before its connection is cut (Linux). */
+  readonly stalled: number
   /** How long requests in flight may take when the server closes, in milliseconds. */
   readonly drain: number
 }
@@ -49,6 +51,7 @@ const defaults: HttpLimits = {
   connections: 1024,
   sessions: 1000,
   sessionIdle: 30 * 60_000,
+  stalled: 45_000,
   drain: 10_000,
 }
 
@@ -69,7 +72,8 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const limits = { ...defaults, ...options.limits }
   const path = options.path ?? '/mcp'
   const gate = createGate(limits.concurrent, limits.waiting)
-  const liveness = createLiveness()
+  const looks = 2
+  const liveness = createLiveness({ interval: limits.stalled / (looks + 1), looks })
   const modernHttp = createModernHttp(options, gate)
   const legacyHttp = createLegacyHttp(options, gate, limits)
   const principal = options.principal ?? localPrincipal

@@ -89,11 +89,14 @@ export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: Http
     })
     const session = sessions.open(principal, connection, mailbox)
     if (session === undefined) return replyFull(response, id)
-    await exchange(connection, response, body, () =>
-      connection.revision === undefined ? {} : { [idHeader]: session.id },
-    )
-    // One that was not agreed on is not kept.
-    if (connection.revision === undefined) await sessions.close(session)
+    try {
+      await exchange(connection, response, body, () =>
+        connection.revision === undefined ? {} : { [idHeader]: session.id },
+      )
+    } finally {
+      // One that was not agreed on is not kept.
+      if (connection.revision === undefined) await sessions.close(session)
+    }
   }
 
   return {
@@ -111,7 +114,11 @@ export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: Http
         return refuse(response, 406, 'The Accept header does not allow an event stream.')
       const session = sessionOf(request, response, principal)
       if (session === undefined) return
-      if (session.stream !== undefined) return refuse(response, 409, 'The session has such a stream already.')
+      const lastId = request.headers['last-event-id']
+      // Whoever says what it saw last has lost the stream that it had, though nobody has told us.
+      if (session.stream !== undefined && lastId === undefined)
+        return refuse(response, 409, 'The session has such a stream already.')
+      session.stream?.end()
       const stream = openEventStream(response, { [idHeader]: session.id })
       session.stream = stream
       streams.add(stream)
@@ -120,7 +127,6 @@ export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: Http
         session.mailbox?.detach(stream)
         if (session.stream === stream) session.stream = undefined
       })
-      const lastId = request.headers['last-event-id']
       const whole = session.mailbox?.attach(stream, typeof lastId === 'string' ? lastId : undefined)
       if (whole === false) session.connection.retell()
     },

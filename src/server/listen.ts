@@ -1,7 +1,8 @@
+import { setMaxListeners } from 'node:events'
 import { invalid } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Subscription, View } from '../core/view.ts'
-import { wireError } from './errors.ts'
+import { codes, type WireError, wireError } from './errors.ts'
 import { failure, isObject, type Notification, type Request, type Response } from './messages.ts'
 import { createOutbox } from './outbox.ts'
 import { modern } from './revisions.ts'
@@ -25,39 +26,54 @@ const idKey = 'io.modelcontextprotocol/subscriptionId'
  *
  * Every URI is judged and armed first, then acknowledged, and only then anything is told; what happened in between is told
  * right after. The acknowledgement names what is honoured and is silent on the rest, whatever the reason. The answer is
- * the result when the service ends, an error when nothing was acknowledged, and nothing when the client has gone.
+ * the result when the service ends, an error when nothing was acknowledged, and nothing when the client has gone or is too
+ * slow.
  */
 export async function listen(request: Request, options: ListenOptions): Promise<Response | undefined> {
   const { view, write, signal, closing, log } = options
-  const ended = new AbortController()
-  const outbox = createOutbox({ write, subscriptionId: request.id, onLost: () => ended.abort() })
-  const over = AbortSignal.any([signal, closing, ended.signal])
+  const over = new AbortController()
+  const end = () => over.abort()
+  const outbox = createOutbox({ write, subscriptionId: request.id, onLost: end })
+  // Not with `AbortSignal.any`: the signal of the service lives long, and would remember every stream.
+  setMaxListeners(0, closing)
+  for (const one of [signal, closing]) one.addEventListener('abort', end)
+  if (signal.aborted || closing.aborted) end()
   let subscription: Subscription | undefined
+  let acknowledged = false
   try {
     const filter = filterOf(request.params?.notifications)
     subscription = view.subscribe?.((change) => outbox.push(change))
-    const honoured = (await subscription?.add(filter.uris, { signal: over })) ?? []
-    const listed = filter.list && ((await subscription?.addList({ signal: over })) ?? false)
-    if (!over.aborted) {
+    const honoured = (await subscription?.add(filter.uris, { signal: over.signal })) ?? []
+    const listed = filter.list && ((await subscription?.addList({ signal: over.signal })) ?? false)
+    if (!over.signal.aborted) {
       const notifications = {
         ...(listed ? { resourcesListChanged: true } : {}),
         ...(honoured.length > 0 ? { resourceSubscriptions: honoured } : {}),
       }
       const params = { notifications, _meta: { [idKey]: request.id } }
       await write({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params })
+      acknowledged = true
       outbox.open()
-      await aborted(over)
+      await aborted(over.signal)
     }
     if (!closing.aborted || signal.aborted) return undefined
+    if (!acknowledged) return failure(request.id, ending)
     const _meta = { [idKey]: request.id, 'io.modelcontextprotocol/serverInfo': options.server }
     return { jsonrpc: '2.0', id: request.id, result: { resultType: 'complete', _meta } }
   } catch (error) {
-    if (over.aborted) return undefined
+    if (over.signal.aborted) return undefined
     return failure(request.id, wireError(error, modern, undefined, log))
   } finally {
+    for (const one of [signal, closing]) one.removeEventListener('abort', end)
     subscription?.close()
     outbox.close()
   }
+}
+
+const ending: WireError = {
+  code: codes.internal,
+  message: 'The server is ending. Try again later.',
+  data: { reason: 'ending' },
 }
 
 function filterOf(notifications: unknown): { readonly uris: readonly string[]; readonly list: boolean } {

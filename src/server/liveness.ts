@@ -6,8 +6,8 @@ import type { Socket } from 'node:net'
  * notice after a quarter of an hour. What the kernel still holds for a peer is in /proc/net/tcp, so this works on Linux;
  * elsewhere nothing is cut, and the kernel's own time holds.
  *
- * A stream that is watched writes something now and then; when the same bytes wait at so many looks in a row, nobody takes
- * them.
+ * A stream that is watched writes something now and then. When bytes wait, and no more of them were taken than at the look
+ * before, so many times in a row, nobody takes them, though more may have been written.
  */
 export interface Liveness {
   watch(socket: Socket): void
@@ -17,20 +17,21 @@ export interface Liveness {
 export interface LivenessOptions {
   /** From one look to the next, in milliseconds. */
   readonly interval?: number
-  /** At how many looks in a row the same may wait. */
+  /** At how many looks in a row nothing may have been taken. */
   readonly looks?: number
 }
 
 export function createLiveness({ interval = 15_000, looks = 2 }: LivenessOptions = {}): Liveness {
-  const sockets = new Map<Socket, { waiting: number; same: number }>()
+  const sockets = new Map<Socket, { taken: number; same: number }>()
 
   const look = async (): Promise<void> => {
     if (sockets.size === 0) return
     const queues = await readQueues()
     for (const [socket, seen] of sockets) {
       const waiting = queues.get(`${socket.localPort} ${socket.remotePort}`) ?? 0
-      seen.same = waiting > 0 && waiting === seen.waiting ? seen.same + 1 : 0
-      seen.waiting = waiting
+      const taken = socket.bytesWritten - socket.writableLength - waiting
+      seen.same = waiting > 0 && taken === seen.taken ? seen.same + 1 : 0
+      seen.taken = taken
       if (seen.same >= looks) socket.destroy()
     }
   }
@@ -40,7 +41,7 @@ export function createLiveness({ interval = 15_000, looks = 2 }: LivenessOptions
   return {
     watch: (socket) => {
       if (sockets.has(socket)) return
-      sockets.set(socket, { waiting: 0, same: 0 })
+      sockets.set(socket, { taken: -1, same: 0 })
       socket.once('close', () => sockets.delete(socket))
     },
     close: () => clearInterval(timer),

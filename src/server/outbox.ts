@@ -7,6 +7,8 @@ import type { Notification, RequestId } from './messages.ts'
  */
 export interface Outbox {
   push(change: ViewChange): void
+  /** Forgets what waits of one resource: it is not asked for any more. */
+  drop(uri: string): void
   /** Begins to write; what was pushed before waits until then. */
   open(): void
   close(): void
@@ -78,6 +80,9 @@ export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): 
       }
       if (waiting > maxWaiting) lose()
       else void drain()
+    },
+    drop: (uri) => {
+      if (uris.delete(uri)) waiting -= uri.length
     },
     open: () => {
       opened = true

@@ -105,10 +105,28 @@ export function openEventStream(response: ServerResponse, headers: Readonly<Reco
   }
 }
 
+/** How much may wait for slow readers in all, in bytes. Beyond it, whoever has taken longest is cut. */
+const maxUnread = 256 * 1024 * 1024
+/** What is written whole and not yet taken, oldest first: each with what makes it forgotten. */
+const unread = new Map<ServerResponse, () => void>()
+let unreadBytes = 0
+
 function cutWhenSlow(response: ServerResponse): void {
   if (response.writableFinished) return
+  const bytes = response.writableLength
   const timer = setTimeout(() => response.destroy(), patience)
   timer.unref()
-  response.once('close', () => clearTimeout(timer))
-  response.once('finish', () => clearTimeout(timer))
+  const forget = () => {
+    clearTimeout(timer)
+    if (unread.delete(response)) unreadBytes -= bytes
+  }
+  unread.set(response, forget)
+  unreadBytes += bytes
+  response.once('close', forget)
+  response.once('finish', forget)
+  for (const [oldest, forgetIt] of unread) {
+    if (unreadBytes <= maxUnread || oldest === response) break
+    forgetIt()
+    oldest.destroy()
+  }
 }

@@ -1,10 +1,10 @@
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
-import type { View } from '../core/view.ts'
+import type { Subscription, View } from '../core/view.ts'
 import { bind, type Identity } from './bind.ts'
 import { type Channel, openChannel } from './channel.ts'
 import type { Notification } from './messages.ts'
-import { createOutbox } from './outbox.ts'
+import { createOutbox, type Outbox } from './outbox.ts'
 
 /** What every transport serves: a view for each principal. */
 export interface ServeOptions extends Identity {
@@ -37,11 +37,29 @@ export function openView(
   const view = options.view(principal)
   const outbox = era === 'legacy' && announcements !== undefined ? createOutbox(announcements) : undefined
   outbox?.open()
-  const subscription = outbox === undefined ? undefined : view.subscribe?.((change) => outbox.push(change))
+  const subscription = outbox === undefined ? undefined : subscribe(view, outbox)
   const onClose = () => {
     subscription?.close()
     outbox?.close()
   }
   const retell = () => outbox?.push({ uris: subscription?.uris ?? [], listed: subscription !== undefined })
   return openChannel(bind(view, options, log, subscription), era, { view, log, timeout, onClose, retell })
+}
+
+/** Listens for one client. Of what it does not want any more, it is not told what waits for it either. */
+function subscribe(view: View, outbox: Outbox): Subscription | undefined {
+  const subscription = view.subscribe?.((change) => outbox.push(change))
+  if (subscription === undefined) return undefined
+  return {
+    get uris() {
+      return subscription.uris
+    },
+    add: subscription.add,
+    addList: subscription.addList,
+    remove: (uri) => {
+      subscription.remove(uri)
+      outbox.drop(uri)
+    },
+    close: subscription.close,
+  }
 }

@@ -32,11 +32,13 @@ const waiting = 1000
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const input = options.input ?? process.stdin
   const writer = createWriter(options.output ?? process.stdout)
+  const stop = new AbortController()
   const send = async (message: object): Promise<void> => {
     await writer.write(() => `${format(message)}\n`)
   }
   const connection = createConnection(
-    (era) => openView(options, options.principal ?? localPrincipal, era, { write: send, onLost: () => {} }),
+    // A client that would miss something learns it by the end of the pipe.
+    (era) => openView(options, options.principal ?? localPrincipal, era, { write: send, onLost: () => stop.abort() }),
     createGate(concurrent, Number.POSITIVE_INFINITY),
     options,
   )
@@ -58,7 +60,6 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     if (response !== undefined) await send(response)
   }
 
-  const stop = new AbortController()
   const signals = options.signal === undefined ? [stop.signal] : [stop.signal, options.signal]
   writer.failed.then(() => stop.abort())
   for await (const line of readLines(input, options.maxInput ?? 4 * 1024 * 1024, AbortSignal.any(signals))) {

@@ -1,4 +1,3 @@
-import type { Access } from '../core/access.ts'
 import { isResourceError } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
 import type { Content, Context, Entry, Provider } from '../core/provider.ts'
@@ -10,10 +9,11 @@ import { referenceTo, twinsOf } from './twins.ts'
 export interface DocumentedOptions {
   /** Globs over the documents whose front matter is read. Listing them costs one small read each, once for each version. */
   readonly frontMatter?: readonly string[]
-  /** The languages that documents are told apart by, as they stand in paths. Default `ja` and `en`; none: no twins. */
+  /**
+   * The languages that documents are told apart by, as they stand in paths. Default `ja` and `en`; with none, no document
+   * names another. That is how it has to be where access rules hide some of them: nothing else here knows the rules.
+   */
   readonly languages?: readonly string[]
-  /** Who may see what: of a document that the reader may not see, its twins say nothing. */
-  readonly access?: Access
 }
 
 /** The same document in another language. */
@@ -37,7 +37,6 @@ const documents = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|xhtml|pd
 export function documented(provider: Provider, options: DocumentedOptions = {}): Provider {
   const hasFrontMatter = compileGlobs(options.frontMatter ?? [])
   const languages = (options.languages ?? ['ja', 'en']).map((language) => language.toLowerCase())
-  const access = options.access ?? (() => true)
   const known = createRecent<FrontMatter>(20_000)
 
   const readFrontMatter = async (path: string, context: Context): Promise<FrontMatter> => {
@@ -66,7 +65,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
     const { stat } = provider
     if (stat === undefined || languages.length === 0 || !documents.test(path)) return []
     const found = twinsOf(path, languages).map(async (twin) => {
-      if (!access(context.principal, twin.path) || !(await isThere(twin.path, stat, context))) return []
+      if (!(await isThere(twin.path, stat, context))) return []
       const { path: at, ...facts } = twin
       return [{ href: referenceTo(at, path), ...facts }]
     })

@@ -43,13 +43,14 @@ function scalarOf(source: string): string | undefined {
   const quoted = /^'((?:[^']|'')*)'[ \t]*(?:#.*)?$/.exec(text)
   if (quoted !== null) return quoted[1]?.replaceAll("''", "'")
   const escaped = /^("(?:[^"\\]|\\.)*")[ \t]*(?:#.*)?$/.exec(text)
-  if (escaped !== null) return unescape(escaped[1] ?? '')
+  if (escaped !== null) return unquote(escaped[1] ?? '')
   if (/^[|>&*!%@`"'{[\]},#]/.test(text) || /:[ \t]/.test(text)) return undefined
-  return text.replace(/[ \t]+#.*$/, '')
+  const comment = text.search(/[ \t]#/)
+  return comment === -1 ? text : text.slice(0, comment).trimEnd()
 }
 
 /** The escapes that YAML shares with JSON are the ones that are written. */
-function unescape(quoted: string): string | undefined {
+function unquote(quoted: string): string | undefined {
   try {
     return String(JSON.parse(quoted))
   } catch {

@@ -88,7 +88,7 @@ const junk: readonly unknown[] = [
 ]
 
 describe('cursors', () => {
-  test.each(wireNames)('CU01: what is no cursor is refused, not taken for the first page, over %s', async (name) => {
+  test.each(wireNames)('CU01 CU07: what is no cursor is refused, not taken for the first page, over %s', async (name) => {
     const wire = arena.wire(name)
     for (const method of methods)
       for (const cursor of junk)

@@ -348,6 +348,31 @@ describe('slowness', () => {
     for (const socket of sockets) socket.destroy()
   })
 
+  test('HT21: many who do not read large answers are bounded together, and the others are served', async () => {
+    writeFileSync(join(arena.world.root, 'huge.txt'), 'The quick brown fox jumps over the lazy dog.\n'.repeat(340_000))
+    const large = { uri: `${arena.world.address}/huge.txt` }
+    const body = bodyOf(large)
+    const request = `${head({ 'mcp-name': headerValue(large.uri), 'content-length': String(body.length) })}\r\n${body}`
+    const { hostname, port } = arena.http.url as URL
+    const before = arena.http.facts().resident
+    const sockets = Array.from({ length: 300 }, () => {
+      const socket = connect(Number(port), hostname)
+      socket.on('error', () => {})
+      socket.write(request)
+      return socket.pause()
+    })
+    let most = 0
+    const watch = setInterval(() => {
+      most = Math.max(most, arena.http.facts().resident)
+    }, 200)
+    // Behind all of them in the queue.
+    await control(arena.wire('http 2026-07-28'), 80_000)
+    clearInterval(watch)
+    // 64 that are being made, and 256 MiB that wait. All of them would be 4.5 GB.
+    expect(most - before).toBeLessThan(2500)
+    for (const socket of sockets) socket.destroy()
+  }, 90_000)
+
   test('HT18 HT21: who sends or reads too slowly is cut off, and the others do not notice', async () => {
     // More than the buffers of the system between the two take.
     writeFileSync(join(arena.world.root, 'huge.txt'), 'The quick brown fox jumps over the lazy dog.\n'.repeat(340_000))

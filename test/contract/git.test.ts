@@ -54,9 +54,22 @@ const files = Object.fromEntries(
   ]),
 )
 const pages = { branches: {}, log: {}, tags: {} }
-const missing = ['HEAD', 'HEAD/a', 'HEAD/none', 'main', 'nothing/a.txt', 'refs/heads/main', 'commits/HEAD/x', 'diff/main']
+const missing = [
+  'HEAD',
+  'HEAD/a',
+  'HEAD/none',
+  'main',
+  'nothing/a.txt',
+  'refs/heads/main',
+  'commits/HEAD/x',
+  'diff/main',
+]
 
-async function subject(folder: GitFolder, dir: string, entries: Subject['expectation']['entries'] = {}): Promise<Subject> {
+async function subject(
+  folder: GitFolder,
+  dir: string,
+  entries: Subject['expectation']['entries'] = {},
+): Promise<Subject> {
   return {
     provider: await git({ repository: dir }),
     expectation: { entries: { ...entries, ...pages }, missing },

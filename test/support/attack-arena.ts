@@ -112,8 +112,9 @@ export function isStdio(wire: Wire): wire is StdioWire {
 }
 
 /** O2: a small file can still be read. */
-export async function control(wire: Wire): Promise<void> {
-  const { message } = await wire.call('resources/read', { uri: `${wire.world.address}/${controlPath}` })
+export async function control(wire: Wire, within?: number): Promise<void> {
+  const uri = `${wire.world.address}/${controlPath}`
+  const { message } = await wire.call('resources/read', { uri }, within === undefined ? {} : { within })
   const [content] = (message?.result?.contents ?? []) as readonly { readonly text?: string }[]
   expect(content?.text, `O2: the control read over ${wire.name}`).toHaveLength(1024)
 }

@@ -125,7 +125,10 @@ export const uris = (items: readonly Resource[]) => items.map((item) => item.uri
 
 /** A server of the old handshake over HTTP that answers `resources/…` as it is told. */
 export const scripted =
-  (answer: (method: string, params: Record<string, unknown>, response: ServerResponse) => unknown): RequestListener =>
+  (
+    answer: (method: string, params: Record<string, unknown>, response: ServerResponse) => unknown,
+    capabilities: object = { resources: {} },
+  ): RequestListener =>
   async (request, response) => {
     if (request.method !== 'POST') return void response.writeHead(405).end()
     const { id, method, params } = JSON.parse(await bodyOf(request))
@@ -137,7 +140,7 @@ export const scripted =
     if (method === 'server/discover') return void reply({ error: { code: -32601, message: 'Method not found' } })
     if (method === 'initialize') {
       const serverInfo = { name: 'scripted', version: '1' }
-      return void reply({ result: { protocolVersion: '2025-11-25', serverInfo, capabilities: { resources: {} } } })
+      return void reply({ result: { protocolVersion: '2025-11-25', serverInfo, capabilities } })
     }
     const result = await answer(method, params ?? {}, response)
     if (result instanceof ResourceError) reply({ error: { code: result.detail.code, message: result.message } })

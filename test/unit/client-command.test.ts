@@ -9,8 +9,22 @@ describe('a command', () => {
   test('that does not exist is unavailable', async () => {
     expect(await failure(connect({ command: '/no/such/program' }))).toMatchObject({
       kind: 'unavailable',
-      message: 'The command /no/such/program cannot be started (ENOENT).',
+      message:
+        'The command /no/such/program cannot be started: there is no such program (ENOENT). Install it, or give its full path.',
     })
+  })
+
+  test.each([
+    ['repeats what it hears', 'cat', [], 'does not know how a connection begins'],
+    ['says something else and ends', 'echo', ['hello'], 'ended before it spoke MCP'],
+    ['ends at once', 'false', [], 'ended before it spoke MCP'],
+    ['is no program', '/etc/passwd', [], 'cannot be started (EACCES)'],
+  ])('that %s is no MCP server, in words', async (_, command, args, what) => {
+    const error = await failure(connect({ command, args }))
+    expect(error.kind).toBe('unavailable')
+    expect(error.message).toContain(`The command ${command} `)
+    expect(error.message).toContain(what)
+    expect(error.message).toMatch(/\. (Check|Run)/)
   })
 
   test('that fails to start is unavailable, with its last words', async () => {
@@ -28,6 +42,7 @@ describe('a command', () => {
     const started = Date.now()
     expect(await failure(connect(fixture('hostile', 'silent'), { timeoutMs: 200 }))).toMatchObject({
       kind: 'unavailable',
+      message: `The command ${process.execPath} was started and did not answer in time. Check that it is an MCP server that speaks over stdio.`,
     })
     expect(Date.now() - started).toBeLessThan(6000)
   })

@@ -40,25 +40,76 @@ describe('a server over HTTP', () => {
   })
 
   test.each([
-    [401, 'The server asks who you are (HTTP 401). Give it a token in the headers.'],
-    [403, 'The server refuses this connection (HTTP 403). The token in the headers may not be enough.'],
-    [404, 'There is no MCP server at this URL, or the session has ended (HTTP 404).'],
-    [500, 'The server answered with HTTP 500.'],
+    [401, 'Cannot connect to URL: it asks who you are (HTTP 401). Give it a token in the headers.'],
+    [
+      403,
+      'Cannot connect to URL: it refuses this client (HTTP 403). A token in the headers may be needed, or another one.',
+    ],
+    [404, 'There is no MCP server at URL: it answered with HTTP 404. Check the path, which is often /mcp.'],
+    [405, 'There is no MCP server at URL: it answered with HTTP 405. Check the path, which is often /mcp.'],
+    [418, 'Cannot connect to URL: it answered with HTTP 418. Check that it is an MCP server.'],
+    [503, 'Cannot connect to URL: it answered with HTTP 503. Try again later, or look into its log.'],
   ])('that answers %i is unavailable, in words', async (status, message) => {
     const url = await listen((_, response) => void response.writeHead(status).end('secret text'))
-    expect(await failure(connect({ url }))).toMatchObject({ kind: 'unavailable', message })
+    const error = await failure(connect({ url: `${url}?token=secret` }))
+    expect(error).toMatchObject({ kind: 'unavailable', message: message.replace('URL', url) })
   })
 
-  test('that is a web page is unavailable', async () => {
-    const url = await listen((_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'))
-    expect((await failure(connect({ url }))).kind).toBe('unavailable')
+  test.each([
+    [400, 'Cannot connect to URL: it refused to begin. It said: No such host'],
+    [
+      403,
+      'Cannot connect to URL: it refuses this client (HTTP 403). A token in the headers may be needed, or another one. It said: No such host',
+    ],
+    [404, 'There is no MCP server at URL: it answered with HTTP 404. Check the path, which is often /mcp.'],
+  ])('that says with %i why it does not begin is quoted', async (status, message) => {
+    const body = { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'No such\nhost' } }
+    const url = await listen((_, response) => void response.writeHead(status).end(JSON.stringify(body)))
+    expect((await failure(connect({ url }))).message).toBe(message.replace('URL', url))
+  })
+
+  test.each([
+    ['a web page', 'text/html', '<p>'],
+    ['JSON of another kind', 'application/json', '{"hello":1}'],
+    ['broken JSON', 'application/json', '{'],
+  ])('that answers with %s is none', async (_, type, body) => {
+    const url = await listen((__, response) => void response.writeHead(200, { 'content-type': type }).end(body))
+    const error = await failure(connect({ url }))
+    expect(error.kind).toBe('unavailable')
+    expect(error.message).toMatch(
+      /^There is no MCP server at http:[^ ]+\/mcp: it answered with .*\. Check the path, which is often \/mcp\.$/,
+    )
   })
 
   test('that is not there is unavailable', async () => {
     const url = await listen(() => {})
     await endAll()
-    const error = await failure(connect({ url }))
-    expect(error).toMatchObject({ kind: 'unavailable', message: 'The server cannot be reached (ECONNREFUSED).' })
+    expect(await failure(connect({ url }))).toMatchObject({
+      kind: 'unavailable',
+      message: `Cannot connect to ${url}: nothing listens there (ECONNREFUSED). Start the server, or correct the host and port.`,
+    })
+  })
+
+  test.each([
+    ['http://127.0.0.1:6000/mcp', 'port 6000 is kept for another protocol'],
+    ['http://no.such.host.invalid/mcp', 'there is no host named no.such.host.invalid'],
+  ])('cannot be at %s', async (url, what) => {
+    expect((await failure(connect({ url }))).message).toContain(`Cannot connect to ${url}: ${what}`)
+  })
+
+  test('does not speak https where it speaks http, or cuts the connection off', async () => {
+    const url = await listen((_, response) => void response.destroy())
+    expect((await failure(connect({ url }))).message).toMatch(/the connection was cut off \(.*\)\. Check that it is/)
+    expect((await failure(connect({ url: url.replace('http', 'https') }))).message).toMatch(
+      /it does not speak https \(.*\)\. Try http\.$/,
+    )
+  })
+
+  test('that does not answer is unavailable, in time', async () => {
+    const url = await listen(() => {})
+    expect((await failure(connect({ url }, { timeoutMs: 200 }))).message).toBe(
+      `Cannot connect to ${url}: it did not answer in time. Check that it is an MCP server, and try again.`,
+    )
   })
 
   test('that falls over the first question of a new client is asked in the old way', async () => {
@@ -82,7 +133,9 @@ describe('a server over HTTP', () => {
       response.writeHead(404).end()
     })
     const url = await listen((_, response) => void response.writeHead(307, { location: elsewhere }).end())
-    expect((await failure(connect({ url, headers: { authorization: 'Bearer t' } }))).kind).toBe('unavailable')
+    const error = await failure(connect({ url, headers: { authorization: 'Bearer t' } }))
+    expect(error).toMatchObject({ kind: 'unavailable' })
+    expect(error.message).toContain(`it leads to ${elsewhere}, on another server`)
     expect(seen).toEqual([])
   })
 

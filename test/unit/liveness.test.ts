@@ -42,6 +42,20 @@ describe.runIf(process.platform === 'linux')('a connection', () => {
     liveness.close()
   })
 
+  test('is cut though more is written to it all the while', async () => {
+    const liveness = createLiveness({ interval: 50, looks: 3 })
+    const stuck = await open()
+    stuck.client.pause()
+    // More than the client's side takes, and less than ours.
+    for (let i = 0; i < 8; i++) stuck.socket.write(Buffer.alloc(64 * 1024))
+    liveness.watch(stuck.socket)
+    const beat = setInterval(() => stuck.socket.write(': still here\n\n'), 20)
+    await until(() => stuck.socket.destroyed)
+    clearInterval(beat)
+    stuck.close()
+    liveness.close()
+  })
+
   test('that has nothing to say is left alone', async () => {
     const liveness = createLiveness({ interval: 20, looks: 2 })
     const idle = await open()

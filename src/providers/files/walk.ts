@@ -147,7 +147,7 @@ export function createWalk({ places, pool, visible, permit, symlinks, ignoreFile
 }
 
 /** Which file or directory of the machine a place is. */
-export function identityOf({ stats }: Place): string {
+export function identityOf({ stats }: Pick<Place, 'stats'>): string {
   return `${stats.dev}:${stats.ino}`
 }
 

@@ -9,10 +9,12 @@ import { createPool } from './pool.ts'
 import { type OpenedRoot, openAgain } from './root.ts'
 import { createVisibility, type VisibilityOptions } from './visibility.ts'
 import { createWalk, identityOf } from './walk.ts'
+import { createDirectories, type Directory } from './watch-directories.ts'
 import { createHandles } from './watch-handles.ts'
 import { createPending } from './watch-pending.ts'
+import { createRounds } from './watch-rounds.ts'
 import { createSchedule } from './watch-schedule.ts'
-import { createTree, type Directory } from './watch-tree.ts'
+import { createTree } from './watch-tree.ts'
 
 /** What is watched, and how. Plain data: it is sent to another thread. */
 export interface WatchOptions extends VisibilityOptions, PermitOptions {
@@ -37,8 +39,6 @@ export interface Watched {
 const maxEntries = 1_000_000
 /** How often it is seen whether the root is still there, in milliseconds: a directory that is open is not heard to go. */
 const rootEvery = 1000
-/** For how long a round goes on before it rests, in milliseconds, and for how many times as long it then does. */
-const [slice, rest] = [10, 4]
 /** How often everything is compared out of turn at most, in milliseconds. */
 const suspectEvery = 5000
 
@@ -69,20 +69,27 @@ export async function watchFiles(options: WatchOptions, log: Log, signal: AbortS
   const handles = createHandles({ limit: options.watches, log, overflown })
   // Where paths are all there is, nobody knows what lies behind them: it is tried.
   const speaks = ({ local }: Place) => local || portable
-  const parts = { walk, names, permit, pool, handles, schedule, pending, speaks, log, signal }
-  const tree = createTree({ ...parts, limit: maxEntries })
-
-  let round: Iterator<Directory> | undefined
-  let roundAt = 0
-  let resumeAt = 0
-  /** The first round goes on without a rest: until it is over, too much counts as changed. */
-  let resting = 0
-  let restless = true
+  const known = { handles, schedule, pending, speaks, prompt: !portable, limit: maxEntries }
+  const directories = createDirectories(known)
+  const tree = createTree({ directories, schedule, walk, names, permit, pool, log, signal })
+  const rounds = createRounds({
+    directories: directories.all,
+    look: (directory) => tree.refresh(directory, 'round'),
+    begun: handles.retry,
+    interval: reconcile,
+    // A fifth of the time is enough.
+    rest: 4,
+  })
+  let root: Directory | undefined
 
   const begin = async () => {
-    await tree.begin()
-    round = undefined
-    roundAt = resumeAt = resting = 0
+    root = await tree.explore()
+    rounds.reset()
+  }
+
+  const forget = () => {
+    directories.clear()
+    root = undefined
   }
 
   const checkRoot = async () => {
@@ -94,12 +101,12 @@ export async function watchFiles(options: WatchOptions, log: Log, signal: AbortS
     } catch {
       signal.throwIfAborted()
     }
-    if (now !== undefined && now === tree.root?.identity) return
-    if (tree.root !== undefined) {
+    if (now !== undefined && now === root?.identity) return
+    if (root !== undefined) {
       log('warn', 'the root of a files mount is gone, or another one', { root: options.root.real })
       pending.everything()
     }
-    tree.clear()
+    forget()
     if (now === undefined) return
     try {
       await begin()
@@ -107,34 +114,15 @@ export async function watchFiles(options: WatchOptions, log: Log, signal: AbortS
     } catch (error) {
       signal.throwIfAborted()
       if (!isResourceError(error, 'unavailable') && !isResourceError(error, 'not-found')) throw error
-      tree.clear()
+      forget()
     }
-  }
-
-  const goRound = async () => {
-    if (round === undefined) {
-      handles.retry()
-      round = [...tree.directories].values()
-    }
-    const start = performance.now()
-    let next = round.next()
-    for (; next.done !== true; next = round.next()) {
-      await tree.refresh(next.value, 'round')
-      if (performance.now() - start > slice) break
-    }
-    const end = performance.now()
-    resumeAt = end + (end - start) * resting
-    if (next.done !== true) return
-    round = undefined
-    roundAt = end + reconcile
-    resting = restless ? rest : 1
   }
 
   const suspect = () => {
     suspected = false
     suspectAt = performance.now() + suspectEvery
     log('info', 'much was changed at once: everything is compared, in case that something was not heard')
-    for (const directory of tree.directories) tree.hear(directory, undefined)
+    for (const directory of directories.all) directories.hear(directory, undefined)
   }
 
   const run = async () => {
@@ -144,16 +132,15 @@ export async function watchFiles(options: WatchOptions, log: Log, signal: AbortS
       for (const directory of schedule.take()) await tree.refresh(directory, 'heard')
       if (performance.now() >= rootAt) {
         await checkRoot()
-        rootAt = performance.now() + (restless ? rootEvery : Math.max(rootEvery, reconcile))
+        rootAt = performance.now() + rootEvery
       }
-      const roundDue = () => (round === undefined ? roundAt : resumeAt)
-      if (performance.now() >= roundDue()) await goRound()
-      await schedule.idle(Math.min(rootAt, roundDue(), suspected ? suspectAt : rootAt))
+      if (performance.now() >= rounds.due) await rounds.go()
+      await schedule.idle(Math.min(rootAt, rounds.due, suspected ? suspectAt : rootAt))
     }
   }
 
   const close = () => {
-    tree.clear()
+    forget()
     names.clear()
     places.close()
   }
@@ -165,11 +152,10 @@ export async function watchFiles(options: WatchOptions, log: Log, signal: AbortS
   signal.addEventListener('abort', end, { once: true })
   try {
     signal.throwIfAborted()
-    const place = await places.root(signal)
-    restless = speaks(place)
-    place.close()
     await begin()
-    if (!restless)
+    const place = await places.root(signal)
+    place.close()
+    if (!speaks(place))
       log('info', 'the file system of a mount does not tell of changes: it is compared from time to time', {
         reconcile,
       })

@@ -71,7 +71,7 @@ function createWorker(): Worker {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const file = new URL(`./watch-worker.${extension}`, import.meta.url)
   // Nothing that it makes lives short and is large: what is left over is collected early.
-  const settings = { name: 'hikidashi-files', execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: 8 } }
+  const settings = { name: 'hikidashi-files', execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: 4 } }
   if (extension === 'js' || 'typescript' in process.features) return new Worker(file, settings)
   // From its source, on a Node that reads no TypeScript by itself.
   const code = `import(${JSON.stringify(import.meta.resolve('tsx/esm/api'))}).then(({ register }) => {

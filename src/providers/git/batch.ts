@@ -13,8 +13,8 @@ export interface Found {
 
 /** One long-lived `git cat-file`, which answers request after request. */
 export interface Batch {
-  /** How many requests wait for their answer. */
-  readonly load: () => number
+  /** How long the request at the head has been waiting for its answer, in milliseconds; 0 where there is none. */
+  readonly delay: () => number
   /**
    * Asks for an object by its id, or by `id^{type}`. `undefined` where there is none.
    *
@@ -53,10 +53,19 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
   let child: ChildProcess | undefined
   let timer: NodeJS.Timeout | undefined
   let closed = false
+  let headSince = 0
+  let unsent = ''
+
+  /** Requests of one turn of the event loop go out together: each write is a system call. */
+  const send = () => {
+    if (unsent !== '') child?.stdin?.write(unsent)
+    unsent = ''
+  }
 
   /** The request at the head has so long for its answer; without one, the process has so long to live. */
   const watch = () => {
     clearTimeout(timer)
+    headSince = performance.now()
     if (child === undefined) return
     const idle = waiting.length === 0
     timer = setTimeout(idle ? restart : giveUp, idle ? idleMs : timeoutMs)
@@ -97,7 +106,8 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
     started.stderr?.resume()
     started.once('error', () => end(started))
     started.once('close', () => end(started))
-    started.stdin?.write(waiting.map(({ name }) => `${name}\n`).join(''))
+    unsent = waiting.map(({ name }) => `${name}\n`).join('')
+    send()
     watch()
   }
 
@@ -124,13 +134,14 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
   }
 
   return {
-    load: () => waiting.length,
+    delay: () => (waiting.length === 0 ? 0 : performance.now() - headSince),
     ask: (name, limit) =>
       new Promise((resolve, reject) => {
         if (closed) return reject(new ResourceError('unavailable', 'The git provider is closed.'))
         waiting.push({ name, limit, resolve, reject, deaths: 0 })
         if (child === undefined) return launch()
-        child.stdin?.write(`${name}\n`)
+        if (unsent === '') process.nextTick(send)
+        unsent += `${name}\n`
         if (waiting.length === 1) watch()
       }),
     restart,

@@ -22,8 +22,10 @@ export interface Objects {
   close(): void
 }
 
-/** Processes that answer with contents; one more tells sizes and types. */
-const readers = 2
+/** So many processes answer with contents, as they are needed; one more tells sizes and types. */
+const readers = 3
+/** A process that is busy with one object for longer, in milliseconds, is passed over. */
+const patience = 20
 /** So many objects are remembered with their type and size, and so many bytes of small contents. */
 const maxFacts = 50_000
 const maxKept = 32 * 1024 * 1024
@@ -31,12 +33,21 @@ const keeps = 4 * 1024 * 1024
 
 export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutMs: number): Objects {
   const make = (mode: '--batch' | '--batch-check') => createBatch({ mode, start: launcher.start, timeoutMs })
-  const contents = Array.from({ length: readers }, () => make('--batch'))
+  const first = make('--batch')
+  const contents = [first, ...Array.from({ length: readers - 1 }, () => make('--batch'))]
   const checker = make('--batch-check')
   const known = createRecent<Found>(maxFacts)
   const kept = createRecent<Found>(maxKept, ({ size }) => size + 200)
 
-  const leastLoaded = (): Batch => contents.reduce((best, batch) => (batch.load() < best.load() ? batch : best))
+  /**
+   * One process does most of the work, since it remembers what the next object is made from. Another one takes over while
+   * the first is busy with something large.
+   */
+  const readiest = (): Batch => {
+    const delays = contents.map((batch) => batch.delay())
+    const quick = delays.findIndex((delay) => delay < patience)
+    return contents[quick === -1 ? delays.indexOf(Math.min(...delays)) : quick] ?? first
+  }
 
   const check = ({ bytes, oid, type, size }: Found): void => {
     if (bytes === undefined) return
@@ -57,7 +68,7 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
       if (remembered !== undefined && remembered.size <= limit) return remembered
       const facts = known.get(name)
       if (facts !== undefined && facts.size > limit) return facts
-      const found = await leastLoaded().ask(name, limit)
+      const found = await readiest().ask(name, limit)
       if (found === undefined) throw missing(name)
       check(found)
       known.set(name, { oid: found.oid, type: found.type, size: found.size })

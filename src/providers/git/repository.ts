@@ -1,6 +1,6 @@
 import { rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ResourceError } from '../../core/errors.ts'
+import { invalid, ResourceError } from '../../core/errors.ts'
 import { checkVersion, findGit } from './binary.ts'
 import { type RepositoryConfig, readConfig } from './config.ts'
 import { createLauncher, type Launcher } from './launch.ts'
@@ -37,6 +37,8 @@ const maxShallow = 16 * 1024 * 1024
  * not run, or the repository borrows objects from where it may not.
  */
 export async function openRepository(settings: Settings): Promise<Repository> {
+  if (process.platform === 'win32')
+    throw invalid('Git repositories are not served on Windows yet: run the server in WSL.', 'platform')
   const git = await findGit(settings.git)
   const shadow = await createShadow()
   const { folder, gitDir, objects } = shadow

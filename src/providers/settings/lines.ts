@@ -64,7 +64,9 @@ export function parseIni(text: string, budget: Budget): Tree {
       indent,
       present: from !== undefined,
     }
-    keys.set(key, [...(keys.get(key) ?? []), last])
+    const drafts = keys.get(key)
+    if (drafts === undefined) keys.set(key, [last])
+    else drafts.push(last)
   }
   const entries: Entry[] = []
   for (const [name, found] of sections)

@@ -48,7 +48,8 @@ function indented(text: string, from: number, to: number, indent: number): reado
     if (line.trim() !== '' && own <= indent) break
     const name = /^[ \t]*(?:"[^"]*"|'[^']*'|[^\s#:"'][^:]*?)[ \t]*:(?=\s|$)/.exec(line.slice(0, 1024))?.[0]
     const value = { kind: 'strong', style: 'config', first: true, indent: own, quotedOnly: false } as const
-    if (name !== undefined) found.push(...secretValues(text, { ...value, from: at + name.length }))
+    if (name !== undefined)
+      for (const span of secretValues(text, { ...value, from: at + name.length })) found.push({ ...span, key: at })
     at = end + 1
   }
   return found
@@ -61,6 +62,6 @@ function inBraces(text: string, from: number, to: number): readonly Span[] {
   return Array.from(inside.matchAll(/:\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s,"'{}]+))/g), (match) => {
     const value = match[1] ?? match[2] ?? match[3] ?? ''
     const end = from + match.index + match[0].length - (match[3] === undefined ? 1 : 0)
-    return { start: end - value.length, end }
+    return { start: end - value.length, end, key: from + match.index }
   })
 }

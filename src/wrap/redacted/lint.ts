@@ -30,7 +30,7 @@ export async function findByLint(text: string): Promise<readonly Span[]> {
     for (const { range, data } of messages) {
       const values = Object.values((data ?? {}) as Readonly<Record<string, unknown>>)
         .filter((value) => typeof value === 'string')
-        .flatMap((value) => (value.length < 8 ? [] : occurrences(text, value)))
+        .flatMap((value) => occurrence(text, value, range[0]))
       // Some ranges begin at the name of a value, and end within it: the value itself is where it is.
       const spans = values.length > 0 ? values : [{ start: range[0], end: range[1] }]
       found.push(...spans.map((span) => withoutHost(text, span)))
@@ -47,9 +47,8 @@ function withoutHost(text: string, { start, end }: Span): Span {
   return host === '' || head.length === end - start ? { start, end } : { start: start + head.length, end }
 }
 
-function occurrences(text: string, value: string): readonly Span[] {
-  const found: Span[] = []
-  for (let at = text.indexOf(value); at !== -1; at = text.indexOf(value, at + value.length))
-    found.push({ start: at, end: at + value.length })
-  return found
+/** Where a value is, from a place on: each time that it is there, it is found again. */
+function occurrence(text: string, value: string, from: number): readonly Span[] {
+  const start = value.length < 3 ? -1 : text.indexOf(value, from)
+  return start === -1 ? [] : [{ start, end: start + value.length }]
 }

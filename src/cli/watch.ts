@@ -1,0 +1,131 @@
+import type { Command } from 'commander'
+import type { Subscription, ViewChange } from '../core/view.ts'
+import { CommandError, exitCodeHelp, exitCodes, failed } from './exit.ts'
+import { count } from './format.ts'
+import type { Io } from './io.ts'
+import { addSourceOptions, type Source, type SourceOptions, withSource } from './source.ts'
+import { createStop } from './stop.ts'
+import { escapeText, readableUri } from './text.ts'
+
+interface WatchOptions extends SourceOptions {
+  readonly list?: true
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      'Prints a line for each change, until Ctrl-C: "changed  URI" for a resource, or for a directory in which something has changed. Without URIs it watches every mount. What happened while a server was away is not known: when it is back, everything counts as changed.',
+    )
+    .argument('[uri...]', 'resources and directories: URIs, or paths of this machine')
+    .option('--list', 'print "listed" too, when resources come or go')
+    .option('--json', 'print a line of JSON for each: { "time", "uri" } or { "time", "listed": true }')
+  addSourceOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi watch                                       everything that is served
+  hikidashi watch docs README.md                        a folder and a file here
+  hikidashi watch --list --url http://127.0.0.1:8787/mcp
+  hikidashi watch src --json | while read -r line; do npm test; done
+${exitCodeHelp} With watch, 4 is also: nothing can be told of what is named.`,
+    )
+    .action((uris: readonly string[], options: WatchOptions) => watch(uris, options, io))
+}
+
+async function watch(named: readonly string[], options: WatchOptions, io: Io): Promise<void> {
+  await withSource(options, async (source, log) => {
+    const printer = createPrinter(io, options.json === true)
+    const subscription = source.view.subscribe?.(printer.add)
+    if (subscription === undefined) throw nothing('Nothing here can tell of changes.')
+    // What watches holds up no end of a process, and neither does waiting for a server to come back.
+    const alive = setInterval(() => {}, 1_000_000_000)
+    const stop = createStop(log)
+    const stopped = new Promise<undefined>((resolve) => {
+      stop.signal.addEventListener('abort', () => resolve(undefined))
+    })
+    try {
+      const running = begin(subscription, named, options, source, io).then(() => new Promise<never>(() => {}))
+      const end = await Promise.race([running, stopped, source.over, printer.failure])
+      if (end !== undefined) throw failed(end.message)
+    } finally {
+      clearInterval(alive)
+      stop.done()
+      subscription.close()
+    }
+  })
+}
+
+/** Begins to listen, and says to what. */
+async function begin(
+  subscription: Subscription,
+  named: readonly string[],
+  { list }: WatchOptions,
+  { view, uriOf }: Source,
+  io: Io,
+): Promise<void> {
+  const wanted = named.length === 0 ? (await view.mounts()).map(({ uri }) => uri) : named.map(uriOf)
+  const uris = [...new Set(wanted)]
+  const heard = new Set(uris.length === 0 ? [] : await subscription.add(uris))
+  const isListed = list === true && (await subscription.addList())
+  if (heard.size === 0 && !isListed) throw nothing(`Nothing can be told of ${listOf(uris, list === true)}.`)
+  for (const uri of uris) if (!heard.has(uri)) io.say(`Not watched: ${uri}. It is not there, or cannot be watched.`)
+  if (list && !isListed) io.say('Not watched: the list.')
+  const what = [...(heard.size > 0 ? [count(heard.size, 'URI')] : []), ...(isListed ? ['the list'] : [])]
+  io.say(`Watching ${what.join(' and ')}. Ctrl-C ends it.`)
+}
+
+function nothing(message: string): CommandError {
+  return new CommandError(exitCodes.notFound, `${message} What there is: hikidashi ls`)
+}
+
+const maxNamed = 5
+
+function listOf(uris: readonly string[], list: boolean): string {
+  const rest = uris.length - maxNamed
+  const named = [...uris.slice(0, maxNamed), ...(rest > 0 ? [`${rest} more`] : []), ...(list ? ['the list'] : [])]
+  return named.join(', ') || 'anything'
+}
+
+interface Printer {
+  add(change: ViewChange): void
+  /** Rejects when nothing can be printed any more. */
+  readonly failure: Promise<never>
+}
+
+/** Prints changes as fast as they are read. What changes again before it was printed is printed once. */
+function createPrinter({ out }: Io, json: boolean): Printer {
+  /** When each changed; the list is the empty one. */
+  const waiting = new Map<string, string>()
+  let isPrinting = false
+  let fail = (_error: unknown): void => {}
+  const failure = new Promise<never>((_, reject) => {
+    fail = reject
+  })
+  // It is awaited only once the command listens.
+  failure.catch(() => {})
+
+  const lineOf = (uri: string, time: string): string => {
+    if (json) return JSON.stringify(uri === '' ? { time, listed: true } : { time, uri })
+    return uri === '' ? 'listed' : `changed  ${escapeText(out.isTerminal ? readableUri(uri) : uri)}`
+  }
+  const print = async (): Promise<void> => {
+    isPrinting = true
+    while (waiting.size > 0) {
+      const lines = [...waiting].map(([uri, time]) => `${lineOf(uri, time)}\n`)
+      waiting.clear()
+      await out.write(lines.join(''))
+    }
+    isPrinting = false
+  }
+
+  return {
+    add: ({ uris, listed }) => {
+      const time = new Date().toISOString()
+      for (const uri of [...uris, ...(listed ? [''] : [])]) waiting.set(uri, waiting.get(uri) ?? time)
+      if (!isPrinting) print().catch(fail)
+    },
+    failure,
+  }
+}

@@ -1,0 +1,100 @@
+import { invalid, notFound } from '../../core/errors.ts'
+import { compileGlobs } from '../../core/glob.ts'
+import { comparePaths, isPath } from '../../core/path.ts'
+import type { Content, Context, Entry, Provider } from '../../core/provider.ts'
+import { redactedMark, type Scrubber } from '../../core/scrub.ts'
+import { isSecretPath, redactedKey } from '../../wrap/redacted/facts.ts'
+import { kindOfKey } from '../../wrap/redacted/keys.ts'
+import { type Redactor, sharedRedactor } from '../../wrap/redacted/redactor.ts'
+
+export interface EnvOptions {
+  /**
+   * Globs over names: whose values are shown. A name that sounds secret (`DB_PASSWORD`) has to be written out: no wildcard
+   * reaches it. By default none.
+   */
+  readonly allow?: readonly string[]
+  /** The variables. By default those of this process, as they are when they are asked for. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
+  /** Values that are known to be secret: they are taken out of what is shown. */
+  readonly scrubber?: Scrubber
+  /** Looks through values that are shown. By default the one of this process. */
+  readonly redactor?: Redactor
+}
+
+const wildcard = /[*?[\]{}\\]/
+
+/**
+ * Environment variables: one entry for each, whose path is its name. Names are always shown; values only where `allow` says so,
+ * and without what the detectors find in them. Every other value is `[redacted]`, the empty one as well.
+ *
+ * Names that no path can hold (with a slash, a control character) are left out, and so are names that are a secret.
+ *
+ * @throws ResourceError `invalid` for a malformed glob, or one with a slash, which no name has.
+ */
+export function env(options: EnvOptions = {}): Provider {
+  const { allow = [], environment = process.env, scrubber, redactor = sharedRedactor() } = options
+  const slashed = allow.find((pattern) => pattern.includes('/'))
+  if (slashed !== undefined)
+    throw invalid(`No variable has a slash in its name, and ${JSON.stringify(slashed)} has one: remove it.`, 'allow')
+  const named = new Set(allow.filter((pattern) => !wildcard.test(pattern)))
+  const matched = compileGlobs(allow)
+  const isShown = (name: string) => named.has(name) || (kindOfKey(name) === undefined && matched(name))
+  const isServed = (name: string) => name !== '' && !name.includes('/') && isPath(name) && !isSecretPath(name)
+
+  const entryOf = (path: string): Entry => ({
+    path,
+    mimeType: 'text/plain',
+    description: isShown(path)
+      ? 'An environment variable.'
+      : 'An environment variable whose value is not shown. The operator can allow it by its name.',
+  })
+
+  const valueAt = (path: string): string => {
+    const value = isServed(path) && Object.hasOwn(environment, path) ? environment[path] : undefined
+    if (value === undefined) throw notFound('no such variable')
+    return value
+  }
+
+  /** What is shown of a value. One that cannot be looked through is not shown. */
+  const shownOf = async (name: string, value: string, { signal }: Context): Promise<string> => {
+    if (!isShown(name)) return redactedMark
+    const part = await redactor.window(
+      { text: value.toWellFormed(), from: 0, final: true },
+      { path: 'value.txt' },
+      signal,
+    )
+    if (typeof part === 'string') return redactedMark
+    return scrubber?.scrub(part.text) ?? part.text
+  }
+
+  return {
+    list: async function* ({ prefix = '', after }, { signal }) {
+      const names = Object.keys(environment).filter((name) => environment[name] !== undefined && isServed(name))
+      for (const name of names.sort(comparePaths)) {
+        signal.throwIfAborted()
+        if (!name.startsWith(prefix)) continue
+        if (after === undefined || comparePaths(name, after) > 0) yield entryOf(name)
+      }
+    },
+    stat: async (path, { signal }) => {
+      signal.throwIfAborted()
+      valueAt(path)
+      return entryOf(path)
+    },
+    read: async ({ path }, context): Promise<readonly Content[]> => {
+      context.signal.throwIfAborted()
+      const text = await shownOf(path, valueAt(path), context)
+      const changed = text.includes(redactedMark)
+      return [{ mimeType: 'text/plain', text, ...(changed ? { meta: { [redactedKey]: true } } : {}) }]
+    },
+    templates: async () => [
+      {
+        template: '{name}',
+        name: 'Environment',
+        title: 'An environment variable',
+        description: `The value of a variable, or ${redactedMark} where it is not to be shown.`,
+        mimeType: 'text/plain',
+      },
+    ],
+  }
+}

@@ -1,0 +1,97 @@
+import { extname, join } from 'node:path'
+import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
+import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
+import type { Layer } from '../../wrap/redacted/find.ts'
+import { createHost } from '../../wrap/redacted/host.ts'
+import type { Answer, Ask, Want } from './answer.ts'
+import type { Format } from './formats.ts'
+import type { Policy } from './judge.ts'
+import { type Limits, positionOf } from './limits.ts'
+import type { Reply } from './worker.ts'
+
+export interface DeskOptions {
+  readonly source: Provider
+  readonly policy: Policy
+  readonly limits: Limits
+  readonly deadlineMs: number
+  readonly without: readonly Layer[]
+  /** What the worker runs; tests put one that hangs in its place. */
+  readonly file?: string
+}
+
+/** What was answered of a file, with the facts of the file. */
+export interface Answered {
+  readonly answer: Exclude<Answer, { readonly fault: unknown }>
+  readonly facts: ContentFacts
+}
+
+/** Reads files of settings, and asks a worker about them. */
+export interface Desk {
+  /**
+   * @throws ResourceError `invalid` (reason `settings`) for a file that cannot be read as its format, with line and column in
+   * the detail and nothing of the file; `too-large` beyond a limit.
+   */
+  ask(path: string, format: Format, want: Want, context: Context): Promise<Answered>
+  close(): void
+}
+
+export function createDesk(options: DeskOptions): Desk {
+  const { source, policy, limits, without, deadlineMs } = options
+  const file = options.file ?? join(import.meta.dirname, `worker${extname(import.meta.filename)}`)
+  const host = createHost<Ask, Reply>({ file, deadlineMs, memoryMb: 512 })
+  return {
+    ask: async (path, format, want, context) => {
+      const content = await readText(source, path, limits.maxBytes, context)
+      const { text } = content
+      const outcome = await host.run({ text, path, format, want, policy, limits, without }, context.signal)
+      if ('failure' in outcome || 'error' in outcome.result) throw unreadable(outcome)
+      const answer = outcome.result
+      if ('fault' in answer) throw faulty(answer.fault, text, format)
+      return { answer, facts: content }
+    },
+    close: host.close,
+  }
+}
+
+/** The text of a file, if it is not too long. */
+async function readText(source: Provider, path: string, maxBytes: number, context: Context) {
+  const request: ReadRequest = { path, params: new Map() }
+  let contents: readonly Content[]
+  try {
+    // One byte more shows that there are more; a character takes up to four.
+    contents = await source.read({ ...request, range: { start: 0, end: maxBytes + 4 } }, context)
+  } catch (error) {
+    // An empty file has no part that begins at 0.
+    if (!isResourceError(error, 'invalid') || error.detail.reason !== 'range') throw error
+    contents = await source.read(request, context)
+  }
+  const [content] = contents
+  if (content === undefined) throw new ResourceError('internal', 'the source of settings answered a read with nothing')
+  const size = content.size ?? 0
+  if (!('text' in content) || contents.length > 1)
+    throw invalid('This is no text, so there are no settings in it that could be read.', 'settings')
+  if (Math.max(size, Buffer.byteLength(content.text)) <= maxBytes) return content
+  throw new ResourceError('too-large', `A file of settings has at most ${maxBytes} bytes, and this one has more.`, {
+    reason: 'too-large',
+    limit: maxBytes,
+  })
+}
+
+function faulty(
+  { what, offset, limit }: { what: string; offset: number; limit?: number },
+  text: string,
+  format: Format,
+) {
+  const { line, column } = positionOf(text, offset)
+  const message = `The file cannot be read as ${format}. Line ${line}, column ${column}: ${what}`
+  if (limit === undefined) return invalid(message, 'settings', { line, column })
+  return new ResourceError('too-large', message, { reason: 'settings', line, column, limit })
+}
+
+function unreadable(outcome: { readonly failure: string } | { readonly result: unknown }): ResourceError {
+  if ('failure' in outcome && outcome.failure === 'late')
+    return new ResourceError('too-large', 'Reading this file takes longer than there is time for: it is too complex.', {
+      reason: 'settings',
+    })
+  return new ResourceError('internal', 'a file of settings could not be read')
+}

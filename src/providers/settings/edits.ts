@@ -1,0 +1,88 @@
+import { redactedMark } from '../../core/scrub.ts'
+import { replaceSpans, type Span } from '../../wrap/redacted/spans.ts'
+import type { Scalar } from './tree.ts'
+
+/** A change of a text. */
+export interface Edit {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}
+
+/** The first of some spans, in order and apart from each other, that does not end before a place. */
+export function nearest<S extends { readonly end: number }>(spans: readonly S[], place: number): S | undefined {
+  let low = 0
+  let high = spans.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((spans[middle]?.end ?? 0) < place) low = middle + 1
+    else high = middle
+  }
+  return spans[low]
+}
+
+/** Replaces a value as a whole, so that the file can still be read. `undefined` where there is nothing to replace. */
+export function replaceScalar({ start, end, writing, json }: Scalar, text: string): Edit | undefined {
+  // A key alone has no value, and no place for one.
+  if (writing === 'plain' && json === 'null') return undefined
+  if (writing === 'inside' || writing === 'plain') return { start, end, text: redactedMark }
+  const mark = JSON.stringify(redactedMark)
+  if (writing === 'block') return { start, end, text: text.slice(start, end).endsWith('\n') ? `${mark}\n` : mark }
+  return { start, end, text: start === end && /\S/.test(text[start - 1] ?? '') ? ` ${mark}` : mark }
+}
+
+/**
+ * Takes parts out of a value. What stands without quotes gets some where the mark could be read as something else: it begins
+ * as a list does.
+ */
+export function editScalar(scalar: Scalar, text: string, parts: readonly Span[]): readonly Edit[] {
+  const { start, end, writing } = scalar
+  const own = parts.map((part) => ({ start: Math.max(part.start, start), end: Math.min(part.end, end) }))
+  if (writing === 'block' && own.some((part) => part.start <= start))
+    return [replaceScalar(scalar, text)].filter((edit) => edit !== undefined)
+  if (writing !== 'quoted') return own.map((part) => ({ ...part, text: redactedMark }))
+  const relative = own.map((part) => ({ start: part.start - start, end: part.end - start }))
+  return [{ start, end, text: JSON.stringify(replaceSpans(text.slice(start, end), relative)) }]
+}
+
+/** The parts of spans that lie outside of values. Both are in order. */
+export function outside(spans: readonly Span[], scalars: readonly Scalar[]): readonly Span[] {
+  return spans.flatMap((span) => {
+    const pieces: Span[] = []
+    let from = span.start
+    for (
+      let scalar = nearest(scalars, from);
+      scalar !== undefined && scalar.start < span.end;
+      scalar = nearest(scalars, scalar.end + 1)
+    ) {
+      if (scalar.start > from) pieces.push({ start: from, end: scalar.start })
+      from = Math.max(from, scalar.end)
+    }
+    if (from < span.end) pieces.push({ start: from, end: span.end })
+    return pieces
+  })
+}
+
+/** The spans that a value shares something with. Both are in order. */
+export function within(spans: readonly Span[], { start, end }: Scalar): readonly Span[] {
+  const found: Span[] = []
+  for (
+    let span = nearest(spans, start + 1);
+    span !== undefined && span.start < end;
+    span = nearest(spans, span.end + 1)
+  )
+    found.push(span)
+  return found
+}
+
+/** The text with the edits made. They do not overlap. */
+export function applyEdits(text: string, edits: readonly Edit[]): string {
+  const pieces: string[] = []
+  let from = 0
+  for (const edit of [...edits].sort((a, b) => a.start - b.start)) {
+    if (edit.start < from) continue
+    pieces.push(text.slice(from, edit.start), edit.text)
+    from = edit.end
+  }
+  return pieces.join('') + text.slice(from)
+}

@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto'
+import { invalid, notFound } from '../../core/errors.ts'
+import type { Change, Content, ContentFacts, Context, Entry, Params, Provider, Template } from '../../core/provider.ts'
+import { redactedMark, type Scrubber } from '../../core/scrub.ts'
+import { cleanEntry, cleanFacts, createSeal, isSecretPath, redactedKey } from '../../wrap/redacted/facts.ts'
+import type { Layer } from '../../wrap/redacted/find.ts'
+import type { Want } from './answer.ts'
+import { completeSettings } from './complete.ts'
+import { createDesk } from './desk.ts'
+import { createFormats, type FormatOf, type FormatRules, mimeTypes } from './formats.ts'
+import type { Policy } from './judge.ts'
+import { defaultLimits, type Limits } from './limits.ts'
+import { parsePointer } from './pointer.ts'
+
+export type { Format } from './formats.ts'
+
+export interface SettingsOptions extends FormatRules, Partial<Policy>, Partial<Limits> {
+  /** Where the files come from, as text; not redacted, since only whole files can be read. It is closed with this. */
+  readonly source: Provider
+  /** What versions are hashed with. Replicas share it; by default one is made for this process. */
+  readonly key?: Uint8Array
+  /** Values that are known to be secret: they are taken out as well. */
+  readonly scrubber?: Scrubber
+  /** How long reading one file may take, in milliseconds. Default 5000. */
+  readonly deadlineMs?: number
+  /** What the worker runs, and layers that are left out: for tests. */
+  readonly file?: string
+  readonly without?: readonly Layer[]
+}
+
+const template: Template = {
+  template: '{+path}{?pointer,as}',
+  name: 'Settings',
+  title: 'A file of settings, or one of them',
+  description:
+    'pointer=/db/host is one value, as JSON (RFC 6901; of several documents, the first step is its number); as=json is all of ' +
+    `it as JSON. Without either it is the file as it is, with its comments. Secrets are ${redactedMark}.`,
+}
+
+/**
+ * Files of settings in JSON (with comments), YAML, TOML, INI, dotenv and properties: each as it is, as JSON, or one value of it.
+ *
+ * Values are shown unless something speaks against it: a name above them that sounds secret, a look of chance, anything that
+ * the detectors of `redacted` find. Of dotenv, and with `show: 'allowed'` of everything, only what `allow` names is shown. What
+ * stands instead is `[redacted]`; names are always shown. Nothing is expanded, included or looked up.
+ *
+ * Reads throw ResourceError `invalid` (reason `settings`, with `line` and `column`) for a file that is not what its name says,
+ * `too-large` beyond a limit, `invalid` (reason `pointer` or `as`) for a malformed request, `not-found` for a pointer to
+ * nothing.
+ *
+ * @throws ResourceError `invalid` for a malformed glob or an unknown format.
+ */
+export function settings(options: SettingsOptions): Provider {
+  const { source, key = randomBytes(32), show = 'safe', allow = [], scrubber } = options
+  const formatOf = createFormats(options)
+  const limits: Limits = { ...defaultLimits, ...limitsIn(options) }
+  const seal = createSeal(key, JSON.stringify([show, allow]))
+  const desk = createDesk({
+    source,
+    policy: { show, allow },
+    limits,
+    deadlineMs: options.deadlineMs ?? 5000,
+    without: options.without ?? [],
+    ...(options.file === undefined ? {} : { file: options.file }),
+  })
+  const { stat, watch } = source
+
+  const entryOf = (entry: Entry): Entry | undefined => {
+    const format = served(formatOf, entry.path)
+    return format === undefined ? undefined : { ...cleanEntry(entry, seal), mimeType: mimeTypes[format] }
+  }
+
+  const list: Provider['list'] = async function* (query, context) {
+    for await (const entry of source.list(query, context)) {
+      const own = entryOf(entry)
+      if (own !== undefined) yield own
+    }
+  }
+
+  const read = async (path: string, params: Params, context: Context): Promise<Content> => {
+    const format = served(formatOf, path)
+    if (format === undefined) throw notFound('no file of settings')
+    const want = wantIn(params)
+    const { answer, facts } = await desk.ask(path, format, want, context)
+    if (!('text' in answer)) throw notFound('nothing at the pointer')
+    const text = scrubber?.scrub(answer.text) ?? answer.text
+    const mimeType = want.kind === 'source' ? mimeTypes[format] : mimeTypes.json
+    return { ...contentFacts(cleanFacts(facts, path, seal), text), mimeType, size: Buffer.byteLength(text), text }
+  }
+
+  return {
+    list,
+    ...(stat === undefined
+      ? {}
+      : {
+          stat: async (path, context) => {
+            const entry = path.endsWith('/') ? undefined : entryOf(await stat(path, context))
+            if (entry === undefined) throw notFound('no file of settings')
+            return entry
+          },
+        }),
+    read: async ({ path, params }, context) => [await read(path, params, context)],
+    templates: async () => [template],
+    complete: (request, context) => completeSettings(request, list, { formatOf, desk }, context),
+    ...(watch === undefined ? {} : { watch: async (signal) => ofSettings(await watch(signal), formatOf) }),
+    close: async () => {
+      desk.close()
+      await source.close?.()
+    },
+  }
+}
+
+/** The format of a file that is served. */
+function served(formatOf: FormatOf, path: string) {
+  return isSecretPath(path) ? undefined : formatOf(path)
+}
+
+function wantIn(params: Params): Want {
+  const as = params.get('as')
+  if (as !== undefined && as !== 'json') throw invalid('Settings can be read as json: write ?as=json.', 'as')
+  const pointer = params.get('pointer')
+  if (as === undefined && pointer === undefined) return { kind: 'source' }
+  return { kind: 'json', steps: parsePointer(pointer ?? '') }
+}
+
+/** What is read may change with every policy: nobody may keep it for ever. Its range is that of the source. */
+function contentFacts({ immutable: _, range: __, ...facts }: ContentFacts, text: string): ContentFacts {
+  return text.includes(redactedMark) ? { ...facts, meta: { ...facts.meta, [redactedKey]: true } } : facts
+}
+
+function limitsIn({ maxBytes, maxDepth, maxNodes }: Partial<Limits>): Partial<Limits> {
+  return {
+    ...(maxBytes === undefined ? {} : { maxBytes }),
+    ...(maxDepth === undefined ? {} : { maxDepth }),
+    ...(maxNodes === undefined ? {} : { maxNodes }),
+  }
+}
+
+/** Changes of files of settings, and of directories. */
+async function* ofSettings(changes: AsyncIterable<Change>, formatOf: FormatOf): AsyncGenerator<Change> {
+  for await (const change of changes) {
+    const { path } = change
+    if (path === undefined || path === '' || path.endsWith('/') || served(formatOf, path) !== undefined) yield change
+  }
+}

@@ -1,0 +1,88 @@
+import { compileGlobs } from '../../core/glob.ts'
+import { type KeyKind, kindOfKey } from '../../wrap/redacted/keys.ts'
+import { looksOpaque } from '../../wrap/redacted/opaque.ts'
+import { isNothing } from '../../wrap/redacted/values.ts'
+import { escapeStep } from './pointer.ts'
+import type { Entry, Node, Scalar, Table, Tree } from './tree.ts'
+
+export interface Policy {
+  /** `safe`: values that look secret by no name and no look. `allowed`: only those that `allow` names. */
+  readonly show: 'safe' | 'allowed'
+  /**
+   * Globs over pointers (`/db/*`) or, without a slash, over names at any depth (`*_HOST`). What looks secret for its name is
+   * shown only where a pattern without wildcards names it.
+   */
+  readonly allow: readonly string[]
+}
+
+/** The values that are not shown, whoever refers to them. */
+export type Denied = ReadonlySet<Scalar>
+
+const wildcard = /[*?[\]{}\\]/
+
+/** Decides of each value, by the names above it, whether it is shown. What it looks like is for the detectors. */
+export function judge({ root, commented = [] }: Tree, { show, allow }: Policy): Denied {
+  const named = compileGlobs(allow.filter((pattern) => !wildcard.test(pattern)))
+  const matched = compileGlobs(allow)
+  const denied = new Set<Scalar>()
+
+  const judgeScalar = (scalar: Scalar, path: string, secret: boolean): void => {
+    if (path !== '' && named(path)) return
+    if (secret) denied.add(scalar)
+    else if (path !== '' && matched(path)) return
+    else if (show === 'allowed' || looksOpaque(scalar.text)) denied.add(scalar)
+  }
+
+  /** @param secret Whether what lies above says that everything below is secret. */
+  const visit = (node: Node, path: string, secret: boolean): void => {
+    if (node.kind === 'scalar') judgeScalar(node, path, secret)
+    else if (node.kind === 'table') for (const entry of node.entries) visitEntry(entry, node, path, secret)
+    else for (const [i, item] of node.items.entries()) visit(item, join(path, String(i)), secret)
+  }
+
+  const visitEntry = ({ key, value }: Entry, table: Table, path: string, secret: boolean): void => {
+    const at = join(path, escapeStep(key))
+    const kind = kindOfKey(key) ?? kindOfKeyIn(path, key)
+    // A weak name says something of its own value alone, or of a list of them.
+    const own = kind === 'strong' || (kind === 'weak' && value.kind !== 'table')
+    visit(value, at, secret || own || isValueOfSecret(key, table) || isKubernetesSecret(key, table))
+  }
+
+  visit(root, '', false)
+  for (const { key, value } of commented) visit(value, escapeStep(key), kindOfKey(key) !== undefined)
+  return denied
+}
+
+const join = (path: string, step: string) => (path === '' ? step : `${path}/${step}`)
+
+/** A `key` is what the name above it makes of it: `api: { key: … }`. */
+function kindOfKeyIn(path: string, key: string): KeyKind {
+  return /keys?$/i.test(key) ? kindOfKey(`${path.slice(path.lastIndexOf('/') + 1)}_${key}`) : undefined
+}
+
+const nameKeys = /^(?:name|key|id|variable|field)$/i
+const valueKeys = /^(?:value|val|default|content)$/i
+
+/** Whether a value belongs to a name beside it: `{ name: DB_PASSWORD, value: hunter2 }`. */
+function isValueOfSecret(key: string, { entries }: Table): boolean {
+  if (!valueKeys.test(key)) return false
+  return entries.some(
+    (entry) => nameKeys.test(entry.key) && entry.value.kind === 'scalar' && kindOfKey(entry.value.text) !== undefined,
+  )
+}
+
+/** Everything in the data of a Kubernetes Secret is secret, whatever it is called. */
+function isKubernetesSecret(key: string, { entries }: Table): boolean {
+  if (key !== 'data' && key !== 'stringData') return false
+  return entries.some((entry) => entry.key === 'kind' && entry.value.kind === 'scalar' && entry.value.text === 'Secret')
+}
+
+/** Values that are denied and long and odd enough to be looked for in the rest of the file. */
+export function telling(denied: Denied): readonly string[] {
+  return [...denied]
+    .map(({ text }) => text)
+    .filter(
+      (text) =>
+        text.length >= 8 && !isNothing(text) && (looksOpaque(text) || (/\d/.test(text) && /[A-Za-z]/.test(text))),
+    )
+}

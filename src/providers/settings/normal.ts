@@ -1,0 +1,75 @@
+import { redactedMark } from '../../core/scrub.ts'
+import type { Denied } from './judge.ts'
+import type { Node, Scalar } from './tree.ts'
+
+/** Where in the JSON a value stands, without its quotes. */
+export interface Leaf {
+  readonly scalar: Scalar
+  readonly start: number
+  readonly end: number
+}
+
+export interface Normal {
+  readonly text: string
+  readonly leaves: readonly Leaf[]
+}
+
+/** Writes a node as JSON, indented by two, with the mark for what is denied. Of a key that is there twice, the last holds. */
+export function writeJson(root: Node, denied: Denied): Normal {
+  const pieces: string[] = []
+  const leaves: Leaf[] = []
+  let length = 0
+  const put = (text: string) => {
+    pieces.push(text)
+    length += text.length
+  }
+
+  const writeScalar = (scalar: Scalar) => {
+    if (denied.has(scalar)) {
+      put(JSON.stringify(redactedMark))
+      return
+    }
+    const quotes = scalar.json.startsWith('"') ? 1 : 0
+    leaves.push({ scalar, start: length + quotes, end: length + scalar.json.length - quotes })
+    put(scalar.json)
+  }
+
+  const write = (node: Node, indent: string): void => {
+    if (node.kind === 'scalar') writeScalar(node)
+    else if (node.kind === 'list')
+      writeAll(
+        '[',
+        node.items.map((value) => ['', value] as const),
+        ']',
+        indent,
+      )
+    else {
+      // By way of a map, since `__proto__` is a name like any other.
+      const members = [...new Map(node.entries.map(({ key, value }) => [key, value]))]
+      writeAll(
+        '{',
+        members.map(([key, value]) => [`${JSON.stringify(key)}: `, value] as const),
+        '}',
+        indent,
+      )
+    }
+  }
+
+  const writeAll = (
+    open: string,
+    members: readonly (readonly [head: string, value: Node])[],
+    close: string,
+    indent: string,
+  ) => {
+    put(open)
+    for (const [i, [head, value]] of members.entries()) {
+      put(`${i === 0 ? '' : ','}\n${indent}  ${head}`)
+      write(value, `${indent}  `)
+    }
+    put(members.length === 0 ? close : `\n${indent}${close}`)
+  }
+
+  write(root, '')
+  put('\n')
+  return { text: pieces.join(''), leaves }
+}

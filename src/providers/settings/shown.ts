@@ -1,0 +1,125 @@
+import { createScrubber, redactedMark } from '../../core/scrub.ts'
+import { findSecrets } from '../../wrap/redacted/detect.ts'
+import type { Layer } from '../../wrap/redacted/find.ts'
+import { mergeSpans, replaceSpans, type Span } from '../../wrap/redacted/spans.ts'
+import { applyEdits, type Edit, editScalar, nearest, outside, replaceScalar, within } from './edits.ts'
+import { type Denied, telling } from './judge.ts'
+import { type Normal, writeJson } from './normal.ts'
+import type { Node, Scalar, Tree } from './tree.ts'
+
+/** A file of settings, read and judged. */
+export interface Source {
+  readonly text: string
+  readonly path: string
+  readonly tree: Tree
+  readonly denied: Denied
+  readonly without: readonly Layer[]
+}
+
+/** A node as JSON, without what is denied and without what the detectors find in the rest. */
+export async function showJson(node: Node, source: Source): Promise<string> {
+  const normal = writeJson(node, source.denied)
+  return scrubDenied(replaceSpans(normal.text, await findInJson(normal, source)), source)
+}
+
+/**
+ * The file as it is, with its comments, but for its secrets: what the tree denies, what is found in the values once they are
+ * decoded, and what is found in the text around them.
+ */
+export async function showSource(source: Source): Promise<string> {
+  const { text, path, tree, denied, without } = source
+  const scalars = scalarsOf(tree)
+  const inText = (await findSecrets(text, { path, without })).filter((span) => !isOfName(span, scalars))
+  const { spans, whole } = await findInValues(source)
+  const found = mergeSpans([...inText, ...spans])
+  const edits: Edit[] = outside(
+    [...found, ...(tree.unknown ?? [])].sort((a, b) => a.start - b.start),
+    scalars,
+  ).map((span) => ({ ...span, text: redactedMark }))
+  for (const scalar of scalars) {
+    const edit = denied.has(scalar) || whole.has(scalar) ? replaceScalar(scalar, text) : undefined
+    if (edit !== undefined) edits.push(edit)
+    else {
+      const own = within(found, scalar)
+      if (own.length > 0) edits.push(...editScalar(scalar, text, own))
+    }
+  }
+  return scrubDenied(applyEdits(text, edits), source)
+}
+
+/** Values that are denied are taken out of the rest as well: of comments, and of values that are shown. */
+function scrubDenied(text: string, { denied }: Source): string {
+  return createScrubber(telling(denied)).scrub(text)
+}
+
+/** Every value that stands in the source, in the order in which they stand there. */
+function scalarsOf({ root, commented = [] }: Tree): readonly Scalar[] {
+  const seen = new Set<Node>()
+  const visit = (node: Node): void => {
+    if (seen.has(node)) return
+    seen.add(node)
+    if (node.kind === 'list') for (const item of node.items) visit(item)
+    if (node.kind === 'table') for (const { value } of node.entries) visit(value)
+  }
+  visit(root)
+  for (const { value } of commented) visit(value)
+  return [...seen].filter((node) => node.kind === 'scalar').sort((a, b) => a.start - b.start)
+}
+
+/**
+ * Whether something was found because of a name that the tree knows: what that name says, the tree has judged. A name within
+ * a value (`Server=db;Password=…`) it does not know, nor one in a comment.
+ */
+function isOfName({ start, end, key }: Span, scalars: readonly Scalar[]): boolean {
+  if (key === undefined) return false
+  const scalar = nearest(scalars, start)
+  return scalar !== undefined && scalar.start < end && key < scalar.start
+}
+
+/** What the detectors find in JSON. Names of values are not for them: only names within a value are. */
+async function findInJson({ text, leaves }: Normal, { without }: Source): Promise<readonly Span[]> {
+  const found = await findSecrets(text, { path: 'settings.json', without })
+  return mergeSpans(
+    found.filter(({ key }) => {
+      const leaf = key === undefined ? undefined : nearest(leaves, key)
+      return key === undefined || (leaf !== undefined && leaf.start <= key)
+    }),
+  )
+}
+
+/** What is found in the decoded values: as parts of the source where it stands there as well, else as whole values. */
+async function findInValues(source: Source) {
+  const normal = writeJson(source.tree.root, source.denied)
+  const inLeaves = new Map<Scalar, string[]>()
+  for (const { start, end } of await findInJson(normal, source)) {
+    let leaf = nearest(normal.leaves, start + 1)
+    for (; leaf !== undefined && leaf.start < end; leaf = nearest(normal.leaves, leaf.end + 1)) {
+      const part = normal.text.slice(Math.max(start, leaf.start), Math.min(end, leaf.end))
+      const parts = inLeaves.get(leaf.scalar)
+      if (parts === undefined) inLeaves.set(leaf.scalar, [part])
+      else parts.push(part)
+    }
+  }
+  const spans: Span[] = []
+  const whole = new Set<Scalar>()
+  for (const [scalar, parts] of inLeaves) {
+    const own = partsInSource(scalar, parts, source.text)
+    if (own === undefined) whole.add(scalar)
+    else spans.push(...own)
+  }
+  return { spans, whole }
+}
+
+/** Where parts of a decoded value stand in the source; `undefined` where one of them is written otherwise there. */
+function partsInSource({ start, end }: Scalar, parts: readonly string[], text: string): readonly Span[] | undefined {
+  const written = text.slice(start, end)
+  const spans: Span[] = []
+  for (const part of new Set(parts)) {
+    const places: Span[] = []
+    for (let at = written.indexOf(part); at !== -1; at = written.indexOf(part, at + part.length))
+      places.push({ start: start + at, end: start + at + part.length })
+    if (places.length < parts.filter((other) => other === part).length) return undefined
+    spans.push(...places)
+  }
+  return spans
+}

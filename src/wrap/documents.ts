@@ -1,0 +1,70 @@
+import type { Provider, Template } from '../core/provider.ts'
+import { decoded } from './decoded.ts'
+import { documented } from './documented.ts'
+import type { EncodingRule } from './encoding/judge.ts'
+import { type ReadableOptions, readable } from './readable.ts'
+import { type SlicedOptions, sliced } from './sliced.ts'
+import { type TailedOptions, tailed } from './tailed.ts'
+
+export interface DocumentsOptions {
+  /** What most texts are written in, as a language tag (`ja`, `zh-TW`, `de`): it decides where their bytes leave it open. */
+  readonly language?: string
+  /** What is in an encoding that is not found by itself. */
+  readonly encodings?: readonly EncodingRule[]
+  /** The largest text in another encoding than UTF-8 that is decoded, in bytes. Default 64 MiB. */
+  readonly maxDecodedBytes?: number
+  /** Globs over the documents whose front matter gives title, description, priority and audience. Default none. */
+  readonly frontMatter?: readonly string[]
+  /** The languages that documents are told apart by, as they stand in paths. Default `ja` and `en`; none: no twins. */
+  readonly languages?: readonly string[]
+  /** How documents are read as text; `false`: they are not. */
+  readonly readings?: ReadableOptions | false
+  readonly ends?: TailedOptions
+  readonly parts?: SlicedOptions
+  /** What every text goes through before a part of it is cut off, such as `redacted`. */
+  readonly through?: (provider: Provider) => Provider
+}
+
+/**
+ * Everything that makes documents of files, in the one order that is right. From the inside out:
+ *
+ * 1. `tailed` finds the last lines in the bytes of a resource, so that the end of any log is cheap, whatever its encoding.
+ * 2. `decoded` makes text of what is in another encoding; all that follows sees UTF-8.
+ * 3. `documented` reads front matter and looks for twins, in decoded text.
+ * 4. `readable` reads documents as text. It is given text of HTML, and the bytes of the others.
+ * 5. `through`, where something is to be taken out of texts: before they are cut, since half of it may not be known.
+ * 6. `sliced` cuts parts of what comes out of all of these.
+ */
+export function documents(provider: Provider, options: DocumentsOptions = {}): Provider {
+  const { language, encodings, maxDecodedBytes, frontMatter, languages, readings, ends, parts, through } = options
+  const texts = decoded(tailed(provider, ends), {
+    ...(encodings === undefined ? {} : { rules: encodings }),
+    ...(language === undefined ? {} : { language }),
+    ...(maxDecodedBytes === undefined ? {} : { maxBytes: maxDecodedBytes }),
+  })
+  const described = documented(texts, {
+    ...(frontMatter === undefined ? {} : { frontMatter }),
+    ...(languages === undefined ? {} : { languages }),
+  })
+  const whole = readings === false ? described : readable(described, readings)
+  const all = sliced(through?.(whole) ?? whole, parts)
+  return readings === false
+    ? all
+    : { ...all, templates: async (context) => joined((await all.templates?.(context)) ?? []) }
+}
+
+const part: Template = {
+  template: '{+path}{?as,lines,bytes}',
+  name: 'Reading or part of a resource',
+  title: 'A document as text, or a part of a text',
+  description:
+    'as=text is the text of a PDF, Word, Excel, PowerPoint or HTML document; as=markdown keeps the headings, lists, tables ' +
+    'and links of all but PDF. lines=10-40 counts from 1, bytes=0-4095 from 0; both ends are included, and the last may be ' +
+    'left out. `_meta` says which part it is, and how to ask for the next.',
+}
+
+/** A part of a reading can be asked for, so the two templates are one. */
+function joined(templates: readonly Template[]): readonly Template[] {
+  const others = templates.filter(({ template }) => !/^\{\+path\}\{\?(?:as|lines|bytes|,)+\}$/.test(template))
+  return [...others, part]
+}

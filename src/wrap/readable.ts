@@ -1,0 +1,195 @@
+import { extname, join } from 'node:path'
+import { invalid, ResourceError } from '../core/errors.ts'
+import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
+import { type Form, type Format, formatOf, formsOf } from './reading/formats.ts'
+import type { ReadingAnswer, ReadingJob } from './reading/job.ts'
+import { createRecent } from './recent.ts'
+import { createHost, type Outcome } from './redacted/host.ts'
+import { readWhole } from './whole.ts'
+
+export interface ReadableOptions {
+  /** The largest document that is read, in bytes. Default 32 MiB. */
+  readonly maxBytes?: number
+  /** The longest text that is read out of one, in characters. Default 8,000,000. */
+  readonly maxCharacters?: number
+  /** How long one document may take, in milliseconds. Default 20,000. */
+  readonly timeoutMs?: number
+  /** How much memory the worker may use, in MiB, beside what PDFium does (at most 512). Default 256. */
+  readonly memoryMb?: number
+}
+
+/** What is said in `_meta` of a document that has readings, and of a reading. */
+export interface ReadingFacts {
+  /** What the document can be read as: values of `?as=`. */
+  readonly forms?: readonly Form[]
+  /** The MIME type of the document that this is a reading of. */
+  readonly of?: string
+  /** How many pages, slides or sheets it has. */
+  readonly parts?: number
+}
+
+/** The key of {@link ReadingFacts} in `_meta`. */
+export const readingKey = 'dev.hikidashi/reading'
+
+const template: Template = {
+  template: '{+path}{?as}',
+  name: 'Reading of a document',
+  title: 'A document as text',
+  description:
+    'as=text is the text of a PDF, Word, Excel, PowerPoint or HTML document; as=markdown keeps the headings, lists, tables ' +
+    'and links of all but PDF.',
+}
+
+/** So many readings may be waited for. */
+const maxWaiting = 16
+/** What is unpacked of a document, for each byte that it may have. */
+const unpackedPerByte = 8
+/** How much text is kept, in characters: a reading is asked for part after part. */
+const keptCharacters = 16 * 1024 * 1024
+
+const forms: readonly string[] = ['text', 'markdown'] satisfies readonly Form[]
+
+/**
+ * Gives PDF, Word, Excel, PowerPoint and HTML documents a reading beside themselves: `?as=text`, and `?as=markdown` for all
+ * but PDF. What is text already is its own reading.
+ *
+ * Documents are read in a worker thread, within limits of size, memory and time, one after the other; the libraries are
+ * loaded there when the first one is asked for. One that breaks the worker costs one request. The size of a reading
+ * is that of its text; its version is that of the document.
+ *
+ * Reads throw ResourceError `invalid` (reasons `as`, `damaged`, `encrypted`, `no-text`) and `too-large`.
+ */
+export function readable(provider: Provider, options: ReadableOptions = {}): Provider {
+  const { maxBytes = 32 * 1024 * 1024, maxCharacters = 8_000_000, timeoutMs = 20_000, memoryMb = 256 } = options
+  const limits = { characters: maxCharacters, unpacked: maxBytes * unpackedPerByte }
+  const file = join(import.meta.dirname, 'reading', `worker${extname(import.meta.filename)}`)
+  const host = createHost<ReadingJob, ReadingAnswer>({ file, deadlineMs: timeoutMs, memoryMb })
+  const kept = createRecent<Content & { readonly text: string }>(keptCharacters, ({ text }) => text.length)
+  let waiting = 0
+
+  const run = async (job: ReadingJob, { signal }: Context): Promise<Outcome<ReadingAnswer>> => {
+    if (waiting >= maxWaiting) throw new ResourceError('unavailable', 'Too many documents are waiting to be read.')
+    waiting++
+    try {
+      return await host.run(job, signal)
+    } finally {
+      waiting--
+    }
+  }
+
+  const readAs = async (
+    form: Form,
+    format: Format,
+    request: ReadRequest,
+    version: string | undefined,
+    context: Context,
+  ) => {
+    const keyOf = (of: string | undefined) =>
+      of === undefined ? undefined : JSON.stringify([context.principal.id, request.path, [...request.params], form, of])
+    const known = keyOf(version)
+    const found = known === undefined ? undefined : kept.get(known)
+    if (found !== undefined) return found
+    if (!formsOf(format).includes(form)) throw invalid('A PDF can be read as text only. Write ?as=text.', 'as')
+    const { bytes, facts } = await readWhole(provider, request, maxBytes, tooLarge(maxBytes), context)
+    const reading = readingOf(await run({ format, form, bytes, limits }, context), timeoutMs)
+    const content = contentOf(reading, form, facts)
+    const key = keyOf(facts.version)
+    if (key !== undefined) kept.set(key, content)
+    return content
+  }
+
+  const readText = async (form: Form, request: ReadRequest, context: Context): Promise<readonly Content[]> => {
+    const { range: _, ...whole } = request
+    const entry = await provider.stat?.(request.path, context)
+    const format = formatOf(request.path, entry?.mimeType)
+    if (format !== undefined) return [await readAs(form, format, whole, entry?.version, context)]
+    // What it is may only show in its bytes. What is text needs no reading, and keeps its ranges.
+    const contents = await provider.read(request, context)
+    const [content] = contents
+    const shown = content === undefined ? undefined : formatOf('', content.mimeType)
+    if (shown !== undefined) return [await readAs(form, shown, whole, content?.version, context)]
+    if (form === 'text' && contents.every((one) => 'text' in one)) return contents
+    throw invalid(
+      form === 'text'
+        ? 'This has no reading as text: it is neither text nor a PDF, Word, Excel, PowerPoint or HTML document.'
+        : 'This has no reading as Markdown: it is no Word, Excel, PowerPoint or HTML document.',
+      'as',
+    )
+  }
+
+  return {
+    ...provider,
+    read: async (request, context) => {
+      const form = request.params.get('as')
+      if (form === undefined) {
+        const contents = await provider.read(request, context)
+        return request.range === undefined ? contents.map((content) => withForms(content, request.path)) : contents
+      }
+      if (!isForm(form)) throw invalid('A document can be read as text or as Markdown: ?as=text, ?as=markdown.', 'as')
+      const params = new Map([...request.params].filter(([name]) => name !== 'as'))
+      return readText(form, { ...request, params }, context)
+    },
+    templates: async (context) => [...((await provider.templates?.(context)) ?? []), template],
+    close: async () => {
+      host.close()
+      await provider.close?.()
+    },
+  }
+}
+
+function isForm(form: string): form is Form {
+  return forms.includes(form)
+}
+
+/** Says of a document that it has readings. */
+function withForms(content: Content, path: string): Content {
+  const format = formatOf(content.path ?? path, content.mimeType)
+  if (format === undefined) return content
+  const told: ReadingFacts = { forms: formsOf(format) }
+  return { ...content, meta: { ...content.meta, [readingKey]: told } }
+}
+
+function readingOf(outcome: Outcome<ReadingAnswer>, timeoutMs: number) {
+  if ('failure' in outcome) {
+    if (outcome.failure === 'late')
+      throw new ResourceError('too-large', `The document takes longer than ${timeoutMs} ms to read.`, {
+        reason: 'time',
+      })
+    throw new ResourceError('too-large', 'The document takes more memory than there is to read it, or is damaged.', {
+      reason: 'memory',
+    })
+  }
+  const answer = outcome.result
+  if ('reading' in answer) return answer.reading
+  throw new ResourceError(answer.kind, answer.message, { reason: answer.reason })
+}
+
+function contentOf(
+  { text, title, parts }: { readonly text: string; readonly title?: string; readonly parts?: number },
+  form: Form,
+  { version, path, immutable, mimeType, meta }: ContentFacts,
+): Content & { readonly text: string } {
+  const told: ReadingFacts = {
+    ...(mimeType === undefined ? {} : { of: mimeType }),
+    ...(parts === undefined ? {} : { parts }),
+  }
+  return {
+    ...(path === undefined ? {} : { path }),
+    ...(version === undefined ? {} : { version }),
+    ...(title === undefined ? {} : { title }),
+    ...(immutable === undefined ? {} : { immutable }),
+    mimeType: form === 'markdown' ? 'text/markdown' : 'text/plain',
+    size: Buffer.byteLength(text),
+    meta: { ...meta, [readingKey]: told },
+    text,
+  }
+}
+
+function tooLarge(limit: number): (size: number | undefined) => ResourceError {
+  return (size) =>
+    new ResourceError('too-large', `The document has more than ${limit} bytes, the most that is read as text.`, {
+      reason: 'too-large',
+      limit,
+      ...(size === undefined ? {} : { size }),
+    })
+}

@@ -1,0 +1,39 @@
+import { ResourceError } from '../../core/errors.ts'
+import type { Form, Format } from './formats.ts'
+
+/** What the worker is asked to do. */
+export interface ReadingJob {
+  readonly format: Format
+  readonly form: Form
+  readonly bytes: Uint8Array
+  readonly limits: ReadingLimits
+}
+
+export interface ReadingLimits {
+  /** The longest reading, in characters. */
+  readonly characters: number
+  /** The most that is unpacked of a document, in bytes. */
+  readonly unpacked: number
+}
+
+export interface Reading {
+  readonly text: string
+  /** What the document calls itself. */
+  readonly title?: string
+  /** How many pages, slides or sheets it has. */
+  readonly parts?: number
+}
+
+/** What the worker answers: a reading, or why there is none, as a ResourceError would say it. */
+export type ReadingAnswer =
+  | { readonly reading: Reading }
+  | { readonly kind: 'invalid' | 'too-large'; readonly reason: string; readonly message: string }
+
+/** Why a document has no reading. The message is for the client. */
+export function unreadable(message: string, reason: 'damaged' | 'encrypted' | 'no-text'): ResourceError {
+  return new ResourceError('invalid', message, { reason })
+}
+
+export function tooMuch(message: string): ResourceError {
+  return new ResourceError('too-large', message, { reason: 'too-large' })
+}

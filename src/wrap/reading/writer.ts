@@ -1,0 +1,121 @@
+import type { Form } from './formats.ts'
+import { tooMuch } from './job.ts'
+
+/**
+ * Writes a document, block by block, as plain text or as Markdown. Text that goes into a block has been through `plain`, `link`
+ * and the like, which leave nothing in it that Markdown would take for its own.
+ */
+export interface Writer {
+  /** Text as it is in the document. */
+  plain(text: string): string
+  link(text: string, target: string | undefined): string
+  strong(text: string): string
+  emphasis(text: string): string
+  /** A piece of code within a line, which is given as it is. */
+  code(text: string): string
+  /** What a picture shows, in words. */
+  image(alternative: string): string
+  heading(level: number, text: string): void
+  paragraph(text: string): void
+  /** An item of a list, from depth 0 on. Without a number it has a bullet. */
+  item(depth: number, number: number | undefined, text: string): void
+  /** A row of a table. Rows that follow each other are one table, whose first row is its head. */
+  row(cells: readonly string[]): void
+  /** Lines of code. */
+  block(text: string): void
+  /** Ends a table or list, so that the next row or item begins another. */
+  end(): void
+  /** What follows is quoted, once more or once less. */
+  quote(change: 1 | -1): void
+  finish(): string
+}
+
+type Block = 'item' | 'row' | 'other'
+
+/** @param limit In characters. Beyond it every method throws ResourceError `too-large`. */
+export function createWriter(form: Form, limit: number): Writer {
+  const pieces: string[] = []
+  const markdown = form === 'markdown'
+  let length = 0
+  let last: Block | undefined
+  let quotes = 0
+  let lastQuotes = 0
+
+  const add = (text: string) => {
+    length += text.length
+    if (length > limit) throw tooMuch(`The document has more than ${limit} characters of text.`)
+    pieces.push(text)
+  }
+  const write = (kind: Block, text: string) => {
+    const markOf = (depth: number) => (markdown ? '> '.repeat(Math.min(depth, 20)) : '')
+    const mark = markOf(quotes)
+    // What lies between two blocks is quoted as deep as both are.
+    const between = markOf(Math.min(quotes, lastQuotes)).trimEnd()
+    lastQuotes = quotes
+    if (last !== undefined) add(last === kind && kind !== 'other' ? '\n' : `\n${between}\n`)
+    add(mark === '' ? text : text.replace(/^/gm, mark))
+    last = kind
+  }
+  const wrap = (mark: string) => (text: string) => {
+    const bare = text.trim()
+    return !markdown || bare === '' ? text : text.replace(bare, () => `${mark}${bare}${mark}`)
+  }
+
+  return {
+    plain: (text) => (markdown ? text.replace(/[\\`*_[\]<>|]/g, '\\$&') : text),
+    link: (text, target) => {
+      const isUsable =
+        target !== undefined && target.length < 2000 && !/^\s*(?:javascript|data|vbscript):/i.test(target)
+      return markdown && isUsable && text.trim() !== ''
+        ? `[${text.trim()}](<${target.replace(/[<>\s]/g, encodeURI)}>)`
+        : text
+    },
+    strong: wrap('**'),
+    emphasis: wrap('*'),
+    code: (text) => (markdown && text.trim() !== '' && !text.includes('`') ? `\`${text.replace(/\s+/g, ' ')}\`` : text),
+    image: (alternative) => (markdown && alternative !== '' ? `![${alternative}]()` : alternative),
+    heading: (level, text) => {
+      const line = lineOf(text)
+      if (line !== '') write('other', markdown ? `${'#'.repeat(Math.min(level, 6))} ${line}` : line)
+    },
+    paragraph: (text) => {
+      const trimmed = text.replace(/[ \t]+$/gm, '').replace(/^\n+|\s+$/g, '')
+      if (trimmed === '') return
+      // What begins a block in Markdown is only text here; a line break in it is one.
+      write(
+        'other',
+        markdown ? trimmed.replace(/^(\s*)([#+-]|\d+[.)])(?=\s|$)/gm, '$1\\$2').replace(/\n/g, '\\\n') : trimmed,
+      )
+    },
+    item: (depth, number, text) => {
+      const indent = '  '.repeat(Math.min(depth, 20)) + (number === undefined ? '' : ' '.repeat(Math.min(depth, 20)))
+      const line = lineOf(text)
+      if (line !== '') write('item', `${indent}${number === undefined ? '-' : `${number}.`} ${line}`)
+    },
+    row: (cells) => {
+      const lines = cells.map(lineOf)
+      if (!markdown) return write('row', lines.join('\t').trimEnd())
+      const isHead = last !== 'row'
+      write('row', `| ${lines.join(' | ')} |`)
+      if (isHead) add(`\n|${' --- |'.repeat(lines.length)}`)
+    },
+    block: (text) => {
+      const trimmed = text.replace(/^\n+|\s+$/g, '')
+      const fence = '`'.repeat(Math.max(3, ...(trimmed.match(/`+/g) ?? []).map((run) => run.length + 1)))
+      if (trimmed !== '') write('other', markdown ? `${fence}\n${trimmed}\n${fence}` : trimmed)
+    },
+    end: () => {
+      if (last !== undefined) last = 'other'
+    },
+    quote: (change) => {
+      quotes = Math.max(0, quotes + change)
+      if (last !== undefined) last = 'other'
+    },
+    finish: () => (pieces.length === 0 ? '' : `${pieces.join('')}\n`),
+  }
+}
+
+/** Without line breaks. The wide space of Japanese stays. */
+function lineOf(text: string): string {
+  return text.replace(/[ \t\n\r\f]+/g, ' ').trim()
+}

@@ -1,0 +1,119 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { control } from '../support/attack-arena.ts'
+import { openHttp, openLegacyHttp } from '../support/attack-http.ts'
+import { checkAnswer, expectOutcome } from '../support/attack-oracles.ts'
+import { openLegacyStdio, openStdio } from '../support/attack-stdio.ts'
+import { ended, startCommand, type Target } from '../support/attack-target.ts'
+import type { Wire } from '../support/attack-wire.ts'
+import { createWorld, type World } from '../support/attack-world.ts'
+import { identity } from './corpus/hostile-identity.ts'
+import { folder, traversal } from './corpus/hostile-uris.ts'
+
+let world: World
+const targets: Target[] = []
+const wires: Wire[] = []
+
+async function start(...args: readonly string[]): Promise<Target> {
+  const target = await startCommand(world, ...args)
+  targets.push(target)
+  return target
+}
+
+beforeAll(async () => {
+  const main = join(import.meta.dirname, '../../dist/cli/main.js')
+  if (!existsSync(main)) throw new Error('The command line is not built: npm run build')
+  world = createWorld()
+  wires.push(await openStdio(await start('--stdio'), world), await openLegacyStdio(await start('--stdio'), world))
+  const http = await start('--http', '127.0.0.1:0')
+  wires.push(await openHttp(http, world), await openLegacyHttp(http, world))
+})
+
+afterAll(async () => {
+  await Promise.all(wires.map((wire) => wire.close()))
+  await Promise.all(targets.map((target) => target.stop()))
+  expect(world.canaries.leaks).toEqual([])
+  world.dispose()
+})
+
+describe('hikidashi serve, as it is built', () => {
+  test('PT01 to UR26: every hostile URI is answered as the corpus says, over every transport', async () => {
+    for (const wire of wires) {
+      for (const { id, what, uri: make, expect: expected, text } of [...traversal, ...folder, ...identity]) {
+        const uri = make(world.address)
+        // Controls of mounts that only the fixture has.
+        if (expected === 'ctl' && !uri.startsWith('file:')) continue
+        const answer = await wire.call('resources/read', { uri })
+        checkAnswer(wire, answer, { uri })
+        try {
+          expectOutcome(wire, answer, expected, uri, text)
+        } catch (cause) {
+          throw new Error(`${id} ${what} over ${wire.name}: ${answer.raw.subarray(0, 300)}`, { cause })
+        }
+      }
+      await control(wire)
+    }
+    expect(world.canaries.leaks).toEqual([])
+  }, 60_000)
+
+  test('PT37: no listing names what is excluded', async () => {
+    for (const wire of wires) {
+      let cursor: string | undefined
+      do {
+        const { raw, message } = await wire.call('resources/list', cursor === undefined ? {} : { cursor })
+        expect(raw.toString()).not.toMatch(/\/\.env|id_rsa|\/\.git\/|\.pem|node_modules|link-|fifo/)
+        cursor = message?.result?.nextCursor as string | undefined
+      } while (cursor !== undefined)
+    }
+  })
+
+  test('D2: it ends with its input, with what was asked answered, and after SIGTERM', async () => {
+    for (const open of [openStdio, openLegacyStdio]) {
+      const wire = await open(await start('--stdio'), world)
+      const answer = wire.call('resources/read', { uri: `${world.address}/big.txt` })
+      await sleep(20)
+      wire.target.input.end()
+      expect((await answer).message?.result).toBeDefined()
+      expect(await ended(wire.target, 5000)).toBe(0)
+    }
+    const http = await start('--http', '127.0.0.1:0')
+    const client = await openHttp(http, world)
+    await control(client)
+    await client.close()
+    process.kill(http.pid, 'SIGTERM')
+    expect(await ended(http, 5000)).toBe(0)
+  })
+
+  test('D2: nor does a client that neither writes nor reads any more keep it', async () => {
+    const wire = await openStdio(await start('--stdio'), world)
+    wire.pipe.pause()
+    for (let i = 0; i < 100; i++)
+      void wire.call('resources/read', { uri: `${world.address}/big.txt` }, { within: 100_000 }).catch(() => {})
+    await sleep(300)
+    wire.target.input.end()
+    expect(await ended(wire.target, 7000)).toBeDefined()
+  })
+
+  test('JR19: it ends when nobody listens to it any more', async () => {
+    const wire = await openStdio(await start('--stdio'), world)
+    wire.pipe.pause()
+    for (let i = 0; i < 50; i++)
+      void wire.call('resources/read', { uri: `${world.address}/big.txt` }, { within: 100_000 }).catch(() => {})
+    await sleep(200)
+    wire.target.output.destroy()
+    expect(await ended(wire.target, 7000)).toBeDefined()
+  })
+
+  test('JR17: 100 MB without a line end cost it no memory', async () => {
+    const wire = wires[0]!
+    const before = wire.target.facts().resident
+    const block = Buffer.alloc(1024 * 1024, 'x')
+    for (let i = 0; i < 100; i++)
+      if (!wire.target.input.write(block)) await new Promise((resolve) => wire.target.input.once('drain', resolve))
+    wire.target.input.write('\n')
+    await control(wire)
+    expect(wire.target.facts().resident - before).toBeLessThan(150)
+  })
+})

@@ -1,0 +1,389 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ReadableStream } from 'node:stream/web'
+import { afterEach, describe, expect, test } from 'vitest'
+import { connect, type RemoteView, type Target } from '../../src/client/index.ts'
+import { createNames } from '../../src/client/names.ts'
+import { readEvents } from '../../src/client/standing.ts'
+import type { Subscription, ViewChange } from '../../src/core/view.ts'
+import { pause, until } from '../support/live.ts'
+import { aged, type LiveServer, serveOfficialLive, serveOldLive, serveOurs } from '../support/live-servers.ts'
+import { failure, listen, scripted } from '../support/mcp-servers.ts'
+
+const program = new URL('../fixtures/mcp/live.mjs', import.meta.url).pathname
+
+const views: RemoteView[] = []
+afterEach(async () => {
+  for (const view of views.splice(0)) await view.close()
+})
+async function open(target: Target): Promise<RemoteView> {
+  const view = await connect(target, { timeoutMs: 5000 })
+  views.push(view)
+  return view
+}
+
+/** A subscription, and what it was told. */
+function hear(view: RemoteView) {
+  const changes: ViewChange[] = []
+  const subscription = view.subscribe?.((change) => changes.push(change)) as Subscription
+  return {
+    ...{ changes, subscription },
+    uris: () => changes.flatMap(({ uris }) => uris),
+    listed: () => changes.filter(({ listed }) => listed).length,
+    forget: () => void changes.splice(0),
+  }
+}
+
+const servers: Readonly<Record<string, () => Promise<LiveServer>>> = {
+  'ours, over HTTP': () => serveOurs('mcp'),
+  'ours, with sessions': async () => aged(await serveOurs('mcp')),
+  'ours, with server-sent events': () => serveOurs('sse'),
+  'of the SDK 2, over HTTP': serveOfficialLive,
+  'of the SDK 1.24, with sessions': () => serveOldLive('sdk124', 'streamable'),
+  'of the SDK 1.12, with server-sent events': () => serveOldLive('sdk112', 'sse'),
+}
+
+for (const [name, serve] of Object.entries(servers))
+  describe(`a server ${name}`, () => {
+    test('tells of what is listened to, and of nothing else', async () => {
+      const server = await serve()
+      const view = await open(server.target)
+      expect(view.live).toBe(true)
+      const { subscription, uris, changes } = hear(view)
+      await server.touch(server.uri)
+      await pause(300)
+      expect(await subscription.add([server.uri, server.uri])).toEqual([server.uri])
+      expect(subscription.uris).toEqual([server.uri])
+      await pause(100)
+      expect(changes).toEqual([])
+      await server.touch(server.other)
+      await server.touch(server.uri)
+      await until(() => changes.length > 0)
+      expect(uris()).toEqual([server.uri])
+      expect(changes.some(({ listed }) => listed)).toBe(false)
+    })
+
+    test('loses nothing of what is listened to already while something is added', async () => {
+      const server = await serve()
+      const { subscription, uris } = hear(await open(server.target))
+      await subscription.add([server.uri])
+      const added: string[] = []
+      for (let i = 0; i < 20; i++) {
+        const more = `${server.uri}${i}`
+        const adding = subscription.add([more]).then((agreed) => added.push(...agreed))
+        await pause(i / 2)
+        const before = uris().length
+        await server.touch(server.uri)
+        await until(() => uris().length > before)
+        await adding
+      }
+      expect(added).toHaveLength(20)
+      expect(subscription.uris).toHaveLength(21)
+      const before = uris().length
+      await server.touch(added[7] ?? '')
+      await until(() =>
+        uris()
+          .slice(before)
+          .includes(added[7] ?? ''),
+      )
+    })
+
+    test('is asked once for what is added at once', async () => {
+      const server = await serve()
+      const { subscription, uris } = hear(await open(server.target))
+      const more = Array.from({ length: 200 }, (_, i) => `${server.uri}${i}`)
+      const started = Date.now()
+      expect((await Promise.all(more.map((uri) => subscription.add([uri])))).flat()).toEqual(more)
+      expect(Date.now() - started).toBeLessThan(2500)
+      for (const uri of more.slice(3)) subscription.remove(uri)
+      await pause(100)
+      expect(subscription.uris).toEqual(more.slice(0, 3))
+      await server.touch(more[2] ?? '')
+      await until(() => uris().length > 0)
+      expect(uris()).toEqual([more[2]])
+    })
+
+    test('tells of entries that come and go', async () => {
+      const server = await serve()
+      const view = await open(server.target)
+      const heard = hear(view)
+      expect(await heard.subscription.addList()).toBe(true)
+      await server.touchList()
+      await until(() => heard.listed() > 0)
+      expect(heard.uris()).toEqual([])
+    })
+
+    test('tells no more of what was taken back', async () => {
+      const server = await serve()
+      const view = await open(server.target)
+      const [one, two] = [hear(view), hear(view)]
+      await one.subscription.add([server.uri, server.other])
+      await two.subscription.add([server.uri])
+      one.subscription.remove(server.uri)
+      await pause(100)
+      await server.touch(server.uri)
+      await server.touch(server.other)
+      await until(() => one.changes.length > 0 && two.changes.length > 0)
+      expect(one.uris()).toEqual([server.other])
+      expect(two.uris()).toEqual([server.uri])
+      two.subscription.close()
+      one.subscription.close()
+      await server.touch(server.uri)
+      await pause(150)
+      expect(two.uris()).toEqual([server.uri])
+      expect(await two.subscription.add([server.uri])).toEqual([])
+    })
+
+    test('that goes away and comes back is asked anew, and everything is told as changed', async () => {
+      const server = await serve()
+      const view = await open(server.target)
+      const { subscription, uris, forget, listed } = hear(view)
+      await subscription.add([server.uri, server.other])
+      await subscription.addList()
+      await server.stop()
+      await pause(300)
+      expect(uris()).toEqual([])
+      await server.start()
+      await until(() => uris().length >= 2, 15_000)
+      expect([...new Set(uris())].sort()).toEqual([server.uri, server.other])
+      expect(listed()).toBeGreaterThan(0)
+      await pause(200)
+      forget()
+      await server.touch(server.uri)
+      await until(() => uris().length > 0)
+      expect(uris()).toEqual([server.uri])
+      expect((await view.read(server.uri).catch(() => ({ contents: ['none'] }))).contents).toHaveLength(1)
+    })
+  })
+
+describe('a command', () => {
+  const commands: Readonly<Record<string, { readonly target: Target; readonly uri: string; readonly root: string }>> = {
+    ours: {
+      target: { command: process.execPath, args: ['--import', 'tsx', program, 'ours'] },
+      uri: 'x://r/a',
+      root: 'x://r/',
+    },
+    'of the SDK 2': { target: { command: process.execPath, args: [program, 'official'] }, uri: 'x:a', root: '' },
+    'of the SDK 1.24': { target: { command: process.execPath, args: [program, 'sdk124'] }, uri: 'x:a', root: '' },
+    'of the SDK 1.0': { target: { command: process.execPath, args: [program, 'sdk100'] }, uri: 'x:a', root: '' },
+  }
+
+  test.each(Object.entries(commands))('%s tells of changes, and is started anew when it ends', async (_, its) => {
+    const { target, uri, root } = its
+    const at = (what: string) => (root === '' ? what.replace('/', ':') : root + what)
+    const touched = at(`touch/${root === '' ? uri : 'a'}`)
+    const view = await open(target)
+    const { subscription, uris, listed, forget } = hear(view)
+    expect(await subscription.add([uri])).toEqual([uri])
+    expect(await subscription.addList()).toBe(true)
+    await view.read(touched)
+    await until(() => uris().length > 0)
+    await view.read(at('touch/list'))
+    await until(() => listed() > 0)
+    forget()
+    await view.read(at('die/').replace(/\/$/, '')).catch(() => {})
+    await until(() => uris().length > 0, 15_000)
+    expect(uris()).toEqual([uri])
+    expect(listed()).toBe(1)
+    forget()
+    await view.read(touched)
+    await until(() => uris().length > 0)
+  })
+})
+
+describe('what a server does not tell of', () => {
+  test.each([
+    ['ours, over HTTP', servers['ours, over HTTP']],
+    ['ours, with sessions', servers['ours, with sessions']],
+    ['of the SDK 1.24', servers['of the SDK 1.24, with sessions']],
+  ])('is left out by a server %s', async (_, serve) => {
+    const server = (await serve?.()) as LiveServer
+    const { subscription } = hear(await open(server.target))
+    expect(await subscription.add([server.none])).toEqual([])
+    expect(await subscription.add([server.none, server.uri])).toEqual([server.uri])
+    expect(await subscription.add([server.uri, server.none])).toEqual([server.uri])
+    expect(subscription.uris).toEqual([server.uri])
+  })
+
+  test('is nothing at all where it claims nothing', async () => {
+    const view = await open({ url: await listen(scripted(() => ({ resources: [] }))) })
+    expect(view.live).toBeUndefined()
+    expect(view.subscribe).toBeUndefined()
+  })
+
+  test('is everything where an older server has no stream to tell on', async () => {
+    const asked: string[] = []
+    const inner = scripted((method) => ({ nth: asked.push(method) }), {
+      resources: { subscribe: true, listChanged: true },
+    })
+    const view = await open({ url: await listen(inner) })
+    const { subscription } = hear(view)
+    expect(await subscription.add(['x:a'])).toEqual([])
+    expect(await subscription.addList()).toBe(false)
+    expect(asked).toEqual([])
+  })
+
+  test.each(['ours, over HTTP', 'ours, with sessions'])(
+    'is what is too much, and what was told before is told on, by a server %s',
+    async (name) => {
+      const server = (await servers[name]?.()) as LiveServer
+      const { subscription, uris } = hear(await open(server.target))
+      await subscription.add([server.uri])
+      const many = Array.from({ length: 1000 }, (_, i) => `x://r/many/${i}`)
+      expect(await failure(subscription.add(many))).toMatchObject({
+        kind: 'invalid',
+        detail: { reason: 'too-many-subscriptions', limit: 1000 },
+      })
+      expect(subscription.uris).toEqual([server.uri])
+      await server.touch(server.uri)
+      await until(() => uris().length > 0)
+      expect(uris()).toEqual([server.uri])
+      expect(await subscription.add(many.slice(0, 10))).toHaveLength(10)
+    },
+  )
+
+  test('is bounded on this side too', async () => {
+    const server = await serveOfficialLive()
+    const { subscription } = hear(await open(server.target))
+    const many = Array.from({ length: 10_001 }, (_, i) => `x:${i}`)
+    expect(await failure(subscription.add(many))).toMatchObject({ detail: { limit: 10_000 } })
+    expect(subscription.uris).toEqual([])
+  })
+})
+
+describe('the standing stream of a session', () => {
+  test('is opened when something is listened to, and closed when nothing is', async () => {
+    const server = await serveOldLive('sdk124', 'streamable')
+    let streams = 0
+    const { target } = await aged(server, (request, response) => {
+      if (request.method !== 'GET') return
+      streams++
+      response.on('close', () => streams--)
+    })
+    const view = await open(target)
+    await view.list()
+    expect(streams).toBe(0)
+    const [one, two] = [hear(view), hear(view)]
+    await Promise.all([one.subscription.add([server.uri]), two.subscription.addList()])
+    expect(streams).toBe(1)
+    one.subscription.close()
+    await pause(100)
+    expect(streams).toBe(1)
+    two.subscription.close()
+    await until(() => streams === 0)
+    const three = hear(view)
+    await three.subscription.add([server.uri])
+    expect(streams).toBe(1)
+    await view.close()
+    await until(() => streams === 0)
+  })
+
+  test('that is cut off alone is opened anew in the same session', async () => {
+    const server = await serveOldLive('sdk124', 'streamable')
+    const gets: { destroy(): void }[] = []
+    const begun: unknown[] = []
+    const { target } = await aged(server, (request, response) => {
+      if (request.method === 'GET') gets.push(response)
+      if (request.headers['mcp-session-id'] === undefined) begun.push(request.method)
+    })
+    const { subscription, uris } = hear(await open(target))
+    await subscription.add([server.uri])
+    const sessions = begun.length
+    gets[0]?.destroy()
+    await until(() => uris().length > 0)
+    expect(gets).toHaveLength(2)
+    expect(begun).toHaveLength(sessions)
+  })
+})
+
+describe('a connection is over', () => {
+  test('when the view is closed', async () => {
+    const server = await serveOurs('mcp')
+    const view = await open(server.target)
+    const { subscription, changes } = hear(view)
+    await subscription.add([server.uri])
+    await view.close()
+    expect((await view.over).message).toBe('The connection was closed.')
+    await server.touch(server.uri)
+    await pause(150)
+    expect(changes).toEqual([])
+    expect(await subscription.add([server.other])).toEqual([])
+  })
+
+  test('when its command ends and nothing is listened to', async () => {
+    const view = await open({ command: process.execPath, args: [program, 'official'] })
+    await view.read('die:').catch(() => {})
+    expect((await view.over).message).toBe('The connection has ended.')
+  })
+
+  test('when its command ends again and again', async () => {
+    const flag = join(mkdtempSync(join(tmpdir(), 'hikidashi-live-')), 'once')
+    const script = `import { existsSync, writeFileSync } from 'node:fs'
+      if (existsSync(process.argv[3])) process.exit(1)
+      writeFileSync(process.argv[3], '')
+      process.argv[1] = ${JSON.stringify(program)}
+      await import(process.argv[1])`
+    const view = await open({
+      command: process.execPath,
+      args: ['--input-type=module', '-e', script, '', 'official', flag],
+    })
+    const { subscription } = hear(view)
+    await subscription.add(['x:a'])
+    await view.read('die:').catch(() => {})
+    expect(await failure(subscription.add(['x:b']))).toMatchObject({ kind: 'unavailable' })
+    expect((await view.over).message).toContain('5 times in a row')
+    expect((await failure(view.list())).kind).toBe('unavailable')
+  })
+
+  test('when the server that comes back refuses this client', async () => {
+    const server = await serveOurs('mcp')
+    let isRefusing = false
+    const { target } = await aged(server, (_, response) => {
+      if (isRefusing) response.writeHead(401).end()
+    })
+    const view = await open(target)
+    await hear(view).subscription.add([server.uri])
+    isRefusing = true
+    await server.stop()
+    expect((await view.over).message).toContain('HTTP 401')
+  })
+})
+
+test('a change of what lies in a directory is one of the directory, and spellings do not matter', () => {
+  const names = createNames()
+  const all = ['file:///docs/', 'file:///docs/a%20b', 'FILE:///docs/a b', 'memo://', 'note:x', 'file:///docs/a b/c']
+  for (const uri of all) names.add(uri)
+  const of = (uri: string) => [...names.of(uri)]
+  expect(of('file:///docs/a b')).toEqual(['file:///docs/a%20b', 'FILE:///docs/a b', 'file:///docs/'])
+  expect(of('file:///docs/new/x')).toEqual(['file:///docs/'])
+  expect(of('file:///docs')).toEqual(['file:///docs/'])
+  expect(of('file:///docsx')).toEqual([])
+  expect(of('memo://today')).toEqual(['memo://'])
+  expect(of('note:x')).toEqual(['note:x'])
+  expect(of('note:xy')).toEqual([])
+  names.add('note:x')
+  names.remove('note:x')
+  expect(of('note:x')).toEqual(['note:x'])
+  names.remove('note:x')
+  expect(of('note:x')).toEqual([])
+  expect(names.size).toBe(5)
+})
+
+test.each([
+  ['one piece', (text: string) => [text]],
+  ['single bytes', (text: string) => [...text]],
+])('events are understood with every line end, in %s', async (_, cut) => {
+  const seen: string[] = []
+  const text = ': hello\n\ndata: 1\n\nevent: x\r\ndata:2\r\ndata: \u2028\r\n\r\nid: 3\r\rdata: 4\r\r: \ndata: lost'
+  const pieces = cut(text).values()
+  const body = new ReadableStream<Uint8Array>({
+    pull: (controller) => {
+      const { value, done } = pieces.next()
+      if (done) controller.error(new Error('cut off'))
+      else controller.enqueue(Buffer.from(value))
+    },
+  })
+  await readEvents(body, (data) => seen.push(data))
+  expect(seen).toEqual(['1', '2\n\u2028', '4'])
+})
