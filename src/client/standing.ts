@@ -1,6 +1,7 @@
 import { type ReadableStream, TextDecoderStream } from 'node:stream/web'
 import { parseJSONRPCMessage, type StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { httpFault, toResourceError, unavailable } from './errors.ts'
+import { ResourceError } from '../core/errors.ts'
+import { httpFault, toResourceError } from './errors.ts'
 import { untilAborted } from './signal.ts'
 
 /** The stream on which a server speaks unasked (Streamable HTTP, 2025-03-26 to 2025-11-25). */
@@ -64,7 +65,7 @@ export async function openStanding(
   // Without a session, a 404 says nothing of its end.
   const hasNone = [200, 202, 204, 400, 405, 406, 501].includes(status) || (status === 404 && sessionId === undefined)
   if (hasNone) return undefined
-  throw unavailable(httpFault(status))
+  throw new ResourceError('unavailable', httpFault(status), { status })
 }
 
 /** A fetch that is sent elsewhere only within the origin, as the SDK's are: the headers go to no other. */

@@ -148,5 +148,5 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
 
 /** Whether the server wants nothing to do with this client, so that asking again is of no use. */
 function isRefusal(error: unknown): error is ResourceError {
-  return isResourceError(error, 'unavailable') && [401, 403].includes(statusOf(error.cause))
+  return isResourceError(error) && [401, 403].includes(Number(error.detail.status ?? statusOf(error.cause)))
 }

@@ -6,7 +6,7 @@ import { bytesOf, factsOf } from './content.ts'
 import { decodeBytes } from './encoding/decode.ts'
 import { sampleBytes } from './encoding/detect.ts'
 import { createJudge, type EncodingRule, languageOf } from './encoding/judge.ts'
-import { isDamagedUtf8, isMostlyUtf8, repairUtf8 } from './encoding/utf8.ts'
+import { isDamagedUtf8, repairUtf8 } from './encoding/utf8.ts'
 import { createRecent } from './recent.ts'
 import { placeless, withoutTail } from './tail.ts'
 import { readWhole } from './whole.ts'
@@ -200,7 +200,7 @@ function repairPart(
 ): (Content & { readonly text: string }) | undefined {
   const { from, to } = wholeCharacters(bytes)
   const part = bytes.subarray(from, to)
-  const isUtf8Part = isUtf8(part) || (sure ? isMostlyUtf8(part) : isDamagedUtf8(part))
+  const isUtf8Part = sure || isUtf8(part) || isDamagedUtf8(part)
   if (part.includes(0) || !isUtf8Part) return undefined
   const start = facts.range?.start ?? 0
   const mark = start === 0 && part[0] === 0xef && part[1] === 0xbb && part[2] === 0xbf ? 3 : 0

@@ -34,7 +34,7 @@ const attempts = 6
 /**
  * Reads the end of a resource: as much as has `count` lines in it, and one more, but at most `limit` bytes.
  *
- * @throws ResourceError `invalid` (reason `range`) for a resource with several contents.
+ * @throws ResourceError `invalid` (reason `tail`) for a resource with several contents.
  */
 export async function readEnding(
   provider: Provider,

@@ -23,7 +23,7 @@ const name = 'tail'
 /** How many lines can be asked for. */
 export const mostLines = 100_000
 
-/** How many of the last lines the parameters ask for, if they do. Throws ResourceError `invalid` (reason `range`). */
+/** How many of the last lines the parameters ask for, if they do. Throws ResourceError `invalid` (reason `tail`). */
 export function tailIn(params: Params): number | undefined {
   const text = params.get(name)
   if (text === undefined) return undefined
@@ -33,7 +33,7 @@ export function tailIn(params: Params): number | undefined {
 }
 
 export function badTail(message: string): ResourceError {
-  return invalid(message, 'range')
+  return invalid(message, 'tail')
 }
 
 /** The request for the whole resource, instead of a part or the end of it. */

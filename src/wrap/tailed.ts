@@ -1,6 +1,7 @@
 import { ResourceError } from '../core/errors.ts'
 import type { Content, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
 import { wholeCharacters } from '../core/utf8.ts'
+import { isTextPart } from './chunks.ts'
 import { isMedia } from './encoding/binary.ts'
 import { behindNewline, type Ending, readEnding } from './ending.ts'
 import { type PartFacts, partKey } from './part.ts'
@@ -33,7 +34,7 @@ const template: Template = {
  * Lines are found in the bytes, in any encoding that has ASCII in it and in UTF-16 with a byte order mark: `decoded` belongs
  * around this.
  *
- * Reads throw ResourceError `invalid` (reason `range`) for a malformed number, and for what is no text.
+ * Reads throw ResourceError `invalid` (reason `tail`) for a malformed number, and for what is no text.
  */
 export function tailed(provider: Provider, options: TailedOptions = {}): Provider {
   const limit = options.maxBytes ?? 1024 * 1024
@@ -46,9 +47,7 @@ export function tailed(provider: Provider, options: TailedOptions = {}): Provide
 
   const readTail = async (count: number, request: ReadRequest, context: Context): Promise<Content> => {
     const ending = await readEnding(provider, request, { count, limit }, context)
-    const { bytes, newline, facts } = ending
-    if (isMedia(facts.mimeType) || (newline.length === 1 && bytes.includes(0)))
-      throw badTail('Only a text has last lines, and this is none. Write ?bytes=0-4095.')
+    const { bytes, newline } = ending
     const finished = behindNewline(bytes, bytes.length, newline)
     const isUnfinished = finished < bytes.length
     const isLeftOut = isUnfinished && finished > 0 && (await isBeingWritten(request.path, context))
@@ -80,9 +79,14 @@ function answer(ending: Ending, count: number, to: number, unfinished: Pick<Tail
     from = behind
     lines++
   }
-  // In another encoding nothing shows where in a line a character begins.
-  if (!text && from === 0 && start > first) throw lineTooLong(bytes.length)
-  const cut = text && from === 0 ? wholeCharacters(bytes.subarray(0, to)).from : from
+  if (isMedia(facts.mimeType) || (newline.length === 1 && bytes.subarray(from, to).includes(0)))
+    throw badTail('Only a text has last lines, and this is none. Write ?bytes=0-4095.')
+  let cut = from
+  if (from === 0 && start > first) {
+    // In another encoding nothing shows where in a line a character begins.
+    if (!isTextPart(bytes, facts)) throw lineTooLong(bytes.length)
+    cut = wholeCharacters(bytes).from
+  }
   const range = { start: start + cut, end: start + to }
   const place: PartFacts = {
     unit: 'bytes',

@@ -24,7 +24,7 @@ async function listAll(wire: Wire, method = 'resources/list', params = {}): Prom
   do {
     const { message } = await arena.ask(wire, method, cursor === undefined ? params : { ...params, cursor })
     expect(message?.error).toBeUndefined()
-    found.push(...(message?.result?.resources as readonly Listed[]))
+    found.push(...((message?.result?.resources ?? []) as readonly Listed[]))
     cursor = message?.result?.nextCursor as string | undefined
   } while (cursor !== undefined)
   return found
@@ -42,7 +42,8 @@ async function complete(wire: Wire, value: string): Promise<readonly string[]> {
   }
   const { message } = await arena.ask(wire, 'completion/complete', params)
   expect(message?.error).toBeUndefined()
-  return (message?.result?.completion as { readonly values: readonly string[] }).values
+  const { values = [] } = (message?.result?.completion ?? {}) as { readonly values?: readonly string[] }
+  return values
 }
 
 describe('one resource, one name', () => {

@@ -39,7 +39,7 @@ function cursorOf({ message, raw }: Answer): string {
 }
 
 const urisOf = ({ message }: Answer) =>
-  (message?.result?.resources as readonly { readonly uri: string }[]).map(({ uri }) => uri)
+  ((message?.result?.resources ?? []) as readonly { readonly uri: string }[]).map(({ uri }) => uri)
 
 async function expectRefused(answer: Answer, what: unknown): Promise<void> {
   const shown = `${JSON.stringify(what)?.slice(0, 100)}: ${answer.raw.subarray(0, 300)}`
@@ -88,12 +88,15 @@ const junk: readonly unknown[] = [
 ]
 
 describe('cursors', () => {
-  test.each(wireNames)('CU01 CU07: what is no cursor is refused, not taken for the first page, over %s', async (name) => {
-    const wire = arena.wire(name)
-    for (const method of methods)
-      for (const cursor of junk)
-        await expectRefused(await arena.ask(wire, method, { ...paramsOf(method), cursor }), cursor)
-  })
+  test.each(wireNames)(
+    'CU01 CU07: what is no cursor is refused, not taken for the first page, over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      for (const method of methods)
+        for (const cursor of junk)
+          await expectRefused(await arena.ask(wire, method, { ...paramsOf(method), cursor }), cursor)
+    },
+  )
 
   test.each(wireNames)('CU02: a cursor with any one bit or character changed is refused over %s', async (name) => {
     const wire = arena.wire(name)

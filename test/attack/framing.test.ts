@@ -190,6 +190,7 @@ describe('lines', () => {
       ]) {
         const { message, raw } = await wire.call('resources/read', controlParams(), { id })
         expect(message?.id).toBe(id)
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: these end lines for some readers.
         expect(raw.toString().split(/\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/u)).toHaveLength(1)
       }
     },

@@ -921,7 +921,6 @@ describe('a git that misbehaves', () => {
 
   test.each([
     ['log', 'log'],
-    ['cat-file', 'HEAD/a.txt'],
     ['diff-tree', 'commits/HEAD'],
     ['status', 'status'],
     ['blame', 'blame/HEAD/a.txt'],
@@ -930,6 +929,19 @@ describe('a git that misbehaves', () => {
     const mark = `TRAP=${folder.path}/hangs`
     const asked = await open({ git: except(subcommand, `${mark} sleep 600 & ${mark} exec sleep 600`), timeoutMs: 2000 })
     expect(await outcome(asked.read(path))).toBe('unavailable')
+    await sleep(100)
+    expect(processesWith(mark)).toEqual([])
+  })
+
+  test('GT34 a git cat-file that hangs is ended, and the next one answers', async () => {
+    fillPlainly(repository)
+    const mark = `TRAP=${folder.path}/hangs`
+    const once = join(folder.path, 'once')
+    const script = `if [ ! -e '${once}' ]; then : > '${once}'; ${mark} exec sleep 600; fi`
+    const asked = await open({ git: except('cat-file --batch', script), timeoutMs: 2000 })
+    const answers = await Promise.all([outcome(asked.read('HEAD/a.txt')), outcome(asked.read('HEAD/dir/b.txt'))])
+    expect(answers).toContain('unavailable')
+    expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
     await sleep(100)
     expect(processesWith(mark)).toEqual([])
   })

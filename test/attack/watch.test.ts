@@ -57,7 +57,8 @@ describe('SB09: a change between the baseline and the acknowledgement', () => {
       [
         '-e',
         `const fs = require('fs'), root = process.argv[1]
-        for (let i = 0; ; i++) {
+        for (let i = 0; i < 50000; i++) {
+          if (i % 5 === 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
           if (i % 7 === 0) fs.mkdirSync(root + '/d' + i % 50 + '/n' + i)
           fs.writeFileSync(root + '/d' + i % 50 + (i % 7 === 0 ? '/n' + i : '') + '/w' + i, '')
         }`,
@@ -65,8 +66,9 @@ describe('SB09: a change between the baseline and the acknowledgement', () => {
       ],
       { stdio: 'inherit' },
     )
+    let seen = 0
     try {
-      for (let round = 0; round < 4; round++) {
+      for (let round = 0; round < 4 || seen < 20; round++) {
         await sleep(50)
         const watching = await startWatching(opened)
         const listed = await listPaths(opened)
@@ -74,7 +76,7 @@ describe('SB09: a change between the baseline and the acknowledgement', () => {
         const later = await listPaths(opened)
         const known = new Set(listed)
         const since = later.filter((name) => !known.has(name))
-        expect(since.length).toBeGreaterThan(20)
+        seen += since.length
         await watching.until(...since)
         await watching.stop()
       }
@@ -82,7 +84,7 @@ describe('SB09: a change between the baseline and the acknowledgement', () => {
       writer.kill('SIGKILL')
       await once(writer, 'exit')
     }
-  })
+  }, 60_000)
 })
 
 describe('SB11: what editors and tools do to save', () => {
@@ -283,8 +285,8 @@ describe('SB17, fault 21: a queue that overflows', () => {
       [
         '-e',
         `const fs = require('fs'), root = process.argv[1]
-        for (let n = 0; n < 30; n++)
-          for (let i = 0; i < 1000; i++) fs.writeFileSync(root + '/d0/flood' + i % 2, '' + i)
+        // Not the same thing twice in a row: that would be one event.
+        for (let i = 0; i < 30000; i++) fs.utimesSync(root + '/d0/' + i % 2 * 20, i, i)
         for (let i = 0; i < 2000; i += 3) fs.writeFileSync(root + '/d' + i % 20 + '/' + i, 'x')
         fs.mkdirSync(root + '/new')
         fs.writeFileSync(root + '/new/file', '')
@@ -295,7 +297,7 @@ describe('SB17, fault 21: a queue that overflows', () => {
     )
     // Deaf until all is done.
     while (!fs.existsSync(folder.at('done'))) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
-    const wanted = [...names.filter((_, i) => i % 3 === 0), 'new/file', 'd0/flood0', 'd0/flood1', 'done']
+    const wanted = [...names.filter((_, i) => i % 3 === 0), 'new/file', 'd0/20', 'done']
     const missing = () => {
       const told = new Set(changes.map((change) => change.path))
       return wanted.filter((name) => !told.has(name))
@@ -304,7 +306,7 @@ describe('SB17, fault 21: a queue that overflows', () => {
     expect(logged.filter((line) => line.startsWith('info: much was changed at once')).length).toBeGreaterThan(0)
     abort.abort()
     await Promise.all([listening, closed, child.exitCode ?? once(child, 'exit')])
-  })
+  }, 120_000)
 })
 
 describe('SB18: changes that the system does not tell of', () => {

@@ -24,7 +24,7 @@ describe('the command line itself', () => {
     expect(version.out).toMatch(/^\d+\.\d+\.\d+\n$/)
     const help = await cli('--help')
     expect(help).toMatchObject({ code: 0, err: '' })
-    for (const command of ['serve', 'ls', 'read', 'templates', 'complete', 'check', 'init']) {
+    for (const command of ['serve', 'ls', 'read', 'watch', 'templates', 'complete', 'check', 'init']) {
       expect(help.out).toContain(`  ${command}`)
       const own = await cli(command, '--help')
       expect(own).toMatchObject({ code: 0, err: '' })
@@ -38,6 +38,7 @@ describe('the command line itself', () => {
     [['lss'], 'Did you mean ls?'],
     [['ls', '--lnog'], 'Did you mean --long?'],
     [['read', ''], 'The URI is empty'],
+    [['watch', ''], 'The URI is empty'],
     [['serve', ''], 'The name of a folder is empty'],
     [['read'], "missing required argument 'uri'"],
     [['read', 'README.md', '--lines', 'a-b'], 'FROM-TO'],

@@ -29,7 +29,7 @@ export interface ClientOptions {
 /** A client that is told of changes, and does to the server what clients do. Everything that it sees is recorded. */
 export interface Client {
   readonly link: Link | undefined
-  /** The stream that is acknowledged and lives, if there is one. */
+  /** What it is told on, once everything that it asked for is acknowledged. */
   readonly stream: number | undefined
   readonly stalled: boolean
   start(): Promise<void>
@@ -57,6 +57,8 @@ export function createClient(options: ClientOptions): Client {
   let line: Line | undefined
   let stream: number | undefined
   let wishes: Wishes = { uris: [], follows: [], keeps: [], list: false }
+  /** Whether everything that was asked for is acknowledged. */
+  let ready = false
   let stalled = false
   let closed = false
   let counts = new Map<string, number>()
@@ -71,8 +73,14 @@ export function createClient(options: ClientOptions): Client {
   }
 
   const readOnce = async (uri: string): Promise<void> => {
-    const started = history.facts.length
-    const { result, error } = (await link?.ask('resources/read', { uri })) ?? {}
+    const [to, started] = [link, history.facts.length]
+    const answer = await to?.ask('resources/read', { uri }).catch(() => undefined)
+    // A connection that broke is no answer. The next one begins by reading.
+    if (answer === undefined) {
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return closed || link !== to ? undefined : readOnce(uri)
+    }
+    const { result, error } = answer
     // What cannot be answered just now says nothing.
     if (error !== undefined && error.data?.uri !== uri) return
     const [content] = (result?.contents ?? []) as readonly { readonly text?: string }[]
@@ -92,6 +100,7 @@ export function createClient(options: ClientOptions): Client {
   const end = (how: 'result' | 'cut' | 'client'): void => {
     if (stream !== undefined) history.add({ kind: 'end', stream, how })
     stream = undefined
+    ready = false
     line = undefined
   }
   const acknowledge = (id: number, uris: readonly string[], list: boolean): void => {
@@ -104,8 +113,13 @@ export function createClient(options: ClientOptions): Client {
     const uri = String(message.params?.uri)
     switch (message.method) {
       case 'notifications/subscriptions/acknowledged': {
-        const honoured = message.params?.notifications as { resourceSubscriptions?: string[]; resourcesListChanged?: true }
-        return acknowledge(id, honoured.resourceSubscriptions ?? [], honoured.resourcesListChanged === true)
+        const honoured = message.params?.notifications as {
+          resourceSubscriptions?: string[]
+          resourcesListChanged?: true
+        }
+        ready = true
+        acknowledge(id, honoured.resourceSubscriptions ?? [], honoured.resourcesListChanged === true)
+        return
       }
       case 'notifications/resources/updated':
         history.add({ kind: 'updated', stream: id, uri })
@@ -113,7 +127,8 @@ export function createClient(options: ClientOptions): Client {
         if (wishes.follows.includes(uri)) read(uri)
         return
       case 'notifications/resources/list_changed':
-        return history.add({ kind: 'listed', stream: id })
+        history.add({ kind: 'listed', stream: id })
+        return
       default:
         stray(message)
     }
@@ -149,6 +164,7 @@ export function createClient(options: ClientOptions): Client {
       const { result } = await to.ask('resources/subscribe', { uri })
       if (stream === id && result !== undefined) acknowledge(id, [uri], false)
     }
+    ready = stream === id
   }
 
   const start = async (): Promise<void> => {
@@ -169,7 +185,7 @@ export function createClient(options: ClientOptions): Client {
       return link
     },
     get stream() {
-      return stream
+      return ready ? stream : undefined
     },
     get stalled() {
       return stalled

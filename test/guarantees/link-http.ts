@@ -1,4 +1,4 @@
-import { type Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
+import { type Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { clientInfo, type Ear, type Json, type Link, type Message, newest, requestOf } from './link.ts'
 
 interface Opened {
@@ -82,7 +82,9 @@ export async function openHttp(url: string, agent: Agent, revision: string): Pro
 
   const headersOf = (method: string, params: Json): Readonly<Record<string, string>> => {
     const named = method === 'resources/read' ? { 'Mcp-Name': String(params.uri) } : {}
-    return modern ? { ...json, 'MCP-Protocol-Version': newest, 'Mcp-Method': method, ...named } : { ...json, ...session }
+    return modern
+      ? { ...json, 'MCP-Protocol-Version': newest, 'Mcp-Method': method, ...named }
+      : { ...json, ...session }
   }
   const post = (headers: Readonly<Record<string, string>>, body: object) =>
     new Promise<{ readonly text: string; readonly headers: IncomingMessage['headers'] }>((resolve, reject) => {

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import { serveStdio, type StdioOptions } from '../../src/server/stdio.ts'
+import { type StdioOptions, serveStdio } from '../../src/server/stdio.ts'
 import { clientInfo, type Ear, type Link, type Message, newest, requestOf, subscriptionOf } from './link.ts'
 
 /**
@@ -27,19 +27,19 @@ export async function openPipes(
 
   const take = (message: Message): void => {
     const wait = waiting.get(message.id)
-    if (wait !== undefined) {
-      waiting.delete(message.id)
-      return wait(message)
-    }
     const cancelled = message.method === 'notifications/cancelled' ? message.params?.requestId : undefined
     const id = modern ? (message.id ?? cancelled ?? subscriptionOf(message)) : undefined
-    if (closed.has(id) || (cancelled !== undefined && ears.has(id))) return
     const ear = ears.get(id)
-    if (ear === undefined) return stray(message)
-    if (message.id === undefined) return ear.hear(message)
-    ears.delete(id)
-    closed.add(id)
-    ear.ended(message.result === undefined ? 'cut' : 'result')
+    if (wait !== undefined) {
+      waiting.delete(message.id)
+      wait(message)
+    } else if (closed.has(id)) return
+    else if (ear === undefined) stray(message)
+    else if (message.id !== undefined) {
+      ears.delete(id)
+      closed.add(id)
+      ear.ended(message.result === undefined ? 'cut' : 'result')
+    } else if (cancelled === undefined) ear.hear(message)
   }
   output.on('data', (chunk: Buffer) => {
     const lines = (rest + chunk.toString()).split('\n')

@@ -1,7 +1,8 @@
 import { compileAccess } from '../../src/core/access.ts'
+import type { Catalog, Mount } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
-import type { Mount } from '../../src/core/catalog.ts'
 import type { Principal, Provider } from '../../src/core/provider.ts'
+import type { View } from '../../src/core/view.ts'
 import { type Live, live, pause } from '../support/live.ts'
 import type { History, Random } from './history.ts'
 
@@ -15,7 +16,7 @@ export const principals: readonly Principal[] = [
 /** How a provider or a view is made faulty, to see that the checks notice. */
 export interface Fault {
   readonly provider?: (provider: Provider) => Provider
-  readonly view?: (view: import('../../src/core/view.ts').View) => import('../../src/core/view.ts').View
+  readonly view?: (view: View, principal: Principal, catalog: Catalog) => View
 }
 
 const rules = compileAccess([
@@ -35,8 +36,6 @@ export interface Sources {
   readonly bells: readonly string[]
   /** Writes the next version, or removes the entry. */
   write(uri: string, absent?: boolean): void
-  /** Writes a URI for the first time, if nobody has. */
-  begin(uri: string): void
   /** Loses the watch of a source; what happens until it is back, nobody tells. */
   lose(random: Random): void
   /** Whether every source that is listened to is watched. */
@@ -93,9 +92,6 @@ export function createSources(history: History, random: Random, fault: Fault): S
     uris,
     bells,
     write,
-    begin: (uri) => {
-      if (!versions.has(uri)) write(uri)
-    },
     lose: (random) => {
       const source = random.pick([...lives.values()])
       if (source.watching === 0) return

@@ -75,16 +75,14 @@ export async function serveOurs(path: 'mcp' | 'sse'): Promise<LiveServer & { rea
   }
 }
 
-/** A server behind a proxy that sees every request, and lets nobody ask for the newest revision. */
-export async function aged(
-  inner: LiveServer,
-  see: (request: IncomingMessage, response: ServerResponse) => void = () => {},
-): Promise<LiveServer> {
+type See = (request: IncomingMessage, response: ServerResponse) => void
+
+/** A server behind a proxy that sees every request, and may answer it. */
+export async function behind(inner: LiveServer, see: See): Promise<LiveServer> {
   const { port } = new URL('url' in inner.target ? inner.target.url : '')
   const proxy = createServer((incoming, response) => {
     see(incoming, response)
     if (response.writableEnded) return
-    if (incoming.headers['mcp-method'] === 'server/discover') return void response.writeHead(500).end()
     const { method, url: path } = incoming
     const headers = { ...incoming.headers, host: `127.0.0.1:${port}` }
     const forward = request({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
@@ -99,6 +97,14 @@ export async function aged(
   const proxyPort = await listen(proxy, 0)
   endings.push(() => end(proxy))
   return { ...inner, target: { url: `http://127.0.0.1:${proxyPort}/mcp` } }
+}
+
+/** As {@link behind}, where nobody may ask for the newest revision. */
+export function aged(inner: LiveServer, see: See = () => {}): Promise<LiveServer> {
+  return behind(inner, (incoming, response) => {
+    see(incoming, response)
+    if (!response.writableEnded && incoming.headers['mcp-method'] === 'server/discover') response.writeHead(500).end()
+  })
 }
 
 /** The SDK's own server of 2026-07-28, over HTTP. */

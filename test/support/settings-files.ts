@@ -10,7 +10,12 @@ const property = (value: string) => value.replaceAll('\\', '\\\\').replaceAll('\
 const oneLine = (value: string) => value.replaceAll('\n', ' ')
 
 /** A file of settings with a value planted in it under the name `name`; `undefined` where the format has no such place. */
-export function writeSettings(format: Format, position: Position, value: string, name = 'greeting'): string | undefined {
+export function writeSettings(
+  format: Format,
+  position: Position,
+  value: string,
+  name = 'greeting',
+): string | undefined {
   const plain = /^[\w.-]+$/.test(value)
   if (position === 'key' && !plain) return undefined
   switch (format) {
@@ -108,7 +113,7 @@ export function writeSettings(format: Format, position: Position, value: string,
         case 'key':
           return `${value}=1\n`
         case 'block':
-          return `${name}=first\\\n    ${property(value)}\n`
+          return `${name}=first,\\\n    ${property(value)}\n`
       }
   }
   return undefined

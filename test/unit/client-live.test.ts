@@ -8,7 +8,7 @@ import { createNames } from '../../src/client/names.ts'
 import { readEvents } from '../../src/client/standing.ts'
 import type { Subscription, ViewChange } from '../../src/core/view.ts'
 import { pause, until } from '../support/live.ts'
-import { aged, type LiveServer, serveOfficialLive, serveOldLive, serveOurs } from '../support/live-servers.ts'
+import { aged, behind, type LiveServer, serveOfficialLive, serveOldLive, serveOurs } from '../support/live-servers.ts'
 import { failure, listen, scripted } from '../support/mcp-servers.ts'
 
 const program = new URL('../fixtures/mcp/live.mjs', import.meta.url).pathname
@@ -87,21 +87,6 @@ for (const [name, serve] of Object.entries(servers))
           .slice(before)
           .includes(added[7] ?? ''),
       )
-    })
-
-    test('is asked once for what is added at once', async () => {
-      const server = await serve()
-      const { subscription, uris } = hear(await open(server.target))
-      const more = Array.from({ length: 200 }, (_, i) => `${server.uri}${i}`)
-      const started = Date.now()
-      expect((await Promise.all(more.map((uri) => subscription.add([uri])))).flat()).toEqual(more)
-      expect(Date.now() - started).toBeLessThan(2500)
-      for (const uri of more.slice(3)) subscription.remove(uri)
-      await pause(100)
-      expect(subscription.uris).toEqual(more.slice(0, 3))
-      await server.touch(more[2] ?? '')
-      await until(() => uris().length > 0)
-      expect(uris()).toEqual([more[2]])
     })
 
     test('tells of entries that come and go', async () => {
@@ -249,6 +234,47 @@ describe('what a server does not tell of', () => {
     const many = Array.from({ length: 10_001 }, (_, i) => `x:${i}`)
     expect(await failure(subscription.add(many))).toMatchObject({ detail: { limit: 10_000 } })
     expect(subscription.uris).toEqual([])
+  })
+})
+
+describe('a stream of changes', () => {
+  const counted = async () => {
+    let streams = 0
+    let opened = 0
+    const server = await behind(await serveOurs('mcp'), (request, response) => {
+      if (request.headers['mcp-method'] !== 'subscriptions/listen') return
+      opened++
+      streams++
+      response.on('close', () => streams--)
+    })
+    return { server, streams: () => streams, opened: () => opened }
+  }
+
+  test('is one for all that is added at once', async () => {
+    const { server, streams, opened } = await counted()
+    const { subscription } = hear(await open(server.target))
+    const more = Array.from({ length: 200 }, (_, i) => `x://r/${i}`)
+    expect((await Promise.all(more.map((uri) => subscription.add([uri])))).flat()).toEqual(more)
+    expect(opened()).toBeLessThan(4)
+    await until(() => streams() === 1)
+  })
+
+  test('is another one when little is left of it, and none when nothing is', async () => {
+    const { server, streams, opened } = await counted()
+    const { subscription, uris } = hear(await open(server.target))
+    const more = Array.from({ length: 100 }, (_, i) => `x://r/${i}`)
+    await subscription.add(more)
+    for (const uri of more.slice(60)) subscription.remove(uri)
+    await pause(100)
+    expect(opened()).toBe(1)
+    for (const uri of more.slice(1, 60)) subscription.remove(uri)
+    await until(() => opened() > 1 && streams() === 1)
+    await server.touch('x://r/50')
+    await server.touch('x://r/0')
+    await until(() => uris().length > 0)
+    expect(uris()).toEqual(['x://r/0'])
+    subscription.close()
+    await until(() => streams() === 0)
   })
 })
 

@@ -19,6 +19,8 @@ export type FromThread =
 interface Thread {
   readonly worker: Worker
   users: number
+  /** Why it ended, where it did so by itself. */
+  failure: unknown
 }
 
 /** How long the thread outlives its last user, in milliseconds. */
@@ -30,13 +32,14 @@ let thread: Thread | undefined
 /**
  * Begins a watch in the thread for watches.
  *
- * @param ended Called when the thread is no more, for whatever reason.
+ * @param lost Called when the thread is no more, for whatever reason.
  * @returns What takes this user away again. The port is closed by whoever made it.
  */
-export function beginInThread(message: ToThread, ended: () => void): () => void {
+export function beginInThread(message: ToThread, lost: (failure: unknown) => void): () => void {
   const mine = thread ?? startThread()
   thread = mine
   mine.users++
+  const ended = () => lost(mine.failure)
   mine.worker.once('exit', ended)
   mine.worker.postMessage(message, [message.port])
   let released = false
@@ -56,15 +59,17 @@ export function beginInThread(message: ToThread, ended: () => void): () => void 
 
 function startThread(): Thread {
   const worker = createWorker()
+  const mine: Thread = { worker, users: 0, failure: undefined }
   worker.unref()
   worker.setMaxListeners(0)
-  const forget = () => {
-    if (thread?.worker === worker) thread = undefined
-  }
-  // Whoever watches is told by `exit`, which follows.
-  worker.on('error', forget)
-  worker.on('exit', forget)
-  return { worker, users: 0 }
+  // `exit` follows.
+  worker.on('error', (error) => {
+    mine.failure = error
+  })
+  worker.on('exit', () => {
+    if (thread === mine) thread = undefined
+  })
+  return mine
 }
 
 function createWorker(): Worker {

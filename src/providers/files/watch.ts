@@ -38,6 +38,7 @@ function openInbox(options: WatchOptions, log: Log, signal: AbortSignal): Inbox 
   const messages: Exclude<FromThread, { log: unknown }>[] = []
   let wake = () => {}
   let closed = false
+  let failure: unknown
 
   const close = () => {
     if (closed) return
@@ -47,9 +48,11 @@ function openInbox(options: WatchOptions, log: Log, signal: AbortSignal): Inbox 
     release()
     wake()
   }
-  const release = beginInThread({ options, port: port2 }, close)
+  const release = begin({ options, port: port2 }, (error) => {
+    failure = error
+    close()
+  })
   signal.addEventListener('abort', close)
-  port.on('close', close)
   port.on('message', (message: FromThread) => {
     if ('log' in message) return log(...message.log)
     messages.push(message)
@@ -75,11 +78,24 @@ function openInbox(options: WatchOptions, log: Log, signal: AbortSignal): Inbox 
         return message.changes
       }
       close()
-      if (message === undefined) throw new ResourceError('unavailable', 'The thread that watches files has ended.')
+      if (message === undefined) throw lost(failure)
       const { kind, message: text, cause } = message.failed
       throw new ResourceError(kind, text, {}, { cause })
     },
   }
+}
+
+function begin(...terms: Parameters<typeof beginInThread>): ReturnType<typeof beginInThread> {
+  try {
+    return beginInThread(...terms)
+  } catch (error) {
+    // The system gives no more threads.
+    throw lost(error)
+  }
+}
+
+function lost(cause: unknown): ResourceError {
+  return new ResourceError('unavailable', 'The thread that watches files has ended.', {}, { cause })
 }
 
 async function* changesOf(inbox: Inbox, signal: AbortSignal): AsyncGenerator<Change> {

@@ -60,7 +60,8 @@ const maxProcesses = 4
 /** How much of what git writes about a failure is kept, in characters. */
 const maxComplaint = 2000
 
-const running = new Set<ChildProcess>()
+/** Each with whether it has a process group of its own. */
+const running = new Map<ChildProcess, boolean>()
 let watchesExit = false
 
 export function createLauncher(options: LauncherOptions): Launcher {
@@ -87,20 +88,22 @@ export function createLauncher(options: LauncherOptions): Launcher {
     ...extra,
   })
 
-  const begin = (args: readonly string[], gitDir: string, extra?: Readonly<Record<string, string>>): ChildProcess => {
+  const begin = (args: readonly string[], grouped: boolean, launch: Pick<Launch, 'gitDir' | 'env'> = {}) => {
     requireOwn(folder)
     const child = spawn(git, ['--no-pager', '--literal-pathspecs', ...args], {
       cwd: folder,
-      env: environment(gitDir, extra),
+      env: environment(launch.gitDir ?? options.gitDir, launch.env),
       stdio: ['pipe', 'pipe', 'pipe'],
       // A process group of its own, so that it can be ended together with whatever it started.
-      detached: true,
+      detached: grouped,
       windowsHide: true,
     })
     watchExit()
-    for (const set of [own, running]) set.add(child)
+    own.add(child)
+    running.set(child, grouped)
     const forget = () => {
-      for (const set of [own, running]) set.delete(child)
+      own.delete(child)
+      running.delete(child)
     }
     child.once('close', forget)
     child.once('error', () => {
@@ -115,7 +118,7 @@ export function createLauncher(options: LauncherOptions): Launcher {
     new Promise((resolve, reject) => {
       const { args, signal, allows = [], quiet = false } = launch
       const name = `git ${args[0] ?? ''}`
-      const child = begin(args, launch.gitDir ?? options.gitDir, launch.env)
+      const child = begin(args, true, launch)
       let complaint = ''
       let ending: { readonly error?: unknown } | undefined
       const end = (error?: unknown) => {
@@ -169,7 +172,9 @@ export function createLauncher(options: LauncherOptions): Launcher {
       })
       return { bytes: Buffer.concat(chunks), code, cut }
     },
-    start: (args) => begin(args, options.gitDir),
+    // With a group comes a session, which Linux gives processor time of its own: on a busy machine, questions and answers
+    // in turn take four times as long then. cat-file starts nothing, and ends with its input.
+    start: (args) => begin(args, false),
     close: () => {
       for (const child of own) endProcess(child)
     },
@@ -187,10 +192,11 @@ function requireOwn(folder: string): void {
 /** Ends a process and all that it started, at once. */
 export function endProcess(child: ChildProcess): void {
   if (child.pid === undefined || !running.has(child)) return
+  child.stdin?.destroy()
   try {
-    process.kill(-child.pid, 'SIGKILL')
+    process.kill(running.get(child) === true ? -child.pid : child.pid, 'SIGKILL')
   } catch {
-    child.kill('SIGKILL')
+    // It has ended just now.
   }
 }
 
@@ -199,7 +205,7 @@ function watchExit(): void {
   if (watchesExit) return
   watchesExit = true
   process.on('exit', () => {
-    for (const child of running) endProcess(child)
+    for (const child of running.keys()) endProcess(child)
   })
 }
 

@@ -1,8 +1,9 @@
+import { looksOpaque } from '../../wrap/redacted/opaque.ts'
 import { type Budget, fault } from './limits.ts'
 import { linesOf } from './lines.ts'
 import { type Entry, type Scalar, type Tree, textNode } from './tree.ts'
 
-const assignment = /^[ \t]*(#[ \t]*)?(?:export[ \t]+)?([\w.-]+)[ \t]*(?:=|:[ \t])[ \t]*/
+const assignment = /^[ \t]*(#[ \t]*)?(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*(?:=|:[ \t])[ \t]*/
 
 /**
  * Reads dotenv: `NAME=value`, with or without `export`, values in `'`, `"` or `` ` `` over several lines. Nothing is expanded. What is
@@ -18,8 +19,8 @@ export function parseDotenv(text: string, budget: Budget): Tree {
     if (line.start < until || line.text.trim() === '') continue
     const [head, comment, key = ''] = assignment.exec(line.text) ?? []
     const end = line.start + line.text.trimEnd().length
-    if (head === undefined) {
-      if (!/^\s*#/.test(line.text)) unknown.push({ start: line.start, end })
+    if (head === undefined || looksOpaque(key)) {
+      if (head !== undefined || !/^\s*#/.test(line.text)) unknown.push({ start: line.start, end })
       continue
     }
     budget.enter(1, line.start)

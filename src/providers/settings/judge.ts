@@ -1,4 +1,5 @@
 import { compileGlobs } from '../../core/glob.ts'
+import { redactPhrase } from '../../wrap/redacted/find.ts'
 import { type KeyKind, kindOfKey } from '../../wrap/redacted/keys.ts'
 import { looksOpaque } from '../../wrap/redacted/opaque.ts'
 import { isNothing } from '../../wrap/redacted/values.ts'
@@ -30,7 +31,7 @@ export function judge({ root, commented = [] }: Tree, { show, allow }: Policy): 
     if (path !== '' && named(path)) return
     if (secret) denied.add(scalar)
     else if (path !== '' && matched(path)) return
-    else if (show === 'allowed' || looksOpaque(scalar.text)) denied.add(scalar)
+    else if (show === 'allowed' || isOpaque(scalar.text)) denied.add(scalar)
   }
 
   /** @param secret Whether what lies above says that everything below is secret. */
@@ -54,6 +55,11 @@ export function judge({ root, commented = [] }: Tree, { show, allow }: Policy): 
 }
 
 const join = (path: string, step: string) => (path === '' ? step : `${path}/${step}`)
+
+/** Whether a value looks like chance, and still does without the parts that the detectors know: a URL with a password. */
+function isOpaque(text: string): boolean {
+  return looksOpaque(text) && looksOpaque(redactPhrase(text))
+}
 
 /** A `key` is what the name above it makes of it: `api: { key: … }`. */
 function kindOfKeyIn(path: string, key: string): KeyKind {

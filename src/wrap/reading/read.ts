@@ -1,18 +1,26 @@
+import { readDocx } from './docx.ts'
+import { readHtml } from './html.ts'
 import { type Reading, type ReadingJob, unreadable } from './job.ts'
+import { readPdf } from './pdf.ts'
+import { readPptx } from './pptx.ts'
+import { readXlsx } from './xlsx.ts'
 
-/** Reads a document. Each format's library is loaded when it is first needed. */
+/**
+ * Reads a document. What a document can do wrong ends in a ResourceError `invalid` or `too-large`; after any other error the
+ * thread is not to be used again.
+ */
 export async function readDocument({ format, form, bytes, limits }: ReadingJob): Promise<Reading> {
   if (bytes.length === 0) throw unreadable('The document is empty.', 'damaged')
   switch (format) {
     case 'pdf':
-      return (await import('./pdf.ts')).readPdf(bytes, limits)
+      return readPdf(bytes, limits)
     case 'docx':
-      return (await import('./docx.ts')).readDocx(bytes, form, limits)
+      return readDocx(bytes, form, limits)
     case 'xlsx':
-      return (await import('./xlsx.ts')).readXlsx(bytes, form, limits)
+      return readXlsx(bytes, form, limits)
     case 'pptx':
-      return (await import('./pptx.ts')).readPptx(bytes, form, limits)
+      return readPptx(bytes, form, limits)
     case 'html':
-      return (await import('./html.ts')).readHtml(bytes, form, limits)
+      return readHtml(bytes, form, limits)
   }
 }

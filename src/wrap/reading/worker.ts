@@ -3,7 +3,7 @@ import { isResourceError } from '../../core/errors.ts'
 import type { ReadingAnswer, ReadingJob } from './job.ts'
 import { readDocument } from './read.ts'
 
-/** Reads documents away from the thread that serves, one after the other. */
+/** Reads documents away from the thread that serves, one after the other. What it does not expect ends it. */
 parentPort?.on('message', async (job: ReadingJob) => {
   parentPort?.postMessage(await answer(job))
 })
@@ -13,13 +13,8 @@ async function answer(job: ReadingJob): Promise<ReadingAnswer> {
   try {
     return { reading: await readDocument(job) }
   } catch (error) {
-    if (isResourceError(error, 'invalid') || isResourceError(error, 'too-large'))
-      return {
-        kind: error.kind === 'invalid' ? 'invalid' : 'too-large',
-        reason: String(error.detail.reason),
-        message: error.message,
-      }
-    // Whatever a parser stumbles over is in the document.
-    return { kind: 'invalid', reason: 'damaged', message: 'The document is damaged.' }
+    if (isResourceError(error) && (error.kind === 'invalid' || error.kind === 'too-large'))
+      return { kind: error.kind, reason: String(error.detail.reason), message: error.message }
+    throw error
   }
 }

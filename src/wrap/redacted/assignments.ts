@@ -45,7 +45,7 @@ function findSeparated(text: string, style: Style): readonly Span[] {
     const spans = secretValues(text, {
       from: index + sign.length,
       kind,
-      style: shell && style === 'prose' ? 'config' : style,
+      style: shell && style === 'prose' ? 'config' : style === 'code' && isInText(before) ? 'prose' : style,
       first:
         /^[\s#;/*>-]*(?:(?:export|set|setx|declare(?: -x)?|ENV|ARG|env:|\$env:)\s*)?["'$]?$/i.test(before) &&
         !/[{,]/.test(before),
@@ -56,6 +56,11 @@ function findSeparated(text: string, style: Style): readonly Span[] {
     until = spans.at(-1)?.end ?? until
   }
   return found
+}
+
+/** Whether a place in a line of code is within a text in quotes, by the quotes before it. */
+function isInText(before: string): boolean {
+  return ['"', "'", '`'].some((quote) => before.split(quote).length % 2 === 0)
 }
 
 const isNameCharacter = (code: number) =>

@@ -33,7 +33,7 @@ const shapes: readonly Shape[] = [
   shape('ya29.', /ya29\.[\w.-]{20,}/g),
   shape('1//0', /(?<![\w/])1\/\/0[\w-]{20,}/g),
   // 64 bytes in base64: a key of Azure Storage, Cosmos DB, Batch. The digest sha512 is as long.
-  shape('==', /(?<![A-Za-z0-9+/=-])[A-Za-z0-9+/]{86}==(?![A-Za-z0-9+/=])/g),
+  shape('==', /(?<![A-Za-z0-9+/]|sha512-)[A-Za-z0-9+/]{86}==(?![A-Za-z0-9+/=])/g),
   shape('Q~', /(?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}/g),
   shape('AZDO', /[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}/g),
   shape('LTAI', /(?<!\w)LTAI[A-Za-z0-9]{12,26}/g, mixed),

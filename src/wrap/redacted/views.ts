@@ -25,16 +25,18 @@ export function viewsOf(text: string): readonly View[] {
 }
 
 const escapes =
-  /\\u\{([0-9a-fA-F]{1,6})\}|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\x([0-9a-fA-F]{2})|\\(\/|\\|")|&#x([0-9a-fA-F]{1,6});|&#(\d{1,7});|&(amp|quot|apos|lt|gt);|([\uff01-\uff5e])/g
+  /\\u\{([0-9a-fA-F]{1,6})\}|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\x([0-9a-fA-F]{2})|\\([/\\"nrt])|&#x([0-9a-fA-F]{1,6});|&#(\d{1,7});|&(amp|quot|apos|lt|gt);|([\uff01-\uff5e])/g
+
+const breaks: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
 const entities: Readonly<Record<string, string>> = { amp: '&', quot: '"', apos: "'", lt: '<', gt: '>' }
 
 function readEscapes(view: View): View | undefined {
-  if (!/\\[uUx/\\"]|&(?:#|amp|quot|apos|lt|gt)|[\uff01-\uff5e]/.test(view.text) && view.text.search(unseen) === -1)
+  if (!/\\[uUx/\\"nrt]|&(?:#|amp|quot|apos|lt|gt)|[\uff01-\uff5e]/.test(view.text) && view.text.search(unseen) === -1)
     return undefined
   const pattern = new RegExp(`${escapes.source}|${unseen.source}`, 'g')
   return rewrite(view, pattern, ([whole = '', braced, short, long, byte, sign, hex, decimal, entity, wide]) => {
-    if (sign !== undefined) return sign
+    if (sign !== undefined) return breaks[sign] ?? sign
     if (entity !== undefined) return entities[entity]
     if (wide !== undefined) return narrow(wide)
     const digits = braced ?? short ?? long ?? byte ?? hex

@@ -1,0 +1,109 @@
+import { writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { control, useArena } from '../support/attack-arena.ts'
+import { headerValue, type RawOptions } from '../support/attack-http.ts'
+import { rawOf } from '../support/attack-raw.ts'
+import { until } from '../support/attack-target.ts'
+
+const arena = useArena()
+const { bodyOf, head, honest, own, tell } = rawOf(arena)
+
+describe('slowness', () => {
+  test('HT24: who is hung up on and does not hang up takes no place', async () => {
+    const { hostname, port } = arena.http.url as URL
+    const before = arena.http.facts().descriptors
+    const said = [
+      'garbage\r\n\r\n',
+      `GET /mcp HTTP/1.1\r\nHost: ${own()}\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`,
+      `${head({ 'content-length': '1000000000' })}\r\n`,
+      `CONNECT x:1 HTTP/1.1\r\nHost: ${own()}\r\n\r\n`,
+      `GET /x HTTP/1.0\r\nHost: ${own()}\r\n\r\n`,
+      `${honest()}garbage`,
+    ]
+    const sockets = Array.from({ length: 60 }, (_, i) => {
+      const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true })
+      socket.on('error', () => {})
+      socket.on('data', () => {})
+      socket.write(said[i % said.length] ?? '')
+      return socket
+    })
+    await sleep(500)
+    const after = await until(
+      () => arena.http.facts().descriptors,
+      (open) => open <= before,
+      14_000,
+    )
+    expect(after).toBeLessThanOrEqual(before)
+    for (const socket of sockets) socket.destroy()
+  })
+
+  test('HT21: many who do not read large answers are bounded together, and the others are served', async () => {
+    writeFileSync(join(arena.world.root, 'huge.txt'), 'The quick brown fox jumps over the lazy dog.\n'.repeat(340_000))
+    const large = { uri: `${arena.world.address}/huge.txt` }
+    const body = bodyOf(large)
+    const request = `${head({ 'mcp-name': headerValue(large.uri), 'content-length': String(body.length) })}\r\n${body}`
+    const { hostname, port } = arena.http.url as URL
+    const before = arena.http.facts().resident
+    const sockets = Array.from({ length: 150 }, () => {
+      const socket = connect(Number(port), hostname)
+      socket.on('error', () => {})
+      socket.write(request)
+      return socket.pause()
+    })
+    let most = 0
+    const watch = setInterval(() => {
+      most = Math.max(most, arena.http.facts().resident)
+    }, 200)
+    // Behind all of them in the queue.
+    await control(arena.wire('http 2026-07-28'), 80_000)
+    clearInterval(watch)
+    // 64 that are being made, and 256 MiB that wait. All of them would be 2.2 GB more.
+    expect(most - before).toBeLessThan(2300)
+    for (const socket of sockets) socket.destroy()
+  }, 90_000)
+
+  test('HT18 HT21: who sends or reads too slowly is cut off, and the others do not notice', async () => {
+    // More than the buffers of the system between the two take.
+    writeFileSync(join(arena.world.root, 'huge.txt'), 'The quick brown fox jumps over the lazy dog.\n'.repeat(340_000))
+    const large = { uri: `${arena.world.address}/huge.txt` }
+    const open = arena.http.facts().descriptors
+    const body = bodyOf(large)
+    const length = String(Buffer.byteLength(body))
+    const request = `${head({ 'mcp-name': headerValue(large.uri), 'content-length': length })}\r\n${body}`
+    async function* drip(text: string, ms: number) {
+      for (const byte of text) {
+        yield byte
+        await sleep(ms)
+      }
+    }
+    const patient: RawOptions = { until: () => false, within: 100_000 }
+    const { hostname, port } = arena.http.url as URL
+    const unread = Array.from({ length: 8 }, () => {
+      const socket = connect(Number(port), hostname)
+      socket.on('error', () => {})
+      socket.write(request)
+      socket.pause()
+      return socket
+    })
+    const slowHeads = Array.from({ length: 20 }, () => tell(drip(`${head()}x-more: ${'y'.repeat(1000)}`, 100), patient))
+    const slowBodies = Array.from({ length: 20 }, () => tell([`${head({ 'content-length': length })}\r\n{`], patient))
+    const start = performance.now()
+    for (let i = 0; i < 5; i++) {
+      await sleep(1000)
+      await control(arena.wire('http 2026-07-28'))
+    }
+    expect(arena.http.facts().descriptors).toBeGreaterThanOrEqual(open + 48)
+    for (const { statuses, closed } of await Promise.all(slowHeads)) {
+      expect(closed).toBe(true)
+      expect(statuses.filter((status) => status === 200)).toEqual([])
+    }
+    for (const { closed } of await Promise.all(slowBodies)) expect(closed).toBe(true)
+    // What nobody reads is cut after a minute.
+    await sleep(Math.max(0, 70_000 - (performance.now() - start)))
+    expect(arena.http.facts().descriptors).toBeLessThanOrEqual(open)
+    for (const socket of unread) socket.destroy()
+  }, 150_000)
+})

@@ -1,0 +1,226 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { isStdio, type StdioWire, useArena, wireNames } from '../support/attack-arena.ts'
+import { headerValue, jsonHeaders, send } from '../support/attack-http.ts'
+import { messagesOf } from '../support/attack-messages.ts'
+import { initialize, type Params, withMeta } from '../support/attack-wire.ts'
+
+const arena = useArena()
+const modernNames = ['stdio 2026-07-28', 'http 2026-07-28'] as const
+const { control, idOf, requestOf, tell } = messagesOf(arena)
+
+describe('_meta', () => {
+  const version = 'io.modelcontextprotocol/protocolVersion'
+  const capabilities = 'io.modelcontextprotocol/clientCapabilities'
+  const info = 'io.modelcontextprotocol/clientInfo'
+
+  test.each(modernNames)('JR22: a _meta that is none, or claims what is not, is refused over %s', async (name) => {
+    const wire = arena.wire(name)
+    const own = withMeta({}, true)._meta as Params
+    const cases: readonly (readonly [unknown, number])[] = [
+      [[], -32602],
+      ['x', -32602],
+      [null, -32602],
+      [1, -32602],
+      [{ ...own, [version]: {} }, -32602],
+      [{ ...own, [version]: null }, -32602],
+      [{ ...own, [version]: 20260728 }, -32602],
+      [{ ...own, [version]: ['2026-07-28'] }, -32602],
+      [{ ...own, [version]: '2027-01-01' }, -32022],
+      [{ ...own, [version]: '2025-11-25' }, -32022],
+      [{ ...own, [version]: '' }, -32022],
+      [{ ...own, [version]: '2026-07-28 ' }, -32022],
+      [{ ...own, [version]: 'x'.repeat(500_000) }, -32022],
+      [{ ...own, [version]: '__proto__' }, -32022],
+      [{ [version]: own[version] }, -32602],
+      [{ ...own, [capabilities]: [] }, -32602],
+      [{ ...own, [capabilities]: null }, -32602],
+      [{ ...own, [capabilities]: 'all' }, -32602],
+      [{ ...own, [info]: 'x' }, -32602],
+      [{ ...own, [info]: { name: 1, version: 1 } }, -32602],
+    ]
+    for (const [meta, code] of cases) {
+      const { message, raw, status } = await tell(wire, requestOf(wire, { params: { ...control(), _meta: meta } }))
+      const shown = `${JSON.stringify(meta).slice(0, 200)} ${raw.subarray(0, 300)}`
+      // Over HTTP the header disagrees too, and either may be said.
+      expect([code, ...(wire.transport === 'http' && code === -32022 ? [-32020] : [])], shown).toContain(
+        message?.error?.code,
+      )
+      if (wire.transport === 'http') expect(status, shown).toBe(400)
+      expect(raw.length).toBeLessThan(1024)
+      if (message?.error?.code === -32022) expect(message.error.data?.supported).toContain('2026-07-28')
+    }
+  })
+
+  test('JR22: the header alone does not make a request modern', async () => {
+    const wire = arena.wire('http 2026-07-28')
+    for (const params of [control(), { ...control(), _meta: {} }]) {
+      const { message, status } = await tell(wire, requestOf(wire, { params }))
+      expect(message?.error?.code).toBe(-32602)
+      expect(status).toBe(400)
+    }
+  })
+
+  test.each(wireNames)(
+    'JR22 JR23: keys that mean nothing here, however large, are passed over and not logged over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      const odd: Params = {
+        traceparent: '00-zz-\r\n-01',
+        tracestate: '\u001b[31m',
+        baggage: 'baggage-'.repeat(60_000),
+        'io.modelcontextprotocol/unknown': { deep: [1, { x: null }] },
+        'io.modelcontextprotocol/subscriptionId': 'x',
+        'modelcontextprotocol.io/x': 1,
+        'mcp.dev/x': 1,
+        '': '',
+        'a b': 1,
+      }
+      const { message } = await arena.ask(wire, 'resources/read', { ...control(), _meta: odd })
+      expect(message?.result).toBeDefined()
+      await sleep(50)
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: it steers terminals.
+      expect(wire.target.errors()).not.toMatch(/baggage-|00-zz|\u001b/)
+    },
+  )
+
+  test.each(wireNames)('JR24: a progress token of any type or size does no harm over %s', async (name) => {
+    const wire = arena.wire(name)
+    const tokens = [
+      0,
+      -1,
+      1.5,
+      1e308,
+      '',
+      'x',
+      'x'.repeat(500_000),
+      {},
+      [],
+      null,
+      true,
+      ['x'],
+      { x: 'y'.repeat(100_000) },
+    ]
+    for (const progressToken of tokens) {
+      const { message, raw } = await arena.ask(wire, 'resources/read', { ...control(), _meta: { progressToken } })
+      expect(raw.length).toBeLessThan(3000)
+      if (message?.error !== undefined) expect(message.error.code).toBe(-32602)
+    }
+    // The same token for many requests at once.
+    const all = await Promise.all(
+      Array.from({ length: 50 }, () =>
+        arena.ask(wire, 'resources/read', { ...control(), _meta: { progressToken: 1 } }),
+      ),
+    )
+    for (const { message } of all) expect(message?.result).toBeDefined()
+  })
+
+  test('JR24: progress grows, is bounded in size, and ends with the request', async () => {
+    const wire = arena.wire('stdio 2026-07-28') as StdioWire
+    for (const [id, progressToken] of [
+      ['long', 'x'.repeat(100_000)],
+      ['short', 'token'],
+    ] as const) {
+      await wire.pipe.write(
+        `${JSON.stringify({ jsonrpc: '2.0', id, method: 'resources/read', params: withMeta({ uri: 'slow://source/hang', _meta: { progressToken } }, true) })}\n`,
+      )
+    }
+    const seen: number[] = []
+    while (seen.length < 3) {
+      const { message, raw } = await wire.pipe.next()
+      expect(message?.method).toBe('notifications/progress')
+      expect(raw.length).toBeLessThan(512)
+      const { params } = message as { readonly params?: { readonly progress: number; readonly progressToken: unknown } }
+      expect(params?.progressToken).toBe('token')
+      seen.push(params?.progress ?? 0)
+    }
+    expect(seen).toEqual([...seen].sort((a, b) => a - b))
+    expect(new Set(seen).size).toBe(seen.length)
+    for (const id of ['long', 'short']) await wire.notify('notifications/cancelled', { requestId: id })
+    await sleep(100)
+    const lines = wire.pipe.lines()
+    await sleep(1500)
+    expect(wire.pipe.lines()).toBe(lines)
+  })
+
+  test.each(modernNames)('JR26: a hundred thousand capabilities of a client cost little over %s', async (name) => {
+    const wire = arena.wire(name)
+    const extensions = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`e${i}`, {}]))
+    const start = performance.now()
+    for (let i = 0; i < 5; i++) {
+      const { message } = await arena.ask(wire, 'resources/read', {
+        ...control(),
+        _meta: { [capabilities]: { extensions, experimental: {} } },
+      })
+      expect(message?.error?.code ?? 0, 'a result, or a refusal').toSatisfy(
+        (code: number) => code === 0 || code === -32602,
+      )
+    }
+    expect(performance.now() - start).toBeLessThan(10_000)
+  })
+
+  test.each(['stdio 2025-11-25', 'http 2025-11-25'] as const)(
+    'JR26: nor do they in initialize over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      const extensions = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`e${i}`, {}]))
+      const message = {
+        jsonrpc: '2.0',
+        id: idOf(),
+        method: 'initialize',
+        params: { ...initialize(), capabilities: { experimental: extensions } },
+      }
+      const start = performance.now()
+      if (isStdio(wire)) await tell(wire, message)
+      else {
+        const { headers = [] } = await send(wire.target, arena.world, {
+          headers: jsonHeaders,
+          body: JSON.stringify(message),
+        })
+        const id = headers.find(([header]) => header === 'mcp-session-id')?.[1] ?? ''
+        await send(wire.target, arena.world, { method: 'DELETE', headers: { 'mcp-session-id': id } })
+      }
+      expect(performance.now() - start).toBeLessThan(3000)
+    },
+  )
+
+  test.each(modernNames)('JR27: no level of logging brings a log to the client over %s', async (name) => {
+    const wire = arena.wire(name)
+    for (const level of ['debug', 'bogus', 'emergency ', 'DEBUG', '', 5, null, {}, ['debug'], '__proto__']) {
+      const { message, raw } = await arena.ask(wire, 'resources/read', {
+        uri: `${arena.world.address}/.env`,
+        _meta: { 'io.modelcontextprotocol/logLevel': level },
+      })
+      expect(message?.error?.code, raw.toString()).toBe(-32602)
+    }
+    if (isStdio(wire)) await expect(wire.pipe.next(300)).rejects.toThrow('no answer')
+    for (const level of ['debug', 'bogus']) {
+      const { message } = await tell(
+        wire,
+        requestOf(wire, { method: 'logging/setLevel', params: withMeta({ level }, true) }),
+        { 'mcp-method': headerValue('logging/setLevel') },
+      )
+      expect(message?.error?.code).toBe(-32601)
+    }
+  })
+
+  test('JR22: initialize that is wrong is refused, and the old revisions are not lied to about the new one', async () => {
+    const wire = arena.wire('stdio 2025-11-25')
+    for (const params of [
+      {},
+      { ...initialize(), protocolVersion: 1 },
+      { ...initialize(), capabilities: [] },
+      { ...initialize(), clientInfo: 'x' },
+      { ...initialize(), clientInfo: { name: 'x' } },
+    ])
+      expect((await tell(wire, requestOf(wire, { method: 'initialize', params }))).message?.error?.code).toBe(-32602)
+    for (const protocolVersion of ['2026-07-28', '1999-01-01', '', 'x'.repeat(500_000), '__proto__']) {
+      const { message, raw } = await tell(
+        wire,
+        requestOf(wire, { method: 'initialize', params: { ...initialize(), protocolVersion } }),
+      )
+      expect(message?.result?.protocolVersion, raw.subarray(0, 300).toString()).toBe('2025-11-25')
+      expect(raw.length).toBeLessThan(2048)
+    }
+  })
+})

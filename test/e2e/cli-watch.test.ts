@@ -1,0 +1,142 @@
+import { appendFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { main, type Running, run, start, writeNotes } from '../support/cli.ts'
+import { until } from '../support/live.ts'
+import { aged, serveOfficialLive, serveOurs } from '../support/live-servers.ts'
+import { listen, scripted } from '../support/mcp-servers.ts'
+
+let home = ''
+let folder = ''
+const running = new Set<Running>()
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'hikidashi-watch-'))
+  folder = await writeNotes(home)
+})
+afterAll(async () => {
+  for (const { child } of running) child.kill('SIGKILL')
+  await rm(home, { recursive: true, force: true })
+})
+
+const uri = (path: string) => `file://${folder}${path === '' ? '' : `/${path}`}`
+
+/** A watch that has begun, and the lines that it has printed so far. */
+async function watch(args: readonly string[], cwd = folder) {
+  const command = start(['watch', ...args], { cwd })
+  running.add(command)
+  let out = ''
+  command.child.stdout.on('data', (text: string) => (out += text))
+  const [headline] = await command.says(/^Watching .*$/m)
+  return { ...command, headline, lines: () => out.split('\n').slice(0, -1) }
+}
+
+describe('watch', () => {
+  test('prints what changes in files and folders, until Ctrl-C', async () => {
+    const { child, ended, headline, lines } = await watch(['README.md', uri('docs/'), 'README.md'])
+    expect(headline).toBe('Watching 2 URIs. Ctrl-C ends it.')
+    await appendFile(join(folder, 'README.md'), 'more\n')
+    await until(() => lines().length > 0)
+    expect(new Set(lines())).toEqual(new Set([`changed  ${uri('README.md')}`]))
+    await writeFile(join(folder, 'docs', 'deep', 'new.txt'), 'new')
+    await until(() => lines().includes(`changed  ${uri('docs/')}`))
+    child.kill('SIGINT')
+    expect(await ended).toMatchObject({ code: 0, signal: null })
+  })
+
+  test('watches every mount where none is named, and the list where that is asked for, as JSON', async () => {
+    const { child, ended, headline, lines } = await watch(['--list', '--json'])
+    expect(headline).toBe('Watching 1 URI and the list. Ctrl-C ends it.')
+    const before = Date.now()
+    await writeFile(join(folder, 'brand-new.txt'), 'new')
+    await until(
+      () => lines().some((line) => line.includes('"listed"')) && lines().some((line) => line.includes('"uri"')),
+    )
+    for (const line of lines()) {
+      const { time, ...rest } = JSON.parse(line)
+      expect(Date.parse(time)).toBeGreaterThanOrEqual(before)
+      expect([{ listed: true }, { uri: uri('') }]).toContainEqual(rest)
+    }
+    child.kill('SIGTERM')
+    expect(await ended).toMatchObject({ code: 0, signal: null })
+  })
+
+  test('watches a server that is started for it just as the folder itself', async () => {
+    const { child, ended, lines } = await watch(
+      ['--command', `${process.execPath} ${main} serve notes --name mine`],
+      home,
+    )
+    await rename(join(folder, 'docs', 'numbers.txt'), join(folder, 'docs', 'renamed.txt'))
+    await until(() => lines().includes('changed  file:///mine'))
+    child.kill('SIGINT')
+    expect(await ended).toMatchObject({ code: 0, signal: null })
+  })
+
+  test.each(['of the newest revision', 'with sessions'])(
+    'watches a server %s over HTTP, also when it was away',
+    async (kind) => {
+      const ours = await serveOurs('mcp')
+      const server = kind === 'with sessions' ? await aged(ours) : ours
+      const { url } = server.target as { readonly url: string }
+      const { child, ended, lines, says } = await watch(['--url', url, 'x://r/a', 'x://r/b', 'y://none'])
+      await says(/Not watched: y:\/\/none\./)
+      await server.touch('x://r/a')
+      await until(() => lines().length > 0)
+      expect(lines()).toEqual(['changed  x://r/a'])
+      await server.stop()
+      await says(/it is asked anew/)
+      await server.start()
+      await until(() => lines().length >= 3, 15_000)
+      expect(lines().slice(1).sort()).toEqual(['changed  x://r/a', 'changed  x://r/b'])
+      child.kill('SIGINT')
+      expect(await ended).toMatchObject({ code: 0, signal: null })
+    },
+  )
+
+  test('ends with 1 when the connection is over', async () => {
+    const ours = await serveOurs('mcp')
+    let isRefusing = false
+    const { target } = await aged(ours, (_, response) => {
+      if (isRefusing) response.writeHead(401).end()
+    })
+    const { url } = target as { readonly url: string }
+    const { ended } = await watch(['--url', url])
+    isRefusing = true
+    await ours.stop()
+    const { code, out, err } = await ended
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toMatch(/hikidashi: .*HTTP 401/)
+  })
+
+  test('ends with 4 where nothing can be told of', async () => {
+    await mkdir(join(home, 'other'), { recursive: true })
+    const none = await run(['watch', join(home, 'other'), 'x://y'], { cwd: folder })
+    expect(none).toMatchObject({ code: 4, out: '' })
+    expect(none.err).toContain(`Nothing can be told of file://${join(home, 'other')}/, x://y.`)
+    const mute = await listen(scripted(() => ({ resources: [] })))
+    const unable = await run(['watch', '--url', mute], { cwd: folder })
+    expect(unable).toMatchObject({ code: 4, out: '' })
+    expect(unable.err).toContain('Nothing here can tell of changes.')
+  })
+
+  test('ends with 0 when its reader has had enough', async () => {
+    const server = await serveOfficialLive()
+    const { url } = server.target as { readonly url: string }
+    const { child, ended } = await watch(['--url', url, 'note:a'])
+    child.stdout.destroy()
+    const touching = setInterval(() => void server.touch('note:a'), 50)
+    expect(await ended).toMatchObject({ code: 0, signal: null })
+    clearInterval(touching)
+  })
+
+  test('prints nothing that could do something to a terminal', async () => {
+    const server = await serveOfficialLive()
+    const { url } = server.target as { readonly url: string }
+    const { child, ended, lines } = await watch(['--url', url, 'note:\u001b]0;owned\u0007'])
+    await server.touch('note:\u001b]0;owned\u0007')
+    await until(() => lines().length > 0)
+    expect(lines()).toEqual(['changed  note:\\u001b]0;owned\\u0007'])
+    child.kill('SIGINT')
+    await ended
+  })
+})
