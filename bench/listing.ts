@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Peer, initialize, startPeer } from './rpc.ts'
+import { initialize, type Peer, startPeer } from './rpc.ts'
 import { count, fixed, makeFlat, makeTree, median, progress, table } from './support.ts'
 
 // 100,000 files in one folder, and 100,000 in a tree, listed page by page: by hikidashi, and by a server that the SDK's

@@ -8,7 +8,10 @@ interface Answer {
 
 /** A server over stdio, spoken to without a client library, so that only the server is measured. */
 export interface Peer {
-  call(method: string, params?: Record<string, unknown>): Promise<{ result: Record<string, unknown>; bytes: number; ms: number }>
+  call(
+    method: string,
+    params?: Record<string, unknown>,
+  ): Promise<{ result: Record<string, unknown>; bytes: number; ms: number }>
   /** The longest pause of its event loop since the last time, in milliseconds, and its memory in bytes. */
   probe(): Promise<{ pause: number; rss: number; heapUsed: number }>
   close(): Promise<void>

@@ -96,7 +96,8 @@ describe('the source', () => {
 
   test('parses URIs nowhere but in core/uri.ts, and never with the URL class', () => {
     const faults = texts.filter(
-      ({ file, text }) => /new URL\((?!.*import\.meta\.url)/.test(text) && !file.startsWith('client/') && !file.startsWith('cli/'),
+      ({ file, text }) =>
+        /new URL\((?!.*import\.meta\.url)/.test(text) && !file.startsWith('client/') && !file.startsWith('cli/'),
     )
     expect(faults.map(({ file }) => file)).toEqual([])
   })

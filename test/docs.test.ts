@@ -1,5 +1,14 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -68,7 +77,9 @@ describe('the documentation', () => {
 
   test('names no command that package.json does not have', () => {
     const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> }
-    const named = pages.flatMap((page) => [...textOf(page).matchAll(/npm run ([\w:-]+)/g)].map((match) => match[1] ?? ''))
+    const named = pages.flatMap((page) =>
+      [...textOf(page).matchAll(/npm run ([\w:-]+)/g)].map((match) => match[1] ?? ''),
+    )
     expect(named.filter((name) => !(name in scripts))).toEqual([])
     expect(named.length).toBeGreaterThan(3)
   })

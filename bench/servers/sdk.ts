@@ -7,7 +7,9 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio'
 
 // The folder served as the SDK's guide shows it: one registerResource for each file.
 const root = process.argv[2] ?? '.'
-const paths = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) => statSync(join(root, path)).isFile())
+const paths = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) =>
+  statSync(join(root, path)).isFile(),
+)
 serveStdio(() => {
   const server = new McpServer({ name: 'sdk', version: '0' })
   for (const path of paths) {

@@ -48,7 +48,7 @@ describe('messages', () => {
       'roots/list',
       'elicitation/create',
       'tools/call',
-     
+
       'logging/setLevel',
       'tasks/get',
       'tasks/list',

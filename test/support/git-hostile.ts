@@ -1,6 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { deflateSync } from 'node:zlib'
 import type { GitFolder, GitRepository } from './git.ts'
 import { plainEnvironment } from './git.ts'
 
@@ -107,13 +109,19 @@ export function arm(repository: GitRepository, traps: Traps): void {
   }
 }
 
-/** Writes an object as it is, whatever git thinks of it. */
+/** Writes an object as it is, whatever git would think of it (ids of SHA-1). */
 export function writeRaw(
   repository: GitRepository,
   type: 'tree' | 'commit' | 'blob',
   content: string | Uint8Array,
 ): string {
-  return repository.feed(content, 'hash-object', '-t', type, '-w', '--literally', '--stdin')
+  const bytes = Buffer.from(content)
+  const object = Buffer.concat([Buffer.from(`${type} ${bytes.length}\0`), bytes])
+  const oid = createHash('sha1').update(object).digest('hex')
+  const dir = join(repository.gitDir, 'objects', oid.slice(0, 2))
+  mkdirSync(dir, { recursive: true })
+  writeFileSync(join(dir, oid.slice(2)), deflateSync(object))
+  return oid
 }
 
 /** A tree object made by hand: names of any kind. */

@@ -37,7 +37,6 @@ export function tokens(): readonly Canary[] {
     { alg: 'HS256', typ: 'JWT' },
     { sub: word(10), iat: randomInt(1e9) },
   ].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-  const bearer = hex(40)
   const signature = randomBytes(32).toString('base64url')
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const pem = privateKey.export({ type: 'sec1', format: 'pem' }).toString().trim()

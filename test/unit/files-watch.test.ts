@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import type { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -8,7 +7,7 @@ import { createFolder, type Folder, openBelow, sleep, textAt } from '../support/
 import { countNotified, eventually, startWatching, type Watching } from '../support/watching.ts'
 
 let folder: Folder
-let provider: Provider | undefined
+let provider: Provider
 let watch: Watching | undefined
 let logged: string[]
 
@@ -19,8 +18,7 @@ beforeEach(() => {
 afterEach(async () => {
   await watch?.stop()
   watch = undefined
-  await provider?.close?.()
-  provider = undefined
+  await provider.close?.()
   folder.remove()
 })
 
@@ -296,15 +294,6 @@ describe('a files watch', () => {
     expect(other.error).toMatchObject({ kind: 'unavailable' })
     watch = await startWatching(provider)
     expect(await toldOf(watch, () => folder.write({ 'd/x': 'x' }))).toEqual(['d/x'])
-  })
-
-  test('keeps no process alive', () => {
-    folder.write({ 'd/x': '' })
-    const module = new URL('../../src/providers/files/index.ts', import.meta.url).href
-    const code = `const { files } = await import(${JSON.stringify(module)})
-      const watch = await (await files({ root: ${JSON.stringify(folder.root)} })).watch(new AbortController().signal)
-      void (async () => { for await (const change of watch) console.log(change) })()`
-    execFileSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], { timeout: 20_000 })
   })
 
   test('is left out where it is switched off; a wrong interval is refused', async () => {

@@ -54,13 +54,13 @@ describe('a Word document', () => {
         'markdown',
         docx({ body: p('# 見出しではない') + p('1. 番号ではない') + p('- *印* &lt;b&gt;') }),
       ),
-    ).toBe('\\# 見出しではない\n\n\\1. 番号ではない\n\n\\- \\*印\\* \\<b\\>\n')
+    ).toBe('\\# 見出しではない\n\n\\1. 番号ではない\n\n\\- \\*印\\* \\<b\\>\n\n[2] 脚注の文。\n')
   })
 
   test('has its text in boxes once, and not twice', async () => {
     const box = (text: string) => `<w:txbxContent>${p(text)}</w:txbxContent>`
     const alternate = `<w:p><w:r><mc:AlternateContent><mc:Choice>${box('箱の中')}</mc:Choice><mc:Fallback>${box('箱の中')}</mc:Fallback></mc:AlternateContent></w:r></w:p>`
-    expect(await read('docx', 'text', docx({ body: alternate }))).toBe('箱の中\n')
+    expect(await read('docx', 'text', docx({ body: alternate }))).toBe('箱の中\n\n[2] 脚注の文。\n')
   })
 })
 
@@ -180,7 +180,7 @@ describe('a page of HTML', () => {
     ['<td>lost<td>cells', 'lost\n\ncells\n'],
     ['<table><tr><td>a<table><tr><td>b<td>c</table><td>d</table>', 'a b c\td\n'],
     ['<ul><li>a</ul></ul></li></div>b', '- a\n\nb\n'],
-    ['<pre>a<pre>b</pre>c</pre>d', 'ab\n\nc\n\nd\n'],
+    ['<pre>a<pre>b</pre>c</pre>d', 'a\n\nbc\n\nd\n'],
     ['<ruby>漢<rt>かん</rt></ruby>字', '漢字\n'],
     ['日本<br>語\n日本\n  語 and\nmore', '日本\n語日本語 and more\n'],
     ['<b>a', 'a\n'],

@@ -236,9 +236,7 @@ describe('a tail that cannot be', () => {
   })
 
   test('is that of a part, or of several contents', async () => {
-    expect(await refusal(sliced(tailed(root)), 'a.txt', '2', { lines: '1-2' })).toMatch(
-      /^invalid tail: .*not for both/,
-    )
+    expect(await refusal(sliced(tailed(root)), 'a.txt', '2', { lines: '1-2' })).toMatch(/^invalid tail: .*not for both/)
     const several: Provider = { ...memory({}), read: async () => [{ text: 'a' }, { text: 'b' }] }
     expect(await refusal(tailed(several), 'x', '2')).toMatch(/^invalid tail: .*several contents/)
   })

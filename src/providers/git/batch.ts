@@ -63,13 +63,25 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
   }
 
   /** The request at the head has so long for its answer; without one, the process has so long to live. */
-  const watch = () => {
-    clearTimeout(timer)
-    headSince = performance.now()
+  const check = () => {
+    timer = undefined
     if (child === undefined) return
     const idle = waiting.length === 0
-    timer = setTimeout(idle ? restart : giveUp, idle ? idleMs : timeoutMs)
-    if (idle) timer.unref()
+    const left = headSince + (idle ? idleMs : timeoutMs) - performance.now()
+    if (left > 0) arm(left)
+    else if (idle) restart()
+    else giveUp()
+  }
+
+  /** One timer for many answers: when it fires, it sees how long the present request has been at the head. */
+  const arm = (ms: number) => {
+    timer = setTimeout(check, Math.min(ms, timeoutMs)).unref()
+  }
+
+  /** Called whenever another request is at the head, or none. */
+  const watch = () => {
+    headSince = performance.now()
+    if (timer === undefined && child !== undefined) arm(timeoutMs)
   }
 
   const giveUp = () => {
@@ -147,6 +159,7 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
     restart,
     close: () => {
       closed = true
+      clearTimeout(timer)
       for (const { reject } of waiting.splice(0))
         reject(new ResourceError('unavailable', 'The git provider is closed.'))
       restart()

@@ -17,6 +17,8 @@ import { templates } from './templates.ts'
 
 export type { GitOptions } from './options.ts'
 
+/** No answer is older than this, in milliseconds. */
+const maxAge = 1000
 /** How long a listing may wait for the dates of files, in milliseconds. */
 const dateBudget = 2000
 /** How often git may be started again since an object was not there, in milliseconds. */
@@ -35,8 +37,16 @@ const restartEvery = 1000
  * @throws ResourceError `invalid` where there is no git, or no repository; the message says what to do.
  */
 export async function git(options: GitOptions): Promise<Provider> {
+  return createGit(options, {})
+}
+
+/** {@link git}, and what only tests choose: see {@link maxAge} and {@link dateBudget}. */
+export async function createGit(
+  options: GitOptions,
+  tuning: { readonly maxAgeMs?: number; readonly dateBudgetMs?: number },
+): Promise<Provider> {
   const settings = completeOptions(options)
-  const repository = await openRepository(settings).catch((error: unknown) => {
+  const repository = await openRepository(settings, tuning.maxAgeMs ?? maxAge).catch((error: unknown) => {
     throw explained(error)
   })
   const { launcher, objects, trees, refs, shallow, config } = repository
@@ -45,7 +55,8 @@ export async function git(options: GitOptions): Promise<Provider> {
   const pages = createPages(repository, commits)
   const blobs = createBlobs(launcher, objects, settings.maxBytes)
   const { maxCommits, timeoutMs } = settings
-  const dates = createDates({ launcher, maxCommits, budgetMs: Math.min(dateBudget, timeoutMs), shallow })
+  const budgetMs = tuning.dateBudgetMs ?? Math.min(dateBudget, timeoutMs)
+  const dates = createDates({ launcher, maxCommits, budgetMs, shallow })
   const lister = createLister({ refs, places, objects, dates, pages: pages.entries })
   const completer = createCompleter(launcher, commits, places)
   let closed = false

@@ -28,7 +28,7 @@ export interface RefTable {
 }
 
 export interface Refs {
-  /** The table as it was at most a second ago; and not before a time (of `performance.now()`), where one is given. */
+  /** A table that is not too old; nor from before a time (of `performance.now()`), where one is given. */
   table(notBefore?: number): Promise<RefTable>
 }
 
@@ -42,11 +42,11 @@ export interface RefsOptions {
   readonly patterns: readonly string[]
   /** Called before refs are read: checks that the repository is still one, and lends its objects. */
   readonly prepare: () => Promise<void>
+  /** How old a table may become, in milliseconds. */
+  readonly maxAgeMs: number
   readonly idLength: number
 }
 
-/** No answer is older than this, in milliseconds. */
-export const maxAge = 1000
 /** As many bytes of refs are read; that is about a million of them. */
 const maxBytes = 128 * 1024 * 1024
 
@@ -94,7 +94,7 @@ export function createRefs(options: RefsOptions): Refs {
   return {
     table: (notBefore = 0) => {
       const now = performance.now()
-      if (known === undefined || known.since < notBefore || now - known.since > maxAge) {
+      if (known === undefined || known.since < notBefore || now - known.since > options.maxAgeMs) {
         // One after the other: what is looked at on the way is shared.
         const before = known?.table.catch(() => {})
         const entry = { since: now, table: before === undefined ? load() : before.then(load) }

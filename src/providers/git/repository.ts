@@ -35,8 +35,10 @@ const maxShallow = 16 * 1024 * 1024
  *
  * @throws ResourceError `invalid` where there is no git, or no repository that can be served; `unavailable` where git does
  * not run, or the repository borrows objects from where it may not.
+ *
+ * @param maxAgeMs How old what is known of the refs may become.
  */
-export async function openRepository(settings: Settings): Promise<Repository> {
+export async function openRepository(settings: Settings, maxAgeMs: number): Promise<Repository> {
   if (process.platform === 'win32')
     throw invalid('Git repositories are not served on Windows yet: run the server in WSL.', 'platform')
   const git = await findGit(settings.git)
@@ -49,7 +51,7 @@ export async function openRepository(settings: Settings): Promise<Repository> {
   }
   try {
     await requireVersion(git, launcher)
-    return { ...(await connect(settings, shadow, launcher)), close }
+    return { ...(await connect(settings, maxAgeMs, shadow, launcher)), close }
   } catch (error) {
     await close()
     throw error
@@ -61,7 +63,12 @@ async function requireVersion(git: string, launcher: Launcher): Promise<void> {
   checkVersion(git, bytes.toString('utf8'))
 }
 
-async function connect(settings: Settings, shadow: Shadow, launcher: Launcher): Promise<Omit<Repository, 'close'>> {
+async function connect(
+  settings: Settings,
+  maxAgeMs: number,
+  shadow: Shadow,
+  launcher: Launcher,
+): Promise<Omit<Repository, 'close'>> {
   const largeBytes = settings.maxBytes
   await shadow.create({ format: 'sha1', largeBytes })
   const location = await locateRepository(
@@ -104,6 +111,7 @@ async function connect(settings: Settings, shadow: Shadow, launcher: Launcher): 
     serves,
     patterns,
     prepare,
+    maxAgeMs,
     idLength: idBytes * 2,
   })
   // What is wrong shows now, and not at the first request.

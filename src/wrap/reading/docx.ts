@@ -62,7 +62,7 @@ async function readBody(zip: Zip, part: string, { writer, styles, numbering, lin
   // Text boxes have paragraphs inside of a paragraph, and cells have tables inside.
   const paragraphs: Paragraph[] = []
   const tables: Table[] = []
-  const anchors: { readonly from: number; readonly target: string | undefined }[] = []
+  const anchors: { readonly before: string; readonly target: string | undefined }[] = []
   let inText = false
   let runs = 0
   let note: string | undefined
@@ -119,7 +119,9 @@ async function readBody(zip: Zip, part: string, { writer, styles, numbering, lin
         append(writer.image(writer.plain(attributes.descr ?? '')))
         break
       case 'hyperlink':
-        anchors.push({ from: paragraph?.text.length ?? 0, target: links.get(attributes['r:id'] ?? '') })
+        if (paragraph === undefined) break
+        anchors.push({ before: paragraph.text, target: links.get(attributes['r:id'] ?? '') })
+        paragraph.text = ''
         break
       case 'footnote':
       case 'endnote':
@@ -145,10 +147,8 @@ async function readBody(zip: Zip, part: string, { writer, styles, numbering, lin
     } else if (name === 'hyperlink') {
       const anchor = anchors.pop()
       const paragraph = paragraphs.at(-1)
-      if (anchor !== undefined && paragraph !== undefined) {
-        const text = paragraph.text.slice(anchor.from)
-        paragraph.text = paragraph.text.slice(0, anchor.from) + writer.link(text, anchor.target)
-      }
+      if (anchor !== undefined && paragraph !== undefined)
+        paragraph.text = anchor.before + writer.link(paragraph.text, anchor.target)
     } else if (name === 'tc' && table !== undefined) {
       table.row.push(table.cell.join(' '))
       table.cell = []

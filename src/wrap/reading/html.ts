@@ -2,7 +2,7 @@ import { Parser } from 'htmlparser2'
 import { decodeBytes } from '../encoding/decode.ts'
 import { detectEncoding } from '../encoding/detect.ts'
 import type { Form } from './formats.ts'
-import type { Reading, ReadingLimits } from './job.ts'
+import { type Reading, type ReadingLimits, unreadable } from './job.ts'
 import { createWriter, type Writer } from './writer.ts'
 
 /** What no reader sees. */
@@ -14,24 +14,46 @@ const blocks = new Set(
   ).split(' '),
 )
 
-const emphases = new Set(['b', 'strong', 'i', 'em'])
 const codeNames = new Set(['code', 'kbd', 'samp'])
 /** The end of a line between two characters of a script that has no spaces. */
 const brokenLine = /(?<=[\u3000-\u9fff\uff00-\uffef])[ \t]*\r?\n[ \t]*(?=[\u3000-\u9fff\uff00-\uffef])/g
+
+/** Spans that are open within one line. */
+const maxSpans = 100
+/** The parser takes time in proportion to the square of this. */
+const maxDepth = 20_000
 
 /** Reads a page of HTML, as people see it and without running it. */
 export function readHtml(bytes: Uint8Array, form: Form, limits: ReadingLimits): Reading {
   const html = decodeBytes(bytes, detectEncoding(bytes) ?? 'windows-1252') ?? ''
   const writer = createWriter(form, limits.characters)
   const page = createPage(writer)
+  let depth = 0
   const parser = new Parser(
-    { onopentag: page.open, ontext: page.text, onclosetag: page.close },
+    {
+      onopentag: (name, attributes) => {
+        if (++depth > maxDepth) throw unreadable(`The page is nested deeper than ${maxDepth} elements.`, 'damaged')
+        page.open(name, attributes)
+      },
+      ontext: page.text,
+      onclosetag: (name) => {
+        depth--
+        page.close(name)
+      },
+    },
     { decodeEntities: true },
   )
   parser.end(html)
   page.end()
   const title = page.title.replace(/\s+/g, ' ').trim().slice(0, 200)
   return { text: writer.finish(), ...(title === '' || !title.isWellFormed() ? {} : { title }) }
+}
+
+/** A piece of a line that is a link, strong, emphasised or code. */
+interface Span {
+  readonly name: string
+  readonly before: string
+  readonly write: (text: string) => string
 }
 
 /** A list that is being read: its next number, or none where it has bullets. */
@@ -47,24 +69,39 @@ function createPage(writer: Writer) {
   let preformatted = 0
   let codes = 0
   const lists: List[] = []
-  const anchors: { readonly from: number; readonly target: string | undefined }[] = []
-  /** Where pieces of the line began that are strong, emphasised or code. */
-  const marks: { readonly name: string; readonly from: number }[] = []
+  /** What is open within the line: what came before it, and how it is written once it ends. */
+  const spans: Span[] = []
   let cells: string[] | undefined
   let tables = 0
   let itemOpen = false
 
   const forget = () => {
     inline = ''
-    anchors.length = 0
-    marks.length = 0
+    spans.length = 0
   }
 
+  const begin = (name: string, write: (text: string) => string) => {
+    if (spans.length >= maxSpans) return
+    spans.push({ name, before: inline, write })
+    inline = ''
+  }
+
+  /** Ends a span, and with it those that were begun in it. */
+  const end = (name: string) => {
+    if (!spans.some((span) => span.name === name)) return
+    for (let span = spans.pop(); span !== undefined; span = spans.pop()) {
+      inline = span.before + (preformatted > 0 ? inline : span.write(inline))
+      if (span.name === name) return
+    }
+  }
+
+  const lineSoFar = () => spans.map(({ before }) => before).join('') + inline
+
   const flush = () => {
-    const text = inline
+    const text = lineSoFar()
     // A cell goes on over the blocks in it.
     if (cells !== undefined) {
-      inline = text === '' || text.endsWith(' ') ? text : `${text} `
+      if (text !== '' && !text.endsWith(' ')) inline += ' '
       return
     }
     forget()
@@ -78,24 +115,17 @@ function createPage(writer: Writer) {
     } else writer.paragraph(text)
   }
 
-  const mark = (name: string, write: (text: string) => string) => {
-    const at = marks.findLastIndex((started) => started.name === name)
-    if (at === -1) return
-    const [{ from } = { from: 0 }] = marks.splice(at, 1)
-    if (preformatted === 0) inline = inline.slice(0, from) + write(inline.slice(from))
-  }
-
   const endCell = () => {
     // A cell that is in no row is a block like others.
     if (cells === undefined) return flush()
-    cells.push(inline)
-    inline = ''
+    cells.push(lineSoFar())
+    forget()
   }
 
   const endRow = () => {
     if (cells?.some((cell) => cell.trim() !== '')) writer.row(cells)
     cells = undefined
-    inline = ''
+    forget()
   }
 
   const open = (name: string, attributes: Readonly<Record<string, string>>) => {
@@ -106,10 +136,12 @@ function createPage(writer: Writer) {
     if (name === 'title' && title === '') inTitle = true
     else if (name === 'br') inline += preformatted > 0 ? '\n' : cells === undefined && lists.length === 0 ? '\n' : ' '
     else if (name === 'img') inline += writer.image(writer.plain(attributes.alt ?? ''))
-    else if (name === 'a') anchors.push({ from: inline.length, target: attributes.href })
-    else if (emphases.has(name) || codeNames.has(name)) {
-      marks.push({ name, from: inline.length })
-      if (codeNames.has(name)) codes++
+    else if (name === 'a') begin(name, (text) => writer.link(text, attributes.href))
+    else if (name === 'b' || name === 'strong') begin('strong', writer.strong)
+    else if (name === 'i' || name === 'em') begin('em', writer.emphasis)
+    else if (codeNames.has(name)) {
+      codes++
+      begin('code', writer.code)
     } else if (name === 'table') {
       flush()
       if (tables++ === 0) writer.end()
@@ -117,8 +149,10 @@ function createPage(writer: Writer) {
       flush()
       inline = ''
       cells = []
-    } else if (name === 'td' || name === 'th') inline = tables === 1 && cells !== undefined ? '' : `${inline} `
-    else if (name === 'rt' || name === 'rp') hidden++
+    } else if (name === 'td' || name === 'th') {
+      if (cells === undefined) flush()
+      else inline = tables === 1 ? '' : `${inline} `
+    } else if (name === 'rt' || name === 'rp') hidden++
     else if (/^h[1-6]$/.test(name) || name === 'li' || name === 'pre' || blocks.has(name)) {
       flush()
       if (name === 'ul' || name === 'ol' || name === 'menu')
@@ -135,15 +169,12 @@ function createPage(writer: Writer) {
       return
     }
     if (name === 'title') inTitle = false
-    else if (name === 'a') {
-      const anchor = anchors.pop()
-      if (anchor !== undefined)
-        inline = inline.slice(0, anchor.from) + writer.link(inline.slice(anchor.from), anchor.target)
-    } else if (name === 'b' || name === 'strong') mark(name, writer.strong)
-    else if (name === 'i' || name === 'em') mark(name, writer.emphasis)
+    else if (name === 'a') end(name)
+    else if (name === 'b' || name === 'strong') end('strong')
+    else if (name === 'i' || name === 'em') end('em')
     else if (codeNames.has(name)) {
       codes = Math.max(0, codes - 1)
-      mark(name, writer.code)
+      end('code')
     } else if ((name === 'td' || name === 'th') && tables === 1) endCell()
     else if (name === 'tr' && tables === 1) {
       endRow()
@@ -153,12 +184,12 @@ function createPage(writer: Writer) {
       if (cells !== undefined) endRow()
       writer.end()
     } else if (/^h[1-6]$/.test(name) && cells === undefined) {
-      writer.heading(Number(name[1]), inline)
+      writer.heading(Number(name[1]), lineSoFar())
       forget()
     } else if (name === 'pre') {
       preformatted = Math.max(0, preformatted - 1)
       if (cells !== undefined || preformatted > 0) return
-      writer.block(inline)
+      writer.block(lineSoFar())
       forget()
     } else if (name === 'li' || blocks.has(name)) {
       flush()
@@ -179,7 +210,7 @@ function createPage(writer: Writer) {
       else if (preformatted > 0) inline += text
       else {
         const words = text.replace(brokenLine, '').replace(/[ \t\n\r\f]+/g, ' ')
-        const rest = /[ \n]/.test(inline.at(-1) ?? ' ') ? words.replace(/^ /, '') : words
+        const rest = /[ \n]/.test(inline.at(-1) ?? spans.at(-1)?.before.at(-1) ?? ' ') ? words.replace(/^ /, '') : words
         inline += codes > 0 ? rest : writer.plain(rest)
       }
     },

@@ -20,7 +20,7 @@ const maxEntries = 10_000
 export async function openZip(bytes: Uint8Array, limit: number): Promise<Zip> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   // An encrypted document is in a container of the old format.
-  if (buffer.readUInt32BE(0) === 0xd0cf11e0)
+  if (buffer.subarray(0, 4).toString('hex') === 'd0cf11e0')
     throw unreadable(
       'The document is encrypted, or in the format of Office 97: save it without a password, in the format of today.',
       'encrypted',
