@@ -1,6 +1,7 @@
 /** The toolkit: providers, and the catalog that they are mounted in. `hikidashi/server` serves it. */
 export { type Access, type AccessRule, compileAccess } from './core/access.ts'
 export { type Catalog, type CatalogOptions, createCatalog, type Mount } from './core/catalog.ts'
+export type { ChangeLimits, DegradedMount } from './core/changes.ts'
 export { type ErrorDetail, type ErrorKind, invalid, isResourceError, notFound, ResourceError } from './core/errors.ts'
 export type { Log, LogLevel } from './core/log.ts'
 export { comparePaths, isPath } from './core/path.ts'
@@ -12,6 +13,7 @@ export type {
   CompletionRequest,
   Content,
   Context,
+  Degradation,
   Description,
   Entry,
   Icon,
@@ -35,4 +37,5 @@ export type {
   View,
   ViewCompletionRequest,
 } from './core/view.ts'
+export { type LimitedOptions, limited } from './wrap/limited.ts'
 export { sliced } from './wrap/sliced.ts'

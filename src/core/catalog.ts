@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { type ChangeLimits, type Changes, createChanges } from './changes.ts'
+import { type ChangeLimits, type Changes, createChanges, type DegradedMount } from './changes.ts'
 import { completePaths } from './completion.ts'
 import { createCursorSeal } from './cursor.ts'
 import { createDirectoryReader, type DirectoryReader } from './directory.ts'
-import { invalid, isResourceError, notFound, ResourceError } from './errors.ts'
+import { denied, invalid, isResourceError, notFound, ResourceError } from './errors.ts'
 import { createListing, isVisible, type Listing } from './listing.ts'
 import type { Log } from './log.ts'
 import { createMount, type Mounted, type MountOptions } from './mount.ts'
@@ -32,6 +32,13 @@ export interface Catalog {
   readonly mounts: readonly Mount[]
   /** The catalog as one principal sees it. */
   view(principal: Principal): View
+  /**
+   * The OAuth scopes that a token needs for what is at a URI, or of a template. The mount alone decides: they tell nothing
+   * of what is there. None for what lies in no mount.
+   */
+  scopesOf(uri: string): readonly string[]
+  /** The mounts that tell less well of changes than they should, just now: for the operator. */
+  degraded(): readonly DegradedMount[]
   /** Closes every provider. */
   close(): Promise<void>
 }
@@ -56,6 +63,15 @@ export function createCatalog(options: CatalogOptions): Catalog {
   return {
     mounts: options.mounts,
     view: (principal) => createView({ state, listing, directories, changes, route }, principal),
+    scopesOf: (uri) => {
+      try {
+        return route(parseUri(uri))?.mount.scopes ?? []
+      } catch (error) {
+        if (isResourceError(error, 'invalid')) return []
+        throw error
+      }
+    },
+    degraded: changes.degraded,
     close: async () => {
       await changes.close()
       const closed = await Promise.allSettled(mounts.map((mount) => mount.provider.close?.()))
@@ -85,6 +101,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     const parsed = parseUri(uri)
     const found = route(parsed)
     if (found === undefined) throw notFound('no mount at this address')
+    if (found.mount.isHidden(principal)) throw denied()
     return { ...found, parsed }
   }
 
@@ -92,7 +109,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     const { mount, path, parsed } = locate(uri)
     const context = contextOf(options)
     if (parsed.query !== undefined) {
-      const params = await paramsOf(mount, path, parsed.query, context)
+      const params = await paramsOf(mount, state, path, parsed.query, context)
       return answerOf(mount, await readPath(mount, uri, path, params, context))
     }
     if (parsed.directory) return { contents: await directories.list(mount, uri, path, context), cache: mount.cache }
@@ -100,7 +117,11 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
       return answerOf(mount, await readPath(mount, uri, path, new Map(), context))
     } catch (error) {
       if (!isResourceError(error, 'not-found')) throw error
-      return { contents: await directories.expand(mount, uri, path, context), cache: mount.cache }
+      const contents = await directories.expand(mount, uri, path, context).catch((missing: unknown) => {
+        // Of a path that is nothing at all, it is told why it is no file.
+        throw isResourceError(missing, 'not-found') ? error : missing
+      })
+      return { contents, cache: mount.cache }
     }
   }
 
@@ -116,10 +137,11 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     complete: async (request, options) => {
       const context = contextOf(options)
       for (const mount of state.mounts) {
+        // The template of a mount that may not be seen is as unknown as any.
+        if (mount.isHidden(principal) || !request.uriTemplate.startsWith(mount.address.text)) continue
         const template = await mount.templateOf(request.uriTemplate, context)
         if (template === undefined) continue
         const completion = await completePaths(mount, template, request, context)
-        // The template of a mount that may not be seen is as unknown as any.
         if (completion.values.length > 0 || (await isVisible(mount, state, context))) return completion
       }
       throw invalid('There is no such resource template.', 'unknown-template')
@@ -138,7 +160,10 @@ function answerOf(mount: Mounted, contents: readonly ResourceContent[]): ReadRes
   return { contents, cache: immutable ? { ...mount.cache, ttlMs: forever } : mount.cache }
 }
 
-/** Reads one path, once access allows it. The contents carry the URI that was asked with. */
+/**
+ * Reads one path, if access allows it. The contents carry the URI that was asked with. For one that it denies the source is
+ * asked for something that is not there, and fails as it does then: neither its words nor its time tell the two apart.
+ */
 async function readPath(
   mount: Mounted,
   uri: string,
@@ -146,23 +171,27 @@ async function readPath(
   params: ReadonlyMap<string, string>,
   context: Context,
 ): Promise<readonly ResourceContent[]> {
-  if (!mount.access(context.principal, path)) throw notFound('denied')
-  const contents = await mount.provider.read({ path, params }, context)
+  const asked = mount.asked(path, context.principal)
+  const contents = await mount.provider.read({ path: asked.path, params }, context).catch((error: unknown) => {
+    throw asked.denied && isResourceError(error, 'not-found') ? denied() : error
+  })
+  if (asked.denied) throw denied()
   if (contents.length === 0) throw new ResourceError('internal', 'the provider answered a read with nothing')
   return contents.map((content) => {
     const at = content.path ?? path
     // A part with a path of its own is a resource of its own.
-    if (at !== path && !mount.access(context.principal, at)) throw notFound('denied')
+    if (at !== path && !mount.access(context.principal, at)) throw denied()
     const name = at === '' ? mount.name : baseName(at)
     return { ...content, uri: at === path ? uri : mount.uriOf(at), name }
   })
 }
 
 /** The parameters of a URI with a query: some template of the mount must mean it. */
-async function paramsOf(mount: Mounted, path: string, query: string, context: Context) {
-  const templates = mount.access(context.principal, path) ? await mount.templates(context) : []
+async function paramsOf(mount: Mounted, state: CatalogState, path: string, query: string, context: Context) {
+  const templates = await mount.templates(context)
   if (templates.some((template) => template.matches(path, query))) return parseQuery(query)
-  // Of what may not be seen, the query is not judged: the answer would tell that something is there.
-  if (templates.length === 0) throw notFound('denied, or nothing takes a query here')
+  if (templates.length === 0) throw notFound('nothing takes a query here')
+  // Whatever the path is, it is judged alike; but in a mount that may not be seen nothing is.
+  if (!(await isVisible(mount, state, context))) throw notFound('nothing in the mount is visible')
   throw invalid('The URI has a query that no resource template declares.', 'query')
 }

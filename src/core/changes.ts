@@ -2,7 +2,7 @@ import { invalid, isResourceError } from './errors.ts'
 import { isVisible } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import { createMountWatch, type Listener, type MountWatch } from './mount-watch.ts'
-import type { Context, Principal } from './provider.ts'
+import type { Context, Degradation, Principal } from './provider.ts'
 import type { CatalogState } from './state.ts'
 import type { ParsedUri } from './uri.ts'
 import { parseUri } from './uri.ts'
@@ -16,17 +16,32 @@ export interface ChangeLimits {
   readonly perPrincipal: number
   /** URIs of all principals. */
   readonly total: number
-  /** Subscriptions of one principal. */
+  /** Subscriptions of one principal: streams, sessions, pipes. */
   readonly subscriptions: number
+  /** Subscriptions of all principals. */
+  readonly totalSubscriptions: number
 }
 
-const defaults: ChangeLimits = { perSubscription: 1000, perPrincipal: 20_000, total: 200_000, subscriptions: 1000 }
+const defaults: ChangeLimits = {
+  perSubscription: 1000,
+  perPrincipal: 20_000,
+  total: 200_000,
+  subscriptions: 1000,
+  totalSubscriptions: 10_000,
+}
+
+/** A mount that tells less well of changes than it should, just now. */
+export interface DegradedMount {
+  readonly address: string
+  readonly degradation: Degradation
+}
 
 /** Who listens to what. One watch per mount runs while anybody does. */
 export interface Changes {
   /** Whether any mount can tell of changes. */
   readonly possible: boolean
   open(listener: ChangeListener, principal: Principal): Subscription
+  degraded(): readonly DegradedMount[]
   close(): Promise<void>
 }
 
@@ -35,6 +50,15 @@ type Route = (uri: ParsedUri) => { readonly mount: Mounted; readonly path: strin
 interface Share {
   uris: number
   subscriptions: number
+}
+
+/** What the URIs that are added together share: what is found out for one of them, and how much may be done for all. */
+interface Adding {
+  readonly context: Context
+  /** What could not be armed: it is not waited for again. */
+  readonly mute: Set<MountWatch>
+  /** How many more entries may be looked at. */
+  looks: number
 }
 
 export function createChanges(state: CatalogState, route: Route, limits: Partial<ChangeLimits> = {}): Changes {
@@ -46,14 +70,20 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
   }
   const shares = new Map<string, Share>()
   let total = 0
+  let totalSubscriptions = 0
 
-  const refuse = (what: string, limit: number) =>
-    invalid(`There may be at most ${limit} ${what}.`, 'too-many-subscriptions', { limit })
+  /** @param of Whose limit it is: what one subscription may not have at all, another may have later. */
+  const refuse = (what: string, limit: number, of: 'subscription' | 'client' | 'all') =>
+    invalid(`There may be no more than ${limit} ${what}.`, 'too-many-subscriptions', { limit, of })
 
   const open: Changes['open'] = (listener, principal) => {
     const share = shares.get(principal.id) ?? { uris: 0, subscriptions: 0 }
-    if (share.subscriptions >= most.subscriptions) throw refuse('subscriptions of one client', most.subscriptions)
+    if (share.subscriptions >= most.subscriptions)
+      throw refuse('subscriptions of one client', most.subscriptions, 'client')
+    if (totalSubscriptions >= most.totalSubscriptions)
+      throw refuse('subscriptions in all', most.totalSubscriptions, 'all')
     share.subscriptions++
+    totalSubscriptions++
     shares.set(principal.id, share)
     /** What is told, by the URI as it was spelled. */
     const told = new Map<string, { readonly watch: MountWatch; readonly path: string }>()
@@ -78,26 +108,35 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
     }
 
     /** Whether the principal may hear of a URI: decided by the rules alone, never by what is there. */
-    const allowed = async (mount: Mounted, path: string, context: Context): Promise<boolean> => {
+    const allowed = async (mount: Mounted, path: string, adding: Adding): Promise<boolean> => {
       if (!mount.restricted || mount.access(principal, path)) return true
       // A directory may be listened to where something in it is visible, as far as one looks.
       const prefix = path === '' || path.endsWith('/') ? path : `${path}/`
-      let looked = 0
-      for await (const entry of mount.provider.list({ prefix }, context)) {
+      const reach = mount.reach(principal, prefix)
+      if (reach !== 'some') return reach === 'all'
+      if (adding.looks <= 0) return false
+      for await (const entry of mount.provider.list({ prefix }, adding.context)) {
         if (mount.access(principal, entry.path)) return true
-        if (++looked >= state.paging.scan) break
+        if (--adding.looks <= 0) break
       }
       return false
     }
 
+    const arm = async (watch: MountWatch, { mute, context }: Adding): Promise<boolean> => {
+      if (mute.has(watch)) return false
+      const armed = await watch.arm(context.signal)
+      if (!armed) mute.add(watch)
+      return armed && !closed
+    }
+
     /** Adds a URI, which has a place. `undefined`: it is left out. */
-    const addOne = async (uri: string, context: Context): Promise<'added' | 'known' | undefined> => {
+    const addOne = async (uri: string, adding: Adding): Promise<'added' | 'known' | undefined> => {
       try {
         const found = route(parseUri(uri))
         const watch = found === undefined ? undefined : watches.get(found.mount)
         if (found === undefined || watch === undefined) return undefined
-        if (!(await allowed(found.mount, found.path, context))) return undefined
-        if (!(await watch.arm(context.signal)) || closed) return undefined
+        if (!(await allowed(found.mount, found.path, adding))) return undefined
+        if (!(await arm(watch, adding))) return undefined
         if (told.has(uri)) return 'known'
         told.set(uri, { watch, path: found.path })
         watch.add(listenerOf(watch), found.path, uri)
@@ -113,18 +152,20 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
         return [...told.keys()]
       },
       add: async (uris, options) => {
-        const context = { principal, signal: options?.signal ?? new AbortController().signal }
+        const signal = options?.signal ?? new AbortController().signal
+        const adding = { context: { principal, signal }, mute: new Set<MountWatch>(), looks: state.paging.scan }
         const fresh = new Set(uris.filter((uri) => !told.has(uri)))
-        if (places + fresh.size > most.perSubscription) throw refuse('URIs in one subscription', most.perSubscription)
-        if (share.uris + fresh.size > most.perPrincipal) throw refuse('URIs of one client', most.perPrincipal)
-        if (total + fresh.size > most.total) throw refuse('URIs in all', most.total)
+        if (places + fresh.size > most.perSubscription)
+          throw refuse('URIs in one subscription', most.perSubscription, 'subscription')
+        if (share.uris + fresh.size > most.perPrincipal) throw refuse('URIs of one client', most.perPrincipal, 'client')
+        if (total + fresh.size > most.total) throw refuse('URIs in all', most.total, 'all')
         // Their places are taken before the first wait: others ask meanwhile.
         take(fresh.size)
         let unused = fresh.size
         const honoured: string[] = []
         try {
           for (const uri of new Set(uris)) {
-            const answer = fresh.has(uri) ? await addOne(uri, context) : 'known'
+            const answer = fresh.has(uri) ? await addOne(uri, adding) : 'known'
             if (answer === 'added') unused--
             if (answer !== undefined) honoured.push(uri)
           }
@@ -134,16 +175,18 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
         return honoured
       },
       addList: async (options) => {
-        const context = { principal, signal: options?.signal ?? new AbortController().signal }
-        let armed = false
+        const signal = options?.signal ?? new AbortController().signal
+        const context = { principal, signal: new AbortController().signal }
+        let heard = false
         for (const [mount, watch] of watches) {
-          // A mount in which nothing is to be seen may not be heard of either; one that fills later is, from then on.
-          if (!(await isVisible(mount, state, context).catch(() => true))) continue
-          if (!(await watch.arm(context.signal)) || closed) continue
-          watch.addList(listenerOf(watch))
-          armed = true
+          // A mount in which nothing is to be seen now is heard of as soon as something is: the rules alone decide here.
+          if (mount.isHidden(principal)) continue
+          await watch.arm(signal)
+          if (closed || signal.aborted) return false
+          watch.addList(listenerOf(watch), () => isVisible(mount, state, context).catch(() => true))
+          heard = true
         }
-        return armed
+        return heard
       },
       remove: (uri) => {
         const entry = told.get(uri)
@@ -160,6 +203,7 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
         take(-told.size)
         told.clear()
         share.subscriptions--
+        totalSubscriptions--
         if (share.subscriptions === 0) shares.delete(principal.id)
       },
     }
@@ -168,6 +212,11 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
   return {
     possible: watches.size > 0,
     open,
+    degraded: () =>
+      [...watches].flatMap(([mount, watch]) => {
+        const degradation = watch.degraded()
+        return degradation === undefined ? [] : [{ address: mount.address.text, degradation }]
+      }),
     close: async () => {
       await Promise.all([...watches.values()].map((watch) => watch.close()))
     },

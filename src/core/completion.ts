@@ -23,19 +23,81 @@ export async function completePaths(
 ): Promise<Completion> {
   const filled = request.arguments ?? new Map<string, string>()
   if (!template.compiled.variables.includes(request.argument.name)) return { values: [] }
-  if (mount.provider.complete === undefined) return completeFromTree(mount, template, request, filled, context)
-  const { values, ...rest } = await mount.provider.complete(
-    { template: template.declared.template, argument: request.argument, arguments: filled },
-    context,
+  const { complete } = mount.provider
+  if (complete === undefined) return completeFromTree(mount, template, request, filled, context)
+  const ask = (argument: ViewCompletionRequest['argument']) =>
+    complete({ template: template.declared.template, argument, arguments: filled }, context)
+  const isOpen = mount.reach(context.principal, '') === 'all'
+  const known = await (isOpen ? ask(request.argument) : completeVisible(mount, template, request, ask, context))
+  if (known === undefined) return completeFromTree(mount, template, request, filled, context)
+  const { values, ...rest } = known
+  return { values: values.slice(0, maxCompletions), ...rest }
+}
+
+/** So many entries are looked at to find out which values lead to something visible. */
+const maxLooks = 1000
+
+/**
+ * What the provider knows, without what the principal may not see: a value is shown when the path that it leads to is
+ * visible, or something in the directory. Values that stand in no path may come from anywhere, and are not shown.
+ */
+async function completeVisible(
+  mount: Mounted,
+  template: MountTemplate,
+  { argument, arguments: filled = new Map() }: ViewCompletionRequest,
+  ask: (argument: ViewCompletionRequest['argument']) => Promise<Completion | undefined>,
+  context: Context,
+): Promise<Completion | undefined> {
+  const { principal } = context
+  const place = placeOf(template, argument.name, filled)
+  if (place === undefined) return { values: [] }
+  const typed = place.head + argument.value
+  const directory = typed.slice(0, typed.lastIndexOf('/') + 1)
+  // As for what is read: of a directory in which nothing may be seen, the source is not asked by its name.
+  const isClosed = mount.reach(principal, directory) === 'none'
+  const value = isClosed ? mount.asked(typed, principal).path.slice(place.head.length) : argument.value
+  const known = await ask({ ...argument, value })
+  if (known === undefined) return undefined
+  const { values } = known
+  if (isClosed) return { values: [] }
+
+  let looks = maxLooks
+  const isVisible = async (found: string): Promise<boolean> => {
+    const { path, whole } = pathOf(
+      template,
+      { ...Object.fromEntries(filled), [argument.name]: found },
+      place.head + found,
+    )
+    if (whole) return mount.access(principal, path)
+    const below = path.endsWith('/') ? path : `${path}/`
+    const reach = mount.reach(principal, below)
+    if (reach !== 'some') return reach === 'all'
+    for await (const entry of mount.provider.list({ prefix: below }, context)) {
+      if (mount.access(principal, entry.path)) return true
+      if (--looks <= 0) break
+    }
+    return false
+  }
+  const visible: string[] = []
+  for (const found of values) {
+    if (visible.length === maxCompletions || looks <= 0) break
+    if (await isVisible(found)) visible.push(found)
+  }
+  return { values: visible }
+}
+
+/** The path that a template leads to, and whether that is the whole of it: nothing of it is still to be filled in. */
+function pathOf(
+  { compiled }: MountTemplate,
+  given: Readonly<Record<string, string>>,
+  begun: string,
+): { readonly path: string; readonly whole: boolean } {
+  const before = (values: Readonly<Record<string, string>>) => compiled.expand(values).split('?', 1)[0] ?? ''
+  const isOpen = compiled.variables.some(
+    (name) => given[name] === undefined && before({ ...given, [name]: marker }).includes(marker),
   )
-  if (!mount.restricted) return { values: values.slice(0, maxCompletions), ...rest }
-  const { name } = request.argument
-  // A value is shown when the path that it leads to is visible, as far as the path is known.
-  const visible = values.filter((value) => {
-    const place = placeOf(template, name, filled)
-    return place === undefined || mount.access(context.principal, place.head + value)
-  })
-  return { values: visible.slice(0, maxCompletions) }
+  if (isOpen || begun.endsWith('/')) return { path: begun, whole: false }
+  return { path: decodeURIComponent(before(given)), whole: true }
 }
 
 /** Where in a path a variable stands, once those before it are filled in. */

@@ -37,6 +37,11 @@ export function notFound(message = 'not found'): ResourceError {
   return new ResourceError('not-found', message)
 }
 
+/** What stands for what the rules of a mount deny. A client cannot tell it from `not found`; the audit log can. */
+export function denied(): ResourceError {
+  return new ResourceError('not-found', 'denied', { reason: 'denied' })
+}
+
 /** A malformed request. `reason` is a short, stable, machine-readable word, sent as `data.reason`. */
 export function invalid(message: string, reason: string, detail: ErrorDetail = {}): ResourceError {
   return new ResourceError('invalid', message, { reason, ...detail })

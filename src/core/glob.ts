@@ -82,6 +82,11 @@ function codePoint(character: string): number {
 
 /** Runs all the ways through a program at once: each code point is looked at once per step that is alive. */
 export function runGlob({ steps }: GlobProgram, path: readonly number[]): boolean {
+  return stepsAfter(steps, path).includes(steps.length)
+}
+
+/** The steps that are alive once a path is read; the number of steps itself stands for the end. */
+function stepsAfter(steps: readonly GlobStep[], path: readonly number[]): Int32Array {
   const entered = new Int32Array(steps.length + 1).fill(-1)
   let alive = new Int32Array(steps.length + 1)
   let next = new Int32Array(steps.length + 1)
@@ -105,7 +110,35 @@ export function runGlob({ steps }: GlobProgram, path: readonly number[]): boolea
       if (target !== -1) enter(target, time)
     }
   }
-  return entered[steps.length] === path.length
+  return next.subarray(0, count)
+}
+
+/** Which paths below a directory something is true of: all of them, none, or it depends on the path. */
+export type Reach = 'all' | 'some' | 'none'
+
+/**
+ * Compiles globs into what they mean of everything below a directory (empty, or ends in `/`), told by the globs alone.
+ * `some` may also be said where it is all, or none.
+ */
+export function compileReach(patterns: readonly string[]): (directory: string) => Reach {
+  const programs = patterns.flatMap(compileGlobPrograms)
+  return (directory) => {
+    const path = codePoints(directory)
+    let reach: Reach = 'none'
+    // All of them, even where one has decided it: the time does not tell which directory that was.
+    for (const { steps } of programs)
+      for (const at of stepsAfter(steps, path)) {
+        if (takesAnything(steps, at)) reach = 'all'
+        else if (at < steps.length && reach === 'none') reach = 'some'
+      }
+    return reach
+  }
+}
+
+/** Whether every path goes on from a step to the end: `**` at the end, and `*` as a name at any depth. */
+function takesAnything(steps: readonly GlobStep[], at: number): boolean {
+  const left = steps.length - at
+  return (left === 1 && steps[at] === 'all') || (left === 3 && steps[at] === 'deep' && steps[at + 2] === 'star')
 }
 
 /** The step to be at after `code` was read at the step `at`, or -1 where it does not fit. */

@@ -19,6 +19,8 @@ interface Position {
   readonly key: string
 }
 
+type Key = readonly [address: string, path: string]
+
 /** What binds a cursor to one listing of one principal. A change of roles ends it. */
 export function cursorScope(listing: string, principal: Principal): readonly string[] {
   return [listing, principal.id, ...[...principal.roles].sort()]
@@ -43,10 +45,15 @@ export function createListing(state: CatalogState): Listing {
   }
 
   /** The mounts from a position on, each with the key to resume after. One that was unmounted since is passed over. */
-  const from = (position: Position | undefined): readonly { mount: Mounted; after?: string }[] => {
-    if (position === undefined) return mounts.map((mount) => ({ mount }))
+  const from = (
+    position: Position | undefined,
+    { principal }: Context,
+  ): readonly { mount: Mounted; after?: string }[] => {
+    // The others are not even asked: the time would tell that they are there.
+    const known = mounts.filter((mount) => !mount.isHidden(principal))
+    if (position === undefined) return known.map((mount) => ({ mount }))
     const start = Buffer.from(position.address)
-    return mounts.flatMap((mount) => {
+    return known.flatMap((mount) => {
       const order = Buffer.compare(Buffer.from(mount.address.text), start)
       if (order < 0) return []
       return [order === 0 ? { mount, after: position.key } : { mount }]
@@ -59,29 +66,32 @@ export function createListing(state: CatalogState): Listing {
     const page = position?.page ?? 0
     const builder = createPageBuilder<Resource>(paging, page)
     const failed: { mount: Mounted; error: ResourceError }[] = []
-    // What the next page resumes after: the last entry on this one, or the last that was looked at.
-    let last: readonly [address: string, path: string] | undefined
-    const end = () => finish(seal.seal(scope, JSON.stringify([page + 1, ...(last ?? ['', ''])])))
+    // What the next page resumes after: the last entry on this one. Where a page ends for having looked at too many, it is
+    // the last of those, which may be one that must not be seen: nobody else's length shows in a cursor.
+    let shown: Key = ['', '']
+    let looked: Key = ['', '']
+    const end = (after: Key) => finish(seal.seal(scope, JSON.stringify([page + 1, ...after])))
     const finish = (nextCursor?: string): Page<Resource> => ({
       items: builder.items,
       ...(nextCursor === undefined ? {} : { nextCursor }),
-      cache: sharedCache(mounts),
+      cache: sharedCache(mounts, context.principal),
       ...(missing().length === 0 ? {} : { unavailable: missing() }),
     })
     // Of a mount of which nothing may be seen, not even this is told. Whether something may, only its source knows.
     const missing = () =>
       failed.filter(({ mount }) => mount.access(context.principal, '')).map(({ mount }) => mount.address.text)
 
-    for (const { mount, after } of from(position)) {
+    const asked = from(position, context)
+    for (const { mount, after } of asked) {
       try {
         for await (const entry of mount.provider.list(after === undefined ? {} : { after }, context)) {
           context.signal.throwIfAborted()
-          if (!builder.look()) return end()
-          if (mount.access(context.principal, entry.path)) {
-            const resource = mount.resourceOf(entry)
-            if (!builder.add(resource, sizeOf(resource))) return end()
-          }
-          last = [mount.address.text, entry.path]
+          if (!builder.look()) return end(looked)
+          looked = [mount.address.text, entry.path]
+          if (!mount.access(context.principal, entry.path)) continue
+          const resource = mount.resourceOf(entry)
+          if (!builder.add(resource, sizeOf(resource))) return end(shown)
+          shown = looked
         }
       } catch (error) {
         // One source that is down does not take the others with it; the page says which one is missing.
@@ -94,7 +104,7 @@ export function createListing(state: CatalogState): Listing {
       }
     }
     const [first] = failed
-    if (first !== undefined && failed.length === mounts.length) throw first.error
+    if (first !== undefined && failed.length === asked.length) throw first.error
     return finish()
   }
 
@@ -103,9 +113,9 @@ export function createListing(state: CatalogState): Listing {
     const position = open(cursor, scope)
     const page = position?.page ?? 0
     const builder = createPageBuilder<ResourceTemplate>(paging, page)
-    const cache = sharedCache(mounts)
+    const cache = sharedCache(mounts, context.principal)
     let last: readonly [address: string, index: string] = ['', '']
-    for (const { mount, after } of from(position)) {
+    for (const { mount, after } of from(position, context)) {
       const all = await whenAvailable(mount, state, async () =>
         (await isVisible(mount, state, context)) ? mount.templates(context) : [],
       )
@@ -138,10 +148,12 @@ export function createListing(state: CatalogState): Listing {
 
 /** Whether the principal may know that a mount is there: it may see the root, or something in it. */
 export async function isVisible(mount: Mounted, state: CatalogState, context: Context): Promise<boolean> {
-  if (!mount.restricted || mount.access(context.principal, '')) return true
+  const { principal } = context
+  if (mount.isHidden(principal)) return false
+  if (mount.access(principal, '') || mount.reach(principal, '') === 'all') return true
   let looked = 0
   for await (const entry of mount.provider.list({}, context)) {
-    if (mount.access(context.principal, entry.path)) return true
+    if (mount.access(principal, entry.path)) return true
     if (++looked >= state.paging.scan) break
   }
   return false
@@ -159,10 +171,9 @@ async function whenAvailable<T>(mount: Mounted, state: CatalogState, ask: () => 
 }
 
 /** One hint for answers that several mounts have a part in: all pages of a list share one scope. */
-function sharedCache(mounts: readonly Mounted[]): CacheHint {
-  const hints = mounts.map((mount) => mount.cache)
-  return {
-    ttlMs: hints.length === 0 ? 0 : Math.min(...hints.map((hint) => hint.ttlMs)),
-    scope: hints.length > 0 && hints.every((hint) => hint.scope === 'public') ? 'public' : 'private',
-  }
+function sharedCache(mounts: readonly Mounted[], principal: Principal): CacheHint {
+  const times = mounts.filter((mount) => !mount.isHidden(principal)).map((mount) => mount.cache.ttlMs)
+  // One mount that others may not see makes the whole depend on who asks.
+  const isPublic = mounts.length > 0 && mounts.every((mount) => mount.cache.scope === 'public')
+  return { ttlMs: times.length === 0 ? 0 : Math.min(...times), scope: isPublic ? 'public' : 'private' }
 }

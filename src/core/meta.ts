@@ -13,6 +13,8 @@ export const metaKeys = {
   part: 'dev.hikidashi/part',
   /** `true`: there is more than this. */
   truncated: 'dev.hikidashi/truncated',
+  /** The encoding that a text is stored in, where it is not plain UTF-8: the size that is listed is that of what is stored. */
+  encoding: 'dev.hikidashi/encoding',
   /** The size of the whole in bytes, where the content is only its beginning. */
   size: 'dev.hikidashi/size',
 } as const

@@ -1,6 +1,6 @@
 import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'
-import type { Change, Principal } from './provider.ts'
+import type { Change, Degradation, Principal } from './provider.ts'
 import { sleep } from './sleep.ts'
 import type { ViewChange } from './view.ts'
 
@@ -23,9 +23,17 @@ export interface MountWatch {
   /** Tells of a path, or of anything below it, by `uri`. */
   add(listener: Listener, path: string, uri: string): void
   remove(listener: Listener, path: string, uri: string): void
-  /** Tells when entries come or go. */
-  addList(listener: Listener): void
+  /**
+   * Tells when entries come or go, armed or not: a source that cannot say yet is asked again until it can, and then
+   * everything counts as changed.
+   *
+   * @param sees Whether the principal sees anything there now, which it does otherwise: asked where everything counts as
+   * changed and the rules do not say.
+   */
+  addList(listener: Listener, sees?: () => Promise<boolean>): void
   removeList(listener: Listener): void
+  /** Why changes are told less well than they should be, just now. */
+  degraded(): Degradation | undefined
   close(): Promise<void>
 }
 
@@ -61,11 +69,15 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   if (provider.watch === undefined) return undefined
   /** Who listens to a path, and how. */
   const paths = new Map<string, Map<Listener, Spellings>>()
-  const lists = new Set<Listener>()
+  const lists = new Map<Listener, () => Promise<boolean>>()
   let running: Run | undefined
   /** How many wait for the watch to begin. */
   let arming = 0
   let stopping: NodeJS.Timeout | undefined
+  /** Whether a watch that somebody wants does not run just now. */
+  let lost = false
+  let beginning: NodeJS.Timeout | undefined
+  let again = firstRetry
   let closed = false
 
   let changed = new Set<string>()
@@ -98,7 +110,9 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     const tell = (at: string, of: string | undefined): void => {
       for (const [listener, { uris, path, within }] of paths.get(at) ?? []) {
         // Of what is below a directory only those hear who may see it; of everything, who still may see the URI itself.
-        if (!(of === undefined && within) && !mount.access(listener.principal, of ?? path)) continue
+        const isWide = of === undefined || of.endsWith('/')
+        if (of?.endsWith('/') && mount.reach(listener.principal, of) === 'none') continue
+        if (!(isWide && within) && !mount.access(listener.principal, of ?? path)) continue
         const known = told.get(listener)
         if (known === undefined) told.set(listener, new Set(uris))
         else for (const uri of uris) known.add(uri)
@@ -106,21 +120,37 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     }
     if (batch.everything) for (const path of paths.keys()) tell(path, undefined)
     else for (const path of batch.changed) for (const at of selfAndAbove(path)) tell(at, path)
+    // A directory stands for what is in it: who listens there is told by the own path.
+    const directories = new Set([...batch.changed].filter((path) => path.endsWith('/')).map(keyOf))
+    if (directories.size > 0) for (const at of paths.keys()) if (isBelow(at, directories)) tell(at, undefined)
     const cameOrWent = [...batch.listed]
     /** Whether a principal sees any of that: asked once, however many listen for it. */
     const seeing = new Map<Principal, boolean>()
     const sees = (principal: Principal): boolean => {
-      const answer = seeing.get(principal) ?? cameOrWent.some((path) => mount.access(principal, path))
+      const answer =
+        seeing.get(principal) ??
+        cameOrWent.some((path) =>
+          path.endsWith('/') ? mount.reach(principal, path) !== 'none' : mount.access(principal, path),
+        )
       seeing.set(principal, answer)
       return answer
     }
-    const hear = new Set([...lists].filter(({ principal }) => batch.everything || sees(principal)))
-    for (const listener of new Set([...told.keys(), ...hear])) {
-      try {
-        listener.notify({ uris: [...(told.get(listener) ?? [])], listed: hear.has(listener) })
-      } catch (error) {
-        log('error', 'a change could not be told', { error })
-      }
+    const seesAll = (principal: Principal) => mount.access(principal, '') || mount.reach(principal, '') === 'all'
+    const hears = ({ principal }: Listener) => (batch.everything && seesAll(principal)) || sees(principal)
+    const hear = new Set([...lists.keys()].filter(hears))
+    for (const listener of new Set([...told.keys(), ...hear])) notify(listener, told.get(listener), hear.has(listener))
+    if (!batch.everything) return
+    // Who sees nothing of it may not hear of it either: it is looked what there is.
+    for (const [listener, seesNow] of lists)
+      if (!hear.has(listener))
+        void seesNow().then((now) => void (now && lists.has(listener) && notify(listener, undefined, true)))
+  }
+
+  const notify = (listener: Listener, uris: ReadonlySet<string> = new Set(), listed: boolean): void => {
+    try {
+      listener.notify({ uris: [...uris], listed })
+    } catch (error) {
+      log('error', 'a change could not be told', { error })
     }
   }
 
@@ -142,8 +172,11 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
       try {
         const changes = await (armed ? begin(signal, () => collect({})) : provider.watch?.(signal))
         // What happened while nobody watched is not known.
-        if (armed) collect({})
+        if (armed || lost) collect({})
+        if (lost) log('info', 'a mount is watched again', { mount: mount.address.text })
         armed = true
+        lost = false
+        again = firstRetry
         settle(true)
         for await (const change of changes ?? []) {
           wait = firstRetry
@@ -155,6 +188,8 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
       }
       // Whoever asked first is told that it does not work; the next one tries again.
       if (signal.aborted || !armed) return
+      if (!lost) log('warn', 'the watch of a mount is lost: it begins anew', { mount: mount.address.text })
+      lost = true
       collect({})
       await sleep(wait, signal)
       wait = Math.min(wait * 2, lastRetry)
@@ -175,13 +210,27 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     begun.ended = run(controller.signal, answer).finally(() => {
       settle(false)
       if (running === begun) running = undefined
+      if (lost) beginLater()
     })
     return begun
+  }
+
+  /** Asks a source again that could not be watched when it was asked, though somebody listens to it. */
+  const beginLater = (): void => {
+    if (closed || running !== undefined) return
+    clearTimeout(beginning)
+    beginning = setTimeout(() => {
+      if (isIdle()) lost = false
+      else running ??= start()
+    }, again)
+    beginning.unref()
+    again = Math.min(again * 2, lastRetry)
   }
 
   const stop = async (): Promise<void> => {
     const ending = running
     running = undefined
+    lost = false
     ending?.controller.abort()
     await ending?.ended
   }
@@ -223,14 +272,21 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
       if (paths.get(at)?.size === 0) paths.delete(at)
       stopWhenIdle()
     },
-    addList: (listener) => void lists.add(listener),
+    addList: (listener, sees = async () => true) => {
+      lists.set(listener, sees)
+      if (closed || running?.began) return
+      lost = true
+      beginLater()
+    },
     removeList: (listener) => {
       lists.delete(listener)
       stopWhenIdle()
     },
+    degraded: () => (lost ? 'lost' : provider.degraded?.()),
     close: async () => {
       closed = true
       clearTimeout(stopping)
+      clearTimeout(beginning)
       clearTimeout(timer)
       await stop()
     },
@@ -267,4 +323,10 @@ function* selfAndAbove(path: string): Generator<string> {
     at = at.slice(0, Math.max(0, at.lastIndexOf('/')))
     yield at
   }
+}
+
+/** Whether one of these directories, which are written without their `/`, holds a path. */
+function isBelow(path: string, directories: ReadonlySet<string>): boolean {
+  for (const at of selfAndAbove(path)) if (at !== path && directories.has(at)) return true
+  return false
 }

@@ -1,7 +1,9 @@
 import type { Access } from './access.ts'
+import { decoyOf } from './decoy.ts'
 import { isResourceError } from './errors.ts'
+import type { Reach } from './glob.ts'
 import { baseName, comparePaths, parentOf } from './path.ts'
-import type { Context, Entry, Icon, ListQuery, Provider, Template } from './provider.ts'
+import type { Context, Entry, Icon, ListQuery, Principal, Provider, Template } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
 import { filtered, type List } from './tree.ts'
 import { type Address, encodePath, formatTemplate, formatUri, parseAddress } from './uri.ts'
@@ -14,6 +16,8 @@ export interface MountOptions {
   readonly provider: Provider
   /** Everything is visible to everybody where it is left out. */
   readonly access?: Access
+  /** The OAuth scopes without which a token sees nothing of the mount. By default none. */
+  readonly scopes?: readonly string[]
   readonly title?: string
   readonly description?: string
   readonly icons?: readonly Icon[]
@@ -26,6 +30,14 @@ export interface Mounted {
   readonly address: Address
   readonly provider: Provider
   readonly access: Access
+  /** Whether the rules let the principal see nothing of it at all: it is then as if it were not mounted. */
+  isHidden(principal: Principal): boolean
+  /** What the principal may see below a directory, as far as the rules alone tell. */
+  reach(principal: Principal, directory: string): Reach
+  /** The path to ask the source for: one that is denied is asked for under a name that is not there. */
+  asked(path: string, principal: Principal): { readonly path: string; readonly denied: boolean }
+  /** What a token needs for anything in it. */
+  readonly scopes: readonly string[]
   /** Whether a rule restricts it at all. */
   readonly restricted: boolean
   readonly name: string
@@ -54,7 +66,21 @@ export interface MountTemplate {
 export function createMount(options: MountOptions): Mounted {
   const address = parseAddress(options.address)
   const { provider } = options
-  const access = options.access ?? (() => true)
+  const { scopes = [] } = options
+  const restricted = options.access !== undefined || scopes.length > 0
+  const granted = (principal: Principal) => scopes.every((scope) => principal.scopes?.includes(scope) ?? true)
+  const access = (principal: Principal, path: string) =>
+    granted(principal) && (options.access?.(principal, path) ?? true)
+  const reach = (principal: Principal, directory: string): Reach => {
+    if (!granted(principal)) return 'none'
+    if (options.access === undefined) return 'all'
+    return options.access.reach?.(principal, directory) ?? 'some'
+  }
+  /** A directory of which nothing may be seen is not there either, though no rule names it. */
+  const isVisible = (principal: Principal, path: string) =>
+    access(principal, path) && !(path.endsWith('/') && reach(principal, path) === 'none')
+  const decoy = (path: string, principal: Principal) =>
+    decoyOf(path, (directory) => reach(principal, directory) === 'none')
   const name = address.segments.at(-1) ?? (address.authority || address.scheme)
   const compiled = new Map<string, MountTemplate>()
 
@@ -69,20 +95,30 @@ export function createMount(options: MountOptions): Mounted {
   }
 
   const list = (context: Context): List => {
+    const { principal } = context
     const all: List = (query: ListQuery) => provider.list(query, context)
-    return options.access === undefined ? all : filtered(all, (entry) => access(context.principal, entry.path))
+    if (!restricted) return all
+    const isClosed = (directory: string) => reach(principal, directory) === 'none'
+    const visible = filtered(all, (entry) => access(principal, entry.path), isClosed)
+    return (query) => {
+      const { prefix = '' } = query
+      if (prefix === '') return mount.isHidden(principal) ? nothing() : visible(query)
+      const elsewhere = decoy(prefix, principal)
+      return isClosed(prefix) ? filtered(all, () => false)({ prefix: elsewhere }) : visible(query)
+    }
   }
 
   const mount: Mounted = {
     address,
     provider,
     access,
-    restricted: options.access !== undefined,
+    scopes,
+    restricted,
     name,
     // What depends on who asks may not be kept for others, whatever the operator says.
     cache: {
       ttlMs: options.cache?.ttlMs ?? 0,
-      scope: options.access === undefined ? (options.cache?.scope ?? 'private') : 'private',
+      scope: restricted ? 'private' : (options.cache?.scope ?? 'private'),
     },
     uriOf: (path) => formatUri(address, path),
     root: {
@@ -99,9 +135,17 @@ export function createMount(options: MountOptions): Mounted {
       ...facts,
     }),
     list,
+    isHidden: (principal) => reach(principal, '') === 'none' && !access(principal, ''),
+    reach,
+    asked: (path, principal) => {
+      // Made either way: that takes time too.
+      const elsewhere = restricted ? decoy(path, principal) : path
+      return isVisible(principal, path) ? { path, denied: false } : { path: elsewhere, denied: true }
+    },
     find: async (path, context) => {
-      if (!access(context.principal, path)) return undefined
-      return findEntry(provider, path, context)
+      const asked = mount.asked(path, context.principal)
+      const found = await findEntry(provider, asked.path, context)
+      return asked.denied ? undefined : found
     },
     templates: async (context) => (await provider.templates?.(context))?.map(templateFor) ?? [],
     templateOf: async (uriTemplate, context) =>
@@ -139,3 +183,5 @@ async function findEntry(provider: Provider, path: string, context: Context): Pr
   }
   return undefined
 }
+
+async function* nothing(): AsyncGenerator<Entry> {}

@@ -2,6 +2,8 @@
 export interface Principal {
   readonly id: string
   readonly roles: readonly string[]
+  /** The OAuth scopes that its token grants, broader ones with all that they imply. Left out: no token limits it. */
+  readonly scopes?: readonly string[] | undefined
 }
 
 /** What every call carries: who asks, and the signal that ends it. A provider stops its work soon after the abort. */
@@ -123,6 +125,13 @@ export interface Change {
   readonly listed?: boolean
 }
 
+/**
+ * Why a watch tells less well of changes than it should, for the operator: `limited`: not all of the source can be watched,
+ * and the rest is compared from time to time; `lost`: the watch has ended, and begins anew; `unavailable`: the source itself
+ * does not answer.
+ */
+export type Degradation = 'limited' | 'lost' | 'unavailable'
+
 export interface ListQuery {
   /** Only entries whose path starts with this. Empty, or ends in `/`. */
   readonly prefix?: string
@@ -152,12 +161,15 @@ export interface Provider {
   /** The content at a path. Throws `not-found` rather than returning nothing. */
   read(request: ReadRequest, context: Context): Promise<readonly Content[]>
   templates?(context: Context): Promise<readonly Template[]>
-  complete?(request: CompletionRequest, context: Context): Promise<Completion>
+  /** `undefined`: it does not know better than the tree, in which paths are completed where there is no such method. */
+  complete?(request: CompletionRequest, context: Context): Promise<Completion | undefined>
   /**
    * Watches the source. Resolves once it is armed: every change from then on is yielded, or one that covers it, until
    * `signal` aborts. An iteration that ends before says that the watch was lost. Throws `unavailable` where it cannot be
    * armed just now.
    */
   watch?(signal: AbortSignal): Promise<AsyncIterable<Change>>
+  /** Why changes are told later than they could be, or not at all, just now. `undefined`: as well as ever, or nobody watches. */
+  degraded?(): Degradation | undefined
   close?(): Promise<void>
 }

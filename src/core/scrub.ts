@@ -25,8 +25,9 @@ export interface ScrubStream {
  * A scrubber of known secrets: the last line, behind everything that finds secrets by what they look like.
  *
  * Each is found as it is, in base64 and base64url (of UTF-8 and of UTF-16LE, at each of the three alignments), in
- * hexadecimal, percent-encoded, JSON-escaped, XML-escaped, and in UTF-16. Of a URL the password is a secret of its own, of
- * a text with several lines each long line. What is shorter than {@link minSecretLength} is passed over.
+ * hexadecimal, percent-encoded, JSON-escaped, XML-escaped, and in UTF-16; in bytes also as what it is the base64 or the
+ * hexadecimal of. Of a URL the password is a secret of its own, of a text with several lines each long line. What is shorter
+ * than {@link minSecretLength} is passed over.
  *
  * Time is in proportion to the input, however many secrets there are (Aho and Corasick, 1975).
  */
@@ -44,7 +45,7 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
       ...forms.map((form) => Buffer.from(form)),
       ...[...all].flatMap((secret) => {
         const wide = Buffer.from(secret, 'utf16le')
-        return [wide, Buffer.from(wide).swap16()]
+        return [wide, Buffer.from(wide).swap16(), ...keysIn(secret)]
       }),
     ])
     return inBytes
@@ -52,7 +53,9 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
   return {
     scrub: (text) => {
       if (all.size === 0) return text
-      const found = createScan(forText()).find((at) => text.charCodeAt(at), 0, text.length)
+      // Most texts hold not even the beginning of one.
+      if (seekInText(text, forText().begins, 0, text.length) >= text.length - 2) return text
+      const found = createScan(forText()).find(unitsInText(text), 0, text.length)
       if (found.length === 0) return text
       const pieces: string[] = []
       let from = 0
@@ -64,7 +67,7 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
     },
     scrubBytes: (bytes) => {
       if (all.size === 0) return bytes
-      const found = createScan(forBytes()).find((at) => bytes[at] ?? 0, 0, bytes.length)
+      const found = createScan(forBytes()).find(unitsInBytes(bytes), 0, bytes.length)
       return found.length === 0 ? bytes : replaceBytes(bytes, merge(found), bytes.length)
     },
     stream: () => (all.size === 0 ? { push: (bytes) => bytes, end: () => new Uint8Array() } : createStream(forBytes())),
@@ -105,6 +108,7 @@ function formsOf(secret: string): readonly string[] {
     ...[
       escaped,
       escaped.replaceAll('/', '\\/'),
+      JSON.stringify(escaped).slice(1, -1),
       asciiOnly(escaped, /[^\x20-\x7e]/g),
       asciiOnly(escaped, /[^\x20-\x7e]|[<>&']/g),
     ],
@@ -114,6 +118,13 @@ function formsOf(secret: string): readonly string[] {
   ]
   const base64 = [plain, Buffer.from(secret, 'utf16le')].flatMap(base64Forms)
   return [...new Set([...spellings, ...base64])]
+}
+
+/** The bytes that a secret is the base64 or the hexadecimal of: a key may lie somewhere as it is. */
+function keysIn(secret: string): readonly Buffer[] {
+  const hex = /^(?:[0-9a-f]{2}){12,}$/i.test(secret) ? [Buffer.from(secret, 'hex')] : []
+  const base64 = /^[\w+/-]{16,}={0,2}$/.test(secret) ? [Buffer.from(secret, 'base64')] : []
+  return [...hex, ...base64]
 }
 
 /** What base64 makes of bytes amid others, at each alignment: only the characters that hold nothing but these bytes. */
@@ -195,9 +206,48 @@ interface Span {
   readonly end: number
 }
 
+/** The units of a text or of bytes. */
+interface Units {
+  at(index: number): number
+  /** The next place, from `at` on, where three units are such as a pattern may begin with; `to - 2` where there is none. */
+  seek(begins: Uint8Array, at: number, to: number): number
+}
+
+// The two are alike, and apart: one loop over either kind would be several times slower.
+const unitsInText = (text: string): Units => ({
+  at: (index) => text.charCodeAt(index),
+  seek: (begins, from, to) => seekInText(text, begins, from, to),
+})
+
+function seekInText(text: string, begins: Uint8Array, from: number, to: number): number {
+  let first = text.charCodeAt(from)
+  let second = text.charCodeAt(from + 1)
+  for (let at = from; at + 2 < to; at++) {
+    const third = text.charCodeAt(at + 2)
+    if (begins[hash(first, second, third)] !== 0) return at
+    first = second
+    second = third
+  }
+  return Math.max(from, to - 2)
+}
+
+const unitsInBytes = (bytes: Uint8Array): Units => ({
+  at: (index) => bytes[index] as number,
+  seek: (begins, from, to) => {
+    let [first, second] = [bytes[from] as number, bytes[from + 1] as number]
+    for (let at = from; at + 2 < to; at++) {
+      const third = bytes[at + 2] as number
+      if (begins[hash(first, second, third)] !== 0) return at
+      first = second
+      second = third
+    }
+    return Math.max(from, to - 2)
+  },
+})
+
 /** A walk over units, which can be continued where the last one ended. */
 interface Scan {
-  find(unitAt: (at: number) => number, from: number, to: number): readonly Span[]
+  find(units: Units, from: number, to: number): readonly Span[]
   /** How many of the units seen last may be the beginning of a secret. */
   readonly pending: number
 }
@@ -206,12 +256,12 @@ function createScan(automaton: Automaton): Scan {
   const { begins, depth, longest } = automaton
   let state = 0
   return {
-    find: (unitAt, from, to) => {
+    find: (units, from, to) => {
       const found: Span[] = []
       for (let at = from; at < to; at++) {
         // At the root nothing has begun: whatever no pattern begins with is passed over quickly.
-        if (state === 0) while (at + 2 < to && begins[hash(unitAt(at), unitAt(at + 1), unitAt(at + 2))] === 0) at++
-        state = step(automaton, state, unitAt(at))
+        if (state === 0) at = units.seek(begins, at, to)
+        state = step(automaton, state, units.at(at))
         const length = longest[state] ?? 0
         if (length > 0) found.push({ start: at + 1 - length, end: at + 1 })
       }
@@ -266,7 +316,7 @@ function createStream(automaton: Automaton): ScrubStream {
     push: (bytes) => {
       const from = held.length
       held = Buffer.concat([held, bytes])
-      spans = merge([...spans, ...scan.find((at) => held[at] ?? 0, from, held.length)])
+      spans = merge([...spans, ...scan.find(unitsInBytes(held), from, held.length)])
       // One more than what may have begun, so that no two spans touch where they are torn apart.
       return release(Math.max(0, held.length - scan.pending - 1))
     },

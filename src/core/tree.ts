@@ -45,9 +45,54 @@ export async function* children(list: List, directory: string, after?: string): 
   }
 }
 
-/** A listing that yields only what `keep` keeps. */
-export function filtered(list: List, keep: (entry: Entry) => boolean): List {
+/**
+ * A listing that yields only what `keep` keeps. Where a directory is closed (nothing below it is kept), the listing seeks
+ * behind it once some of it was passed over: what it costs does not tell how much is in there.
+ */
+export function filtered(
+  list: List,
+  keep: (entry: Entry) => boolean,
+  isClosed: (directory: string) => boolean = () => false,
+): List {
   return async function* (query) {
-    for await (const entry of list(query)) if (keep(entry)) yield entry
+    let after = query.after
+    for (;;) {
+      let skipped = 0
+      let seek: string | undefined
+      for await (const entry of list(after === undefined ? query : { ...query, after })) {
+        if (keep(entry)) {
+          skipped = 0
+          yield entry
+        } else if (++skipped > patience) {
+          const closed = closedAbove(entry.path, isClosed)
+          skipped = 0
+          if (closed === undefined) continue
+          seek = afterSubtree(closed)
+          // A name can begin with what afterSubtree ends in: the listing then goes on one by one.
+          if (after === undefined || comparePaths(seek, after) > 0) break
+          seek = undefined
+        }
+      }
+      if (seek === undefined) return
+      after = seek
+    }
   }
+}
+
+/**
+ * The widest closed directory that a path lies in. Whatever is below a closed one is closed too, so it is found by
+ * halving: a path may have thousands of segments.
+ */
+export function closedAbove(path: string, isClosed: (directory: string) => boolean): string | undefined {
+  const ends: number[] = []
+  for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) ends.push(at + 1)
+  const directory = (index: number) => path.slice(0, ends[index])
+  let low = 0
+  let high = ends.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (isClosed(directory(middle))) high = middle
+    else low = middle + 1
+  }
+  return low < ends.length ? directory(low) : undefined
 }

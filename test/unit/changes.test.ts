@@ -119,6 +119,32 @@ describe('a subscription', () => {
     await until(() => heard.length > before)
   })
 
+  test('is told to the operator as long as its source is lost, or not all of it can be watched', async () => {
+    const provider = live({ a: '' })
+    const logged: string[] = []
+    let degradation: 'limited' | undefined
+    const catalog = serve(Object.assign(provider, { degraded: () => degradation }), {
+      log: (level: string, message: string) => logged.push(`${level}: ${message}`),
+    })
+    await listening(catalog.view(alice), ['file:///r/a'])
+    expect(catalog.degraded()).toEqual([])
+    degradation = 'limited'
+    expect(catalog.degraded()).toEqual([{ address, degradation }])
+    degradation = undefined
+    provider.arming = async () => {
+      throw new ResourceError('unavailable', 'not now')
+    }
+    provider.drop()
+    await until(() => catalog.degraded().length > 0)
+    expect(catalog.degraded()).toEqual([{ address, degradation: 'lost' }])
+    provider.arming = undefined
+    await until(() => catalog.degraded().length === 0, 20_000)
+    expect(provider.watching).toBe(1)
+    expect(logged.filter((line) => line.startsWith('warn: the watch of a mount is lost'))).toHaveLength(1)
+    expect(logged.at(-1)).toBe('info: a mount is watched again')
+    await catalog.close()
+  })
+
   test('is not honoured where the source cannot watch, and tried again by the next one', async () => {
     const provider = live({ a: '' })
     provider.arming = async () => {
@@ -128,6 +154,23 @@ describe('a subscription', () => {
     expect((await listening(view, ['file:///r/a'])).honoured).toEqual([])
     provider.arming = undefined
     expect((await listening(view, ['file:///r/a'])).honoured).toEqual(['file:///r/a'])
+  })
+
+  test('of the list hears of a source that can be watched only later, once it can', async () => {
+    const provider = live({ a: '' })
+    provider.arming = async () => {
+      throw new ResourceError('unavailable', 'too many watches')
+    }
+    const { heard, subscription } = await listening(serve(provider).view(alice), [])
+    expect(await subscription.addList()).toBe(true)
+    provider.set('b', { text: 'nobody hears of it' })
+    provider.arming = undefined
+    await until(() => heard.length > 0)
+    expect(heard).toEqual([{ uris: [], listed: true }])
+    provider.set('c', { text: 'from now on it is heard' })
+    await until(() => heard.length > 1)
+    subscription.close()
+    await until(() => provider.watching === 0)
   })
 
   test('hears nothing more of what was removed, and nothing at all once it is closed', async () => {
@@ -191,6 +234,21 @@ describe('access to changes', () => {
     await until(() => heard.length > 0)
     expect(heard).toEqual([{ uris: ['file:///r/public/', 'file:///r/'], listed: true }])
   })
+
+  test('hold for the list of a mount in which nothing is to be seen yet: it is heard of when something is', async () => {
+    const provider = live({ 'secret/b': '' })
+    const { heard } = await listening(restricted(provider).view(alice), [], true)
+    provider.set('secret/c', { text: 'new' })
+    // Everything may have changed in what it may not see.
+    provider.tell({})
+    await pause(200)
+    expect(heard).toEqual([])
+    provider.set('public/a', { text: 'new' })
+    await until(() => heard.length > 0)
+    provider.tell({})
+    await until(() => heard.length > 1)
+    expect(heard).toEqual([1, 2].map(() => ({ uris: [], listed: true })))
+  })
 })
 
 describe('the limits', () => {
@@ -202,7 +260,7 @@ describe('the limits', () => {
     const full = { kind: 'invalid', detail: { reason: 'too-many-subscriptions' } }
     await expect(listening(view, uris(4))).rejects.toMatchObject(full)
     const one = await listening(view, uris(3))
-    expect(() => view.subscribe?.(() => {})).toThrow('at most 2')
+    expect(() => view.subscribe?.(() => {})).toThrow('no more than 2')
     one.subscription.close()
     const two = await listening(view, uris(2))
     await expect(two.subscription.add(uris(2, 'g'))).rejects.toMatchObject(full)
@@ -210,6 +268,35 @@ describe('the limits', () => {
     await expect(two.subscription.add(uris(2, 'h'))).rejects.toMatchObject(full)
     bob.subscription.close()
     expect(await two.subscription.add(['file:///r/f0', 'file:///r/f1', 'file:///r/h'])).toHaveLength(3)
+  })
+
+  test('say whose they are, and hold for all principals together', async () => {
+    const limits = { perSubscription: 3, perPrincipal: 4, subscriptions: 2, totalSubscriptions: 3 }
+    const catalog = serve(live({}), { changes: limits })
+    const [first, second] = [catalog.view(alice), catalog.view({ id: 'bob', roles: [] })]
+    const open = (view: View) => view.subscribe?.(() => {})
+    const full = (limit: number, of: string) =>
+      expect.objectContaining({ detail: { reason: 'too-many-subscriptions', limit, of } })
+    const one = open(first)
+    open(first)
+    expect(() => open(first)).toThrow(full(2, 'client'))
+    open(second)
+    expect(() => open(second)).toThrow(full(3, 'all'))
+    one?.close()
+    expect(() => open(second)).not.toThrow()
+    await expect(listening(catalog.view(alice), [])).rejects.toThrow(full(3, 'all'))
+  })
+
+  test('are such that one URI of a source that does not begin is not waited for again and again', async () => {
+    const provider = live({})
+    let asked = 0
+    provider.arming = async () => {
+      asked++
+      throw new ResourceError('unavailable', 'not now')
+    }
+    const uris = Array.from({ length: 100 }, (_, i) => `file:///r/${i}`)
+    expect((await listening(serve(provider).view(alice), uris)).honoured).toEqual([])
+    expect(asked).toBe(1)
   })
 })
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { comparePaths } from '../../src/core/path.ts'
+import { createRecent } from '../../src/core/recent.ts'
 import { indexAfter, sortNames } from '../../src/providers/files/order.ts'
-import { createRecent } from '../../src/providers/files/recent.ts'
 
 test('names are sorted like their bytes in any number, and each is there once', async () => {
   const parts = ['a', 'b', 'é', '\uff61', '𠮷', '-', '.', '0']

@@ -1,0 +1,45 @@
+/** A map that forgets what was used least recently, once what it holds weighs more than its limit. */
+export interface Recent<V> {
+  get(key: string): V | undefined
+  set(key: string, value: V): void
+  delete(key: string): void
+  clear(): void
+}
+
+/** @param weigh The weight of a value; 1 where it is left out. The newest value stays, whatever it weighs. */
+export function createRecent<V>(limit: number, weigh: (value: V) => number = () => 1): Recent<V> {
+  const values = new Map<string, V>()
+  let weight = 0
+
+  const remove = (key: string) => {
+    const value = values.get(key)
+    if (value === undefined) return
+    weight -= weigh(value)
+    values.delete(key)
+  }
+
+  return {
+    get: (key) => {
+      const value = values.get(key)
+      if (value === undefined) return undefined
+      // A map keeps the order of insertion: the first key is the oldest one.
+      values.delete(key)
+      values.set(key, value)
+      return value
+    },
+    set: (key, value) => {
+      remove(key)
+      values.set(key, value)
+      weight += weigh(value)
+      for (const oldest of values.keys()) {
+        if (weight <= limit || oldest === key) break
+        remove(oldest)
+      }
+    },
+    delete: remove,
+    clear: () => {
+      values.clear()
+      weight = 0
+    },
+  }
+}

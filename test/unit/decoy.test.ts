@@ -1,0 +1,42 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { decoyOf } from '../../src/core/decoy.ts'
+import { closedAbove } from '../../src/core/tree.ts'
+
+const paths = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 12 }).map((names) => names.join('/'))
+
+describe('the widest closed directory above a path', () => {
+  test('is the first of them, where whatever is below a closed one is closed', () => {
+    fc.assert(
+      fc.property(paths, paths, (path, closed) => {
+        const isClosed = (directory: string) => directory.startsWith(`${closed}/`)
+        expect(closedAbove(path, isClosed)).toBe(path.startsWith(`${closed}/`) ? `${closed}/` : undefined)
+      }),
+    )
+  })
+
+  test('is found in a few steps, however many there are', () => {
+    for (const closed of [0, 1, 2000, 3998, 3999, 4000]) {
+      let asked = 0
+      const isClosed = (directory: string) => {
+        asked++
+        return directory.length > 2 * closed
+      }
+      expect(closedAbove('a/'.repeat(4000), isClosed)?.length).toBe(closed === 4000 ? undefined : 2 * closed + 2)
+      expect(asked).toBeLessThan(20)
+    }
+  })
+})
+
+describe('the path that a source is asked for instead of one that may not be seen', () => {
+  test('differs in the first closed directory, or else in its name, and in nothing else', () => {
+    const isClosed = (directory: string) => directory.startsWith('a/b/')
+    const [first, changed, ...rest] = decoyOf('a/b/c/d.txt', isClosed).split('/')
+    expect([first, ...rest]).toEqual(['a', 'c', 'd.txt'])
+    expect(changed).not.toBe('b')
+    expect(decoyOf('x/d.txt', isClosed)).toMatch(/^x\/\w+\.txt$/)
+    expect(decoyOf('x/d/', isClosed)).toMatch(/^x\/\w+\/$/)
+    expect(decoyOf('a/b/', isClosed)).toMatch(/^a\/\w+\/$/)
+    expect(decoyOf('x/d.txt', isClosed)).not.toContain('/d.txt')
+  })
+})
