@@ -80,7 +80,12 @@ export function redacted(provider: Provider, options: RedactedOptions = {}): Pro
         }),
     ...(complete === undefined
       ? {}
-      : { complete: async (request, context) => cleanCompletion(await complete(request, context)) }),
+      : {
+          complete: async (request, context) => {
+            const completion = await complete(request, context)
+            return completion && cleanCompletion(completion)
+          },
+        }),
     ...(watch === undefined ? {} : { watch: async (signal) => named(await watch(signal)) }),
   }
 }

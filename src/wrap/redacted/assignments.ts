@@ -58,9 +58,9 @@ function findSeparated(text: string, style: Style): readonly Span[] {
   return found
 }
 
-/** Whether a place in a line of code is within a text in quotes, by the quotes before it. */
+/** Whether a place in a line of code is within a text in quotes or a comment, by what stands before it. */
 function isInText(before: string): boolean {
-  return ['"', "'", '`'].some((quote) => before.split(quote).length % 2 === 0)
+  return /\/[/*]|^\s*(?:[#*;]|--)/.test(before) || ['"', "'", '`'].some((quote) => before.split(quote).length % 2 === 0)
 }
 
 const isNameCharacter = (code: number) =>
@@ -100,6 +100,8 @@ function nameBefore(text: string, at: number): { readonly text: string; readonly
 const marks: readonly { readonly pattern: RegExp; readonly config?: boolean; readonly quotedOnly?: boolean }[] = [
   // --password hunter2
   { pattern: /(?<![\w-])--?(?<name>[A-Za-z][\w-]{1,40})[ \t]{1,4}(?![-|&;<>=])/g, config: true },
+  // ["--password", "hunter2"]
+  { pattern: /["']--?(?<name>[A-Za-z][\w-]{1,40})["']\s{0,4},\s{0,80}(?=["'](?!-))/g, quotedOnly: true },
   // ENV DB_PASSWORD hunter2
   {
     pattern: /^[ \t]*(?:ENV|ARG|setenv|SetEnv|fastcgi_param|uwsgi_param)[ \t]+(?<name>[\w.-]{1,64})[ \t]+(?!=)/gim,

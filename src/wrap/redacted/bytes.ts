@@ -19,12 +19,19 @@ export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<
   const encoding = encodingOf(bytes)
   if (encoding === 'unknown') return { withheld: 'encoding' }
   if (encoding === undefined) {
-    const found = await findSecrets(textsIn(bytes).join('\n'), { ...options, path: 'bytes.txt' })
-    return found.length > 0 ? { withheld: 'secret' } : { bytes, changed: false }
+    return (await holdsSecret(bytes, options)) ? { withheld: 'secret' } : { bytes, changed: false }
   }
   const text = decode(bytes, encoding)
   const clean = replaceSpans(text, mergeSpans(await findSecrets(text, options)))
-  return clean === text ? { bytes, changed: false } : { bytes: encode(clean, encoding), changed: true }
+  const shown = clean === text ? bytes : encode(clean, encoding)
+  // What was only taken for text may hold texts that begin at other places.
+  if (encoding !== 'utf8' && (await holdsSecret(shown, options))) return { withheld: 'secret' }
+  return { bytes: shown, changed: clean !== text }
+}
+
+async function holdsSecret(bytes: Buffer, options: FindOptions): Promise<boolean> {
+  const found = await findSecrets(textsIn(bytes).join('\n'), { ...options, path: 'bytes.txt' })
+  return found.length > 0
 }
 
 type Encoding = 'utf8' | 'latin1' | 'utf16le' | 'utf16be'

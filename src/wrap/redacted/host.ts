@@ -4,7 +4,10 @@ import { ResourceError } from '../../core/errors.ts'
 export interface HostOptions {
   /** The file that the worker runs. It posts `ready` once it is, and then one answer for each job, in order. */
   readonly file: string
-  /** How long one job may take, in milliseconds. */
+  /**
+   * How long one job may take, in milliseconds. On a machine that is busy with other things it is given up to four times as
+   * long: until this process has been at work for so long.
+   */
   readonly deadlineMs: number
   /** How much memory the worker may use, in MiB. */
   readonly memoryMb: number
@@ -30,6 +33,8 @@ const maxWaiting = 1000
 /** A worker without work is ended after so many milliseconds. */
 const idleMs = 30_000
 const startMs = 60_000
+/** How many deadlines a job may take at most. */
+const patience = 4
 
 interface Task<Job, Result> {
   readonly job: Job
@@ -46,6 +51,18 @@ export function createHost<Job, Result>({ file, deadlineMs, memoryMb }: HostOpti
   const watch = (ms: number, then: () => void) => {
     clearTimeout(timer)
     timer = setTimeout(then, ms)
+  }
+
+  const watchJob = () => {
+    const before = process.cpuUsage()
+    const last = performance.now() + patience * deadlineMs
+    const look = () => {
+      const { user, system } = process.cpuUsage(before)
+      const left = Math.min(deadlineMs - (user + system) / 1000, last - performance.now())
+      if (left <= 0) end('late')
+      else watch(Math.max(left, 10), look)
+    }
+    watch(deadlineMs, look)
   }
 
   /** Ends the worker, and answers the job that it had. One that never began to work will not for those who wait either. */
@@ -94,7 +111,7 @@ export function createHost<Job, Result>({ file, deadlineMs, memoryMb }: HostOpti
     if (!ready) return
     current = waiting.shift()
     worker.ref()
-    watch(deadlineMs, () => end('late'))
+    watchJob()
     worker.postMessage(current?.job)
   }
 

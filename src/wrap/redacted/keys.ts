@@ -6,14 +6,15 @@ import { foldDigits, foldName } from './fold.ts'
  */
 export type KeyKind = 'strong' | 'weak' | undefined
 
-const words = (text: string) => new Set(text.trim().split(/\s+/))
+/** Words as names are compared with them: folded. */
+const words = (text: string) => new Set(text.trim().split(/\s+/).map(foldName))
 
 /** Words that make a name strong, wherever in it they stand. */
 const strongWords = words(`
   password passwords passwd passwds passphrase passphrases passcode passcodes pwd pwds pswd secret secrets token tokens
   credential credentials creds apikey apikeys accesskey accesskeys secretkey privatekey privkey authkey authtoken
   accesstoken refreshtoken idtoken clientsecret seedphrase htpasswd pincode passwort kennwort motdepasse contrasena
-  senha wachtwoord パスワード 暗証番号 秘密鍵 密码 密碼
+  requirepass masterauth senha wachtwoord パスワード パスフレーズ 暗証番号 秘密 秘密鍵 密码 密碼
 `)
 
 /** Words that make a name weak when they are the last of it that counts. */

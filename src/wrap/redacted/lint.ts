@@ -1,4 +1,3 @@
-import { lintSource } from '@secretlint/core'
 import { rules } from '@secretlint/secretlint-rule-preset-recommend'
 import type { Span } from './spans.ts'
 
@@ -6,16 +5,19 @@ import type { Span } from './spans.ts'
 const gate =
   /gh[pousr]_|github_pat|xox|xapp-|hooks\.slack|:\/\/|PRIVATE KEY|npm_|_authToken|SG\.|shp[a-z]{2}_|sk-|lin_api|ops_ey|secret|SECRET|Secret/
 
-/** All of its recommended rules but the one by which comments in the text turn the others off. */
-const config = {
-  rules: rules
-    .filter((rule) => !rule.meta.id.endsWith('filter-comments'))
-    .map((rule) => ({ id: rule.meta.id, rule, options: {} })),
-}
+/** All of its recommended rules for text but the one by which comments in the text turn the others off. */
+const scanners = rules.filter(
+  ({ meta }) => !meta.id.endsWith('filter-comments') && meta.supportedContentTypes.some((type) => type !== 'binary'),
+)
+
+type Rule = (typeof rules)[number]
+type RuleContext = Parameters<Rule['create']>[0]
+type Source = Parameters<NonNullable<ReturnType<Rule['create']>['file']>>[0]
+type Report = Parameters<RuleContext['report']>[0]
 
 /**
- * What the rules of secretlint find in a text. The file is named so that no rule opens it: one of them reads key stores
- * from the disk.
+ * What the rules of secretlint find in a text. They are run without its core, which keeps every measurement that it takes of
+ * them, and looks through all of them for each: a process that lives long would stand still.
  */
 export async function findByLint(text: string): Promise<readonly Span[]> {
   if (!gate.test(text)) return []
@@ -23,12 +25,8 @@ export async function findByLint(text: string): Promise<readonly Span[]> {
   for (const filePath of ['text.txt', '.npmrc', 'package.json']) {
     if (filePath === '.npmrc' && !text.includes('_authToken')) continue
     if (filePath === 'package.json' && !text.includes('x-oauth-basic')) continue
-    const { messages } = await lintSource({
-      source: { filePath, ext: '.txt', content: text, contentType: 'text' },
-      options: { config, noPhysicFilePath: true },
-    })
-    for (const { range, data } of messages) {
-      const values = Object.values((data ?? {}) as Readonly<Record<string, unknown>>)
+    for (const { range, message } of await reportsOn(sourceOf(text, filePath))) {
+      const values = Object.values((message.data ?? {}) as Readonly<Record<string, unknown>>)
         .filter((value) => typeof value === 'string')
         .flatMap((value) => occurrence(text, value, range[0]))
       // Some ranges begin at the name of a value, and end within it: the value itself is where it is.
@@ -37,6 +35,31 @@ export async function findByLint(text: string): Promise<readonly Span[]> {
     }
   }
   return found
+}
+
+async function reportsOn(source: Source): Promise<readonly Report[]> {
+  const reports: Report[] = []
+  const context: RuleContext = {
+    sharedOptions: {},
+    createTranslator: () => (messageId, data) => ({ message: '', messageId: String(messageId), data }),
+    report: (report) => void reports.push(report),
+    ignore: () => {},
+  }
+  for (const rule of scanners) await rule.create(context, {}).file?.(source)
+  return reports
+}
+
+/** The file is named, and is nowhere, so that no rule opens it: one of them reads key stores from the disk. */
+function sourceOf(content: string, filePath: string): Source {
+  const unused = () => {
+    throw new Error('no rule asks for lines and columns')
+  }
+  return {
+    ...{ content, filePath, ext: '.txt', contentType: 'text', hasBOM: false, physicalFilePath: undefined },
+    getFilePath: () => filePath,
+    getPhysicalFilePath: () => undefined,
+    ...{ locationToRange: unused, rangeToLocation: unused, positionToIndex: unused, indexToPosition: unused },
+  }
 }
 
 /** Of a URL, the part that is secret: the user information, or what follows the host. */

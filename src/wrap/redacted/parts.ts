@@ -38,7 +38,8 @@ export async function* cleanParts(
     const bytes = piece.bytes.subarray(piece.start === 0 ? 0 : whole.from, piece.final ? undefined : whole.to)
     const start = piece.start + (piece.start === 0 ? 0 : whole.from)
     const text = bytes.toString()
-    const begin = bytes.subarray(0, at - start).toString().length
+    // A byte order mark is not among the bytes, which then begin behind it.
+    const begin = bytes.subarray(0, Math.max(0, at - start)).toString().length
     const part = await redact({ text, from: begin, final: piece.final })
     if (typeof part === 'string') {
       yield part

@@ -24,6 +24,8 @@ export interface Assignment {
 const maxValue = 64 * 1024
 /** The longest list in brackets. */
 const maxList = 2 * 1024
+/** So much is looked at of one that nobody closes, in prose. */
+const maxOpen = 256
 
 /** What stands for no secret whatever its name is: words for nothing, blanks to fill in, versions of a package. */
 const nothing =
@@ -142,11 +144,15 @@ function below(text: string, from: number, assignment: Assignment): readonly Spa
 
 /** The items of a list in brackets, without lists in it. */
 function listed(text: string, from: number, assignment: Assignment): readonly Span[] {
-  const stop = text.slice(from, from + maxList).search(/\]|[\r\n][ \t]*[\w"']+[ \t]*[:=]/)
-  if (stop === -1 && assignment.style === 'code') return []
-  const end = stop === -1 ? Math.min(text.length, from + maxList) : from + stop
+  const closing = closingAfter(text, from)
+  const isClosed = closing - from < maxList
+  if (!isClosed && assignment.style === 'code') return []
+  const most = text.slice(from, isClosed ? closing : from + (assignment.style === 'prose' ? maxOpen : maxList))
+  // The next name ends what nobody closed.
+  const stop = most.search(/[\r\n][ \t]*[\w"']+[ \t]*[:=]/)
+  const end = from + (stop === -1 ? most.length : stop)
   const found: Span[] = []
-  for (const match of text.slice(from + 1, end).matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|[^\s,"'[\]{}]+/g)) {
+  for (const match of text.slice(from + 1, end).matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|[^\s,:"'[\]{}]+/g)) {
     const inner = match[1] ?? match[2]
     const start = from + 1 + match.index + (inner === undefined ? 0 : 1)
     const value = inner ?? match[0]
@@ -154,6 +160,17 @@ function listed(text: string, from: number, assignment: Assignment): readonly Sp
     if (isSecretText(value, assignment)) found.push({ start, end: start + value.length })
   }
   return found
+}
+
+let closings = { text: '', from: 0, at: -1 }
+
+/** Where the next bracket closes. It is remembered: in a text that opens many, each is looked for once. */
+function closingAfter(text: string, from: number): number {
+  if (closings.text !== text || from < closings.from || from > closings.at) {
+    const at = text.indexOf(']', from)
+    closings = { text, from, at: at === -1 ? Number.POSITIVE_INFINITY : at }
+  }
+  return closings.at
 }
 
 /** A value without quotes. */

@@ -53,10 +53,11 @@ function readPercents(view: View): View | undefined {
 
 /**
  * Where a line continues on the next: behind a backslash, between the halves of a text that is joined with `+` or by
- * standing beside each other, and where a long run of base64 was wrapped.
+ * standing beside each other, and where a long run of base64 was wrapped. A sign of equality is at its end only: what has one
+ * within is another setting.
  */
 const joints =
-  /(?<=[\w+/=.-])(?:\\\r?\n[ \t]*|(["'`])[ \t]*(?:[+.&][ \t]*)?\\?\r?\n[ \t]*(?:[+.&][ \t]*)?\1|(["'])[ \t]*[+.&][ \t]*\2)(?=[\w+/=.-])|(?<=[A-Za-z0-9+/_=.-]{40})\r?\n[ \t"'#*>|-]*(?=[A-Za-z0-9+/_=.-]{1,200}["',]*[ \t]*\r?(?:\n|$))/g
+  /(?<=[\w+/=.-])(?:\\\r?\n[ \t]*|(["'`])[ \t]*(?:[+.&][ \t]*)?\\?\r?\n[ \t]*(?:[+.&][ \t]*)?\1|(["'])[ \t]*[+.&][ \t]*\2)(?=[\w+/=.-])|(?<=[A-Za-z0-9+/_.-]{40})\r?\n[ \t"'#*>|-]*(?=[A-Za-z0-9+/_.-]{1,200}={0,2}["',]*[ \t]*\r?(?:\n|$)|[A-Za-z0-9+/_-]{1,200}={1,2}(?!\w)|[A-Za-z0-9+/_-]{16,200}(?![\w=]))/g
 
 function joinLines(view: View): View | undefined {
   if (!/[\r\n]|["'][ \t]*[+.&]/.test(view.text)) return undefined
