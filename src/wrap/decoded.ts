@@ -1,13 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 import { isResourceError, ResourceError } from '../core/errors.ts'
+import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
+import { createRecent } from '../core/recent.ts'
 import { wholeCharacters } from '../core/utf8.ts'
 import { bytesOf, factsOf } from './content.ts'
 import { decodeBytes } from './encoding/decode.ts'
 import { sampleBytes } from './encoding/detect.ts'
 import { createJudge, type EncodingRule, languageOf } from './encoding/judge.ts'
 import { isDamagedUtf8, repairUtf8 } from './encoding/utf8.ts'
-import { createRecent } from './recent.ts'
 import { placeless, withoutTail } from './tail.ts'
 import { readWhole } from './whole.ts'
 
@@ -21,7 +22,7 @@ export interface DecodedOptions {
 }
 
 /** The key in `_meta` of the encoding that a text is stored in, where it is not plain UTF-8. */
-export const encodingKey = 'dev.hikidashi/encoding'
+export const encodingKey = metaKeys.encoding
 
 /** What the beginning of a resource told. `ascii`: there was nothing else in it. */
 interface Verdict {

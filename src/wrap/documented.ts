@@ -1,14 +1,17 @@
 import { isResourceError } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
 import type { Content, Context, Entry, Provider } from '../core/provider.ts'
+import { createRecent } from '../core/recent.ts'
 import { bytesOf } from './content.ts'
 import { type FrontMatter, frontMatterBytes, frontMatterOf } from './front-matter.ts'
-import { createRecent } from './recent.ts'
+import { headingIn } from './heading.ts'
 import { referenceTo, twinsOf } from './twins.ts'
 
 export interface DocumentedOptions {
   /** Globs over the documents whose front matter is read. Listing them costs one small read each, once for each version. */
   readonly frontMatter?: readonly string[]
+  /** Globs over the Markdown documents whose first heading is their title, where they have none yet. It costs the same. */
+  readonly headings?: readonly string[]
   /**
    * The languages that documents are told apart by, as they stand in paths. Default `ja` and `en`; with none, no document
    * names another. That is how it has to be where access rules hide some of them: nothing else here knows the rules.
@@ -28,24 +31,35 @@ export const alternatesKey = 'dev.hikidashi/alternates'
 
 const documents = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|xhtml|pdf|docx|pptx|xlsx)$/i
 
+const markdown = /\.(?:md|mdx|markdown)$/i
+
 /**
  * Lets documents speak for themselves: the front matter of those that `frontMatter` matches gives title, description,
- * priority and audience, before any rule does; and what is read names the same document in other languages in `meta`.
+ * priority and audience, before any rule does; a first heading gives a title to what has none; and what is read names the same
+ * document in other languages in `meta`.
  *
  * @throws ResourceError `invalid` for a malformed glob.
  */
 export function documented(provider: Provider, options: DocumentedOptions = {}): Provider {
-  const hasFrontMatter = compileGlobs(options.frontMatter ?? [])
+  const { frontMatter = [], headings = [] } = options
+  const hasFrontMatter = compileGlobs(frontMatter)
+  const hasHeading = compileGlobs(headings)
   const languages = (options.languages ?? ['ja', 'en']).map((language) => language.toLowerCase())
   const known = createRecent<FrontMatter>(20_000)
 
-  const readFrontMatter = async (path: string, context: Context): Promise<FrontMatter> => {
+  /** What the beginning of a document says of it. */
+  const readStart = async ({ path, title }: Entry, context: Context): Promise<FrontMatter> => {
     try {
       const range = { start: 0, end: frontMatterBytes }
       const [content] = await provider.read({ path, params: new Map(), range }, context)
       if (content === undefined || 'bytes' in content) return {}
       const text = 'text' in content ? content.text : (await bytesOf(content)).toString()
-      return frontMatterOf(text.slice(0, frontMatterBytes))
+      const start = text.slice(0, frontMatterBytes)
+      const heading = title === undefined && hasHeading(path) ? headingIn(start) : undefined
+      return {
+        ...(heading === undefined ? {} : { title: heading }),
+        ...(hasFrontMatter(path) ? frontMatterOf(start) : {}),
+      }
     } catch (error) {
       // It is listed all the same; reading it says what is the matter.
       if (isResourceError(error)) return {}
@@ -54,9 +68,11 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
   }
 
   const describe = async (entry: Entry, context: Context): Promise<Entry> => {
-    if (!hasFrontMatter(entry.path) || entry.path.endsWith('/')) return entry
-    const key = entry.version === undefined ? undefined : `${entry.version}/${entry.path}`
-    const found = (key === undefined ? undefined : known.get(key)) ?? (await readFrontMatter(entry.path, context))
+    const { path, title } = entry
+    const isTold = hasFrontMatter(path) || (title === undefined && markdown.test(path) && hasHeading(path))
+    if (!isTold || path.endsWith('/')) return entry
+    const key = entry.version === undefined ? undefined : `${entry.version}/${path}`
+    const found = (key === undefined ? undefined : known.get(key)) ?? (await readStart(entry, context))
     if (key !== undefined) known.set(key, found)
     return { ...entry, ...found }
   }
@@ -72,14 +88,18 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
     return (await Promise.all(found)).flat()
   }
 
-  return {
-    ...provider,
+  const { stat } = provider
+  const entries: Pick<Provider, 'list' | 'stat'> = {
     list: async function* (query, context) {
       for await (const entry of provider.list(query, context)) yield await describe(entry, context)
     },
-    ...(provider.stat === undefined
-      ? {}
-      : { stat: async (path, context) => describe((await provider.stat?.(path, context)) ?? { path }, context) }),
+    ...(stat === undefined ? {} : { stat: async (path, context) => describe(await stat(path, context), context) }),
+  }
+
+  return {
+    ...provider,
+    // Where nothing is read for it, a listing costs nothing more.
+    ...(frontMatter.length + headings.length === 0 ? {} : entries),
     read: async (request, context) => {
       // A part is read for the sake of something else, which asks for the whole too.
       if (request.range !== undefined) return provider.read(request, context)

@@ -1,8 +1,10 @@
-import type { Provider, Template } from '../core/provider.ts'
+import type { Completion, CompletionRequest, Provider, Template } from '../core/provider.ts'
 import { decoded } from './decoded.ts'
 import { documented } from './documented.ts'
 import type { EncodingRule } from './encoding/judge.ts'
+import { withMargin } from './margin.ts'
 import { type ReadableOptions, readable } from './readable.ts'
+import { formatOf, formsOf } from './reading/formats.ts'
 import { type SlicedOptions, sliced } from './sliced.ts'
 import { type TailedOptions, tailed } from './tailed.ts'
 
@@ -15,6 +17,8 @@ export interface DocumentsOptions {
   readonly maxDecodedBytes?: number
   /** Globs over the documents whose front matter gives title, description, priority and audience. Default none. */
   readonly frontMatter?: readonly string[]
+  /** Globs over Markdown documents whose first heading is their title, where they have none yet. Default none. */
+  readonly headings?: readonly string[]
   /** The languages that documents are told apart by, as they stand in paths. Default `ja` and `en`; none: no twins. */
   readonly languages?: readonly string[]
   /** How documents are read as text; `false`: they are not. */
@@ -32,11 +36,13 @@ export interface DocumentsOptions {
  * 2. `decoded` makes text of what is in another encoding; all that follows sees UTF-8.
  * 3. `documented` reads front matter and looks for twins, in decoded text.
  * 4. `readable` reads documents as text. It is given text of HTML, and the bytes of the others.
- * 5. `through`, where something is to be taken out of texts: before they are cut, since half of it may not be known.
+ * 5. `through`, where something is to be taken out of texts: before they are cut, since half of it may not be known. The
+ *    end of a text comes to it with lines before it, which are cut off behind it.
  * 6. `sliced` cuts parts of what comes out of all of these.
  */
 export function documents(provider: Provider, options: DocumentsOptions = {}): Provider {
-  const { language, encodings, maxDecodedBytes, frontMatter, languages, readings, ends, parts, through } = options
+  const { language, encodings, maxDecodedBytes, frontMatter, headings, languages } = options
+  const { readings, ends, parts, through } = options
   const texts = decoded(tailed(provider, ends), {
     ...(encodings === undefined ? {} : { rules: encodings }),
     ...(language === undefined ? {} : { language }),
@@ -44,13 +50,30 @@ export function documents(provider: Provider, options: DocumentsOptions = {}): P
   })
   const described = documented(texts, {
     ...(frontMatter === undefined ? {} : { frontMatter }),
+    ...(headings === undefined ? {} : { headings }),
     ...(languages === undefined ? {} : { languages }),
   })
   const whole = readings === false ? described : readable(described, readings)
-  const all = sliced(through?.(whole) ?? whole, parts)
-  return readings === false
-    ? all
-    : { ...all, templates: async (context) => joined((await all.templates?.(context)) ?? []) }
+  const all = sliced(through === undefined ? whole : withMargin(whole, through), parts)
+  return {
+    ...all,
+    ...(readings === false ? {} : { templates: async (context) => joined((await all.templates?.(context)) ?? []) }),
+    complete: async (request, context) =>
+      isOwn(request.template) ? completeForm(request) : all.complete?.(request, context),
+  }
+}
+
+/** Whether a template is one that is added here. The provider knows nothing of those. */
+function isOwn(template: string): boolean {
+  return /^\{\+path\}\{\?(?:as|lines|bytes|tail|,)+\}$/.test(template)
+}
+
+/** Completes what a document can be read as; a path is completed from the tree. */
+function completeForm({ argument, arguments: filled }: CompletionRequest): Completion | undefined {
+  if (argument.name !== 'as') return argument.name === 'path' ? undefined : { values: [] }
+  const format = formatOf(filled.get('path') ?? '', undefined)
+  const values = formsOf(format ?? 'html').filter((form) => form.startsWith(argument.value))
+  return { values, total: values.length, hasMore: false }
 }
 
 const part: Template = {
@@ -65,6 +88,6 @@ const part: Template = {
 
 /** A part of a reading can be asked for, so the two templates are one. */
 function joined(templates: readonly Template[]): readonly Template[] {
-  const others = templates.filter(({ template }) => !/^\{\+path\}\{\?(?:as|lines|bytes|,)+\}$/.test(template))
+  const others = templates.filter(({ template }) => !isOwn(template) || template.includes('tail'))
   return [...others, part]
 }

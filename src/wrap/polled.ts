@@ -1,5 +1,5 @@
 import { ResourceError } from '../core/errors.ts'
-import type { Change, Entry, Provider } from '../core/provider.ts'
+import type { Change, Degradation, Entry, Provider } from '../core/provider.ts'
 import { sleep } from '../core/sleep.ts'
 
 export interface PolledOptions {
@@ -26,6 +26,9 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
   const longest = options.longest ?? interval * 10
   const limit = options.limit ?? 100_000
 
+  /** Whether the source did not answer when it was last looked at. */
+  let away = false
+
   const look = async (signal: AbortSignal): Promise<Map<string, string>> => {
     const seen = new Map<string, string>()
     for await (const entry of provider.list({}, { principal, signal })) {
@@ -49,15 +52,25 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
         yield* differences(known, now)
         known = now
         wait = interval
+        away = false
       } catch (error) {
         if (signal.aborted) return
         if (!(error instanceof ResourceError)) throw error
+        away = true
         wait = Math.min(wait * 2, longest)
       }
     }
   }
 
-  return { ...provider, watch: async (signal) => watchFrom(await look(signal), signal) }
+  return {
+    ...provider,
+    watch: async (signal) => {
+      const before = await look(signal)
+      away = false
+      return watchFrom(before, signal)
+    },
+    degraded: (): Degradation | undefined => (away ? 'unavailable' : provider.degraded?.()),
+  }
 }
 
 function stampOf({ version, size, modified, title }: Entry): string {

@@ -1,10 +1,10 @@
 import { extname, join } from 'node:path'
 import { invalid, ResourceError } from '../core/errors.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
+import { createRecent } from '../core/recent.ts'
 import { type Form, type Format, formatOf, formsOf } from './reading/formats.ts'
-import type { ReadingAnswer, ReadingJob } from './reading/job.ts'
-import { createRecent } from './recent.ts'
-import { createHost, type Outcome } from './redacted/host.ts'
+import type { Reading, ReadingAnswer, ReadingJob } from './reading/job.ts'
+import { createHost, type Failure, type Outcome } from './redacted/host.ts'
 import { readWhole } from './whole.ts'
 
 export interface ReadableOptions {
@@ -14,7 +14,7 @@ export interface ReadableOptions {
   readonly maxCharacters?: number
   /** How long one document may take, in milliseconds. Default 20,000. */
   readonly timeoutMs?: number
-  /** How much memory the worker may use, in MiB, beside what PDFium does (at most 512). Default 256. */
+  /** How much memory the worker may use, in MiB, beside what PDFium does (at most 256). Default 256. */
   readonly memoryMb?: number
 }
 
@@ -47,6 +47,9 @@ const unpackedPerByte = 8
 /** How much text is kept, in characters: a reading is asked for part after part. */
 const keptCharacters = 16 * 1024 * 1024
 
+/** For so long a document that went beyond time or memory is not tried again: it would hold up the others. */
+const hopelessMs = 10 * 60_000
+
 const forms: readonly string[] = ['text', 'markdown'] satisfies readonly Form[]
 
 /**
@@ -65,6 +68,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
   const file = join(import.meta.dirname, 'reading', `worker${extname(import.meta.filename)}`)
   const host = createHost<ReadingJob, ReadingAnswer>({ file, deadlineMs: timeoutMs, memoryMb })
   const kept = createRecent<Content & { readonly text: string }>(keptCharacters, ({ text }) => text.length)
+  const hopeless = createRecent<{ readonly error: ResourceError; readonly until: number }>(1000)
   let waiting = 0
 
   const run = async (job: ReadingJob, { signal }: Context): Promise<Outcome<ReadingAnswer>> => {
@@ -89,11 +93,18 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     const known = keyOf(version)
     const found = known === undefined ? undefined : kept.get(known)
     if (found !== undefined) return found
+    const failed = known === undefined ? undefined : hopeless.get(known)
+    if (failed !== undefined && Date.now() < failed.until) throw failed.error
     if (!formsOf(format).includes(form)) throw invalid('A PDF can be read as text only. Write ?as=text.', 'as')
     const { bytes, facts } = await readWhole(provider, request, maxBytes, tooLarge(maxBytes), context)
-    const reading = readingOf(await run({ format, form, bytes, limits }, context), timeoutMs)
-    const content = contentOf(reading, form, facts)
     const key = keyOf(facts.version)
+    const outcome = await run({ format, form, bytes, limits }, context)
+    if ('failure' in outcome) {
+      const error = failureOf(outcome.failure, timeoutMs)
+      if (key !== undefined) hopeless.set(key, { error, until: Date.now() + hopelessMs })
+      throw error
+    }
+    const content = contentOf(readingOf(outcome.result), form, facts)
     if (key !== undefined) kept.set(key, content)
     return content
   }
@@ -108,7 +119,8 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     const [content] = contents
     const shown = content === undefined ? undefined : formatOf('', content.mimeType)
     if (shown !== undefined) return [await readAs(form, shown, whole, content?.version, context)]
-    if (form === 'text' && contents.every((one) => 'text' in one)) return contents
+    const isMarkdown = content?.mimeType?.startsWith('text/markdown') === true
+    if ((form === 'text' || isMarkdown) && contents.every((one) => 'text' in one)) return contents
     throw invalid(
       form === 'text'
         ? 'This has no reading as text: it is neither text nor a PDF, Word, Excel, PowerPoint or HTML document.'
@@ -149,23 +161,21 @@ function withForms(content: Content, path: string): Content {
   return { ...content, meta: { ...content.meta, [readingKey]: told } }
 }
 
-function readingOf(outcome: Outcome<ReadingAnswer>, timeoutMs: number) {
-  if ('failure' in outcome) {
-    if (outcome.failure === 'late')
-      throw new ResourceError('too-large', `The document takes longer than ${timeoutMs} ms to read.`, {
-        reason: 'time',
+function failureOf(failure: Failure, timeoutMs: number): ResourceError {
+  return failure === 'late'
+    ? new ResourceError('too-large', `The document takes longer than ${timeoutMs} ms to read.`, { reason: 'time' })
+    : new ResourceError('too-large', 'The document takes more memory than there is to read it, or is damaged.', {
+        reason: 'memory',
       })
-    throw new ResourceError('too-large', 'The document takes more memory than there is to read it, or is damaged.', {
-      reason: 'memory',
-    })
-  }
-  const answer = outcome.result
+}
+
+function readingOf(answer: ReadingAnswer): Reading {
   if ('reading' in answer) return answer.reading
   throw new ResourceError(answer.kind, answer.message, { reason: answer.reason })
 }
 
 function contentOf(
-  { text, title, parts }: { readonly text: string; readonly title?: string; readonly parts?: number },
+  { text, title, parts }: Reading,
   form: Form,
   { version, path, immutable, mimeType, meta }: ContentFacts,
 ): Content & { readonly text: string } {

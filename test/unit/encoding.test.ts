@@ -106,6 +106,33 @@ describe('what a text is', () => {
     expect(detectEncoding(bytes)).toBeUndefined()
     expect(detectEncoding(bytes, 'ja')).toBe('euc-jp')
   })
+
+  test.each([
+    '番号,氏名\r\n1,田中',
+    '価格：1,000円',
+    '① 項目',
+    '議事録',
+    '氏名 ｶﾅ\r\n山田 ﾔﾏﾀﾞ',
+    'ﾃｽﾄ',
+    'ﾃｽﾄﾃﾞｰﾀ',
+    'ﾔﾏﾀﾞ,ﾀﾛｳ\r\nｽｽﾞｷ,ﾊﾅｺ\r\n',
+  ])('is found in a few words of which the language is known: %j', (text) => {
+    for (const label of ['shift_jis', 'euc-jp']) expect(detectEncoding(encode(text, label), 'ja'), label).toBe(label)
+  })
+
+  test('is none that the end of the text would cut a character of', () => {
+    const bytes = encode('ﾃｽﾄ', 'shift_jis')
+    expect(detectEncoding(bytes)).toBeUndefined()
+    // Of a text that goes on behind the sample, the last character may be cut.
+    const long = encode('日本語の文章。'.repeat(20_000), 'euc-jp')
+    for (let end = 100_000; end < 100_004; end++) expect(detectEncoding(long.subarray(0, end))).toBe('euc-jp')
+  })
+
+  test('of what is no text is none, whatever the language', () => {
+    const random = Buffer.from(randomBytes(200).map((byte) => (byte < 32 || byte === 127 ? byte + 128 : byte)))
+    for (const language of ['ja', 'zh', 'ko'] as const)
+      expect(detectEncoding(Buffer.concat([random, Buffer.of(0xff)]), language)).toBeUndefined()
+  })
 })
 
 describe('what is no text', () => {

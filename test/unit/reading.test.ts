@@ -310,7 +310,7 @@ describe('readings of files', () => {
   })
 
   test('of what is text already are that text', async () => {
-    expect(textOf(await as('覚書.md', 'text'))).toBe('# 覚書\n\n本文。\n')
+    for (const form of ['text', 'markdown']) expect(textOf(await as('覚書.md', form))).toBe('# 覚書\n\n本文。\n')
     expect(textOf(await as('sjis.txt', 'text'))).toBe('設定ファイルを変更した後は、再起動する。\n')
   })
 
@@ -319,7 +319,7 @@ describe('readings of files', () => {
       as(path, form).catch(({ kind, detail, message }) => `${kind} ${detail.reason}: ${message}`)
     expect(await refusal('設計書.docx', 'html')).toMatch(/^invalid as: .*\?as=text/)
     expect(await refusal('資料.pdf', 'markdown')).toMatch(/^invalid as: .*\?as=text/)
-    expect(await refusal('覚書.md', 'markdown')).toMatch(/^invalid as:/)
+    expect(await refusal('sjis.txt', 'markdown')).toMatch(/^invalid as:/)
     expect(await refusal('data.bin', 'text')).toMatch(/^invalid as:/)
     expect(await refusal('wrong.docx', 'text')).toMatch(/^invalid damaged: .*zip/)
     expect(await refusal('nothing.docx', 'text')).toMatch(/^not-found/)

@@ -43,6 +43,12 @@ export function decodeBytes(bytes: Uint8Array, label: string, strict?: 'strict')
   }
 }
 
+/** Whether bytes that decode are whole characters: the last one is not cut in two. */
+export function isWhole(bytes: Uint8Array, label: string): boolean {
+  const padded = Buffer.concat([bytes, Buffer.from('\n')])
+  return decodeBytes(padded, label, 'strict')?.endsWith('\n') === true
+}
+
 function decodeWestern(bytes: Uint8Array, strict?: 'strict'): string | undefined {
   if (strict !== undefined && [0x81, 0x8d, 0x8f, 0x90, 0x9d].some((byte) => bytes.includes(byte))) return undefined
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')

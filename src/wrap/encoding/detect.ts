@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { wholeCharacters } from '../../core/utf8.ts'
-import { decodeBytes, labelOf } from './decode.ts'
+import { decodeBytes, isWhole, labelOf } from './decode.ts'
 import { byChance, likelihood, type Model } from './models.ts'
 import { isDamagedUtf8, isMostlyUtf8 } from './utf8.ts'
 import { guessUtf16, isUtf16, markOf } from './utf16.ts'
@@ -38,9 +38,16 @@ export function detectEncoding(bytes: Uint8Array, language?: Language): string |
   if (isAscii(sample)) return isJis(sample) ? 'iso-2022-jp' : 'utf-8'
   const characters = cut ? sample.subarray(0, wholeCharacters(sample).to) : sample
   if (isUtf8(characters) || isDamagedUtf8(sample)) return 'utf-8'
-  const guess = likeliest(sample.subarray(0, scoredBytes), language)
+  const scored = { bytes: sample.subarray(0, scoredBytes), ends: !cut && sample.length <= scoredBytes }
+  const guess = likeliest(scored, language)
   const isIn = guess !== undefined && decodeBytes(sample, guess, 'strict') !== undefined
-  return declared(head, sample) ?? (isIn ? guess : undefined) ?? mostlyAscii(sample)
+  return declared(head, sample) ?? (isIn ? guess : undefined) ?? mostlyAscii(sample) ?? ofLanguage(scored, language)
+}
+
+/** What the likeliest encoding is told by. `ends`: the text ends here too, and so no character can be cut in two. */
+interface Scored {
+  readonly bytes: Uint8Array
+  readonly ends: boolean
 }
 
 /** From the character before the first that is not ASCII. `cut`: it may end within a character. */
@@ -113,12 +120,12 @@ const leastPerByte = 0.5
 /** What knowing the language is worth. */
 const known = 8
 
-function likeliest(sample: Uint8Array, language: Language | undefined): string | undefined {
+function likeliest({ bytes: sample, ends }: Scored, language: Language | undefined): string | undefined {
   const high = countHigh(sample)
   const base = byChance(sample.length - high, high)
   const east = candidates.flatMap(([label, model, of]) => {
     const text = decodeBytes(sample, label, 'strict')
-    if (text === undefined) return []
+    if (text === undefined || (ends && !isWhole(sample, label))) return []
     return { label, score: likelihood(text, model) - base + (of === language ? known : 0), least: leastEast }
   })
   const guesses = east.filter(({ score }) => score >= high * leastPerByte)
@@ -130,4 +137,22 @@ function likeliest(sample: Uint8Array, language: Language | undefined): string |
   const [best, next] = guesses.sort((a, b) => b.score - a.score)
   if (best === undefined || best.score < best.least) return undefined
   return best.score - Math.max(0, next?.score ?? 0) >= Math.min(lead, best.least) ? best.label : undefined
+}
+
+/**
+ * Where no encoding makes a text that is likely enough, as with a few words, or kana of half width (which cost a byte each,
+ * and look like anything), but the language is known: whichever of its encodings the bytes can be in.
+ */
+function ofLanguage({ bytes, ends }: Scored, language: Language | undefined): string | undefined {
+  if (language === 'western')
+    return decodeBytes(bytes, 'windows-1252', 'strict') === undefined ? undefined : 'windows-1252'
+  const [best] = candidates
+    .flatMap(([label, model, of]) => {
+      const text = of === language ? decodeBytes(bytes, label, 'strict') : undefined
+      if (text === undefined || /[\ue000-\uf8ff]/.test(text) || (ends && !isWhole(bytes, label))) return []
+      // Of half width or full, kana are as likely.
+      return { label, score: likelihood(text.normalize('NFKC'), model) }
+    })
+    .sort((a, b) => b.score - a.score)
+  return best?.label
 }

@@ -21,17 +21,20 @@ export function isUtf16(bytes: Uint8Array, label: Utf16): boolean {
 
 /**
  * Which UTF-16 a text without a byte order mark is in. Nearly all of it has to be usual characters, ASCII (at least a space
- * or the end of a line) among them, and the bytes the other way round make no such text.
+ * or the end of a line) among them, and the bytes the other way round make no such text. Ideographs out of bytes that are
+ * nearly all ASCII are none either: there zeros stand in some other text.
  */
 export function guessUtf16(bytes: Uint8Array): Utf16 | undefined {
   const readings = (['utf-16le', 'utf-16be'] as const).map((label) => {
     const text = read(bytes, label) ?? ''
     const ascii = text.match(/[\t\n\r\x20-\x7e]/g)?.length ?? 0
     const share = ascii === 0 ? 0 : 1 - (text.match(unusual)?.length ?? 0) / text.length
-    return { label, share, ascii }
+    const ideographs = (text.match(/[\u2e80-\uffff]/g)?.length ?? 0) / Math.max(1, text.length)
+    return { label, share, ascii, ideographs }
   })
   const [best, other] = readings.sort((a, b) => b.share - a.share || b.ascii - a.ascii)
   if (best === undefined || other === undefined || best.share < 0.97) return undefined
+  if (best.ideographs > 0.1 && beyondAscii(bytes) < 0.05) return undefined
   return other.share < 0.8 || other.ascii * 4 < best.ascii ? best.label : undefined
 }
 
@@ -44,4 +47,11 @@ function read(bytes: Uint8Array, label: Utf16): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/** How much of the bytes is beyond ASCII: of real ideographs, about every other. */
+function beyondAscii(bytes: Uint8Array): number {
+  let count = 0
+  for (const byte of bytes) if (byte >= 0x80) count++
+  return count / Math.max(1, bytes.length)
 }

@@ -18,6 +18,8 @@ const codeNames = new Set(['code', 'kbd', 'samp'])
 /** The end of a line between two characters of a script that has no spaces. */
 const brokenLine = /(?<=[\u3000-\u9fff\uff00-\uffef])[ \t]*\r?\n[ \t]*(?=[\u3000-\u9fff\uff00-\uffef])/g
 
+/** The longest title, in characters. */
+const maxTitle = 200
 /** Spans that are open within one line. */
 const maxSpans = 100
 /** The parser takes time in proportion to the square of this. */
@@ -45,7 +47,7 @@ export function readHtml(bytes: Uint8Array, form: Form, limits: ReadingLimits): 
   )
   parser.end(html)
   page.end()
-  const title = page.title.replace(/\s+/g, ' ').trim().slice(0, 200)
+  const title = Array.from(page.title.slice(0, 2000).replace(/\s+/g, ' ').trim()).slice(0, maxTitle).join('')
   return { text: writer.finish(), ...(title === '' || !title.isWellFormed() ? {} : { title }) }
 }
 
@@ -63,6 +65,8 @@ interface List {
 
 function createPage(writer: Writer) {
   let inline = ''
+  /** Whether the line is empty or ends in white space. To look at it would copy it, each time. */
+  let spaced = true
   let title = ''
   let inTitle = false
   let hidden = 0
@@ -75,8 +79,15 @@ function createPage(writer: Writer) {
   let tables = 0
   let itemOpen = false
 
+  const append = (text: string) => {
+    if (text === '') return
+    inline += text
+    spaced = /[ \n]/.test(text.at(-1) ?? '')
+  }
+
   const forget = () => {
     inline = ''
+    spaced = true
     spans.length = 0
   }
 
@@ -98,12 +109,9 @@ function createPage(writer: Writer) {
   const lineSoFar = () => spans.map(({ before }) => before).join('') + inline
 
   const flush = () => {
-    const text = lineSoFar()
     // A cell goes on over the blocks in it.
-    if (cells !== undefined) {
-      if (text !== '' && !text.endsWith(' ')) inline += ' '
-      return
-    }
+    if (cells !== undefined) return spaced ? undefined : append(' ')
+    const text = lineSoFar()
     forget()
     if (text.trim() === '') return
     if (lists.length > 0) {
@@ -134,8 +142,8 @@ function createPage(writer: Writer) {
       return
     }
     if (name === 'title' && title === '') inTitle = true
-    else if (name === 'br') inline += preformatted > 0 ? '\n' : cells === undefined && lists.length === 0 ? '\n' : ' '
-    else if (name === 'img') inline += writer.image(writer.plain(attributes.alt ?? ''))
+    else if (name === 'br') append(preformatted > 0 || (cells === undefined && lists.length === 0) ? '\n' : ' ')
+    else if (name === 'img') append(writer.image(writer.plain(attributes.alt ?? '')))
     else if (name === 'a') begin(name, (text) => writer.link(text, attributes.href))
     else if (name === 'b' || name === 'strong') begin('strong', writer.strong)
     else if (name === 'i' || name === 'em') begin('em', writer.emphasis)
@@ -147,11 +155,12 @@ function createPage(writer: Writer) {
       if (tables++ === 0) writer.end()
     } else if (name === 'tr' && tables === 1) {
       flush()
-      inline = ''
+      forget()
       cells = []
     } else if (name === 'td' || name === 'th') {
       if (cells === undefined) flush()
-      else inline = tables === 1 ? '' : `${inline} `
+      else if (tables === 1) forget()
+      else append(' ')
     } else if (name === 'rt' || name === 'rp') hidden++
     else if (/^h[1-6]$/.test(name) || name === 'li' || name === 'pre' || blocks.has(name)) {
       flush()
@@ -207,11 +216,11 @@ function createPage(writer: Writer) {
     text: (text: string) => {
       if (inTitle) title += text
       else if (hidden > 0) return
-      else if (preformatted > 0) inline += text
+      else if (preformatted > 0) append(text)
       else {
         const words = text.replace(brokenLine, '').replace(/[ \t\n\r\f]+/g, ' ')
-        const rest = /[ \n]/.test(inline.at(-1) ?? spans.at(-1)?.before.at(-1) ?? ' ') ? words.replace(/^ /, '') : words
-        inline += codes > 0 ? rest : writer.plain(rest)
+        const rest = spaced ? words.replace(/^ /, '') : words
+        append(codes > 0 ? rest : writer.plain(rest))
       }
     },
     end: () => {

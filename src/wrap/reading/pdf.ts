@@ -5,7 +5,7 @@ import { type Reading, type ReadingLimits, tooMuch, unreadable } from './job.ts'
 import { createWriter } from './writer.ts'
 
 /** How much memory PDFium may use, in bytes. It is outside of what the worker's own limit counts. */
-const maxMemory = 512 * 1024 * 1024
+const maxMemory = 256 * 1024 * 1024
 const maxPages = 10_000
 
 let loaded: Promise<WrappedPdfiumModule> | undefined

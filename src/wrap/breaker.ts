@@ -1,0 +1,68 @@
+/** Keeps callers away from a source that does not answer. Times are in milliseconds. */
+export interface Breaker {
+  /** How long nobody may ask yet. 0: the source may be asked, and what comes of it is told by one of the others. */
+  admit(): number
+  /** It has answered, be it that nothing is there. */
+  succeeded(): void
+  /** It has not answered. */
+  failed(): void
+  /** Nothing was learnt of it: whoever asked has gone away. */
+  abandoned(): void
+  readonly open: boolean
+}
+
+export interface BreakerOptions {
+  /** After so many failures in a row nobody is let through. */
+  readonly failures: number
+  /** For how long, in milliseconds, a quarter more or less. It doubles while the source stays away. */
+  readonly pause: number
+  readonly longest: number
+  readonly now?: () => number
+  /** From 0 up to 1. */
+  readonly random?: () => number
+}
+
+/**
+ * A circuit breaker: closed while the source answers; open for a while once it has failed so many times in a row; then half
+ * open, when one caller tries it and the others still wait for what comes of that.
+ */
+export function createBreaker(options: BreakerOptions): Breaker {
+  const { failures, longest, now = () => performance.now(), random = Math.random } = options
+  let inRow = 0
+  let pause = options.pause
+  let until: number | undefined
+  let trying = false
+
+  return {
+    admit: () => {
+      if (until === undefined) return 0
+      const left = until - now()
+      if (left > 0) return left
+      // Whoever comes while one tries is told to come back about when the next may.
+      if (trying) return pause
+      trying = true
+      return 0
+    },
+    succeeded: () => {
+      inRow = 0
+      pause = options.pause
+      until = undefined
+      trying = false
+    },
+    failed: () => {
+      inRow++
+      if (until === undefined && inRow < failures) return
+      // Answers that were under way when it opened do not put it off again and again.
+      if (until !== undefined && !trying) return
+      if (until !== undefined) pause = Math.min(pause * 2, longest)
+      trying = false
+      until = now() + pause * (0.75 + random() * 0.5)
+    },
+    abandoned: () => {
+      trying = false
+    },
+    get open() {
+      return until !== undefined
+    },
+  }
+}

@@ -1,0 +1,239 @@
+import { isResourceError, ResourceError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Content, Context, Entry, ListQuery, Provider } from '../core/provider.ts'
+import { createBreaker } from './breaker.ts'
+
+export interface LimitedOptions {
+  /** How long the source may take for one answer, one entry of a list or one piece of a stream, in milliseconds. Default 30,000. */
+  readonly timeout?: number
+  /** How many may be asked of it at once. Default 32. */
+  readonly concurrent?: number
+  /** How many more may wait for that. Default 256. */
+  readonly waiting?: number
+  /** After so many failures in a row it is left alone. Default 5. */
+  readonly failures?: number
+  /** For how long, in milliseconds: at first, and at the longest. Default 1,000 and 60,000. */
+  readonly pause?: number
+  readonly longestPause?: number
+  readonly log?: Log
+}
+
+const defaults = { timeout: 30_000, concurrent: 32, waiting: 256, failures: 5, pause: 1000, longestPause: 60_000 }
+
+/**
+ * Keeps a source that hangs or fails from taking everything else with it: whoever asks it waits for so long and no longer,
+ * so many at once; after some failures in a row nobody asks it for a while, then one who tries.
+ *
+ * What is refused is `unavailable`, and says when to come back (`retryAfter`, in seconds). Only `unavailable` and a source that
+ * took too long count as failures: that nothing is there is an answer.
+ */
+export function limited(provider: Provider, options: LimitedOptions = {}): Provider {
+  const { timeout, concurrent, waiting, failures, pause, longestPause: longest } = { ...defaults, ...options }
+  const { log = () => {} } = options
+  const breaker = createBreaker({ failures, pause, longest })
+  const places = createPlaces(concurrent, waiting)
+
+  const refused = (message: string, wait: number) =>
+    new ResourceError('unavailable', message, { retryAfter: Math.max(1, Math.ceil(wait / 1000)) })
+
+  const learn = (error: unknown): void => {
+    const wasOpen = breaker.open
+    if (isResourceError(error, 'unavailable')) {
+      // What was refused here was never asked.
+      if (error.detail.retryAfter === undefined) breaker.failed()
+    } else if (error === undefined || isResourceError(error)) breaker.succeeded()
+    // Whoever asked is gone, or it is a fault of ours: that tells nothing of the source.
+    else breaker.abandoned()
+    if (breaker.open !== wasOpen)
+      log('warn', breaker.open ? 'the source is left alone for a while' : 'the source answers again')
+  }
+
+  /** Comes before everything that the source is asked. Answers how to leave its place. */
+  const begin = async (signal: AbortSignal): Promise<() => void> => {
+    signal.throwIfAborted()
+    const leave = places.take() ?? (await places.wait(signal, timeout, () => refused('Too many wait for it.', pause)))
+    const wait = breaker.admit()
+    if (wait <= 0) return leave
+    leave()
+    throw refused('The source is left alone: it did not answer.', wait)
+  }
+
+  /** Asks the source for one answer. The signal that it is given ends when nobody waits any longer. */
+  const ask = async <T>(context: Context, work: (context: Context) => Promise<T>): Promise<T> => {
+    const leave = await begin(context.signal)
+    const late = new AbortController()
+    const own = { ...context, signal: AbortSignal.any([context.signal, late.signal]) }
+    try {
+      const answer = await inTime(() => work(own), timeout, own.signal, late)
+      learn(undefined)
+      return answer
+    } catch (error) {
+      learn(error)
+      throw error
+    } finally {
+      leave()
+    }
+  }
+
+  /** Each step of a listing is an answer of its own: whoever takes the entries slowly holds no place meanwhile. */
+  const list = async function* (query: ListQuery, context: Context): AsyncGenerator<Entry> {
+    const late = new AbortController()
+    const signal = AbortSignal.any([context.signal, late.signal])
+    const entries = provider.list(query, { ...context, signal })[Symbol.asyncIterator]()
+    const watch = createStopwatch(timeout, signal, late)
+    let known = false
+    let whole = false
+    try {
+      for (;;) {
+        const leave = known ? (places.take() ?? (await places.wait(signal, timeout, fullList))) : await begin(signal)
+        let next: IteratorResult<Entry>
+        try {
+          next = await watch.time(() => entries.next())
+        } finally {
+          leave()
+        }
+        // Of a source that has answered once, only a failure is news.
+        if (!known) learn(undefined)
+        known = true
+        whole = next.done === true
+        if (next.done) return
+        yield next.value
+      }
+    } catch (error) {
+      learn(error)
+      throw error
+    } finally {
+      watch.stop()
+      // A source that hangs does not hear it, and nobody waits for that.
+      if (!whole) void Promise.resolve(entries.return?.()).catch(() => {})
+    }
+  }
+  const fullList = () => refused('Too many wait for it.', pause)
+
+  const { stat, templates, complete } = provider
+  return {
+    ...provider,
+    list,
+    read: async (request, context) => {
+      const contents = await ask(context, (own) => provider.read(request, own))
+      return contents.map((content) => timedStream(content, timeout))
+    },
+    ...(stat === undefined ? {} : { stat: (path, context) => ask(context, (own) => stat(path, own)) }),
+    ...(templates === undefined ? {} : { templates: (context) => ask(context, (own) => templates(own)) }),
+    ...(complete === undefined
+      ? {}
+      : { complete: (request, context) => ask(context, (own) => complete(request, own)) }),
+    degraded: () => (breaker.open ? 'unavailable' : provider.degraded?.()),
+  }
+}
+
+/** What a work comes to, unless it takes too long, which `late` then says, or the signal ends. */
+async function inTime<T>(
+  work: () => Promise<T>,
+  timeout: number,
+  signal: AbortSignal,
+  late: AbortController,
+): Promise<T> {
+  const watch = createStopwatch(timeout, signal, late)
+  try {
+    return await watch.time(work)
+  } finally {
+    watch.stop()
+  }
+}
+
+/** Times one step after the other with one timer, since there may be very many. */
+function createStopwatch(timeout: number, signal: AbortSignal, late: AbortController) {
+  let begun: number | undefined
+  let give: (error: unknown) => void = () => {}
+  const look = () => {
+    if (begun === undefined || performance.now() - begun < timeout) return
+    late.abort(new ResourceError('unavailable', `The source took longer than ${timeout} ms.`))
+  }
+  const gone = () => give(signal.reason)
+  signal.addEventListener('abort', gone)
+  const timer = setInterval(look, Math.max(1, Math.ceil(timeout / 8)))
+  return {
+    time: <T>(step: () => Promise<T>): Promise<T> =>
+      new Promise<T>((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason)
+        begun = performance.now()
+        give = reject
+        const done = () => {
+          begun = undefined
+        }
+        step().then(
+          (value) => {
+            done()
+            resolve(value)
+          },
+          (error: unknown) => {
+            done()
+            reject(error)
+          },
+        )
+      }),
+    stop: () => {
+      clearInterval(timer)
+      signal.removeEventListener('abort', gone)
+    },
+  }
+}
+
+/** A content whose stream may not pause for longer than the source may take for an answer. */
+function timedStream(content: Content, timeout: number): Content {
+  if (!('stream' in content)) return content
+  const { stream } = content
+  const pieces = async function* () {
+    const late = new AbortController()
+    const watch = createStopwatch(timeout, late.signal, late)
+    const reader = stream[Symbol.asyncIterator]()
+    let whole = false
+    try {
+      for (;;) {
+        const next = await watch.time(() => reader.next())
+        whole = next.done === true
+        if (next.done) return
+        yield next.value
+      }
+    } finally {
+      watch.stop()
+      if (!whole) void Promise.resolve(reader.return?.()).catch(() => {})
+    }
+  }
+  return { ...content, stream: pieces() }
+}
+
+/** Lets so many in at once, and so many wait, each for no longer than a while. Both answer how to leave. */
+function createPlaces(concurrent: number, waiting: number) {
+  let inside = 0
+  const queue = new Set<() => void>()
+  const leave = () => {
+    const [next] = queue
+    if (next === undefined) inside--
+    // The place goes straight to the next one, so that nobody who just came can take it.
+    else next()
+  }
+  return {
+    take: (): (() => void) | undefined => {
+      if (inside >= concurrent) return undefined
+      inside++
+      return leave
+    },
+    wait: (signal: AbortSignal, patience: number, full: () => ResourceError): Promise<() => void> =>
+      new Promise((resolve, reject) => {
+        if (queue.size >= waiting) return reject(full())
+        const settle = (then: () => void) => {
+          clearTimeout(timer)
+          queue.delete(enter)
+          signal.removeEventListener('abort', onAbort)
+          then()
+        }
+        const enter = () => settle(() => resolve(leave))
+        const onAbort = () => settle(() => reject(signal.reason))
+        const timer = setTimeout(() => settle(() => reject(full())), patience)
+        queue.add(enter)
+        signal.addEventListener('abort', onAbort)
+      }),
+  }
+}
