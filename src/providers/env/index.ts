@@ -1,11 +1,14 @@
+import { randomBytes } from 'node:crypto'
 import { invalid, notFound } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type { Content, Context, Entry, Provider } from '../../core/provider.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
-import { isSecretPath, redactedKey } from '../../wrap/redacted/facts.ts'
+import { createSeal, isSecretPath, redactedKey } from '../../wrap/redacted/facts.ts'
 import { kindOfKey } from '../../wrap/redacted/keys.ts'
 import { type Redactor, sharedRedactor } from '../../wrap/redacted/redactor.ts'
+import { createDotenvFile } from './dotenv-file.ts'
+import type { Environment } from './environment.ts'
 
 export interface EnvOptions {
   /**
@@ -15,6 +18,10 @@ export interface EnvOptions {
   readonly allow?: readonly string[]
   /** The variables. By default those of this process, as they are when they are asked for. */
   readonly environment?: Readonly<Record<string, string | undefined>>
+  /** The absolute path of a dotenv file: its variables instead. */
+  readonly file?: string
+  /** What versions are hashed with, of the variables of a file. Replicas share it; by default one is made for this process. */
+  readonly key?: Uint8Array
   /** Values that are known to be secret: they are taken out of what is shown. */
   readonly scrubber?: Scrubber
   /** Looks through values that are shown. By default the one of this process. */
@@ -24,7 +31,7 @@ export interface EnvOptions {
 const wildcard = /[*?[\]{}\\]/
 
 /**
- * Environment variables: one entry for each, whose path is its name. Names are always shown; values only where `allow` says so,
+ * Environment variables, of this process or of a dotenv file: one entry for each, whose path is its name. Names are always shown; values only where `allow` says so,
  * and without what the detectors find in them. Every other value is `[redacted]`, the empty one as well.
  *
  * Names that no path can hold (with a slash, a control character) are left out, and so are names that are a secret.
@@ -32,7 +39,11 @@ const wildcard = /[*?[\]{}\\]/
  * @throws ResourceError `invalid` for a malformed glob, or one with a slash, which no name has.
  */
 export function env(options: EnvOptions = {}): Provider {
-  const { allow = [], environment = process.env, scrubber, redactor = sharedRedactor() } = options
+  const { allow = [], environment = process.env, file, key = randomBytes(32) } = options
+  const { scrubber, redactor = sharedRedactor() } = options
+  const look =
+    file === undefined ? async (): Promise<Environment> => ({ variables: environment }) : createDotenvFile(file)
+  const seal = createSeal(key, JSON.stringify(allow))
   const slashed = allow.find((pattern) => pattern.includes('/'))
   if (slashed !== undefined)
     throw invalid(`No variable has a slash in its name, and ${JSON.stringify(slashed)} has one: remove it.`, 'allow')
@@ -41,16 +52,17 @@ export function env(options: EnvOptions = {}): Provider {
   const isShown = (name: string) => named.has(name) || (kindOfKey(name) === undefined && matched(name))
   const isServed = (name: string) => name !== '' && !name.includes('/') && isPath(name) && !isSecretPath(name)
 
-  const entryOf = (path: string): Entry => ({
+  const entryOf = (path: string, { version }: Environment): Entry => ({
     path,
     mimeType: 'text/plain',
+    ...(version === undefined ? {} : { version: seal(path, version) }),
     description: isShown(path)
       ? 'An environment variable.'
       : 'An environment variable whose value is not shown. The operator can allow it by its name.',
   })
 
-  const valueAt = (path: string): string => {
-    const value = isServed(path) && Object.hasOwn(environment, path) ? environment[path] : undefined
+  const valueAt = (path: string, { variables }: Environment): string => {
+    const value = isServed(path) && Object.hasOwn(variables, path) ? variables[path] : undefined
     if (value === undefined) throw notFound('no such variable')
     return value
   }
@@ -69,23 +81,28 @@ export function env(options: EnvOptions = {}): Provider {
 
   return {
     list: async function* ({ prefix = '', after }, { signal }) {
-      const names = Object.keys(environment).filter((name) => environment[name] !== undefined && isServed(name))
+      const found = await look()
+      const { variables } = found
+      const names = Object.keys(variables).filter((name) => variables[name] !== undefined && isServed(name))
       for (const name of names.sort(comparePaths)) {
         signal.throwIfAborted()
         if (!name.startsWith(prefix)) continue
-        if (after === undefined || comparePaths(name, after) > 0) yield entryOf(name)
+        if (after === undefined || comparePaths(name, after) > 0) yield entryOf(name, found)
       }
     },
     stat: async (path, { signal }) => {
       signal.throwIfAborted()
-      valueAt(path)
-      return entryOf(path)
+      const found = await look()
+      valueAt(path, found)
+      return entryOf(path, found)
     },
     read: async ({ path }, context): Promise<readonly Content[]> => {
       context.signal.throwIfAborted()
-      const text = await shownOf(path, valueAt(path), context)
+      const found = await look()
+      const text = await shownOf(path, valueAt(path, found), context)
       const changed = text.includes(redactedMark)
-      return [{ mimeType: 'text/plain', text, ...(changed ? { meta: { [redactedKey]: true } } : {}) }]
+      const version = found.version === undefined ? {} : { version: seal(path, found.version) }
+      return [{ mimeType: 'text/plain', ...version, text, ...(changed ? { meta: { [redactedKey]: true } } : {}) }]
     },
     templates: async () => [
       {

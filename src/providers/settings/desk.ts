@@ -53,6 +53,10 @@ export function createDesk(options: DeskOptions): Desk {
   }
 }
 
+const noText =
+  'This is no text, so there are no settings in it that could be read. If it is in another encoding than UTF-8, the operator ' +
+  'can name it ("encodings").'
+
 /** The text of a file, if it is not too long. */
 async function readText(source: Provider, path: string, maxBytes: number, context: Context) {
   const request: ReadRequest = { path, params: new Map() }
@@ -68,10 +72,9 @@ async function readText(source: Provider, path: string, maxBytes: number, contex
   const [content] = contents
   if (content === undefined) throw new ResourceError('internal', 'the source of settings answered a read with nothing')
   const size = content.size ?? 0
-  if (!('text' in content) || contents.length > 1)
-    throw invalid('This is no text, so there are no settings in it that could be read.', 'settings')
+  if (!('text' in content) || contents.length > 1) throw invalid(noText, 'settings', { line: 1, column: 1 })
   if (Math.max(size, Buffer.byteLength(content.text)) <= maxBytes) return content
-  throw new ResourceError('too-large', `A file of settings has at most ${maxBytes} bytes, and this one has more.`, {
+  throw new ResourceError('too-large', `A file of settings is read up to ${maxBytes} bytes, and this one has more.`, {
     reason: 'too-large',
     limit: maxBytes,
   })

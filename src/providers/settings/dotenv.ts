@@ -1,5 +1,5 @@
 import { looksOpaque } from '../../wrap/redacted/opaque.ts'
-import { type Budget, fault } from './limits.ts'
+import type { Budget } from './limits.ts'
 import { linesOf } from './lines.ts'
 import { type Entry, type Scalar, type Tree, textNode } from './tree.ts'
 
@@ -30,8 +30,6 @@ export function parseDotenv(text: string, budget: Budget): Tree {
     else commented.push({ key, value })
     until = value.end
   }
-  const [first] = unknown
-  if (entries.length === 0 && first !== undefined) throw fault('No line here is of the form NAME=value.', first.start)
   return { root: { kind: 'table', entries }, commented, unknown }
 }
 

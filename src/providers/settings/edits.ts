@@ -37,13 +37,46 @@ export function replaceScalar({ start, end, writing, json }: Scalar, text: strin
  */
 export function editScalar(scalar: Scalar, text: string, parts: readonly Span[]): readonly Edit[] {
   const { start, end, writing } = scalar
-  const own = parts.map((part) => ({ start: Math.max(part.start, start), end: Math.min(part.end, end) }))
+  const own = parts.map((part) => clip(part, scalar))
   if (writing === 'block' && own.some((part) => part.start <= start))
     return [replaceScalar(scalar, text)].filter((edit) => edit !== undefined)
   if (writing !== 'quoted') return own.map((part) => ({ ...part, text: redactedMark }))
-  const relative = own.map((part) => ({ start: part.start - start, end: part.end - start }))
-  return [{ start, end, text: JSON.stringify(replaceSpans(text.slice(start, end), relative)) }]
+  return [{ start, end, text: JSON.stringify(withoutParts(text, scalar, own)) }]
 }
+
+/** Takes parts out of the names and values of a JSON text, and nothing else, so that it can still be read. */
+export function editJson(text: string, words: readonly Span[], parts: readonly Span[]): readonly Edit[] {
+  const mark = JSON.stringify(redactedMark)
+  return words.flatMap((word) => {
+    const own = within(parts, word)
+    if (own.length === 0) return []
+    if (text[word.start - 1] !== '"') return [{ ...word, text: mark }]
+    const rest = `"${withoutParts(text, word, own)}"`
+    return [{ start: word.start - 1, end: word.end + 1, text: isJson(rest) ? rest : mark }]
+  })
+}
+
+/** Whether a text is JSON: one that lost half of an escape is not. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function withoutParts(text: string, of: Span, parts: readonly Span[]): string {
+  const own = parts.map((part) => clip(part, of))
+  const relative = own.map(({ start, end }) => ({ start: start - of.start, end: end - of.start }))
+  return replaceSpans(text.slice(of.start, of.end), relative)
+}
+
+/** What a span shares with another. */
+const clip = ({ start, end }: Span, of: Span): Span => ({
+  start: Math.max(start, of.start),
+  end: Math.min(end, of.end),
+})
 
 /** The parts of spans that lie outside of values. Both are in order. */
 export function outside(spans: readonly Span[], scalars: readonly Scalar[]): readonly Span[] {
@@ -64,7 +97,7 @@ export function outside(spans: readonly Span[], scalars: readonly Scalar[]): rea
 }
 
 /** The spans that a value shares something with. Both are in order. */
-export function within(spans: readonly Span[], { start, end }: Scalar): readonly Span[] {
+export function within(spans: readonly Span[], { start, end }: Span): readonly Span[] {
   const found: Span[] = []
   for (
     let span = nearest(spans, start + 1);

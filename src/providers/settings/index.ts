@@ -101,7 +101,7 @@ export function settings(options: SettingsOptions): Provider {
         }),
     read: async ({ path, params }, context) => [await read(path, params, context)],
     templates: async () => [template],
-    complete: (request, context) => completeSettings(request, list, { formatOf, desk }, context),
+    complete: (request, context) => completeSettings(request, { formatOf, desk }, context),
     ...(watch === undefined ? {} : { watch: async (signal) => ofSettings(await watch(signal), formatOf) }),
     close: async () => {
       desk.close()

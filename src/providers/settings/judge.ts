@@ -38,7 +38,9 @@ export function judge({ root, commented = [] }: Tree, { show, allow }: Policy): 
   const visit = (node: Node, path: string, secret: boolean): void => {
     if (node.kind === 'scalar') judgeScalar(node, path, secret)
     else if (node.kind === 'table') for (const entry of node.entries) visitEntry(entry, node, path, secret)
-    else for (const [i, item] of node.items.entries()) visit(item, join(path, String(i)), secret)
+    else
+      for (const [i, item] of node.items.entries())
+        visit(item, join(path, String(i)), secret || isValueOfOption(item, node.items[i - 1]))
   }
 
   const visitEntry = ({ key, value }: Entry, table: Table, path: string, secret: boolean): void => {
@@ -75,6 +77,13 @@ function isValueOfSecret(key: string, { entries }: Table): boolean {
   return entries.some(
     (entry) => nameKeys.test(entry.key) && entry.value.kind === 'scalar' && kindOfKey(entry.value.text) !== undefined,
   )
+}
+
+/** Whether a value belongs to the option before it: `["--password", "hunter2"]`. */
+function isValueOfOption(item: Node, before: Node | undefined): boolean {
+  if (before?.kind !== 'scalar' || item.kind !== 'scalar' || item.text.startsWith('-')) return false
+  const name = /^--?([A-Za-z][\w-]{1,40})$/.exec(before.text)?.[1]
+  return name !== undefined && kindOfKey(name) !== undefined
 }
 
 /** Everything in the data of a Kubernetes Secret is secret, whatever it is called. */

@@ -1,4 +1,5 @@
 import { redactedMark } from '../../core/scrub.ts'
+import type { Span } from '../../wrap/redacted/spans.ts'
 import type { Denied } from './judge.ts'
 import type { Node, Scalar } from './tree.ts'
 
@@ -12,12 +13,15 @@ export interface Leaf {
 export interface Normal {
   readonly text: string
   readonly leaves: readonly Leaf[]
+  /** Where names and values stand, without their quotes, in order: all that is not of JSON itself. */
+  readonly words: readonly Span[]
 }
 
 /** Writes a node as JSON, indented by two, with the mark for what is denied. Of a key that is there twice, the last holds. */
 export function writeJson(root: Node, denied: Denied): Normal {
   const pieces: string[] = []
   const leaves: Leaf[] = []
+  const words: Span[] = []
   let length = 0
   const put = (text: string) => {
     pieces.push(text)
@@ -30,7 +34,9 @@ export function writeJson(root: Node, denied: Denied): Normal {
       return
     }
     const quotes = scalar.json.startsWith('"') ? 1 : 0
-    leaves.push({ scalar, start: length + quotes, end: length + scalar.json.length - quotes })
+    const place = { start: length + quotes, end: length + scalar.json.length - quotes }
+    leaves.push({ scalar, ...place })
+    words.push(place)
     put(scalar.json)
   }
 
@@ -39,31 +45,33 @@ export function writeJson(root: Node, denied: Denied): Normal {
     else if (node.kind === 'list')
       writeAll(
         '[',
-        node.items.map((value) => ['', value] as const),
+        node.items.map((value) => [undefined, value] as const),
         ']',
         indent,
       )
     else {
       // By way of a map, since `__proto__` is a name like any other.
       const members = [...new Map(node.entries.map(({ key, value }) => [key, value]))]
-      writeAll(
-        '{',
-        members.map(([key, value]) => [`${JSON.stringify(key)}: `, value] as const),
-        '}',
-        indent,
-      )
+      writeAll('{', members, '}', indent)
     }
+  }
+
+  const writeName = (name: string) => {
+    const json = JSON.stringify(name)
+    words.push({ start: length + 1, end: length + json.length - 1 })
+    put(`${json}: `)
   }
 
   const writeAll = (
     open: string,
-    members: readonly (readonly [head: string, value: Node])[],
+    members: readonly (readonly [name: string | undefined, value: Node])[],
     close: string,
     indent: string,
   ) => {
     put(open)
-    for (const [i, [head, value]] of members.entries()) {
-      put(`${i === 0 ? '' : ','}\n${indent}  ${head}`)
+    for (const [i, [name, value]] of members.entries()) {
+      put(`${i === 0 ? '' : ','}\n${indent}  `)
+      if (name !== undefined) writeName(name)
       write(value, `${indent}  `)
     }
     put(members.length === 0 ? close : `\n${indent}${close}`)
@@ -71,5 +79,5 @@ export function writeJson(root: Node, denied: Denied): Normal {
 
   write(root, '')
   put('\n')
-  return { text: pieces.join(''), leaves }
+  return { text: pieces.join(''), leaves, words }
 }

@@ -1,8 +1,8 @@
 import { createScrubber, redactedMark } from '../../core/scrub.ts'
 import { findSecrets } from '../../wrap/redacted/detect.ts'
 import type { Layer } from '../../wrap/redacted/find.ts'
-import { mergeSpans, replaceSpans, type Span } from '../../wrap/redacted/spans.ts'
-import { applyEdits, type Edit, editScalar, nearest, outside, replaceScalar, within } from './edits.ts'
+import { mergeSpans, type Span } from '../../wrap/redacted/spans.ts'
+import { applyEdits, type Edit, editJson, editScalar, nearest, outside, replaceScalar, within } from './edits.ts'
 import { type Denied, telling } from './judge.ts'
 import { type Normal, writeJson } from './normal.ts'
 import type { Node, Scalar, Tree } from './tree.ts'
@@ -19,7 +19,8 @@ export interface Source {
 /** A node as JSON, without what is denied and without what the detectors find in the rest. */
 export async function showJson(node: Node, source: Source): Promise<string> {
   const normal = writeJson(node, source.denied)
-  return scrubDenied(replaceSpans(normal.text, await findInJson(normal, source)), source)
+  const edits = editJson(normal.text, normal.words, await findInJson(normal, source))
+  return scrubDenied(applyEdits(normal.text, edits), source)
 }
 
 /**

@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest'
+import { answer } from '../../src/providers/settings/answer.ts'
+import { defaultLimits } from '../../src/providers/settings/limits.ts'
+import { redactPhrase } from '../../src/wrap/redacted/find.ts'
+
+async function asJson(text: string, steps: readonly string[] = []): Promise<string> {
+  const shown = await answer({
+    text,
+    path: 'compose.yml',
+    format: 'yaml',
+    want: { kind: 'json', steps },
+    policy: { show: 'safe', allow: [] },
+    limits: defaultLimits,
+    without: [],
+  })
+  return 'text' in shown ? shown.text : JSON.stringify(shown)
+}
+
+describe('settings as JSON', () => {
+  test.each([
+    ['an assignment in a list', '- POSTGRES_PASSWORD=composesecret1\n- LOG=debug\n', 'composesecret1'],
+    ['an option in a list', '- "--token=flagtok123"\n- --verbose\n', 'flagtok123'],
+    ['a command', 'command: mysql -u root -pMyS3cret9 db\nother: 1\n', 'MyS3cret9'],
+    ['an assignment before an escape', '- "TOKEN=abc123xyz\\\\"\n- "x"\n', 'abc123xyz'],
+    ['an assignment of several lines', '- "API_TOKEN=abc123xyz\\nLOG=debug\\n"\n- last\n', 'abc123xyz'],
+    ['a name', 'sk_live_4eC39HqLyjWDarjtT1zdp7dc: keyname\nother: 1\n', 'sk_live_4eC39HqLyjWDarjtT1zdp7dc'],
+    ['a key torn over a list', '- "-----BEGIN PRIVATE KEY-----"\n- MIIEvQIBADANBgkqhkiG9w0BAQEF\n- after\n', 'MIIEvQ'],
+  ])('stay JSON without %s', async (_, text, secret) => {
+    const shown = await asJson(text)
+    expect(shown).toContain('[redacted]')
+    expect(shown).not.toContain(secret)
+    expect(() => JSON.parse(shown)).not.toThrow()
+  })
+
+  test('take out the value of an option, which stands behind it in a list', async () => {
+    const text =
+      'args: [--password, flagpw456, --port, "1", --auth, --verbose]\ncommand:\n  - --requirepass\n  - redisreq\n'
+    expect(JSON.parse(await asJson(text))).toEqual({
+      args: ['--password', '[redacted]', '--port', '1', '--auth', '--verbose'],
+      command: ['--requirepass', '[redacted]'],
+    })
+  })
+
+  test('lose nothing of the values beside', async () => {
+    const shown = await asJson('- POSTGRES_PASSWORD=composesecret1\n- LOG=debug\n')
+    expect(JSON.parse(shown)).toEqual(['POSTGRES_PASSWORD=[redacted]', 'LOG=debug'])
+  })
+})
+
+describe('secrets behind options', () => {
+  test.each([
+    ['redis-server --requirepass redisreq98 --port 1', 'redisreq98'],
+    ['CMD ["mysql", "--password", "Flagpw456", "db"]', 'Flagpw456'],
+    ['"args": [\n  "--token",\n  "flagtok123"\n]', 'flagtok123'],
+    ['秘密: naisho7', 'naisho7'],
+  ])('are found in %s', (text, secret) => {
+    const shown = redactPhrase(text)
+    expect(shown).toContain('[redacted]')
+    expect(shown).not.toContain(secret)
+  })
+
+  test.each(['["--password", "--verbose"]', '["--port", "8080"]', "parse('--token', 'required')"])(
+    'are not in %s',
+    (text) => expect(redactPhrase(text)).toBe(text),
+  )
+})
