@@ -10,11 +10,11 @@ import { fixed, median, progress, table } from './support.ts'
 // A repository of 10,000 commits and 1,000 files: reading every file at HEAD, one after the other and all at once, and the
 // whole log. Through the provider, with git by hand (one `git cat-file --batch`, one `git log`), and with isomorphic-git.
 // Every round opens everything anew, and takes them in another order; opening is not measured, caches are empty. Ratios are
-// taken within a round, since other work on the machine slows all of them.
+// taken within a round, since other work on the machine slows all of them. An argument is the number of rounds.
 
 const commits = 10_000
 const files = 1000
-const rounds = 25
+const rounds = Number(process.argv[2] ?? 25)
 const context: Context = { principal: { id: 'bench', roles: [] }, signal: new AbortController().signal }
 
 function makeRepository(dir: string): void {

@@ -5,7 +5,7 @@ import { comparePaths } from '../../src/core/path.ts'
 import type { Found } from '../../src/providers/git/batch.ts'
 import { createAnswerReader } from '../../src/providers/git/batch-reader.ts'
 import { createAssignment } from '../../src/providers/git/dates-walk.ts'
-import { git } from '../../src/providers/git/index.ts'
+import { createGit } from '../../src/providers/git/index.ts'
 import { createNames } from '../../src/providers/git/names.ts'
 import { completeOptions } from '../../src/providers/git/options.ts'
 import { manyLines, oneLine } from '../../src/providers/git/text.ts'
@@ -249,7 +249,7 @@ async function compareRandomHistory(seed: number): Promise<void> {
   const folder = createGitFolder()
   const repository = folder.repository('random')
   repository.feed(input, 'fast-import', '--quiet')
-  const provider = await git({ repository: repository.dir })
+  const provider = await createGit({ repository: repository.dir }, { dateBudgetMs: 60_000 })
   try {
     // One after the other: each walk begins with what the one before knows.
     for (const branch of [count - 8, count - 1, count - 5, count - 2]) {

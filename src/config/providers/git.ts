@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { duration, glob, size, text } from '../fields.ts'
+import { filesShape } from './files.ts'
 
 /** The options of a mount whose provider is `git`. */
 export const gitShape = {
@@ -30,4 +31,6 @@ export const gitShape = {
     ),
   timeout: duration.exactOptional().describe('How long one git may take for an answer. By default "10s".'),
   git: text.exactOptional().describe('The git to run: an absolute path, or a name on PATH. By default "git".'),
+  watch: filesShape.watch,
+  reconcile: filesShape.reconcile,
 }

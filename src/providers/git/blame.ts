@@ -1,5 +1,7 @@
 import { invalid, ResourceError } from '../../core/errors.ts'
 import { isText } from '../../core/utf8.ts'
+import { decodeBytes } from '../../wrap/encoding/decode.ts'
+import { detectEncoding } from '../../wrap/encoding/detect.ts'
 import type { Launcher } from './launch.ts'
 import { cutMark, oneLine, type Page, shortId } from './text.ts'
 
@@ -7,15 +9,20 @@ import { cutMark, oneLine, type Page, shortId } from './text.ts'
 const maxFile = 1024 * 1024
 const maxOutput = 64 * 1024 * 1024
 
-/** Checks that a file can be blamed: text, and not too large. */
-export function requireBlamable(bytes: Uint8Array | undefined, size: number): void {
+/** Checks that a file can be blamed: text, and not too large. Answers what it is written in. */
+export function requireBlamable(bytes: Uint8Array | undefined, size: number): string {
   if (bytes === undefined || size > maxFile)
     throw new ResourceError('too-large', `The file has ${size} bytes, and files of at most ${maxFile} are blamed.`, {
       reason: 'too-large',
       size,
       limit: maxFile,
     })
-  if (!isText(bytes)) throw invalid('The file is not text, so that it has no lines to blame.', 'binary')
+  if (isText(bytes)) return 'utf-8'
+  const encoding = detectEncoding(bytes)
+  // git finds the lines, by their bytes.
+  if (encoding === undefined || encoding.startsWith('utf-16'))
+    throw invalid('The file is not text, so that it has no lines to blame.', 'binary')
+  return encoding
 }
 
 /**
@@ -28,8 +35,15 @@ export async function readBlame(
     commit,
     path,
     title,
+    encoding,
     maxBytes,
-  }: { readonly commit: string; readonly path: string; readonly title: string; readonly maxBytes: number },
+  }: {
+    readonly commit: string
+    readonly path: string
+    readonly title: string
+    readonly encoding: string
+    readonly maxBytes: number
+  },
   signal: AbortSignal,
 ): Promise<Page> {
   const output = await launcher.run({
@@ -42,7 +56,7 @@ export async function readBlame(
   const named = new Set<string>()
   let length = 0
   let previous: string | undefined
-  for (const { oid, number, text, facts } of linesOf(output.bytes.toString('utf8'))) {
+  for (const { oid, number, text, facts } of linesOf(output.bytes, encoding)) {
     const heading = oid === previous ? [] : [headingOf(oid, facts, !named.has(oid))]
     const shown = [...heading, `${String(number).padStart(6)}  ${text}`]
     previous = oid
@@ -63,21 +77,25 @@ interface BlamedLine {
 }
 
 /** `id original final [count]`, then facts of the commit where it is new, then a tab and the line. */
-function* linesOf(output: string): Generator<BlamedLine> {
+function* linesOf(output: Buffer, encoding: string): Generator<BlamedLine> {
+  const decode = (line: string, label: string) => {
+    const bytes = Buffer.from(line, 'latin1')
+    return label === 'utf-8' ? bytes.toString('utf8') : (decodeBytes(bytes, label) ?? '')
+  }
   const commits = new Map<string, Map<string, string>>()
   let oid = ''
   let number = 0
-  for (const line of output.split('\n')) {
+  for (const line of output.toString('latin1').split('\n')) {
     const head = /^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$/.exec(line)
     if (line.startsWith('\t')) {
-      yield { oid, number, text: line.slice(1), facts: commits.get(oid) ?? new Map() }
+      yield { oid, number, text: decode(line.slice(1), encoding), facts: commits.get(oid) ?? new Map() }
     } else if (head !== null) {
       oid = head[1] ?? ''
       number = Number(head[2])
       if (!commits.has(oid)) commits.set(oid, new Map())
     } else {
       const space = line.indexOf(' ')
-      if (space !== -1) commits.get(oid)?.set(line.slice(0, space), line.slice(space + 1))
+      if (space !== -1) commits.get(oid)?.set(line.slice(0, space), decode(line.slice(space + 1), 'utf-8'))
     }
   }
 }

@@ -1,8 +1,9 @@
-import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import { notFound, ResourceError } from '../../core/errors.ts'
 import type { ByteRange, Content } from '../../core/provider.ts'
+import { rangeWithin } from '../../core/range.ts'
+import { createRecent } from '../../core/recent.ts'
 import { isText, wholeCharacters } from '../../core/utf8.ts'
 import { mimeTypeFor } from '../files/media.ts'
-import { createRecent } from '../files/recent.ts'
 import type { Launcher } from './launch.ts'
 import type { Objects } from './objects.ts'
 import type { TreeEntry } from './trees.ts'
@@ -45,7 +46,7 @@ export function createBlobs(launcher: Launcher, objects: Objects, maxBytes: numb
     const object = await objects.read(oid, maxBytes, range !== undefined)
     if (object.type !== 'blob') throw notFound('not a file')
     const { size, bytes } = object
-    const { start, end } = boundsOf(range, size, maxBytes)
+    const { start, end } = rangeWithin(range, size, maxBytes)
     if (bytes !== undefined)
       return {
         bytes: bytes.subarray(start, end),
@@ -105,27 +106,11 @@ async function readFar(
   return { bytes, start, head: beginning, size, isText: isText(beginning.subarray(0, wholeCharacters(beginning).to)) }
 }
 
-function boundsOf(range: ByteRange | undefined, size: number, limit: number): { start: number; end: number } {
-  const { start, end: wanted = size } = range ?? { start: 0 }
-  const end = Math.min(wanted, size)
-  if (![start, wanted].every(Number.isSafeInteger) || start < 0 || wanted < start)
-    throw invalid('A range of bytes is two whole numbers, the first no larger than the second.', 'range', { size })
-  if (start > 0 && start >= size)
-    throw invalid(`The range begins behind the end: there are ${size} bytes.`, 'range', { size })
-  if (end - start <= limit) return { start, end }
-  const what = range === undefined ? 'The resource' : 'The range'
-  throw new ResourceError(
-    'too-large',
-    `${what} has ${end - start} bytes, and at most ${limit} are read at once. ` +
-      `Ask for a part of it: ?bytes=0-${limit - 1}, or ?lines=1-200 for text.`,
-    { reason: 'too-large', size, limit },
-  )
-}
-
 /** The text that a part is, cut to whole characters; `undefined` where it is none. */
 function textOf({ bytes, start, isText: is }: Part, whole: boolean) {
   const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)
   const part = bytes.subarray(from, to)
-  if (!is || !isText(part) || (part.length === 0 && bytes.length > 0)) return undefined
+  // Of a whole file it is known already.
+  if (!is || !(whole || isText(part)) || (part.length === 0 && bytes.length > 0)) return undefined
   return { text: part.toString('utf8'), start: start + from, end: start + to }
 }

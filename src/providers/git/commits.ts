@@ -1,6 +1,6 @@
 import { invalid } from '../../core/errors.ts'
 import { isPath } from '../../core/path.ts'
-import { createRecent } from '../files/recent.ts'
+import { createRecent } from '../../core/recent.ts'
 import type { Launcher } from './launch.ts'
 import type { Objects } from './objects.ts'
 import type { Ref, RefTable } from './refs.ts'
@@ -54,19 +54,31 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
       asked = walk(commit, table).finally(() => asking.delete(key))
       asking.set(key, asked)
     }
-    const yes = await asked
-    reachable.set(key, { yes })
-    return yes
+    return asked
   }
 
   /** git prints the commit where it is not among the ancestors of the tips. */
-  const walk = async (commit: string, { tips }: RefTable): Promise<boolean> => {
-    if (tips.length === 0) return false
-    const input = [commit, ...tips.map((tip) => `^${tip}`)].map((line) => `${line}\n`).join('')
-    const args = ['rev-list', '--max-count=1', '--ignore-missing', '--stdin']
+  const walk = async (commit: string, { tips, fingerprint }: RefTable): Promise<boolean> => {
+    let yes = await isBehind(commit, tips)
+    // One broken ref does not hide everything: those that lead to commits are asked again.
+    yes ??= await isBehind(
+      commit,
+      (await Promise.all(tips.map((oid) => at({ oid })))).flatMap((end) => end ?? []),
+    )
+    if (yes !== undefined) reachable.set(`${fingerprint} ${commit}`, { yes })
+    return yes ?? false
+  }
+
+  /** `undefined` where git cannot say, since something is not there. */
+  const isBehind = async (commit: string, ends: readonly string[]): Promise<boolean | undefined> => {
+    if (ends.length === 0) return false
+    const input = [commit, ...ends.map((end) => `^${end}`)].map((line) => `${line}\n`).join('')
+    // Not --ignore-missing: a commit that was pruned, and is still remembered here, would seem to be behind the tips.
+    const args = ['rev-list', '--max-count=1', '--stdin']
     // Several callers may wait for the answer: none of them ends it.
-    const { bytes } = await launcher.run({ args, input, limit: 1000, signal: new AbortController().signal })
-    return bytes.length === 0
+    const signal = new AbortController().signal
+    const { bytes, code } = await launcher.run({ args, input, limit: 1000, signal, allows: [128] })
+    return code === 0 ? bytes.length === 0 : undefined
   }
 
   /** A commit by its id, or the first digits of it. */

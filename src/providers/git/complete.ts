@@ -1,6 +1,6 @@
 import { isPath } from '../../core/path.ts'
 import type { Completion, CompletionRequest } from '../../core/provider.ts'
-import { createRecent } from '../files/recent.ts'
+import { createRecent } from '../../core/recent.ts'
 import type { Commits } from './commits.ts'
 import type { Launcher } from './launch.ts'
 import { type LogLine, readLog } from './log.ts'
@@ -44,8 +44,10 @@ export function createCompleter(launcher: Launcher, commits: Commits, places: Pl
     const place = await places.find(`${at}/${directory}`, table, signal)
     if (place === undefined) return nothing
     const items = await places.items(place)
+    // Names of refs that go on from here are no paths at this one.
+    const keys = items.keys.filter((_, index) => items.at(index)?.entry !== undefined)
     return chosen(
-      items.filter(({ entry }) => entry !== undefined).map(({ key }) => `${directory}${key}`),
+      keys.map((key) => `${directory}${key}`),
       value,
     )
   }

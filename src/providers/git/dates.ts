@@ -1,5 +1,5 @@
 import { isResourceError } from '../../core/errors.ts'
-import { createRecent } from '../files/recent.ts'
+import { createRecent } from '../../core/recent.ts'
 import { createAssignment, createChangeReader, type FileDates, type Step } from './dates-walk.ts'
 import type { Launcher } from './launch.ts'
 
@@ -30,6 +30,7 @@ export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOp
   const known = createRecent<FileDates>(maxKnown)
   const walking = new Map<string, Promise<FileDates>>()
   let latest: string | undefined
+  let depth = shallow()
 
   const stepsFrom = async (commit: string, behind: string | undefined, signal: AbortSignal) => {
     const ends = ['--end-of-options', commit, ...(behind === undefined ? [] : [`^${behind}`]), '--']
@@ -78,6 +79,12 @@ export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOp
 
   return {
     of: (commit) => {
+      if (depth !== shallow()) {
+        // More of the history came, or less of it is left.
+        depth = shallow()
+        latest = undefined
+        known.clear()
+      }
       const found = known.get(commit)
       if (found !== undefined) return Promise.resolve(found)
       let walked = walking.get(commit)

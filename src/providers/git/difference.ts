@@ -1,5 +1,6 @@
+import { isUtf8 } from 'node:buffer'
 import type { Launcher } from './launch.ts'
-import { cutMark, oneLine, wholeLines } from './text.ts'
+import { cutMark, decodeLines, oneLine, wholeLines } from './text.ts'
 
 /** How two trees differ: what changed in each file, and the patch. */
 export interface Difference {
@@ -59,8 +60,24 @@ export async function readDifference(
   const end = patch.cut
     ? `${cutMark(`the patch is longer than ${limit} bytes; see one file with diff/FROM/TO?path=`)}\n`
     : ''
-  const shown = wholeLines(patch).replace(named, (line) => oneLine(line, Number.POSITIVE_INFINITY))
+  // git puts a tab behind a name with a space in it.
+  const shown = textOf(patch).replace(named, (line) => oneLine(line.replace(/\t$/, ''), Number.POSITIVE_INFINITY))
   return { text: `${lines.join('\n')}\n${shown === '' ? '' : '\n'}${shown}${end}`, cut }
+}
+
+/** A patch as text. The names of its files are UTF-8; what is in each is decoded by itself. */
+function textOf(patch: { readonly bytes: Buffer; readonly cut: boolean }): string {
+  if (isUtf8(patch.bytes) && !patch.bytes.includes(0x1b)) return wholeLines(patch)
+  const whole = patch.cut ? patch.bytes.subarray(0, patch.bytes.lastIndexOf(0x0a) + 1) : patch.bytes
+  const files = whole.toString('latin1').split(/^(?=diff --git )/m)
+  return files
+    .map((file) => {
+      const bytes = Buffer.from(file, 'latin1')
+      const lines = file.search(/^@@ /m)
+      if (lines === -1) return bytes.toString('utf8')
+      return bytes.subarray(0, lines).toString('utf8') + decodeLines(bytes.subarray(lines))
+    })
+    .join('')
 }
 
 function summaryOf(changes: readonly FileChange[], more: boolean, note: string | undefined): string {

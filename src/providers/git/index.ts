@@ -1,11 +1,12 @@
-import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { notFound, ResourceError } from '../../core/errors.ts'
 import type { Content, Context, Entry, Provider, ReadRequest } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
-import { codeOf, untilAbort } from '../files/pool.ts'
+import { untilAbort } from '../files/pool.ts'
 import { createBlobs } from './blobs.ts'
 import { createCommits } from './commits.ts'
 import { createCompleter } from './complete.ts'
 import { createDates } from './dates.ts'
+import { explained } from './explain.ts'
 import { createLister, describeFile } from './list.ts'
 import { isMissing } from './objects.ts'
 import { completeOptions, type GitOptions } from './options.ts'
@@ -14,6 +15,7 @@ import { createPlaces } from './places.ts'
 import type { RefTable } from './refs.ts'
 import { openRepository } from './repository.ts'
 import { templates } from './templates.ts'
+import { createWatch, type ReadStatus } from './watch.ts'
 
 export type { GitOptions } from './options.ts'
 
@@ -59,12 +61,12 @@ export async function createGit(
   const dates = createDates({ launcher, maxCommits, budgetMs, shallow })
   const lister = createLister({ refs, places, objects, dates, pages: pages.entries })
   const completer = createCompleter(launcher, commits, places)
-  let closed = false
+  const closing = new AbortController()
   let restarted = Number.NEGATIVE_INFINITY
 
   const signalOf = ({ signal }: Context): AbortSignal => {
     signal.throwIfAborted()
-    if (closed) throw new ResourceError('unavailable', 'The git provider is closed.')
+    if (closing.signal.aborted) throw new ResourceError('unavailable', 'The git provider is closed.')
     return signal
   }
 
@@ -131,6 +133,12 @@ export async function createGit(
     return { ...content, meta, ...(at.fixed ? { immutable: true } : {}) }
   }
 
+  const readStatus: ReadStatus = async (table, signal) => {
+    const content = await answered(pages.read('status', new Map(), table, signal), signal)
+    if (content === undefined || !('text' in content)) throw notFound('no status')
+    return content.text
+  }
+
   return {
     list: async function* (query, context) {
       const signal = signalOf(context)
@@ -170,17 +178,11 @@ export async function createGit(
       const completion = refs.table().then((table) => completer.complete(request, table, signal))
       return answered(completion, signal)
     },
+    ...(settings.watch ? createWatch(repository, readStatus, closing.signal) : {}),
     close: async () => {
-      closed = true
+      closing.abort()
       objects.close()
       await repository.close()
     },
   }
-}
-
-/** What the file system says, as an error that can be told. */
-function explained(error: unknown): unknown {
-  const code = codeOf(error)
-  if (isResourceError(error) || code === undefined) return error
-  return new ResourceError('unavailable', `The file system says ${code}.`, {}, { cause: error })
 }

@@ -7,7 +7,7 @@ import { isDamaged } from './batch.ts'
 import type { Dates } from './dates.ts'
 import type { FileDates } from './dates-walk.ts'
 import type { Objects } from './objects.ts'
-import type { Item, Place, Places } from './places.ts'
+import { type Item, type Items, itemsIn, type Place, type Places } from './places.ts'
 import type { Refs, RefTable } from './refs.ts'
 import { isTooDeep, type TreeEntry } from './trees.ts'
 
@@ -29,8 +29,7 @@ interface Frame {
   /** Its path: empty, or ends in `/`. */
   readonly path: string
   readonly place: Place
-  readonly items: readonly Item[]
-  readonly keys: readonly string[]
+  readonly items: Items
   /** The next item. */
   index: number
   /** What is left, behind this directory, of the path to resume after. */
@@ -42,20 +41,20 @@ const [firstGroup, lastGroup] = [4, 512]
 
 /** Lists the pages and the files at `HEAD`, or whatever a prefix leads to: the files of any commit, names of refs. */
 export function createLister({ refs, places, objects, dates, pages }: ListerOptions): Lister {
-  const frameOf = (path: string, place: Place, items: readonly Item[], after: string): Frame => {
-    const keys = items.map(({ key }) => key)
-    const index = after === '' ? 0 : indexAfter(keys, after)
+  const frameOf = (path: string, place: Place, items: Items, after: string): Frame => {
+    const index = after === '' ? 0 : indexAfter(items.keys, after)
     // The directory that `after` lies in comes before it, and holds what comes behind it.
-    const inside = keys[index - 1]
+    const inside = items.keys[index - 1]
     const enters = inside?.endsWith('/') === true && after.startsWith(inside)
-    return { path, place, items, keys, index: enters ? index - 1 : index, after }
+    return { path, place, items, index: enters ? index - 1 : index, after }
   }
 
   /** What is at the root: `HEAD` as a directory, and the pages. */
-  const rootItems = (table: RefTable): readonly Item[] => [
-    ...(table.head === undefined ? [] : [{ key: 'HEAD/' }]),
-    ...pages(table).map((page) => ({ key: page.path, page })),
-  ]
+  const rootItems = (table: RefTable): Items =>
+    itemsIn([
+      ...(table.head === undefined ? [] : [{ key: 'HEAD/' }]),
+      ...pages(table).map((page) => ({ key: page.path, page })),
+    ])
 
   const enter = async (frame: Frame, item: Item, table: RefTable, signal: AbortSignal): Promise<Frame | undefined> => {
     const path = `${frame.path}${item.key}`
@@ -88,24 +87,24 @@ export function createLister({ refs, places, objects, dates, pages }: ListerOpti
       const table = await refs.table()
       const start = prefix === '' ? {} : await places.find(prefix, table, signal)
       if (start === undefined) return
-      const items = prefix === '' ? rootItems(table) : await places.items(start)
+      const first = prefix === '' ? rootItems(table) : await places.items(start)
       // Over many refs at once, dates would take a walk for each.
       const isDated = start.names === undefined || start.names.below.size === 0
-      const frames: Frame[] = [frameOf(prefix, start, items, rest)]
+      const frames: Frame[] = [frameOf(prefix, start, first, rest)]
       const breath = createBreath()
       let size = firstGroup
       for (let frame = frames.at(-1); frame !== undefined; frame = frames.at(-1)) {
         signal.throwIfAborted()
-        const item = frame.items[frame.index]
+        const { items, index } = frame
+        const item = items.at(index)
         if (item === undefined) frames.pop()
         else if (item.key.endsWith('/')) {
           frame.index++
           const child = await enter(frame, item, table, signal)
           if (child !== undefined) frames.push(child)
         } else {
-          const end = endOfGroup(frame.keys, frame.index, size)
-          const group = frame.items.slice(frame.index, end)
-          frame.index = end
+          frame.index = endOfGroup(items.keys, index, size)
+          const group = items.keys.slice(index, frame.index).flatMap((_, i) => items.at(index + i) ?? [])
           size = Math.min(size * 2, lastGroup)
           const commit = isDated ? frame.place.tree?.commit : undefined
           const known = commit === undefined ? undefined : await dates.of(commit)

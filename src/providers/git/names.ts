@@ -88,8 +88,11 @@ export function createNames(refs: readonly Ref[]): Names {
   }
 }
 
-/** `undefined` where it would mean something else: a reserved name, or an id. */
-function shortName(name: string): string | undefined {
+/**
+ * The name of a branch or tag without what it begins with; `undefined` for other refs, and where that would mean something
+ * else: a reserved name, or an id.
+ */
+export function shortName(name: string): string | undefined {
   const short = /^refs\/(?:heads|tags)\/(.+)$/s.exec(name)?.[1]
   const first = short?.split('/')[0] ?? ''
   return reserved.has(first) || /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(first) ? undefined : short

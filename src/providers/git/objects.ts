@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
-import { createRecent } from '../files/recent.ts'
+import { createRecent } from '../../core/recent.ts'
 import { type Batch, createBatch, damaged, type Found } from './batch.ts'
 import type { Launcher } from './launch.ts'
 
@@ -25,7 +25,7 @@ export interface Objects {
 /** So many processes answer with contents, as they are needed; one more tells sizes and types. */
 const readers = 3
 /** A process that is busy with one object for longer, in milliseconds, is passed over. */
-const patience = 20
+const patience = 60
 /** So many objects are remembered with their type and size, and so many bytes of small contents. */
 const maxFacts = 50_000
 const maxKept = 32 * 1024 * 1024
@@ -33,8 +33,7 @@ const keeps = 4 * 1024 * 1024
 
 export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutMs: number): Objects {
   const make = (mode: '--batch' | '--batch-check') => createBatch({ mode, start: launcher.start, timeoutMs })
-  const first = make('--batch')
-  const contents = [first, ...Array.from({ length: readers - 1 }, () => make('--batch'))]
+  const contents = Array.from({ length: readers }, () => make('--batch'))
   const checker = make('--batch-check')
   const known = createRecent<Found>(maxFacts)
   const kept = createRecent<Found>(maxKept, ({ size }) => size + 200)
@@ -44,15 +43,15 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
    * the first is busy with something large.
    */
   const readiest = (): Batch => {
-    const delays = contents.map((batch) => batch.delay())
-    const quick = delays.findIndex((delay) => delay < patience)
-    return contents[quick === -1 ? delays.indexOf(Math.min(...delays)) : quick] ?? first
+    const quick = contents.find((batch) => batch.delay() < patience)
+    return quick ?? contents.reduce((best, batch) => (batch.delay() < best.delay() ? batch : best))
   }
 
-  const check = ({ bytes, oid, type, size }: Found): void => {
+  const check = (name: string, { bytes, oid, type, size }: Found): void => {
     if (bytes === undefined) return
     const hash = createHash(format).update(`${type} ${size}\0`).update(bytes).digest('hex')
-    if (hash !== oid) throw damaged(`The contents of the object ${oid} are not what its id says.`)
+    if (hash !== oid || (oid !== name && !name.includes('^')))
+      throw damaged(`The contents of the object ${oid} are not what its id says.`)
   }
 
   return {
@@ -70,7 +69,7 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
       if (facts !== undefined && facts.size > limit) return facts
       const found = await readiest().ask(name, limit)
       if (found === undefined) throw missing(name)
-      check(found)
+      check(name, found)
       known.set(name, { oid: found.oid, type: found.type, size: found.size })
       // A copy: the bytes may be a part of a larger piece of output.
       if (keep && found.bytes !== undefined && found.size <= keeps)

@@ -22,6 +22,13 @@ export interface GitOptions {
   readonly timeoutMs?: number
   /** The git to run: an absolute path, or a name that is looked for on PATH. Default `git`. */
   readonly git?: string
+  /** Whether changes are told. Default true. */
+  readonly watch?: boolean
+  /**
+   * How long it takes at most until a change is told that the system does not tell of, in milliseconds: refs and the
+   * working tree are compared so often. Default 30,000, at least 100.
+   */
+  readonly reconcile?: number
   readonly log?: Log
 }
 
@@ -33,6 +40,8 @@ export interface Settings {
   readonly maxCommits: number
   readonly timeoutMs: number
   readonly git: string
+  readonly watch: boolean
+  readonly reconcile: number
   readonly log: Log
   /** Whether a ref (its full name, or `HEAD`) is served. */
   readonly serves: PathTest
@@ -53,15 +62,17 @@ export function completeOptions(options: GitOptions): Settings {
     maxCommits: whole('maxCommits', options.maxCommits ?? 10_000, 1_000_000),
     timeoutMs: whole('timeoutMs', options.timeoutMs ?? 10_000, 600_000),
     git: options.git ?? 'git',
+    watch: options.watch ?? true,
+    reconcile: whole('reconcile', options.reconcile ?? 30_000, 24 * 3_600_000, 100),
     log: options.log ?? (() => {}),
     serves: compileGlobs(refs),
     patterns: [...new Set(refs.flatMap(patternsOf))],
   }
 }
 
-function whole(name: string, value: number, most: number): number {
-  if (Number.isSafeInteger(value) && value >= 1 && value <= most) return value
-  throw invalid(`${name} must be a whole number from 1 to ${most}.`, 'limit')
+function whole(name: string, value: number, most: number, least = 1): number {
+  if (Number.isSafeInteger(value) && value >= least && value <= most) return value
+  throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'limit')
 }
 
 /** The directories of refs that a glob can mean, without a wildcard: git has its own idea of those. */

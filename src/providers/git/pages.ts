@@ -51,7 +51,11 @@ export function createPages(repository: Repository, commits: Commits): Pages {
     const query = parseLogQuery(params, maxCommits)
     const ref = params.get('ref')
     if (ref === undefined && table.head === undefined)
-      return { text: 'HEAD has no commits yet.\n', cut: false, version: table.fingerprint }
+      return {
+        text: table.branch === undefined ? 'HEAD is on no commit here.\n' : 'HEAD has no commits yet.\n',
+        cut: false,
+        version: table.fingerprint,
+      }
     const { commit, spelled } = await named(ref ?? 'HEAD', table, signal)
     const about = query.path === undefined ? '' : `, ${oneLine(query.path)}`
     const title = `Log of ${oneLine(spelled)} at ${shortId(commit)}${about}, newest first.`
@@ -76,9 +80,9 @@ export function createPages(repository: Repository, commits: Commits): Pages {
 
   const writeBlame = async (at: Named, path: string, entry: TreeEntry, signal: AbortSignal): Promise<Page> => {
     const { bytes, size } = await objects.read(entry.oid, maxBytes)
-    requireBlamable(bytes, size)
+    const encoding = requireBlamable(bytes, size)
     const title = `Blame of ${oneLine(path)} at ${oneLine(at.spelled)} (${shortId(at.commit)}).`
-    const page = await readBlame(launcher, { commit: at.commit, path, title, maxBytes }, signal)
+    const page = await readBlame(launcher, { commit: at.commit, path, title, encoding, maxBytes }, signal)
     return { ...page, immutable: at.fixed }
   }
 
@@ -114,14 +118,15 @@ export function createPages(repository: Repository, commits: Commits): Pages {
     return { entry, write: (params) => writeLog(params, table, signal) }
   }
 
-  const entries: Pages['entries'] = ({ fingerprint }) => [
+  const entries: Pages['entries'] = ({ fingerprint, head, branch }) => [
     {
       path: 'branches',
       ...describe('Branches', 'Every branch with its latest commit, newest first.'),
       version: fingerprint,
     },
     { path: 'log', ...describe('Log', 'The latest commits of HEAD, a line each.'), version: fingerprint },
-    ...(status === undefined
+    // It compares with HEAD, which may not be served.
+    ...(status === undefined || (head === undefined && branch === undefined)
       ? []
       : [{ path: 'status', ...describe('Status', 'What has changed in the working tree since the last commit.') }]),
     { path: 'tags', ...describe('Tags', 'Every tag with its commit, newest first.'), version: fingerprint },

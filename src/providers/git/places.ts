@@ -31,11 +31,16 @@ export interface Item {
   readonly page?: Entry
 }
 
+/** What is in a place, in path order. Large directories are looked at again and again: nothing is made of them at once. */
+export interface Items {
+  readonly keys: readonly string[]
+  at(index: number): Item | undefined
+}
+
 export interface Places {
   /** What a path that is empty or ends in `/` leads to; `undefined` where nothing is. The empty path has no place. */
   find(path: string, table: RefTable, signal: AbortSignal): Promise<Place | undefined>
-  /** What is in a place, in path order. */
-  items(place: Place): Promise<readonly Item[]>
+  items(place: Place): Promise<Items>
   /** What one of the directories in a place leads to. */
   enter(place: Place, item: Item): Promise<Place | undefined>
 }
@@ -61,10 +66,16 @@ export function createPlaces(commits: Commits, trees: Trees): Places {
     return entry?.kind === 'directory' ? { commit: place.commit, tree: entry.oid, inside: path } : undefined
   }
 
-  const itemsOf = async (place: TreePlace | undefined): Promise<readonly Item[]> => {
-    if (place === undefined) return []
+  const itemsOf = async (place: TreePlace | undefined): Promise<Items> => {
+    if (place === undefined) return itemsIn([])
     const { keys, entries } = await trees.read(place.tree)
-    return entries.map((entry, index) => ({ key: keys[index] ?? '', entry }))
+    return {
+      keys,
+      at: (index) => {
+        const [key, entry] = [keys[index], entries[index]]
+        return key === undefined || entry === undefined ? undefined : { key, entry }
+      },
+    }
   }
 
   /** A name that could mean two refs leads nowhere. */
@@ -89,17 +100,18 @@ export function createPlaces(commits: Commits, trees: Trees): Places {
       const files = await itemsOf(tree)
       if (names === undefined || names.below.size === 0) return files
       // What a ref is called hides what a file or directory of another one is: the longest name counts.
-      const left = files.filter(({ key, entry }) => {
+      const all = files.keys.flatMap((_, index) => files.at(index) ?? [])
+      const left = all.filter(({ key, entry }) => {
         const node = names.below.get(entry?.name ?? '')
         return node === undefined || (isBetween(node) && !key.endsWith('/'))
       })
       const called = names.keys().flatMap((key): readonly Item[] => {
         const node = names.below.get(key.slice(0, -1))
         if (node === undefined) return []
-        const entry = isBetween(node) ? files.find((item) => item.key === key)?.entry : undefined
+        const entry = isBetween(node) ? all.find((item) => item.key === key)?.entry : undefined
         return [{ key, node, ...(entry === undefined ? {} : { entry }) }]
       })
-      return [...left, ...called].sort((a, b) => comparePaths(a.key, b.key))
+      return itemsIn([...left, ...called].sort((a, b) => comparePaths(a.key, b.key)))
     },
     enter: async (place, { node, entry }) => {
       const tree = entry?.kind === 'directory' && place.tree !== undefined ? subtree(place.tree, entry) : undefined
@@ -108,6 +120,11 @@ export function createPlaces(commits: Commits, trees: Trees): Places {
       return found.tree === undefined && tree !== undefined ? { ...found, tree } : found
     },
   }
+}
+
+/** A few items, in path order. */
+export function itemsIn(items: readonly Item[]): Items {
+  return { keys: items.map(({ key }) => key), at: (index) => items[index] }
 }
 
 /** Whether nothing is called what leads to a node: names only begin like it. */

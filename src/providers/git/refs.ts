@@ -42,6 +42,8 @@ export interface RefsOptions {
   readonly patterns: readonly string[]
   /** Called before refs are read: checks that the repository is still one, and lends its objects. */
   readonly prepare: () => Promise<void>
+  /** Commits whose parents are not there: what can be read of the history depends on them. */
+  readonly shallow: () => ReadonlySet<string>
   /** How old a table may become, in milliseconds. */
   readonly maxAgeMs: number
   readonly idLength: number
@@ -71,7 +73,7 @@ export function createRefs(options: RefsOptions): Refs {
     if (cut)
       throw new ResourceError('unavailable', 'The repository has too many refs. Serve fewer: see the option "refs".')
     const fingerprint = createHash('sha256')
-      .update(JSON.stringify(head ?? null))
+      .update(JSON.stringify([head ?? null, ...options.shallow()]))
       .update(bytes)
       .digest('hex')
       .slice(0, 32)

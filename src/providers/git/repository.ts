@@ -111,6 +111,7 @@ async function connect(
     serves,
     patterns,
     prepare,
+    shallow: () => shallow,
     maxAgeMs,
     idLength: idBytes * 2,
   })

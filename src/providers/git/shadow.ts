@@ -2,6 +2,8 @@ import { rmSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { ResourceError } from '../../core/errors.ts'
+import { codeOf } from '../files/pool.ts'
 import type { ObjectFormat } from './objects.ts'
 import { lookAt } from './small-file.ts'
 
@@ -60,12 +62,15 @@ export async function createShadow(): Promise<Shadow> {
   watchExit()
   let lent: readonly string[] = []
   let generation = 0
+  let removed = false
 
   return {
     folder,
     gitDir,
     refsDir,
     create: async ({ format, largeBytes, commonDir }) => {
+      // What still runs after the end makes no folder that nobody removes.
+      if (removed) throw new ResourceError('unavailable', 'The git provider is closed.')
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const config = configOf(format, [`bigFileThreshold = ${Math.max(largeBytes, leastLarge)}`])
       for (const directory of [gitDir, refsDir]) {
@@ -98,8 +103,10 @@ export async function createShadow(): Promise<Shadow> {
     },
     objects: () => lent.map((path) => (path.includes(delimiter) ? JSON.stringify(path) : path)).join(delimiter),
     remove: async () => {
+      removed = true
       leftovers.delete(folder)
-      await rm(folder, { recursive: true, force: true })
+      // What still runs may put something into it meanwhile.
+      await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 })
     },
   }
 }
@@ -118,9 +125,19 @@ export function configOf(format: ObjectFormat, more: readonly string[] = []): st
   return `[core]\n${core.map((line) => `\t${line}\n`).join('')}[extensions]\n\tobjectFormat = ${format}\n`
 }
 
+/** Makes a directory, if it is not there; never those above it, which may have been removed for good. */
+async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path)
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+  }
+}
+
 /** Makes an empty bare repository whose `HEAD` is on a branch that is not there. */
 export async function createBare(directory: string, config: string): Promise<void> {
-  for (const name of ['objects', 'refs', 'info']) await mkdir(join(directory, name), { recursive: true })
+  for (const path of [directory, ...['objects', 'refs', 'info'].map((name) => join(directory, name))])
+    await makeDirectory(path)
   await writeFile(join(directory, 'HEAD'), 'ref: refs/heads/none\n')
   await writeFile(join(directory, 'config'), config)
 }
@@ -130,7 +147,7 @@ export async function createBare(directory: string, config: string): Promise<voi
  * repositories it borrows from is decided by us, and stays so whatever is written there later.
  */
 async function lend(store: string, place: string): Promise<void> {
-  await mkdir(join(place, 'info'), { recursive: true })
+  for (const path of [place, join(place, 'info')]) await makeDirectory(path)
   const names = [...fans, 'pack', 'info/commit-graph', 'info/commit-graphs']
   await Promise.all(names.map((name) => symlink(join(store, name), join(place, name))))
 }

@@ -1,4 +1,6 @@
 import type { Content } from '../../core/provider.ts'
+import { decodeBytes } from '../../wrap/encoding/decode.ts'
+import { detectEncoding } from '../../wrap/encoding/detect.ts'
 
 /** Characters that hide what stands beside them, or do something to a terminal: controls, and those that turn text round. */
 const hidden = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu
@@ -27,6 +29,11 @@ export function shortId(oid: string): string {
 /** The decoded text of a process, up to its last whole line where it was cut. */
 export function wholeLines({ bytes, cut }: { readonly bytes: Buffer; readonly cut: boolean }): string {
   return (cut ? bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1) : bytes).toString('utf8')
+}
+
+/** Lines of a file, which need not be in UTF-8, as text: in the encoding that they are found to be in. */
+export function decodeLines(bytes: Uint8Array): string {
+  return decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? ''
 }
 
 /** What a model reads where something was left out. */

@@ -1,5 +1,5 @@
+import { createRecent } from '../../core/recent.ts'
 import { indexAfter } from '../files/order.ts'
-import { createRecent } from '../files/recent.ts'
 import { type Objects, wholeBytes } from './objects.ts'
 import { parseTree } from './tree-format.ts'
 

@@ -1,0 +1,205 @@
+import { isResourceError } from '../../core/errors.ts'
+import type { Degradation, Provider } from '../../core/provider.ts'
+import { sleep } from '../../core/sleep.ts'
+import { createHandles } from '../files/watch-handles.ts'
+import { createPending } from '../files/watch-pending.ts'
+import { createSchedule } from '../files/watch-schedule.ts'
+import { explained } from './explain.ts'
+import type { RefTable } from './refs.ts'
+import type { Repository } from './repository.ts'
+import { changesBetween, createChangedFiles } from './watch-differences.ts'
+import { createDirectories, type Heard } from './watch-directories.ts'
+
+/** How often it is seen whether the git directory is still the same, in milliseconds: what lies above it is not heard. */
+const sameEvery = 1000
+/** So long a watch waits for the state of the working tree before it is armed, in milliseconds. */
+const statusPatience = 2000
+/** So many directories of refs are listened to at once. */
+const maxHandles = 4096
+
+/** What is compared, when its turn has come. */
+interface Part {
+  readonly of: 'refs' | 'status'
+}
+
+/** What is known of the refs. */
+interface Known {
+  readonly table: RefTable
+  readonly shallow: ReadonlySet<string>
+}
+
+/** The text of `status` at a table of refs; throws `not-found` where there is none. */
+export type ReadStatus = (table: RefTable, signal: AbortSignal) => Promise<string>
+
+/**
+ * Tells of what changes in a repository: refs, `HEAD`, and the state of the working tree. The directories that they are in
+ * are listened to; when something is heard, and from time to time, what is there is compared with what was known. A change
+ * is told only once answers have it.
+ *
+ * @param closing Ends all watches.
+ */
+export function createWatch(
+  repository: Repository,
+  readStatus: ReadStatus,
+  closing: AbortSignal,
+): Required<Pick<Provider, 'watch' | 'degraded'>> {
+  /** What is amiss with each of the watches that run. */
+  const running = new Set<() => Degradation | undefined>()
+  return {
+    watch: async (caller) => {
+      const ending = new AbortController()
+      const signal = AbortSignal.any([caller, closing, ending.signal])
+      signal.throwIfAborted()
+      const { batches, degraded, ended } = await begin(repository, readStatus, signal)
+      running.add(degraded)
+      void ended.finally(() => running.delete(degraded))
+      return (async function* () {
+        try {
+          for await (const batch of batches) yield* batch
+        } finally {
+          ending.abort()
+        }
+      })()
+    },
+    degraded: () => {
+      const found = [...running].map((degraded) => degraded())
+      return found.includes('unavailable') ? 'unavailable' : found.find((one) => one !== undefined)
+    },
+  }
+}
+
+async function begin(repository: Repository, readStatus: ReadStatus, signal: AbortSignal) {
+  const { refs, location, settings, launcher } = repository
+  const { log, reconcile, patterns } = settings
+  const parts = { refs: { of: 'refs' }, index: { of: 'status' } } as const
+  const schedule = createSchedule<Part>()
+  const pending = createPending()
+  const heard = (what: Heard) => schedule.touch(parts[what])
+  const overflown = () => {
+    heard('refs')
+    heard('index')
+  }
+  const handles = createHandles({ limit: maxHandles, log, overflown })
+  const directories = createDirectories({ location, patterns, handles, heard })
+  const changedFiles = createChangedFiles(launcher, signal)
+  /** Whether the repository could not be looked at the last time. */
+  let away = false
+
+  const look = async (): Promise<Known> => {
+    await directories.follow()
+    const table = await refs.table(performance.now())
+    return { table, shallow: repository.shallow() }
+  }
+
+  /** `undefined` where git cannot say. */
+  const lookAtStatus = async (): Promise<{ readonly text?: string } | undefined> => {
+    try {
+      return { text: await readStatus(known.table, signal) }
+    } catch (error) {
+      if (signal.aborted || !isResourceError(error)) throw error
+      return error.kind === 'not-found' ? {} : undefined
+    }
+  }
+
+  /** Whether anything was told. */
+  const compareRefs = async (): Promise<boolean> => {
+    try {
+      const now = await look()
+      const before = known
+      known = now
+      if (!away && now.table === before.table && now.shallow === before.shallow) return false
+      // What lies deeper in the history than before shows in any text.
+      if (away || now.shallow !== before.shallow) pending.everything()
+      else
+        for (const { path = '', listed = false } of await changesBetween(before.table, now.table, changedFiles))
+          pending.add(path, listed)
+      if (away) log('info', 'a repository can be looked at again', { repository: settings.repository })
+      away = false
+    } catch (error) {
+      if (signal.aborted) throw error
+      if (!away) {
+        log('warn', 'a repository cannot be looked at just now', { repository: settings.repository, error })
+        pending.everything()
+      }
+      away = true
+      schedule.later(parts.refs, sameEvery)
+    }
+    return true
+  }
+
+  const compareStatus = async (): Promise<void> => {
+    const now = await lookAtStatus()
+    if (now?.text !== status?.text)
+      pending.add('status', now !== undefined && 'text' in now !== 'text' in (status ?? {}))
+    status = now
+  }
+
+  /** Does it, and leaves as much time to others. */
+  const spared = async (part: Part, work: () => Promise<unknown>): Promise<void> => {
+    const start = performance.now()
+    await work()
+    schedule.spare(part, performance.now() - start)
+  }
+
+  const run = async (): Promise<void> => {
+    let sameAt = performance.now() + sameEvery
+    let roundAt = performance.now() + reconcile
+    while (!signal.aborted) {
+      const start = performance.now()
+      const due = new Set(schedule.take())
+      const isRound = start >= roundAt
+      if (isRound || (start >= sameAt && !(await directories.isSame().catch(() => false)))) due.add(parts.refs)
+      if (start >= sameAt) sameAt = start + sameEvery
+      if (due.has(parts.refs))
+        await spared(parts.refs, async () => {
+          if (await compareRefs()) due.add(parts.index)
+        })
+      if (isRound || due.has(parts.index)) await spared(parts.index, compareStatus)
+      // A fifth of the time is enough.
+      if (isRound) roundAt = performance.now() + Math.max(reconcile, 4 * (performance.now() - start))
+      await schedule.idle(Math.min(sameAt, roundAt))
+    }
+  }
+
+  const end = () => {
+    pending.end()
+    schedule.wake()
+  }
+  signal.addEventListener('abort', end, { once: true })
+  let known: Known
+  let status: { readonly text?: string } | undefined
+  try {
+    known = await look()
+    const first = lookAtStatus().then((found) => {
+      status = found
+    })
+    // Of a large working tree it may take long. What changes meanwhile is not known then: it counts as changed.
+    if (!(await isSettledIn(statusPatience, first)))
+      void first.then(
+        () => pending.add('status', false),
+        () => {},
+      )
+    signal.throwIfAborted()
+  } catch (error) {
+    directories.close()
+    throw explained(error)
+  }
+  const ended = run()
+    .catch((error: unknown) => pending.end(error))
+    .finally(() => {
+      signal.removeEventListener('abort', end)
+      directories.close()
+    })
+  const degraded = (): Degradation | undefined => (away ? 'unavailable' : handles.limited ? 'limited' : undefined)
+  return { batches: pending.batches(), degraded, ended }
+}
+
+/** Whether a promise has settled within so many milliseconds. It rejects with what the promise rejects with till then. */
+async function isSettledIn(ms: number, promise: Promise<unknown>): Promise<boolean> {
+  const over = new AbortController()
+  try {
+    return await Promise.race([promise.then(() => true), sleep(ms, over.signal).then(() => false)])
+  } finally {
+    over.abort()
+  }
+}
