@@ -1,31 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import * as path from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Provider } from '../../src/core/provider.ts'
-import { type FilesOptions, files } from '../../src/providers/files/index.ts'
-import { createFolder, type Folder, openBelow } from '../support/folder.ts'
+import { expect, test } from 'vitest'
+import { useFiles } from '../support/files.ts'
 
 const canary = 'CANARY-51c3aa'
 
-let folder: Folder
-const opened: Provider[] = []
-
-beforeEach(() => {
-  folder = createFolder()
-  fs.writeFileSync(`${folder.outside}/f`, canary)
-})
-afterEach(async () => {
-  for (const provider of opened.splice(0)) await provider.close?.()
-  await expect.poll(() => openBelow(folder.root), { message: 'no descriptor is left open' }).toEqual([])
-  folder.remove()
-})
-
-async function _open(options: Partial<FilesOptions> = {}): Promise<Provider> {
-  const provider = await files({ root: folder.root, ...options })
-  opened.push(provider)
-  return provider
-}
+const { folder } = useFiles(canary)
 
 test('PT41 what may not be read is not listed either, and looks like nothing', async () => {
   folder.write({

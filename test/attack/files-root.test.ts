@@ -1,30 +1,13 @@
 import * as fs from 'node:fs'
 import * as os from 'node:os'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { Provider } from '../../src/core/provider.ts'
-import { type FilesOptions, files } from '../../src/providers/files/index.ts'
-import { createFolder, type Folder, openBelow, textAt } from '../support/folder.ts'
+import { expect, test, vi } from 'vitest'
+import { files } from '../../src/providers/files/index.ts'
+import { useFiles } from '../support/files.ts'
+import { textAt } from '../support/folder.ts'
 
 const canary = 'CANARY-51c3aa'
 
-let folder: Folder
-const opened: Provider[] = []
-
-beforeEach(() => {
-  folder = createFolder()
-  fs.writeFileSync(`${folder.outside}/f`, canary)
-})
-afterEach(async () => {
-  for (const provider of opened.splice(0)) await provider.close?.()
-  await expect.poll(() => openBelow(folder.root), { message: 'no descriptor is left open' }).toEqual([])
-  folder.remove()
-})
-
-async function open(options: Partial<FilesOptions> = {}): Promise<Provider> {
-  const provider = await files({ root: folder.root, ...options })
-  opened.push(provider)
-  return provider
-}
+const { folder, open } = useFiles(canary)
 
 test('PT29 a root that is the whole machine, relative, missing or a file is refused, and says what to do', async () => {
   folder.write({ file: '' })

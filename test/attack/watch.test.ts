@@ -57,8 +57,8 @@ describe('SB09: a change between the baseline and the acknowledgement', () => {
       [
         '-e',
         `const fs = require('fs'), root = process.argv[1]
-        for (let i = 0; i < 50000; i++) {
-          if (i % 5 === 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
+        for (let i = 0; i < 20000; i++) {
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2)
           if (i % 7 === 0) fs.mkdirSync(root + '/d' + i % 50 + '/n' + i)
           fs.writeFileSync(root + '/d' + i % 50 + (i % 7 === 0 ? '/n' + i : '') + '/w' + i, '')
         }`,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { headingIn } from '../../src/providers/files/heading.ts'
 import { mimeTypeFor, mimeTypeOf } from '../../src/providers/files/media.ts'
+import { headingIn } from '../../src/wrap/heading.ts'
 
 test.each([
   ['# Title', 'Title'],

@@ -1,40 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import * as fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { afterSubtree, comparePaths } from '../../src/core/path.ts'
-import type { Provider } from '../../src/core/provider.ts'
 import { children } from '../../src/core/tree.ts'
-import { createFiles, type FilesOptions } from '../../src/providers/files/index.ts'
-import {
-  contextOf,
-  createFolder,
-  type Folder,
-  listAll,
-  listPaths,
-  listSome,
-  openBelow,
-  sleep,
-} from '../support/folder.ts'
+import { useFiles } from '../support/files.ts'
+import { contextOf, listAll, listPaths, listSome, openBelow, sleep } from '../support/folder.ts'
 
-let folder: Folder
-const opened: Provider[] = []
-
-beforeEach(() => {
-  folder = createFolder()
-})
-afterEach(async () => {
-  for (const provider of opened.splice(0)) await provider.close?.()
-  // What was aborted ends a little later.
-  await expect.poll(() => openBelow(folder.root), { message: 'no descriptor is left open' }).toEqual([])
-  folder.remove()
-})
-
-async function open(options: Partial<FilesOptions> = {}, portable = false): Promise<Provider> {
-  const provider = await createFiles({ root: folder.root, ...options }, { portable })
-  opened.push(provider)
-  return provider
-}
+const { folder, open } = useFiles()
 
 const hard = {
   'a-b': '1',

@@ -1,27 +1,9 @@
 import { spawn } from 'node:child_process'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Provider } from '../../src/core/provider.ts'
-import { createFiles, type FilesOptions } from '../../src/providers/files/index.ts'
-import { contextOf, createFolder, type Folder, listAll, openBelow, readOne, sleep, textAt } from '../support/folder.ts'
+import { describe, expect, test } from 'vitest'
+import { useFiles } from '../support/files.ts'
+import { contextOf, listAll, openBelow, readOne, sleep, textAt } from '../support/folder.ts'
 
-let folder: Folder
-const opened: Provider[] = []
-
-beforeEach(() => {
-  folder = createFolder()
-})
-afterEach(async () => {
-  for (const provider of opened.splice(0)) await provider.close?.()
-  // What was aborted ends a little later.
-  await expect.poll(() => openBelow(folder.root), { message: 'no descriptor is left open' }).toEqual([])
-  folder.remove()
-})
-
-async function open(options: Partial<FilesOptions> = {}, portable = false): Promise<Provider> {
-  const provider = await createFiles({ root: folder.root, ...options }, { portable })
-  opened.push(provider)
-  return provider
-}
+const { folder, open } = useFiles()
 
 describe.each([
   ['by descriptors', false],

@@ -1,37 +1,10 @@
 import * as fs from 'node:fs'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Provider } from '../../src/core/provider.ts'
-import { createFiles, type FilesOptions } from '../../src/providers/files/index.ts'
-import {
-  contextOf,
-  createFolder,
-  type Folder,
-  listAll,
-  listPaths,
-  openBelow,
-  readOne,
-  sleep,
-  textAt,
-} from '../support/folder.ts'
+import { describe, expect, test } from 'vitest'
+import { createFiles } from '../../src/providers/files/index.ts'
+import { useFiles } from '../support/files.ts'
+import { contextOf, listAll, listPaths, readOne, sleep, textAt } from '../support/folder.ts'
 
-let folder: Folder
-const opened: Provider[] = []
-
-beforeEach(() => {
-  folder = createFolder()
-})
-afterEach(async () => {
-  for (const provider of opened.splice(0)) await provider.close?.()
-  // What was aborted ends a little later.
-  await expect.poll(() => openBelow(folder.root), { message: 'no descriptor is left open' }).toEqual([])
-  folder.remove()
-})
-
-async function open(options: Partial<FilesOptions> = {}, portable = false): Promise<Provider> {
-  const provider = await createFiles({ root: folder.root, ...options }, { portable })
-  opened.push(provider)
-  return provider
-}
+const { folder, open } = useFiles()
 
 describe('symbolic links beneath the root', () => {
   const links = async (portable: boolean) => {

@@ -1,8 +1,10 @@
+import { execFileSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import type { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
 import { createFiles, type FilesOptions, type FilesSystem } from '../../src/providers/files/index.ts'
+import { createPending } from '../../src/providers/files/watch-pending.ts'
 import { createFolder, type Folder, openBelow, sleep, textAt } from '../support/folder.ts'
 import { countNotified, eventually, startWatching, type Watching } from '../support/watching.ts'
 
@@ -61,6 +63,18 @@ describe('a files watch', () => {
     expect(await toldOf(watching, () => fs.rmSync(folder.at('d/b.txt')))).toEqual(['+d/b.txt'])
     folder.write({ 'empty/': null })
     expect(await toldOf(watching, () => folder.write({ 'd/c.txt': 'more' }))).toEqual(['d/c.txt'])
+  })
+
+  test('tells of a file that was there for a moment, where it would be served, though no list has changed', async () => {
+    folder.write({ 'd/a.txt': 'a' })
+    const watching = await begin({ exclude: ['*.tmp'] })
+    const pass = () => {
+      for (const name of ['d/b.txt', 'd/b.tmp', 'd/b.txt~']) {
+        fs.writeFileSync(folder.at(name), 'b')
+        fs.rmSync(folder.at(name))
+      }
+    }
+    expect(await toldOf(watching, pass)).toEqual(['d/b.txt'])
   })
 
   test('is armed when it says so', async () => {
@@ -241,8 +255,11 @@ describe('a files watch', () => {
     const before = await idle()
     const watching = await begin()
     expect(countNotified()).toBe(before + 41)
-    // Neither the watched directories nor anything on the way to them: only the roots.
-    expect(openBelow(folder.root)).toEqual([folder.root, folder.root])
+    // Neither the watched directories nor anything on the way to them: only the roots. (The first round may still be reading.)
+    await eventually(
+      () => openBelow(folder.root).join() === [folder.root, folder.root].join(),
+      'the roots alone are open',
+    )
     await watching.stop()
     expect(watching.error).toBeUndefined()
     await eventually(() => countNotified() === before, 'nothing is listened to')
@@ -296,6 +313,16 @@ describe('a files watch', () => {
     expect(await toldOf(watch, () => folder.write({ 'd/x': 'x' }))).toEqual(['d/x'])
   })
 
+  test('keeps no process alive', async () => {
+    folder.write({ 'd/x': '' })
+    await open()
+    const module = new URL('../../src/providers/files/index.ts', import.meta.url).href
+    const code = `const { files } = await import(${JSON.stringify(module)})
+      const watch = await (await files({ root: ${JSON.stringify(folder.root)} })).watch(new AbortController().signal)
+      void (async () => { for await (const change of watch) console.log(change) })()`
+    execFileSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], { timeout: 20_000 })
+  })
+
   test('is left out where it is switched off; a wrong interval is refused', async () => {
     expect((await open({ watch: false })).watch).toBeUndefined()
     await provider.close?.()
@@ -310,7 +337,7 @@ describe('a files watch', () => {
     expect(await toldOf(watching, () => fs.rmSync(folder.at('d'), { recursive: true }))).toEqual(['+d/a', '+d/b'])
   })
 
-  test('keeps to the folder that is served, whatever its name becomes', async () => {
+  test('keeps to the folder that is served, whatever its name becomes, and says so once', async () => {
     folder.write({ 'd/a': 'a' })
     await open()
     fs.renameSync(folder.root, `${folder.outside}/moved`)
@@ -319,5 +346,35 @@ describe('a files watch', () => {
     const write = () => fs.writeFileSync(`${folder.outside}/moved/d/a`, 'b')
     expect(await toldOf(watch, write)).toEqual(['d/a'])
     expect(await textAt(provider, 'd/a')).toBe('b')
+    const said = () => logged.filter((line) => line.includes('was moved'))
+    await eventually(() => said().length > 0, 'the operator is told')
+    fs.rmdirSync(folder.root)
+    fs.renameSync(`${folder.outside}/moved`, folder.root)
+    await watch.quiet()
+    expect(said()).toEqual(['warn: the root of a files mount was moved, and is served from there'])
+  })
+})
+
+describe('changes that nobody takes yet', () => {
+  test('are joined, and become "everything" when there are too many', async () => {
+    const pending = createPending()
+    const batches = pending.batches()
+    pending.add('a', false)
+    pending.add('b', true)
+    pending.add('a', true)
+    pending.add('a', false)
+    expect((await batches.next()).value).toEqual([
+      { path: 'a', listed: true },
+      { path: 'b', listed: true },
+    ])
+    for (let i = 0; i < 10_000; i++) pending.add(`${i}`, false)
+    expect((await batches.next()).value).toHaveLength(10_000)
+    for (let i = 0; i < 25_000; i++) pending.add(`${i}`, false)
+    expect((await batches.next()).value).toEqual([{}])
+    pending.add('last', false)
+    expect((await batches.next()).value).toEqual([{ path: 'last' }])
+    const next = batches.next()
+    pending.end(new Error('lost'))
+    await expect(next).rejects.toThrow('lost')
   })
 })

@@ -2,12 +2,13 @@ import type { BigIntStats } from 'node:fs'
 import { isResourceError } from '../../core/errors.ts'
 import { baseName } from '../../core/path.ts'
 import type { Entry } from '../../core/provider.ts'
+import { createRecent } from '../../core/recent.ts'
+import { isText, wholeCharacters } from '../../core/utf8.ts'
 import { directoryMimeType } from '../../core/view.ts'
-import { headingBytes, headingIn } from './heading.ts'
+import { headingBytes, headingIn } from '../../wrap/heading.ts'
 import { mimeTypeOf } from './media.ts'
 import { stampOf } from './permit.ts'
 import type { Place, Places } from './place.ts'
-import { createRecent } from './recent.ts'
 import type { RuleFacts } from './rules.ts'
 
 /** What an entry says of a file, without its heading: nothing is opened for it. */
@@ -69,7 +70,9 @@ async function readHeading(places: Places, place: Place, signal: AbortSignal): P
     const buffer = Buffer.alloc(headingBytes)
     const length = await handle.read(buffer, { offset: 0, length: headingBytes, position: 0 }, signal)
     const head = buffer.subarray(0, length)
-    return head.includes(0) ? undefined : headingIn(head.toString('utf8'))
+    const text = head.subarray(0, wholeCharacters(head).to)
+    // What is in another encoding gets its title where it is decoded.
+    return isText(text) ? headingIn(text.toString()) : undefined
   } finally {
     handle.close()
   }

@@ -47,6 +47,7 @@ const patterns = new RegExp(
   [
     // Environment files, except for those that are made to be shown.
     '^\\.env(?!.*\\.(example|sample|template)$)',
+    '^(?!(example|sample|template)\\.).*\\.env$',
     // Keys, also as copies: `server.key.bak`.
     '\\.(pem|key|p12|pfx|p8|jks|keystore|ppk|kdbx?|ovpn|tfstate|tfvars)(\\.(bak|backup|copy|old|orig|save|tmp))*~?$',
     '^id_(rsa|dsa|ecdsa|ed25519)',
@@ -64,6 +65,11 @@ export function isExcludedByDefault(path: string): boolean {
   const body = path.endsWith('/') ? path.slice(0, -1) : path
   const slash = body.lastIndexOf('/')
   return slash !== -1 && places.has(`${foldName(baseName(body.slice(0, slash)))}/${name}`)
+}
+
+/** Whether a path is that of a file of environment variables: `.env`, `.env.local`, `prod.env`. Backups of editors are none. */
+export function isDotenv(path: string): boolean {
+  return /^\.env(\..+)?$|\.env$/.test(baseName(path)) && !/\/$|~$|\.sw[n-p]$/.test(path)
 }
 
 /** What file systems pass over in a name: marks without width (HFS+, case-folding ext4). */

@@ -1,11 +1,11 @@
 import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { createRecent } from '../../core/recent.ts'
 import { compileIgnores, type Ignores, ignoresInside } from './ignores.ts'
 import { lookAt } from './look.ts'
 import { isSettled, stampOf } from './permit.ts'
 import type { Place, Places } from './place.ts'
 import type { Pool } from './pool.ts'
-import { createRecent } from './recent.ts'
 
 /** The rules that hold inside a directory, given those of the directory above. The same rules are the same object. */
 export interface IgnoreFiles {

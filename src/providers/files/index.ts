@@ -92,6 +92,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     ...(options.include === undefined ? {} : { include: options.include }),
     ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
     ...{ defaultExcludes: chosen.defaultExcludes, hidden: chosen.hidden, gitignore: chosen.gitignore },
+    dotenv: chosen.dotenv,
     ...{ symlinks, hardlinks, allowMounts, portable, reconcile, watches },
   }
 
@@ -108,7 +109,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
       signalOf(context)
       return [template]
     },
-    ...(watch ? { watch: createWatch(places, watched, log, closing.signal) } : {}),
+    ...(watch ? createWatch(places, watched, log, closing.signal) : {}),
     close: async () => {
       closing.abort()
       places.close()

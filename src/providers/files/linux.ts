@@ -91,8 +91,8 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       return rootPlace(signal)
     },
 
-    child: async (parent, name, { directory, follow = false }, signal) => {
-      const flags = O_PATH | (follow ? 0 : O_NOFOLLOW)
+    child: async (parent, name, { directory, only = false, follow = false }, signal) => {
+      const flags = O_PATH | (follow ? 0 : O_NOFOLLOW) | (directory && only ? O_DIRECTORY : 0)
       const terms = { signal, hold: parent, local: true }
       const descriptor = await openDescriptor(`${parent.at}/${name}`, flags, pool, terms)
       return placeOf(descriptor, directory || follow ? {} : parent, signal)

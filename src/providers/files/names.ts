@@ -1,12 +1,12 @@
 import * as fs from 'node:fs'
 import { ResourceError } from '../../core/errors.ts'
+import { createRecent } from '../../core/recent.ts'
 import { createBreath } from './breath.ts'
 import { lookAt } from './look.ts'
 import { sortNames } from './order.ts'
 import { isSettled, stampOf } from './permit.ts'
 import type { Place } from './place.ts'
 import { failure, type Pool, untilAbort } from './pool.ts'
-import { createRecent } from './recent.ts'
 import type { Visibility } from './visibility.ts'
 import type { Position } from './walk.ts'
 
@@ -20,6 +20,8 @@ export interface Names {
 /** Finds the names in directories, and remembers them for as long as the directories have not changed. */
 export interface NameCache {
   of(position: Position, signal: AbortSignal): Promise<Names>
+  /** Whether a name in a directory is visible, as far as it goes. */
+  shows(position: Pick<Position, 'aliases'>, name: string): boolean
   clear(): void
 }
 
@@ -47,6 +49,9 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
   const snapshots = createRecent<Snapshot>(maxNames, ({ names }) => names.names.length + 8)
   const reading = new Map<string, { readonly position: Position; readonly snapshot: Promise<Snapshot> }>()
 
+  const shows: NameCache['shows'] = ({ aliases }, name) =>
+    aliases.every(({ path, ignores }) => visible(`${path}${name}`, ignores))
+
   const read = async (position: Position): Promise<Snapshot> => {
     const { place } = position
     const time = Date.now()
@@ -61,14 +66,14 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
   const selectNames = async ({ names, linked }: FoundNames, position: Position): Promise<Names> => {
     const breath = createBreath()
     const selected: string[] = []
-    const shows = (name: string) => position.aliases.every(({ path, ignores }) => visible(`${path}${name}`, ignores))
+    const isShown = (name: string) => shows(position, name)
     for (const name of names) {
       // U+FFFD is also what bytes that are not UTF-8 turn into. Such a name leads to nothing, or to another file.
       const real = name.includes('\ufffd') ? await spelling(position.place, name) : name
-      if (real !== undefined && shows(real)) selected.push(real)
+      if (real !== undefined && isShown(real)) selected.push(real)
       if (breath.due()) await breath.take()
     }
-    if (links) for (const name of linked) selected.push(...[name, `${name}/`].filter(shows))
+    if (links) for (const name of linked) selected.push(...[name, `${name}/`].filter(isShown))
     const sorted = await sortNames(selected)
     return { names: sorted, links: links && linked.length > 0 ? new Set(linked) : noLinks }
   }
@@ -106,6 +111,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
       )
       return (await untilAbort(snapshot, signal)).names
     },
+    shows,
     clear: () => snapshots.clear(),
   }
 }

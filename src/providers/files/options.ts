@@ -14,6 +14,11 @@ export interface FilesOptions {
   readonly gitignore?: boolean
   /** Whether version control, dependencies, caches, keys, `.env` files and editor backups are left out. Default true. */
   readonly defaultExcludes?: boolean
+  /**
+   * Whether dotenv files (`.env`, `.env.local`, `prod.env`) are served, whatever `defaultExcludes` and .gitignore files say of
+   * them. For what takes the secrets out of them. Default false.
+   */
+  readonly dotenv?: boolean
   /** Whether names that begin with a dot are served. Default true. */
   readonly hidden?: boolean
   /**
@@ -56,6 +61,7 @@ export function completeOptions(options: FilesOptions) {
   return {
     gitignore: options.gitignore ?? true,
     defaultExcludes: options.defaultExcludes ?? true,
+    dotenv: options.dotenv ?? false,
     hidden: options.hidden ?? true,
     symlinks: options.symlinks ?? 'deny',
     hardlinks: options.hardlinks ?? false,

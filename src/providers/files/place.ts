@@ -31,6 +31,11 @@ export interface Handle {
 export interface Steps {
   /** Whether a directory is expected: only then is its mount looked at, before anything else of it. */
   readonly directory: boolean
+  /**
+   * Whether anything but a directory, a symbolic link too, is then refused as if nothing were there: at once, so that the
+   * time does not tell the two apart.
+   */
+  readonly only?: boolean
   /** Follows a symbolic link, to wherever it leads. Only to learn where that is: nothing there is opened for reading. */
   readonly follow?: boolean
 }

@@ -1,6 +1,7 @@
 import type { BigIntStats } from 'node:fs'
-import { invalid, ResourceError } from '../../core/errors.ts'
+import { ResourceError } from '../../core/errors.ts'
 import type { ByteRange } from '../../core/provider.ts'
+import { rangeWithin } from '../../core/range.ts'
 import { sleep } from '../../core/sleep.ts'
 import { isText, wholeCharacters } from '../../core/utf8.ts'
 import { stampOf, tickMs } from './permit.ts'
@@ -48,7 +49,7 @@ export async function readStable(
       stats = await handle.stat(signal)
     }
     const quiet = isQuiet(stats)
-    const { start, end } = boundsOf(range, Number(stats.size), limit)
+    const { start, end } = rangeWithin(range, Number(stats.size), limit)
     const read = await readPart(handle, start, end, range === undefined, signal)
     const head = start === 0 ? read.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)
     const found: Bytes = { bytes: read.subarray(0, end - start), start, head, stats }
@@ -78,24 +79,6 @@ function isUntouched(before: Bytes, found: Bytes, after: BigIntStats): boolean {
 /** Whether nothing was written to a file for longer than a tick of the clock. A time in the future was set by hand. */
 function isQuiet({ mtimeMs }: BigIntStats): boolean {
   return Math.abs(Date.now() - Number(mtimeMs)) > tickMs
-}
-
-function boundsOf(range: ByteRange | undefined, size: number, limit: number): { start: number; end: number } {
-  const start = range?.start ?? 0
-  const end = Math.min(range?.end ?? size, size)
-  const numbers = [start, range?.end ?? size]
-  if (!numbers.every(Number.isSafeInteger) || start < 0 || (range?.end ?? size) < start)
-    throw invalid('A range of bytes is two whole numbers, the first no larger than the second.', 'range', { size })
-  if (start > 0 && start >= size)
-    throw invalid(`The range begins behind the end: there are ${size} bytes.`, 'range', { size })
-  if (end - start <= limit) return { start, end }
-  const what = range === undefined ? 'The resource' : 'The range'
-  throw new ResourceError(
-    'too-large',
-    `${what} has ${end - start} bytes, and at most ${limit} are read at once. ` +
-      `Ask for a part of it: ?bytes=0-${limit - 1}, or ?lines=1-200 for text.`,
-    { reason: 'too-large', size, limit },
-  )
 }
 
 /** @param beyond Whether one byte more is tried for: what grew is then longer than it said. */

@@ -1,12 +1,13 @@
 import { compileGlobs } from '../../core/glob.ts'
 import { baseName, segmentFault } from '../../core/path.ts'
-import { foldName, isExcludedByDefault } from './excludes.ts'
+import { foldName, isDotenv, isExcludedByDefault } from './excludes.ts'
 import { type Ignores, isIgnored } from './ignores.ts'
 
 export interface VisibilityOptions {
   readonly include?: readonly string[]
   readonly exclude?: readonly string[]
   readonly defaultExcludes: boolean
+  readonly dotenv?: boolean
   readonly hidden: boolean
 }
 
@@ -27,8 +28,9 @@ export function createVisibility(options: VisibilityOptions): Visibility {
     const name = baseName(path)
     if (path.length > maxPath || segmentFault(name) !== undefined) return false
     if (!options.hidden && name.startsWith('.')) return false
-    if (options.defaultExcludes && isExcludedByDefault(path)) return false
-    return !excluded(path) && included(path) && !isIgnored(path, ignores)
+    const wanted = options.dotenv && isDotenv(path)
+    if (options.defaultExcludes && !wanted && isExcludedByDefault(path)) return false
+    return !excluded(path) && included(path) && (wanted || !isIgnored(path, ignores))
   }
 }
 

@@ -112,7 +112,7 @@ export function createWalk({ places, pool, visible, permit, symlinks, ignoreFile
       return { path: `${path}${step}`, ignores }
     }
     const found: Position = { ...parent, aliases: [extend(first), ...others.map(extend)] }
-    const place = await places.child(parent.place, name, { directory }, signal)
+    const place = await places.child(parent.place, name, { directory, only: !links }, signal)
     if (!place.stats.isSymbolicLink()) return admit({ ...found, place }, [], directory, signal)
     place.close()
     if (!links) throw notFound('a symbolic link')

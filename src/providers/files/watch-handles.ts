@@ -19,9 +19,11 @@ export interface Handles {
    *
    * @param old Takes its place, and is closed. It is left as it is where it cannot be replaced.
    */
-  open(place: Place, heard: Heard, old?: Handle): Handle | undefined
+  open(place: Pick<Place, 'at'>, heard: Heard, old?: Handle): Handle | undefined
   /** Tries again, after a limit was reached, with what is opened from now on. */
   retry(): void
+  /** Whether a limit was reached, and something is not listened to for it. */
+  readonly limited: boolean
   readonly count: number
 }
 
@@ -97,6 +99,9 @@ export function createHandles({ limit, log, overflown }: HandleOptions): Handles
       if (refused && !full) log('info', 'every directory is watched again', { watched: count })
       refused = full
       full = false
+    },
+    get limited() {
+      return refused
     },
     get count() {
       return count

@@ -1,6 +1,7 @@
+import { readlinkSync } from 'node:fs'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { Change } from '../../core/provider.ts'
+import type { Change, Degradation } from '../../core/provider.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
 import { createNameCache } from './names.ts'
 import type { PermitOptions } from './permit.ts'
@@ -47,9 +48,15 @@ const suspectEvery = 5000
  * round comes, it is compared with what was known of it. One directory after the other: nothing is looked at twice at a
  * time.
  *
+ * @param report Hears whenever it changes whether the watch is as good as it can be (`undefined`).
  * @throws ResourceError `unavailable` when the root is gone, or holds too much.
  */
-export async function watchFiles(options: WatchOptions, log: Log, signal: AbortSignal): Promise<Watched> {
+export async function watchFiles(
+  options: WatchOptions,
+  log: Log,
+  signal: AbortSignal,
+  report: (degraded: Degradation | undefined) => void = () => {},
+): Promise<Watched> {
   const { symlinks, hardlinks, allowMounts, portable, reconcile } = options
   const permit = { hardlinks, allowMounts }
   const pool = createPool(1)
@@ -81,6 +88,7 @@ export async function watchFiles(options: WatchOptions, log: Log, signal: AbortS
     rest: 4,
   })
   let root: Directory | undefined
+  let moved = false
 
   const begin = async () => {
     root = await tree.explore()
@@ -92,11 +100,21 @@ export async function watchFiles(options: WatchOptions, log: Log, signal: AbortS
     root = undefined
   }
 
+  /** A root that moved is served where it is now, which may be news to whoever put another one in its place. */
+  const noteMove = ({ at }: Place) => {
+    if (portable) return
+    const here = readlinkSync(at)
+    if (here !== options.root.real && !moved)
+      log('warn', 'the root of a files mount was moved, and is served from there', { root: options.root.real, here })
+    moved = here !== options.root.real
+  }
+
   const checkRoot = async () => {
     let now: string | undefined
     try {
       const place = await places.root(signal)
       now = identityOf(place)
+      noteMove(place)
       place.close()
     } catch {
       signal.throwIfAborted()
@@ -125,6 +143,13 @@ export async function watchFiles(options: WatchOptions, log: Log, signal: AbortS
     for (const directory of directories.all) directories.hear(directory, undefined)
   }
 
+  let reported: Degradation | undefined
+  const assess = () => {
+    const degraded = root === undefined ? 'unavailable' : handles.limited ? 'limited' : undefined
+    if (degraded !== reported) report(degraded)
+    reported = degraded
+  }
+
   const run = async () => {
     let rootAt = performance.now() + rootEvery
     while (!signal.aborted) {
@@ -135,6 +160,7 @@ export async function watchFiles(options: WatchOptions, log: Log, signal: AbortS
         rootAt = performance.now() + rootEvery
       }
       if (performance.now() >= rounds.due) await rounds.go()
+      assess()
       await schedule.idle(Math.min(rootAt, rounds.due, suspected ? suspectAt : rootAt))
     }
   }
@@ -159,6 +185,7 @@ export async function watchFiles(options: WatchOptions, log: Log, signal: AbortS
       log('info', 'the file system of a mount does not tell of changes: it is compared from time to time', {
         reconcile,
       })
+    assess()
   } catch (error) {
     close()
     throw signal.aborted ? error : outward(error)

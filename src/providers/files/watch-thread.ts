@@ -1,7 +1,7 @@
 import { type MessagePort, Worker } from 'node:worker_threads'
 import type { ErrorKind } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { Change } from '../../core/provider.ts'
+import type { Change, Degradation } from '../../core/provider.ts'
 import type { WatchOptions } from './watch-run.ts'
 
 /** Begins a watch. On its port anything asks for the next changes, and to close it ends the watch. */
@@ -14,6 +14,7 @@ export type FromThread =
   | { readonly armed: true }
   | { readonly changes: readonly Change[] }
   | { readonly log: Parameters<Log> }
+  | { readonly degraded: Degradation | undefined }
   | { readonly failed: { readonly kind: ErrorKind; readonly message: string; readonly cause: string } }
 
 interface Thread {

@@ -142,6 +142,7 @@ export function createTree(options: TreeOptions): Tree {
       const first = all.filter((index) => urgent(found.names[index]))
       return look(directory, position, first, cause)
     }
+    if (cause === 'heard') await tellPassed(directory, position, found.names, heard)
     const sameRules = sameAliases(directory, position)
     directory.aliases = position.aliases
     if (found === directory.snapshot.names && heard !== undefined && cause === 'heard') {
@@ -154,6 +155,22 @@ export function createTree(options: TreeOptions): Tree {
     }
     // Other rules hold below too.
     if (!sameRules) for (const child of directory.children.values()) directories.hear(child, undefined)
+  }
+
+  /** Tells of what came and went again before it was looked at: somebody may have read it. */
+  const tellPassed = async (
+    directory: Directory,
+    position: Position,
+    found: readonly string[],
+    heard: Directory['heard'] = new Set(),
+  ): Promise<void> => {
+    const lists = [found, directory.snapshot.names.names]
+    const isThere = (name: string) => lists.some((list) => [name, `${name}/`].some((one) => indexOf(list, one) !== -1))
+    const passed = [...heard].filter((name) => !isThere(name) && names.shows(position, name))
+    // What is there and in no list is nothing that is served, such as a symbolic link.
+    const there = await lookAtAll(position.place, passed, pool, signal, createBreath())
+    // To say that a list has changed would have everybody ask again whenever a file is put in the place of another.
+    for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
   }
 
   /** Other names are in a directory, or it was not known that they still are the same. */

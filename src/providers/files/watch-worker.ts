@@ -21,7 +21,7 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
     go()
   })
   try {
-    const { batches, closed } = await watchFiles(options, log, ended.signal)
+    const { batches, closed } = await watchFiles(options, log, ended.signal, (degraded) => send({ degraded }))
     send({ armed: true })
     for await (const changes of batches) {
       // One batch is on its way at a time. What comes meanwhile is joined here, where its amount is bounded.

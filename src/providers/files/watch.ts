@@ -1,7 +1,7 @@
 import { MessageChannel } from 'node:worker_threads'
 import { ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { Change } from '../../core/provider.ts'
+import type { Change, Degradation, Provider } from '../../core/provider.ts'
 import type { Places } from './place.ts'
 import type { WatchOptions } from './watch-run.ts'
 import { beginInThread, type FromThread } from './watch-thread.ts'
@@ -11,13 +11,24 @@ import { beginInThread, type FromThread } from './watch-thread.ts'
  *
  * @param closing Ends all watches.
  */
-export function createWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: Log, closing: AbortSignal) {
-  return async (caller: AbortSignal): Promise<AsyncIterable<Change>> => {
+export function createWatch(
+  places: Places,
+  options: Omit<WatchOptions, 'root'>,
+  log: Log,
+  closing: AbortSignal,
+): Required<Pick<Provider, 'watch' | 'degraded'>> {
+  /** The watches that run and are not as good as they could be. */
+  const degraded = new Map<AbortSignal, Degradation>()
+  const watch = async (caller: AbortSignal): Promise<AsyncIterable<Change>> => {
     const signal = AbortSignal.any([caller, closing])
     // The very directory that is served, even where its name is another by now: descriptors are those of the process.
     const root = await places.root(signal)
+    const report = (now: Degradation | undefined) => {
+      if (now === undefined || signal.aborted) degraded.delete(signal)
+      else degraded.set(signal, now)
+    }
     try {
-      const inbox = openInbox({ ...options, root: { real: places.real, at: root.at } }, log, signal)
+      const inbox = openInbox({ ...options, root: { real: places.real, at: root.at } }, { log, report, signal })
       await inbox.next()
       signal.throwIfAborted()
       return changesOf(inbox, signal)
@@ -25,6 +36,7 @@ export function createWatch(places: Places, options: Omit<WatchOptions, 'root'>,
       root.close()
     }
   }
+  return { watch, degraded: () => degraded.values().next().value }
 }
 
 interface Inbox {
@@ -33,9 +45,15 @@ interface Inbox {
   close(): void
 }
 
-function openInbox(options: WatchOptions, log: Log, signal: AbortSignal): Inbox {
+interface Surroundings {
+  readonly log: Log
+  readonly report: (degraded: Degradation | undefined) => void
+  readonly signal: AbortSignal
+}
+
+function openInbox(options: WatchOptions, { log, report, signal }: Surroundings): Inbox {
   const { port1: port, port2 } = new MessageChannel()
-  const messages: Exclude<FromThread, { log: unknown }>[] = []
+  const messages: Exclude<FromThread, { log: unknown } | { degraded: unknown }>[] = []
   let wake = () => {}
   let closed = false
   let failure: unknown
@@ -46,6 +64,7 @@ function openInbox(options: WatchOptions, log: Log, signal: AbortSignal): Inbox 
     signal.removeEventListener('abort', close)
     port.close()
     release()
+    report(undefined)
     wake()
   }
   const release = begin({ options, port: port2 }, (error) => {
@@ -55,6 +74,7 @@ function openInbox(options: WatchOptions, log: Log, signal: AbortSignal): Inbox 
   signal.addEventListener('abort', close)
   port.on('message', (message: FromThread) => {
     if ('log' in message) return log(...message.log)
+    if ('degraded' in message) return report(message.degraded)
     messages.push(message)
     wake()
   })
