@@ -1,0 +1,272 @@
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { z } from 'zod'
+import { isLoopback } from '../core/host.ts'
+import { parseUri } from '../core/uri.ts'
+import { parseDocument } from './document.ts'
+import { duration, secret, text } from './fields.ts'
+import type { Finding } from './problem.ts'
+import { resolveSecret } from './secret.ts'
+import { refusal } from './words.ts'
+
+/** How clients say who they are over HTTP: the part of the schema that is about it, and what the machine must have for it. */
+
+/**
+ * Whether what is behind a URL is who it says: with TLS, or on this machine. No user, query or fragment.
+ */
+function isTrusted(url: string): boolean {
+  try {
+    const { scheme, authority, query } = parseUri(url)
+    const [, host = '', port = '443'] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(authority) ?? []
+    if (host === '' || query !== undefined || Number(port) > 65_535 || Number(port) === 0) return false
+    return scheme === 'https' || (scheme === 'http' && isLoopback(host.replace(/^\[|\]$/g, '')))
+  } catch {
+    return false
+  }
+}
+
+const endpoint = text.refine(isTrusted, {
+  error: refusal(
+    'This is not a URL that can be trusted.',
+    'Write one that begins with https:// (http:// is for this machine, such as http://127.0.0.1:9000/), without a query.',
+  ),
+})
+
+const scope = text
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, {
+    error: refusal(
+      'This is not the name of a scope.',
+      'Write one without spaces, quotes and backslashes, such as "files:read".',
+    ),
+  })
+  .refine((name) => name !== 'offline_access', {
+    error: refusal('A resource never needs this scope: it is about refresh tokens.', 'Remove it.'),
+  })
+
+/** The scopes that a mount needs. */
+export const scopes = z.array(scope.describe('The name of a scope.')).min(1)
+
+const role = text.describe('The name of a role.')
+
+const roleRule = z.strictObject({
+  claim: z
+    .union([text, z.array(text).min(1)])
+    .describe('The name of a claim, or the names that lead to one within others: ["realm_access", "roles"].'),
+  map: z
+    .record(text, z.union([role, z.array(role).min(1)]))
+    .exactOptional()
+    .describe('The roles for each value of the claim. Without this, a value is the name of a role.'),
+})
+
+const roles = z
+  .array(
+    z.union([role, roleRule], {
+      error: refusal(
+        'This gives no roles.',
+        'Write the name of a role, or { "claim": "groups", "map": { "staff": "reader" } }.',
+      ),
+    }),
+  )
+  .transform((rules) =>
+    rules.map((rule) => {
+      if (typeof rule === 'string') return { roles: [rule] }
+      const map = Object.entries(rule.map ?? {}).map(([value, given]) => [value, [given].flat()] as const)
+      return { claim: [rule.claim].flat(), ...(rule.map === undefined ? {} : { map: Object.fromEntries(map) }) }
+    }),
+  )
+
+const algorithm = z.enum([
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+])
+
+const issuer = z
+  .strictObject({
+    issuer: endpoint.describe('Its identifier, exactly as it stands in the claim `iss` of its tokens.'),
+    audiences: z
+      .array(text)
+      .min(1)
+      .exactOptional()
+      .describe('What the claim `aud` of a token must name, exactly: one of these. By default the resource.'),
+    jwks: endpoint.exactOptional().describe('Where its keys are (JWKS), for access tokens that are JWTs.'),
+    introspection: z
+      .strictObject({
+        url: endpoint.describe('The introspection endpoint (RFC 7662).'),
+        clientId: text.describe('The client that hikidashi is there.'),
+        clientSecret: secret.describe('Where the secret of this client is: { "env": "NAME" } or { "file": "path" }.'),
+      })
+      .exactOptional()
+      .describe('Where it is asked about opaque access tokens. One issuer at most can have this.'),
+    algorithms: z
+      .array(algorithm)
+      .min(1)
+      .exactOptional()
+      .describe('The algorithms that its tokens may be signed with. By default every asymmetric one.'),
+    types: z
+      .array(z.enum(['at+jwt', 'JWT']))
+      .min(1)
+      .exactOptional()
+      .describe(
+        'The types of JWT that are taken. "JWT" is for issuers that do not say "at+jwt", as RFC 9068 has it. By default ["at+jwt"].',
+      ),
+    clients: z
+      .array(text)
+      .min(1)
+      .exactOptional()
+      .describe('The only clients (`client_id`, `azp`) whose tokens are taken. By default all.'),
+    maxAge: duration
+      .exactOptional()
+      .describe('How long ago a token may have been issued. By default as long as it lasts.'),
+    roles: roles
+      .exactOptional()
+      .describe(
+        'Which roles its tokens give: names of roles that all of them give, or claims and what their values give. By default none.',
+      ),
+  })
+  .refine(({ jwks, introspection }) => jwks !== undefined || introspection !== undefined, {
+    error: refusal(
+      'Nothing says how its tokens are checked.',
+      'Add "jwks" for JWTs, or "introspection" for opaque tokens.',
+    ),
+  })
+
+export const auth = z
+  .strictObject({
+    resource: endpoint
+      .exactOptional()
+      .describe(
+        'The URL of the MCP endpoint as clients reach it, such as "https://context.example.org/mcp". Tokens are for it. Needed for issuers beyond the loopback; there, by default, it is where `serve` listens.',
+      ),
+    issuers: z
+      .array(issuer)
+      .min(1)
+      .refine((issuers) => new Set(issuers.map((one) => one.issuer)).size === issuers.length, {
+        error: refusal('An issuer is there twice.', 'Leave one of the two.'),
+      })
+      .refine((issuers) => issuers.filter((one) => one.introspection !== undefined).length < 2, {
+        error: refusal(
+          'Two issuers have introspection: an opaque token does not say whose it is, and nobody but its issuer may see it.',
+          'Leave it with one of them, and use "jwks" for the other.',
+        ),
+      })
+      .exactOptional()
+      .describe('The authorization servers whose access tokens are taken.'),
+    scopes: z
+      .array(
+        z.union(
+          [
+            scope.describe('A scope that every request needs.'),
+            z.strictObject({
+              scopes: scopes.describe('Scopes that some methods need.'),
+              methods: z.array(text).min(1).describe('The methods, such as "subscriptions/listen".'),
+            }),
+          ],
+          {
+            error: refusal(
+              'This needs no scope.',
+              'Write the name of a scope, or { "scopes": ["watch"], "methods": ["subscriptions/listen"] }.',
+            ),
+          },
+        ),
+      )
+      .transform((rules) => rules.map((rule) => (typeof rule === 'string' ? { scopes: [rule] } : rule)))
+      .exactOptional()
+      .describe('The scopes that tokens of issuers need, for every request or for some methods. Mounts can need more.'),
+    implies: z
+      .record(scope, scopes)
+      .exactOptional()
+      .describe('The narrower scopes that a broader one stands for: { "admin": ["files:read", "files:watch"] }.'),
+    tokens: text
+      .exactOptional()
+      .describe('The file of tokens that `hikidashi token` keeps, relative to the configuration file.'),
+  })
+  .refine(({ issuers, tokens }) => issuers !== undefined || tokens !== undefined, {
+    error: refusal(
+      'Nothing says who may ask.',
+      'Add "issuers", or "tokens" with the name of a file for `hikidashi token add`.',
+    ),
+  })
+
+/**
+ * The file of tokens that a configuration names, whatever else may be wrong with it: who adds a token need not have the secrets
+ * of the server.
+ *
+ * @throws the error of the system when there is no such configuration.
+ */
+export async function findTokens(file: string): Promise<string | undefined> {
+  const { document } = parseDocument(file, await readFile(file, 'utf8'))
+  const { data } = z.object({ http: z.object({ auth: z.object({ tokens: text }) }) }).safeParse(document.value)
+  return data === undefined ? undefined : resolve(dirname(file), data.http.auth.tokens)
+}
+
+type AuthFile = z.output<typeof auth>
+type IssuerFile = NonNullable<AuthFile['issuers']>[number]
+
+/** What the schema describes, with its secrets fetched and its paths absolute. */
+export interface Auth extends Omit<AuthFile, 'issuers'> {
+  readonly issuers?: readonly (Omit<IssuerFile, 'introspection'> & {
+    readonly introspection?: { readonly url: string; readonly clientId: string; readonly clientSecret: string }
+  })[]
+}
+
+export interface AuthOptions {
+  readonly folder: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Which served folder a file lies in, by the address of its mount. */
+  readonly servedBy: (file: string) => string | undefined
+}
+
+/** Fetches what the file only points to. Whatever is not as the schema wants it is passed over: that is told already. */
+export async function loadAuth(
+  value: unknown,
+  { folder, env, servedBy }: AuthOptions,
+): Promise<{ readonly auth: Auth | undefined; readonly findings: readonly Finding[] }> {
+  const { data } = auth.safeParse(value)
+  if (data === undefined) return { auth: undefined, findings: [] }
+  const findings: Finding[] = []
+  const path = (...keys: readonly (string | number)[]) => ['http', 'auth', ...keys]
+  const refuseServed = (file: string, at: Finding['path'], what: string) => {
+    const address = servedBy(file)
+    if (address === undefined) return
+    const message = `The file ${what} lies in the folder that ${JSON.stringify(address)} serves.`
+    findings.push({ path: at, message, fix: 'Move it to a place that is not served.' })
+  }
+  const issuers: NonNullable<Auth['issuers']>[number][] = []
+  for (const [index, { introspection, ...rest }] of (data.issuers ?? []).entries()) {
+    if (introspection === undefined) {
+      issuers.push(rest)
+      continue
+    }
+    const at = path('issuers', index, 'introspection', 'clientSecret')
+    const found = await resolveSecret(introspection.clientSecret, { folder, env })
+    if ('message' in found) findings.push({ path: at, ...found })
+    else if (/^(?:undefined|null)$/.test(found.value))
+      findings.push({
+        path: at,
+        message: `The secret is the word ${found.value}: what a variable turns into that was not set.`,
+        fix: 'Set it to the secret.',
+      })
+    else issuers.push({ ...rest, introspection: { ...introspection, clientSecret: found.value } })
+    const source = introspection.clientSecret
+    if ('file' in source) refuseServed(resolve(folder, source.file), at, 'with the secret')
+  }
+  const { issuers: _, tokens, ...others } = data
+  if (tokens !== undefined) refuseServed(resolve(folder, tokens), path('tokens'), 'of tokens')
+  return {
+    auth: {
+      ...others,
+      ...(data.issuers === undefined ? {} : { issuers }),
+      ...(tokens === undefined ? {} : { tokens: resolve(folder, tokens) }),
+    },
+    findings,
+  }
+}

@@ -1,0 +1,56 @@
+/** Why a request is not let in, and what is said of it. */
+export interface Refusal {
+  readonly status: 400 | 401 | 403 | 503
+  readonly message: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** The refusals of a resource server (RFC 6750, section 3, and RFC 9728, section 5.1), for one resource. */
+export interface Challenges {
+  /** Nothing was shown: what is needed is said, and no error. */
+  readonly missing: Refusal
+  readonly malformed: Refusal
+  readonly invalid: Refusal
+  /** @param scopes All that the operation needs, whatever the token has of them. */
+  insufficient(scopes: readonly string[]): Refusal
+  /** It cannot be said just now whether a token is good. */
+  readonly unavailable: Refusal
+}
+
+/** How soon a client may ask again when nobody can say whether its token is good, in seconds. */
+const retryAfter = 5
+
+export function createChallenges(metadataUrl: string | undefined, scopes: readonly string[]): Challenges {
+  const refusal = (
+    status: 400 | 401 | 403,
+    message: string,
+    error: string | undefined,
+    needed: readonly string[],
+  ): Refusal => {
+    const params = [
+      ...(error === undefined
+        ? []
+        : [
+            ['error', error],
+            ['error_description', message],
+          ]),
+      ...(needed.length === 0 ? [] : [['scope', needed.join(' ')]]),
+      ...(metadataUrl === undefined ? [] : [['resource_metadata', metadataUrl]]),
+    ]
+    // A scheme is never without a parameter (RFC 6750, section 3).
+    const shown = params.length === 0 ? [['realm', 'hikidashi']] : params
+    const challenge = `Bearer ${shown.map(([name, value]) => `${name}="${value}"`).join(', ')}`
+    return { status, message, headers: { 'WWW-Authenticate': challenge } }
+  }
+  return {
+    missing: refusal(401, 'A token is needed here.', undefined, scopes),
+    malformed: refusal(400, 'The token is not sent once, as a bearer token in the header.', 'invalid_request', []),
+    invalid: refusal(401, 'The token is not good here, or not any more.', 'invalid_token', scopes),
+    insufficient: (needed) => refusal(403, 'The token lacks a scope.', 'insufficient_scope', needed),
+    unavailable: {
+      status: 503,
+      message: 'Nobody can say just now whether the token is good. Try again later.',
+      headers: { 'Retry-After': String(retryAfter) },
+    },
+  }
+}

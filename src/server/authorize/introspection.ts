@@ -1,0 +1,82 @@
+import { ResourceError } from '../../core/errors.ts'
+import { createGate } from '../gate.ts'
+import { isObject } from '../messages.ts'
+import { type Claims, judgeClaims } from './claims.ts'
+import { fetchJson } from './fetch.ts'
+import { issuerOf } from './jwt.ts'
+import { createMemo } from './memo.ts'
+import type { Issuer } from './options.ts'
+import { digestOf, type Verdict, type Verifier } from './verdict.ts'
+
+/** So long an answer is taken without asking again, in milliseconds, and so many such are remembered. */
+const remembered = 30_000
+const most = 2000
+/** So many questions are asked at once, and so many wait: anybody can send any token. */
+const concurrent = 16
+const waiting = 256
+
+/** An issuer that can be asked, with what its tokens must be for. */
+export type AskedIssuer = Issuer & {
+  readonly introspection: NonNullable<Issuer['introspection']>
+  readonly audiences: readonly string[]
+}
+
+/** Opaque access tokens: the issuer is asked what they are worth (RFC 7662), and no other one ever sees them. */
+export function createIntrospection(
+  issuer: AskedIssuer,
+  implies: Readonly<Record<string, readonly string[]>>,
+): Verifier {
+  const { url, clientId, clientSecret } = issuer.introspection
+  const authorization = `Basic ${Buffer.from([clientId, clientSecret].map(formEncode).join(':')).toString('base64')}`
+  const gate = createGate(concurrent, waiting)
+  const verdicts = createMemo<Verdict>(most)
+
+  const ask = async (token: string): Promise<Verdict> => {
+    const body = `token=${formEncode(token)}&token_type_hint=access_token`
+    const answered = await gate.run(() => fetchJson(url, { body, authorization }))
+    if ('refused' in answered) throw new ResourceError('unavailable', 'Too many tokens are asked about at once')
+    const claims = answered.value.value
+    if (!isObject(claims) || typeof claims.active !== 'boolean')
+      throw new ResourceError('unavailable', `There is no answer about a token at ${url}`)
+    return claims.active ? judge(claims) : { fault: 'the issuer says that it is not good' }
+  }
+
+  const judge = (claims: Claims): Verdict => {
+    if (claims.iss !== undefined && claims.iss !== issuer.issuer) return { fault: 'it is of another issuer' }
+    if (![claims.aud].flat().some((audience) => issuer.audiences.includes(String(audience))))
+      return { fault: 'it is for another audience' }
+    return judgeClaims(claims, issuer, implies)
+  }
+
+  const verify = (token: string): Promise<Verdict> =>
+    verdicts.get(digestOf(token), async () => {
+      const value = await ask(token)
+      return { value, until: 'grant' in value ? Math.min(value.grant.expires, Date.now() + remembered) : 0 }
+    })
+
+  return {
+    // A JWT says who issued it: nobody else is to see it.
+    takes: (token) => [undefined, issuer.issuer].includes(issuerOf(token)),
+    verify,
+    watch: (token, grant, end) => {
+      const look = async () => {
+        const verdict = await verify(token).catch(() => undefined)
+        const same = verdict !== undefined && 'grant' in verdict && sameRights(verdict.grant, grant)
+        if (!same) end()
+      }
+      const timer = setInterval(() => void look(), remembered)
+      return () => clearInterval(timer)
+    },
+  }
+}
+
+function sameRights(one: { readonly principal: unknown }, other: { readonly principal: unknown }): boolean {
+  return JSON.stringify(one.principal) === JSON.stringify(other.principal)
+}
+
+/** As `application/x-www-form-urlencoded` has it, in which client identifiers are sent too (RFC 6749, section 2.3.1). */
+function formEncode(text: string): string {
+  return encodeURIComponent(text)
+    .replace(/[!'()*~]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll('%20', '+')
+}

@@ -1,0 +1,85 @@
+import { isResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { isObject } from '../messages.ts'
+import { type Claims, judgeClaims } from './claims.ts'
+import { createKeys, type FindKey } from './keys.ts'
+import { createMemo } from './memo.ts'
+import { type Issuer, leeway } from './options.ts'
+import { digestOf, type Verdict, type Verifier } from './verdict.ts'
+
+/** The asymmetric signatures of JSON Object Signing. With a shared secret, who can check a token can also make one. */
+const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+/** So long a token that was good is taken without looking again, in milliseconds, and so many such are remembered. */
+const remembered = 60_000
+const most = 2000
+
+/** An issuer whose keys are known, with what its tokens must be for. */
+export type JwtIssuer = Issuer & { readonly jwks: string; readonly audiences: readonly string[] }
+
+/** Access tokens that are signed JWTs (RFC 9068), each judged by the keys and the rules of the one issuer that it names. */
+export async function createJwtVerifier(
+  issuers: readonly JwtIssuer[],
+  implies: Readonly<Record<string, readonly string[]>>,
+  log: Log,
+): Promise<Verifier> {
+  const { createLocalJWKSet, errors, jwtVerify } = await import('jose')
+  const byName = new Map(
+    issuers.map((issuer) => [issuer.issuer, { issuer, keys: createKeys(issuer.jwks, createLocalJWKSet, log) }]),
+  )
+  const verdicts = createMemo<Verdict>(most)
+
+  const check = async (token: string, issuer: JwtIssuer, find: FindKey): Promise<Verdict> => {
+    const { payload, protectedHeader } = await jwtVerify(token, find, {
+      issuer: issuer.issuer,
+      audience: [...issuer.audiences],
+      algorithms: [...(issuer.algorithms ?? asymmetric)],
+      requiredClaims: ['exp'],
+      clockTolerance: leeway / 1000,
+    })
+    const type = (protectedHeader.typ ?? 'JWT').toLowerCase().replace(/^application\//, '')
+    const { types = ['at+jwt'] } = issuer
+    if (!types.some((taken) => taken.toLowerCase() === type)) return { fault: 'it is of a type that is not taken' }
+    return judgeClaims(payload as Claims, issuer, implies)
+  }
+
+  const judge = async (token: string): Promise<Verdict> => {
+    const named = byName.get(issuerOf(token) ?? '')
+    if (named === undefined) return { fault: 'its issuer is not known' }
+    const { issuer, keys } = named
+    try {
+      try {
+        return await check(token, issuer, await keys.current())
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+        const find = await keys.refreshed()
+        if (find === undefined) throw error
+        return await check(token, issuer, find)
+      }
+    } catch (error) {
+      if (isResourceError(error)) throw error
+      if (!(error instanceof errors.JOSEError)) return { fault: 'it cannot be read' }
+      // The name of the claim is ours, its value is not.
+      return { fault: 'claim' in error ? `${error.code} (${error.claim})` : error.code }
+    }
+  }
+
+  return {
+    takes: (token) => token.split('.').length === 3 && byName.has(issuerOf(token) ?? ''),
+    verify: (token) =>
+      verdicts.get(digestOf(token), async () => {
+        const value = await judge(token)
+        const until = 'grant' in value ? Math.min(value.grant.expires, Date.now() + remembered) : 0
+        return { value, until }
+      }),
+  }
+}
+
+/** Whom a token names as its issuer. Nothing is known of it yet: it only says by whose keys it is to be judged. */
+export function issuerOf(token: string): string | undefined {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+    return isObject(claims) && typeof claims.iss === 'string' ? claims.iss : undefined
+  } catch {
+    return undefined
+  }
+}

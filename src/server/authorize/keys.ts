@@ -1,0 +1,88 @@
+import type { createLocalJWKSet, JSONWebKeySet } from 'jose'
+import { isResourceError, ResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { isObject } from '../messages.ts'
+import { fetchJson } from './fetch.ts'
+
+/** So long keys are taken as they are, in milliseconds; then they are fetched again. */
+const fresh = 10 * 60_000
+/** So long they are good where they cannot be fetched again: an issuer that is down does not lock everybody out. */
+const lastGood = 4 * 3600_000
+/** So long nothing is fetched again because of a key that is not known: anybody can name any. */
+const coolDown = 30_000
+/** So long after a failure nothing is fetched. */
+const pause = 2000
+/** By how much the clocks may differ before the log says so. */
+const maxAhead = 60_000
+
+export type FindKey = ReturnType<typeof createLocalJWKSet>
+
+/** The keys of one issuer. */
+export interface Keys {
+  /** The keys as they are known. @throws ResourceError `unavailable` */
+  current(): Promise<FindKey>
+  /**
+   * The keys as they are now, for a key that is not among the known ones. `undefined` where they were asked for just before.
+   *
+   * @throws ResourceError `unavailable`
+   */
+  refreshed(): Promise<FindKey | undefined>
+}
+
+export function createKeys(url: string, create: typeof createLocalJWKSet, log: Log): Keys {
+  let known: { readonly find: FindKey; readonly at: number } | undefined
+  let fetching: Promise<FindKey> | undefined
+  let failedAt = Number.NEGATIVE_INFINITY
+  let refreshedAt = Number.NEGATIVE_INFINITY
+
+  const load = async (): Promise<FindKey> => {
+    try {
+      const { value, ahead = 0 } = await fetchJson(url)
+      if (!isObject(value) || !Array.isArray(value.keys))
+        throw new ResourceError('unavailable', `There are no keys at ${url}`)
+      if (Math.abs(ahead) > maxAhead)
+        log('warn', 'the clock of this machine and that of the issuer differ', {
+          jwks: url,
+          seconds: Math.round(ahead / 1000),
+        })
+      const find = create(value as unknown as JSONWebKeySet)
+      known = { find, at: performance.now() }
+      return find
+    } catch (error) {
+      failedAt = performance.now()
+      log('warn', 'the keys of an issuer cannot be fetched', { error, jwks: url })
+      if (isResourceError(error)) throw error
+      throw new ResourceError('unavailable', `There are no keys at ${url}`)
+    } finally {
+      fetching = undefined
+    }
+  }
+
+  const fetchOnce = (): Promise<FindKey> => {
+    if (performance.now() - failedAt < pause)
+      return Promise.reject(new ResourceError('unavailable', `${url} did not answer just before`))
+    fetching ??= load()
+    return fetching
+  }
+
+  return {
+    current: async () => {
+      const have = known
+      const age = have === undefined ? Number.POSITIVE_INFINITY : performance.now() - have.at
+      if (have !== undefined && age < fresh) return have.find
+      try {
+        return await fetchOnce()
+      } catch (error) {
+        if (have === undefined || age > lastGood) throw error
+        return have.find
+      }
+    },
+    refreshed: async () => {
+      if (fetching !== undefined) return fetching
+      if (performance.now() - refreshedAt < coolDown) return undefined
+      const find = await fetchOnce()
+      refreshedAt = performance.now()
+      return find
+    },
+  }
+}

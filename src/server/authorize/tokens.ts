@@ -1,0 +1,82 @@
+import { timingSafeEqual } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import { ResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { absent, isOwnToken, markOf, readTokenFile, type StoredToken, type TokenFile } from './token-file.ts'
+import { digestOf, type Grant, type Verifier } from './verdict.ts'
+
+/** How often the file is looked at for streams that are open, in milliseconds. For requests it is looked at each time. */
+const interval = 500
+
+/**
+ * Tokens of our own, from a file that may change at any time: what is taken out of it is good no more, at once. While the file
+ * is there and cannot be read, nothing in it is believed.
+ *
+ * @throws ResourceError `invalid` when the file is not good to begin with.
+ */
+export async function createTokenVerifier(file: string, log: Log): Promise<Verifier> {
+  let known: TokenFile | undefined = await readTokenFile(file)
+  if (known.mark === absent) log('warn', 'there is no file of tokens yet', { file })
+  const watchers = new Set<(now: TokenFile | undefined) => void>()
+  let timer: NodeJS.Timeout | undefined
+
+  const read = async (): Promise<TokenFile | undefined> => {
+    let now: TokenFile | undefined
+    try {
+      now = await readTokenFile(file)
+      if (now.mark !== known?.mark) log('info', 'the tokens were read again', { file, tokens: now.tokens.length })
+    } catch (error) {
+      // Once is enough, however often it is looked at.
+      if (known !== undefined) log('error', 'the tokens cannot be read: none is taken', { error })
+    }
+    known = now
+    for (const look of [...watchers]) look(now)
+    return now
+  }
+  /** What the file says by now. Nobody waits for a look that somebody else began: it may have been too early. */
+  const current = async (): Promise<TokenFile | undefined> => {
+    const mark = await stat(file, { bigint: true }).then(markOf, () => absent)
+    return mark === known?.mark ? known : read()
+  }
+
+  return {
+    takes: isOwnToken,
+    verify: async (token) => {
+      const now = await current()
+      if (now === undefined) throw new ResourceError('unavailable', `The tokens in ${file} cannot be read`)
+      const stored = findToken(now.tokens, token)
+      if (stored === undefined) return { fault: 'it is not in the file of tokens' }
+      const grant = grantOf(stored)
+      return grant.expires > Date.now() ? { grant } : { fault: 'it has expired' }
+    },
+    watch: (token, grant, end) => {
+      const look = (now: TokenFile | undefined) => {
+        const stored = now === undefined ? undefined : findToken(now.tokens, token)
+        if (stored === undefined || JSON.stringify(grantOf(stored)) !== JSON.stringify(grant)) end()
+      }
+      watchers.add(look)
+      timer ??= setInterval(() => void current(), interval)
+      return () => {
+        watchers.delete(look)
+        if (watchers.size > 0) return
+        clearInterval(timer)
+        timer = undefined
+      }
+    },
+  }
+}
+
+/** Every one is compared, each in the same time: how long it takes tells nothing. */
+function findToken(tokens: readonly StoredToken[], token: string): StoredToken | undefined {
+  const digest = Buffer.from(digestOf(token), 'hex')
+  let found: StoredToken | undefined
+  for (const stored of tokens) if (timingSafeEqual(Buffer.from(stored.sha256, 'hex'), digest)) found = stored
+  return found
+}
+
+function grantOf({ id, roles, expires }: StoredToken): Grant {
+  return {
+    principal: { id: JSON.stringify(['token', id]), roles },
+    expires: expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires),
+  }
+}

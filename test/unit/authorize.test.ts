@@ -1,0 +1,308 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createLocalJWKSet, exportJWK, generateKeyPair, type JWK } from 'jose'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { callAt, ownerOf } from '../../src/server/authorize/caller.ts'
+import { judgeClaims } from '../../src/server/authorize/claims.ts'
+import { fetchJson } from '../../src/server/authorize/fetch.ts'
+import { createAuthorizer } from '../../src/server/authorize/index.ts'
+import { createIntrospection } from '../../src/server/authorize/introspection.ts'
+import { createKeys } from '../../src/server/authorize/keys.ts'
+import { createMemo } from '../../src/server/authorize/memo.ts'
+import type { AuthorizationOptions, RoleRule } from '../../src/server/authorize/options.ts'
+import { createNeeds, impliedBy } from '../../src/server/authorize/scopes.ts'
+import { createTokenVerifier } from '../../src/server/authorize/tokens.ts'
+import { until } from '../support/live.ts'
+
+const servers: Server[] = []
+afterEach(async () => {
+  vi.useRealTimers()
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+})
+
+/** A server of keys, which counts what it is asked for, and may be down. */
+async function serveKeys(keys: readonly JWK[]) {
+  const state = { keys, asked: 0, down: false }
+  const server = createServer((request, response) => {
+    state.asked++
+    if (state.down) request.socket.destroy()
+    else response.end(JSON.stringify({ keys: state.keys }))
+  }).listen(0, '127.0.0.1')
+  servers.push(server)
+  await new Promise((resolve) => server.once('listening', resolve))
+  return { state, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks` }
+}
+
+const makeKey = async (kid: string): Promise<JWK> => {
+  const { publicKey } = await generateKeyPair('ES256', { extractable: true })
+  return { ...(await exportJWK(publicKey)), kid, alg: 'ES256' }
+}
+
+describe('the keys of an issuer', () => {
+  const later = (ms: number) => vi.setSystemTime(Date.now() + ms) && vi.advanceTimersByTime(ms)
+  const fakeTime = () => vi.useFakeTimers({ toFake: ['performance', 'Date'] })
+  const minutes = 60_000
+
+  test('are fetched once for many who ask, and again when they are old', async () => {
+    fakeTime()
+    const { state, url } = await serveKeys([await makeKey('a')])
+    const keys = createKeys(url, createLocalJWKSet, () => {})
+    await Promise.all(Array.from({ length: 20 }, () => keys.current()))
+    expect(state.asked).toBe(1)
+    later(9 * minutes)
+    await keys.current()
+    expect(state.asked).toBe(1)
+    later(2 * minutes)
+    await keys.current()
+    expect(state.asked).toBe(2)
+  })
+
+  test('are fetched for a name that is not known, but not again and again', async () => {
+    fakeTime()
+    const { state, url } = await serveKeys([await makeKey('a')])
+    const keys = createKeys(url, createLocalJWKSet, () => {})
+    await keys.current()
+    expect(await keys.refreshed()).toBeDefined()
+    expect(await keys.refreshed()).toBeUndefined()
+    later(29_000)
+    expect(await keys.refreshed()).toBeUndefined()
+    later(2000)
+    expect(await keys.refreshed()).toBeDefined()
+    expect(state.asked).toBe(3)
+  })
+
+  test('are good for some hours while the issuer is down, and not for ever', async () => {
+    fakeTime()
+    const { state, url } = await serveKeys([await makeKey('a')])
+    const keys = createKeys(url, createLocalJWKSet, () => {})
+    const first = await keys.current()
+    state.down = true
+    later(3 * 60 * minutes)
+    expect(await keys.current()).toBe(first)
+    // A name that is not known may be that of a new key: nobody can say.
+    await expect(keys.refreshed()).rejects.toMatchObject({ kind: 'unavailable' })
+    later(2 * 60 * minutes)
+    await expect(keys.current()).rejects.toMatchObject({ kind: 'unavailable' })
+    const asked = state.asked
+    await expect(keys.current()).rejects.toMatchObject({ kind: 'unavailable' })
+    expect(state.asked, 'nobody is asked again at once').toBe(asked)
+    state.down = false
+    later(3000)
+    expect(await keys.current()).toBeDefined()
+  })
+
+  test('are none where the answer holds none', async () => {
+    for (const keys of ['none', undefined, [7]] as unknown as readonly JWK[][]) {
+      const { url } = await serveKeys(keys)
+      await expect(createKeys(url, createLocalJWKSet, () => {}).current()).rejects.toMatchObject({
+        kind: 'unavailable',
+      })
+    }
+  })
+})
+
+describe('fetching from an issuer', () => {
+  test.each([
+    ['a redirect', 302, { Location: 'http://127.0.0.1:1/' }, ''],
+    ['an error', 500, {}, '{}'],
+    ['too much', 200, {}, JSON.stringify('x'.repeat(300_000))],
+    ['no JSON', 200, {}, '<html>'],
+    ['no UTF-8', 200, {}, Buffer.from([0x22, 0xff, 0x22])],
+    ['half an answer', 200, { 'Content-Length': '100' }, '{}'],
+  ])('refuses %s', async (_, status, headers, body) => {
+    const server = createServer((request, response) => {
+      response.writeHead(status, headers).write(body === '' ? ' ' : body)
+      if ('Content-Length' in headers) setTimeout(() => request.socket.destroy(), 50)
+      else response.end()
+    }).listen(0, '127.0.0.1')
+    servers.push(server)
+    await new Promise((resolve) => server.once('listening', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    await expect(fetchJson(url)).rejects.toMatchObject({ kind: 'unavailable' })
+  })
+})
+
+describe('an issuer that is asked', () => {
+  const askedIssuer = async () => {
+    const state = { answer: { active: true, aud: 'us', sub: 'ada' } as object, asked: 0 }
+    const server = createServer((_, response) => {
+      state.asked++
+      response.end(JSON.stringify(state.answer))
+    }).listen(0, '127.0.0.1')
+    servers.push(server)
+    await new Promise((resolve) => server.once('listening', resolve))
+    const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const introspection = { url: `${issuer}/introspect`, clientId: 'a:b', clientSecret: 'c d' }
+    return { state, verifier: createIntrospection({ issuer, introspection, audiences: ['us'] }, {}) }
+  }
+
+  test('is asked again and again while a stream depends on what it says', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] })
+    const { state, verifier } = await askedIssuer()
+    const verdict = await verifier.verify('opaque')
+    const end = vi.fn()
+    const forget = 'grant' in verdict ? verifier.watch?.('opaque', verdict.grant, end) : undefined
+    vi.advanceTimersByTime(30_000)
+    // Joins the question that the watch asks.
+    expect(await verifier.verify('opaque')).toEqual(verdict)
+    expect([state.asked, end.mock.calls.length]).toEqual([2, 0])
+    state.answer = { active: false }
+    vi.advanceTimersByTime(30_000)
+    await until(() => end.mock.calls.length > 0, 20_000)
+    expect(state.asked).toBe(3)
+    forget?.()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('is not shown what another one has issued, nor tokens of ours', async () => {
+    const { verifier } = await askedIssuer()
+    const jwtOf = (iss: string) => `e30.${Buffer.from(JSON.stringify({ iss })).toString('base64url')}.x`
+    expect(verifier.takes('anything')).toBe(true)
+    expect(verifier.takes(jwtOf('https://somebody.example.org'))).toBe(false)
+    const ours = await createTokenVerifier('/there/is/none', () => {})
+    expect([ours.takes('hkd_x'), ours.takes('anything')]).toEqual([true, false])
+  })
+})
+
+describe('claims', () => {
+  const issuer = { issuer: 'https://login.example.org' }
+  const exp = Math.floor(Date.now() / 1000) + 600
+  const rolesOf = (rules: readonly RoleRule[], claims: Readonly<Record<string, unknown>>) => {
+    const verdict = judgeClaims({ sub: 'ada', exp, ...claims }, { ...issuer, roles: rules }, {})
+    return 'grant' in verdict ? verdict.grant.principal.roles : verdict.fault
+  }
+
+  test.each<[string, readonly RoleRule[], Readonly<Record<string, unknown>>, readonly string[]]>([
+    ['roles for everybody', [{ roles: ['reader'] }], {}, ['reader']],
+    ['the values of a claim', [{ claim: ['roles'] }], { roles: ['b', 'a', 'b'] }, ['a', 'b']],
+    ['a claim with one value', [{ claim: ['roles'] }], { roles: 'a b' }, ['a b']],
+    ['a claim within others', [{ claim: ['realm_access', 'roles'] }], { realm_access: { roles: ['a'] } }, ['a']],
+    ['a claim with dots', [{ claim: ['https://x.org/roles'] }], { 'https://x.org/roles': ['a'] }, ['a']],
+    ['scopes', [{ claim: ['scope'], map: { one: ['a'], two: ['b', 'c'] } }], { scope: 'one two' }, ['a', 'b', 'c']],
+    ['a map', [{ claim: ['groups'], map: { x: ['a'] } }], { groups: ['x', 'y'] }, ['a']],
+    ['nothing of what is no text', [{ claim: ['groups'] }], { groups: [1, null, ['a'], { a: 1 }, true] }, []],
+    ['nothing of what an object has of itself', [{ claim: ['toString', 'name'] }], {}, []],
+    ['nothing of a map of itself', [{ claim: ['groups'], map: {} }], { groups: ['constructor', '__proto__'] }, []],
+  ])('give %s', (_, rules, claims, expected) => {
+    expect(rolesOf(rules, claims)).toEqual(expected)
+  })
+
+  test('make a principal that no other issuer can make', () => {
+    const idOf = (claims: Readonly<Record<string, unknown>>, name = issuer.issuer) => {
+      const verdict = judgeClaims({ exp, ...claims }, { issuer: name }, {})
+      return 'grant' in verdict ? verdict.grant.principal.id : verdict.fault
+    }
+    const ids = [
+      idOf({ sub: 'a' }),
+      idOf({ sub: 'a' }, 'https://other.example.org'),
+      idOf({ client_id: 'a' }),
+      idOf({ sub: '["https://login.example.org","a"]' }),
+    ]
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(idOf({ sub: 'a', client_id: 'b' })).toBe(idOf({ sub: 'a', client_id: 'c' }))
+  })
+})
+
+describe('scopes', () => {
+  test('imply others, however indirectly, and in circles', () => {
+    const implies = { admin: ['a:*', 'b'], 'a:*': ['a:x', 'a:y'], b: ['admin'] }
+    expect(impliedBy(['a:*'], implies)).toEqual(['a:*', 'a:x', 'a:y'])
+    expect(impliedBy(['b'], implies)).toEqual(['a:*', 'a:x', 'a:y', 'admin', 'b'])
+    expect(impliedBy(['constructor', '__proto__'], {})).toEqual(['__proto__', 'constructor'])
+  })
+
+  test('are needed by method and by mount, all of a batch together', () => {
+    const needs = createNeeds(
+      [{ scopes: ['base'] }, { scopes: ['watch'], methods: ['subscriptions/listen'] }],
+      (uri) => (uri.startsWith('db:') ? ['db'] : []),
+    )
+    const of = (method: string, params?: unknown) => needs.of({ jsonrpc: '2.0', id: 1, method, params })
+    expect(needs.always).toEqual(['base'])
+    expect(of('resources/list')).toEqual(['base'])
+    expect(of('resources/read', { uri: 'db://x' })).toEqual(['base', 'db'])
+    expect(of('resources/directory/read', { uri: 'db://x' })).toEqual(['base', 'db'])
+    expect(of('completion/complete', { ref: { type: 'ref/resource', uri: 'db://{x}' } })).toEqual(['base', 'db'])
+    expect(of('subscriptions/listen', { notifications: { resourceSubscriptions: ['x://y', 'db://x'] } })).toEqual([
+      'base',
+      'watch',
+      'db',
+    ])
+    const read = { method: 'resources/read', params: { uri: 'db://x' } }
+    expect(needs.of([{ method: 'ping' }, read])).toEqual(['base', 'db'])
+    for (const strange of [undefined, null, 7, [], [[read]], { method: ['subscriptions/listen'] }, { params: 7 }])
+      expect(needs.of(strange)).toEqual(['base'])
+  })
+})
+
+test('what is remembered is forgotten in time, and the oldest first', async () => {
+  const memo = createMemo<number>(2)
+  let found = 0
+  const find = async () => ({ value: ++found, until: Date.now() + 60_000 })
+  expect(await Promise.all([memo.get('a', find), memo.get('a', find)])).toEqual([1, 1])
+  await memo.get('b', find)
+  await memo.get('c', find)
+  expect([await memo.get('c', find), await memo.get('a', find)]).toEqual([3, 4])
+  expect(await memo.get('now', async () => ({ value: 9, until: 0 }))).toBe(9)
+  expect(await memo.get('now', find)).toBe(5)
+  await expect(memo.get('x', () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+  expect(await memo.get('x', find)).toBe(6)
+})
+
+test('a time that is further away than a timer reaches is waited for', () => {
+  vi.useFakeTimers()
+  const call = vi.fn()
+  const month = 31 * 24 * 3600_000
+  callAt(Date.now() + month, call)
+  const forget = callAt(Date.now() + month, call)
+  callAt(Number.POSITIVE_INFINITY, call)
+  vi.advanceTimersByTime(month - 1000)
+  expect(call).not.toHaveBeenCalled()
+  forget()
+  vi.advanceTimersByTime(2000)
+  expect(call).toHaveBeenCalledTimes(1)
+  vi.advanceTimersByTime(10 * month)
+  expect(call).toHaveBeenCalledTimes(1)
+})
+
+test('the owner of a session has the rights of the token that was shown last', () => {
+  const owner = ownerOf({ id: 'a', roles: ['x'], scopes: ['s'] })
+  owner.renew({ id: 'a', roles: [], scopes: ['s', 't'] })
+  expect({ id: owner.id, roles: owner.roles, scopes: owner.scopes }).toEqual({ id: 'a', roles: [], scopes: ['s', 't'] })
+  owner.renew({ id: 'a', roles: ['y'] })
+  expect(owner.scopes).toBeUndefined()
+})
+
+describe('options that let nobody in, or anybody', () => {
+  const issuer = { issuer: 'https://a.example.org', jwks: 'https://a.example.org/jwks' }
+  const introspection = { url: 'https://a.example.org/i', clientId: 'a', clientSecret: 'b' }
+  const resource = 'https://context.example.org/mcp'
+  test.each<[string, AuthorizationOptions]>([
+    ['nobody to trust', {}],
+    ['no issuers', { issuers: [] }],
+    ['an issuer twice', { resource, issuers: [issuer, issuer] }],
+    ['no audience', { resource, issuers: [{ ...issuer, audiences: [] }] }],
+    ['an empty audience', { resource, issuers: [{ ...issuer, audiences: [''] }] }],
+    ['no way to check', { resource, issuers: [{ issuer: issuer.issuer }] }],
+    [
+      'two to ask',
+      {
+        resource,
+        issuers: [
+          { ...issuer, introspection },
+          { issuer: 'https://b.example.org', introspection },
+        ],
+      },
+    ],
+    ['no resource', { issuers: [issuer] }],
+    ['a resource that is none', { resource: 'context.example.org', issuers: [issuer] }],
+    ['a resource with a query', { resource: `${resource}?x`, issuers: [issuer] }],
+    ['a file that is a folder', { tokens: import.meta.dirname }],
+  ])('are refused: %s', async (_, options) => {
+    await expect(createAuthorizer({ ...options, path: '/mcp', log: () => {} })).rejects.toMatchObject({
+      kind: 'invalid',
+    })
+  })
+})
