@@ -7,6 +7,7 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Log } from '../core/log.ts'
 import type { View } from '../core/view.ts'
+import type { Egress } from './egress.ts'
 import { codes, notFoundMessage, type WireError } from './errors.ts'
 import { failure, isObject, type Notification, type Request, type Response } from './messages.ts'
 import { isRevision, modern, type Revision, since } from './revisions.ts'
@@ -29,6 +30,8 @@ export interface Channel {
   notify(message: Notification): void
   /** What is served on it. */
   readonly view: View
+  /** Cleans an answer that was not made on the channel, as all of its own are. */
+  readonly egress: Egress
   /** What `initialize` agreed on; the modern revision where it is the channel's. */
   readonly revision: Revision | undefined
   /** Tells the client of everything that it listens to: it may have missed something. */
@@ -39,6 +42,7 @@ export interface Channel {
 export interface ChannelOptions {
   readonly view: View
   readonly log: Log
+  readonly egress: Egress
   /** How long a request may take, in milliseconds, progress or not: a source that hangs keeps no place for ever. */
   readonly timeout: number
   /** Called when the channel closes. */
@@ -87,7 +91,7 @@ class ChannelTransport extends PerRequestHTTPServerTransport {
 export async function openChannel(
   server: Server,
   era: 'modern' | 'legacy',
-  { view, log, timeout, onClose, retell }: ChannelOptions,
+  { view, log, egress, timeout, onClose, retell }: ChannelOptions,
 ): Promise<Channel> {
   const transport = new ChannelTransport(era)
   let delivering = false
@@ -118,7 +122,8 @@ export async function openChannel(
   }
 
   const request: Channel['request'] = async (message, options = {}) => {
-    const fault = era === 'legacy' && message.method === 'initialize' ? initializeFault(message) : undefined
+    const initializing = era === 'legacy' && message.method === 'initialize'
+    const fault = initializing ? initializeFault(message) : undefined
     if (fault !== undefined) return failure(message.id, { code: codes.invalidParams, message: fault })
     if (options.signal?.aborted) return undefined
     const id = next++
@@ -136,11 +141,12 @@ export async function openChannel(
       const response = await new Promise<Response | undefined>((settle) => {
         transport.exchanges.set(id, { request: message, onNotification: options.onNotification, settle })
         options.signal?.addEventListener('abort', cancel, { once: true })
-        const { method, params } = message
+        const { method } = message
+        const params = initializing ? keptOf(message.params) : message.params
         if (!deliver({ jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) }))
           settle(failure(message.id, { code: codes.invalidParams, message: 'The _meta of the params is malformed.' }))
       })
-      return response === undefined ? undefined : presentable(response, message, revision())
+      return response === undefined ? undefined : egress(presentable(response, message, revision()), message)
     } finally {
       clearTimeout(timer)
       options.signal?.removeEventListener('abort', cancel)
@@ -158,6 +164,7 @@ export async function openChannel(
       return revision()
     },
     view,
+    egress,
     retell: () => retell?.(),
     close: async () => {
       onClose?.()
@@ -185,6 +192,17 @@ function initializeFault({ params = {} }: Request): string | undefined {
   if (!isObject(clientInfo) || typeof clientInfo.name !== 'string' || typeof clientInfo.version !== 'string')
     return 'The param clientInfo has no name or version.'
   return undefined
+}
+
+/**
+ * What of `initialize` is worth keeping as long as the client stays. The server asks clients nothing, so it need not know
+ * what they are capable of; a session must not keep a megabyte of it.
+ */
+function keptOf({ protocolVersion, clientInfo }: Request['params'] = {}): Readonly<Record<string, unknown>> {
+  const cut = (value: unknown) => String(value).slice(0, 256)
+  const { name, version } = isObject(clientInfo) ? clientInfo : {}
+  const known = { name: cut(name), version: cut(version) }
+  return { protocolVersion: cut(protocolVersion), capabilities: {}, clientInfo: known }
 }
 
 /** An answer as its revision wants it, where the SDK writes it the same for all. */

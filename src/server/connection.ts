@@ -7,6 +7,7 @@ import { createGate, type Gate } from './gate.ts'
 import { formatJson } from './json.ts'
 import { listen } from './listen.ts'
 import { classify, failure, idKey, type Notification, type Request, type RequestId, type Response } from './messages.ts'
+import { overloaded } from './overload.ts'
 import { assumed, hasBatches, modern, type Revision } from './revisions.ts'
 
 /** So many messages may be in one batch. */
@@ -29,6 +30,8 @@ const tooLong: WireError = {
   data: { reason: 'too-large', limit: maxBatchBytes },
 }
 
+const unwritable: WireError = { code: codes.internal, message: 'Internal error' }
+
 const tooSlow: WireError = {
   code: codes.internal,
   message: 'The client takes what it is told too slowly. Read everything again, and listen anew.',
@@ -50,25 +53,29 @@ export interface Connection {
   readonly revision: Revision | undefined
   /** How many requests are not answered yet. */
   readonly pending: number
+  /** How many of them are streams of changes, which are not answered before they end. */
+  readonly listening: number
   /** Cancels what is not answered. */
   close(): Promise<void>
 }
 
 /**
  * @param open Opens the channel of an era; it is asked once for each that is needed.
- * @param server What the result of a `subscriptions/listen` says of the server.
+ * @param server What the result of a `subscriptions/listen` says of the server, and whose share of the gate it takes.
  */
 export function createConnection(
   open: (era: 'modern' | 'legacy') => Promise<Channel>,
   gate: Gate,
-  server: { readonly name: string; readonly version: string; readonly log: Log },
+  server: { readonly name: string; readonly version: string; readonly log: Log; readonly share?: string },
 ): Connection {
   const closing = new AbortController()
   // One batch at a time: each holds many answers.
   const batches = createGate(1, Number.POSITIVE_INFINITY)
   const channels = new Map<string, Promise<Channel>>()
   const inFlight = new Map<string, AbortController>()
-  let revision: () => Revision | undefined = () => undefined
+  let listening = 0
+  // Not a closure that is made where requests are answered: it would keep the last of them.
+  let legacy: Channel | undefined
 
   const channelFor = (era: 'modern' | 'legacy'): Promise<Channel> => {
     let channel = channels.get(era)
@@ -98,35 +105,32 @@ export function createConnection(
       } catch (error) {
         return failure(request.id, wireError(error, claims ? modern : assumed, undefined, server.log))
       }
-      if (!claims) revision = () => channel.revision
+      if (!claims) legacy = channel
       if (claims && request.method === 'subscriptions/listen') {
         const { name, version, log } = server
         const write = options.write ?? (async () => {})
         const identity = { name, version }
+        listening++
         const response = await listen(request, {
           ...{ view: channel.view, server: identity, write, signal, closing: closing.signal, log },
-        })
-        // A pipe is told twice that a stream is over: by the page on cancelling, and by the page on subscriptions.
-        const cancelled = {
-          jsonrpc: '2.0' as const,
-          method: 'notifications/cancelled',
-          params: { requestId: request.id },
-        }
-        if (response !== undefined && 'result' in response) await write(cancelled)
-        return response ?? (signal.aborted ? undefined : failure(request.id, tooSlow))
+        }).finally(() => listening--)
+        if (response === undefined) return signal.aborted ? undefined : failure(request.id, tooSlow)
+        const answered = channel.egress(response, request)
+        if ('error' in response || deliver === undefined) return answered
+        await deliver(answered)
+        // By the page on cancelling, a pipe is told that the stream is over so, too; before the result, a client would take it
+        // for the loss of the stream.
+        const params = { requestId: request.id }
+        await write({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
+        return undefined
       }
       const ran = await gate.run(async () => {
         const response = await channel.request(request, { signal, ...(onNotification ? { onNotification } : {}) })
         if (response === undefined || deliver === undefined) return response
         await deliver(response)
         return undefined
-      })
-      if (ran !== undefined) return ran.value
-      return failure(request.id, {
-        code: codes.internal,
-        message: 'Too many requests are in flight. Try again later.',
-        data: { reason: 'busy' },
-      })
+      }, server.share)
+      return 'refused' in ran ? overloaded(request.id, ran.refused) : ran.value
     } finally {
       inFlight.delete(key)
     }
@@ -161,7 +165,7 @@ export function createConnection(
 
   const receiveBatch = async (values: readonly unknown[], options: ReceiveOptions) => {
     const refused = (message: string) => failure(null, { code: codes.invalidRequest, message })
-    const agreed = revision()
+    const agreed = legacy?.revision
     if (agreed === undefined || !hasBatches(agreed)) return refused('There are no batches in this protocol revision.')
     if (values.length === 0) return refused('The batch is empty.')
     if (values.length > maxBatch) return refused(`The batch has more than ${maxBatch} messages.`)
@@ -172,7 +176,8 @@ export function createConnection(
       const answerOne = async (value: unknown) => {
         const response = await receiveOne(value, rest)
         if (response === undefined) return
-        const size = 'error' in response ? 0 : Buffer.byteLength(formatJson(response))
+        const size = 'error' in response ? 0 : sizeOf(response)
+        if (size === undefined) return void responses.push(failure(response.id, unwritable))
         responses.push(size <= left ? response : failure(response.id, tooLong))
         if (size <= left) left -= size
       }
@@ -181,7 +186,7 @@ export function createConnection(
       await deliver(responses)
       return []
     })
-    return ran === undefined || ran.value.length === 0 ? undefined : ran.value
+    return 'refused' in ran || ran.value.length === 0 ? undefined : ran.value
   }
 
   return {
@@ -192,14 +197,26 @@ export function createConnection(
       for (const channel of channels.values()) void channel.then((open) => open.retell())
     },
     get revision() {
-      return revision()
+      return legacy?.revision
     },
     get pending() {
       return inFlight.size
+    },
+    get listening() {
+      return listening
     },
     close: async () => {
       for (const controller of inFlight.values()) controller.abort()
       await Promise.allSettled([...channels.values()].map(async (channel) => (await channel).close()))
     },
+  }
+}
+
+/** How long an answer is, in bytes. `undefined`: it cannot be written, since something in it is nested too deep. */
+function sizeOf(answer: Response): number | undefined {
+  try {
+    return Buffer.byteLength(formatJson(answer))
+  } catch {
+    return undefined
   }
 }

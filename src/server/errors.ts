@@ -52,10 +52,15 @@ export function wireError(error: unknown, revision: Revision, uri: string | unde
       return {
         code: codes.internal,
         message: 'The source of this resource does not answer just now. Try again later.',
-        data: { reason: 'unavailable' },
+        data: { reason: 'unavailable', ...retryAfterOf(error) },
       }
     case 'internal':
       log('error', 'a request failed', { error })
       return { code: codes.internal, message: 'Internal error' }
   }
+}
+
+/** When one may ask again, in seconds, where that is known. Nothing else of such an error is told. */
+function retryAfterOf({ detail: { retryAfter } }: ResourceError): { readonly retryAfter?: number } {
+  return typeof retryAfter === 'number' ? { retryAfter } : {}
 }

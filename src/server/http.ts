@@ -1,19 +1,29 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { DegradedMount } from '../core/changes.ts'
 import { invalid } from '../core/errors.ts'
+import { isLoopback } from '../core/host.ts'
+import { alwaysCaller, type Caller } from './authorize/caller.ts'
+import { type Authorizer, createAuthorizer } from './authorize/index.ts'
+import type { AuthorizationOptions } from './authorize/options.ts'
 import { readBody } from './body.ts'
 import { codes } from './errors.ts'
 import { createGate } from './gate.ts'
 import { createGuard, type Guard, valuesOf } from './guard.ts'
 import { JsonError, parseJson } from './json.ts'
 import { createLegacyHttp, type LegacyHttp } from './legacy.ts'
+import { completeLimits, type GivenLimits } from './limits.ts'
 import { createLiveness } from './liveness.ts'
 import { failure } from './messages.ts'
+import { createMeter, type Meter } from './meter.ts'
 import { createModernHttp } from './modern.ts'
-import { refuse, replyEmpty, replyJson } from './reply.ts'
+import { statusOfOverload } from './overload.ts'
+import { inTurn } from './pipeline.ts'
+import { limitAnswer, refuse, replyEmpty, replyJson } from './reply.ts'
 import { modern } from './revisions.ts'
 import { localPrincipal, type ServeOptions } from './serve.ts'
+import { createTurnstile } from './turnstile.ts'
 
 export interface HttpOptions extends ServeOptions {
   readonly host: string
@@ -23,41 +33,24 @@ export interface HttpOptions extends ServeOptions {
   readonly path?: string
   readonly allowedHosts?: readonly string[]
   readonly allowedOrigins?: readonly string[]
+  /** How clients say who they are. By default nobody is asked: everybody is the one `principal`. */
+  readonly auth?: AuthorizationOptions
+  /** Listens beyond the loopback without asking anybody who they are. */
+  readonly insecure?: boolean
+  /** The OAuth scopes that a token needs for what is at a URI, whether anything is there or not. By default none. */
+  readonly scopesOf?: (uri: string) => readonly string[]
   /** Serves the HTTP+SSE transport of 2024-11-05 too, at `/sse` and `/messages`. By default not. */
   readonly sse?: boolean
-  readonly limits?: Partial<HttpLimits>
-}
-
-export interface HttpLimits {
-  /** The longest body of a request, in bytes. */
-  readonly body: number
-  /** Requests that are worked on at once, and ones that wait for that. */
-  readonly concurrent: number
-  readonly waiting: number
-  readonly connections: number
-  readonly sessions: number
-  /** How long a session may be idle, in milliseconds. */
-  readonly sessionIdle: number
-  /** How long a client may take nothing of what is sent to it, in milliseconds, before its connection is cut (Linux). */
-  readonly stalled: number
-  /** How long requests in flight may take when the server closes, in milliseconds. */
-  readonly drain: number
-}
-
-const defaults: HttpLimits = {
-  body: 1024 * 1024,
-  concurrent: 64,
-  waiting: 1024,
-  connections: 1024,
-  sessions: 1000,
-  sessionIdle: 30 * 60_000,
-  stalled: 45_000,
-  drain: 10_000,
+  /** What tells less well of changes than it should, just now: `/readyz` says how many mounts, and why. */
+  readonly degraded?: () => readonly DegradedMount[]
+  readonly limits?: GivenLimits
 }
 
 export interface HttpService {
   /** Where MCP is, such as `http://127.0.0.1:8787/mcp`. */
   readonly url: string
+  /** What it has done and refused. */
+  readonly meter: Meter
   /** Accepts nothing more, answers what is in flight, and ends. */
   close(): Promise<void>
 }
@@ -69,48 +62,92 @@ export interface HttpService {
  * @throws ResourceError `invalid` when it is to listen where it may not, or cannot.
  */
 export async function serveHttp(options: HttpOptions): Promise<HttpService> {
-  const limits = { ...defaults, ...options.limits }
+  const limits = completeLimits(options.limits, options.auth !== undefined)
   const path = options.path ?? '/mcp'
-  const gate = createGate(limits.concurrent, limits.waiting)
+  const gate = createGate(limits.concurrent, limits.waiting, limits.perPrincipal)
+  const meter = createMeter()
+  const turnstile = createTurnstile(limits, meter)
   const looks = 2
   const liveness = createLiveness({ interval: limits.stalled / (looks + 1), looks })
-  const modernHttp = createModernHttp(options, gate)
-  const legacyHttp = createLegacyHttp(options, gate, limits)
-  const principal = options.principal ?? localPrincipal
+  const served = { timeout: limits.timeout, ...options, transport: 'http' as const }
+  const modernHttp = createModernHttp(served, gate, meter)
+  const legacyHttp = createLegacyHttp(served, gate, limits, meter)
+  const everybody = alwaysCaller(options.principal ?? localPrincipal)
+  const routes = new Set([path, ...(options.sse ? ['/sse', '/messages'] : [])])
+  let authorizer: Authorizer | undefined
   let guard: Guard = () => ({ status: 403, message: 'Not ready' })
   let draining = false
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if ((request.url ?? '').length > limits.path) {
+      meter.count('refusedUri')
+      return refuse(response, 414, `The path is longer than ${limits.path} bytes.`, { Connection: 'close' })
+    }
     // Probes come from wherever the operator's tools are; the answer tells nothing else.
-    if (request.url === '/healthz') return replyHealth(request, response, 200, 'ok')
+    if (request.url === '/healthz') return replyHealth(request, response, 200, { status: 'ok' })
     if (request.url === '/readyz')
-      return replyHealth(request, response, draining ? 503 : 200, draining ? 'draining' : 'ready')
+      return draining
+        ? replyHealth(request, response, 503, { status: 'draining' })
+        : replyHealth(request, response, 200, { status: 'ready', ...countDegraded(options.degraded?.()) })
+    // What is for everybody, whichever page asks.
+    if (authorizer?.serveMetadata(request, response)) return
     const refused = guard(request)
     if (refused !== undefined) return refuse(response, refused.status, refused.message)
-    const [route] = options.sse ? (request.url ?? '').split('?', 1) : [request.url]
-    if (route === path) return serveMcp(request, response)
-    if (options.sse && route === '/sse') return legacyHttp.openSse(request, response, principal)
+    const [place = ''] = (request.url ?? '').split('?', 1)
+    if (!routes.has(place)) return refuse(response, 404, 'Nothing is here.')
+    const caller = await callerOf(request, response)
+    if (caller === undefined) return
+    const route = options.sse ? place : request.url
+    if (route === path) return serveMcp(request, response, caller)
+    if (options.sse && route === '/sse') return legacyHttp.openSse(request, response, caller)
     if (options.sse && route === '/messages') {
-      const message = await readMessage(request, response)
-      return message === undefined ? undefined : legacyHttp.postSse(request, response, principal, message.value)
+      const message = await readPermitted(request, response, caller)
+      return message === undefined ? undefined : legacyHttp.postSse(request, response, caller.principal, message.value)
     }
     return refuse(response, 404, 'Nothing is here.')
   }
 
-  const serveMcp = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (request.method !== 'POST') return serveSessionMethod(request, response, legacyHttp)
-    if (!accepts(request)) return refuse(response, 406, 'The Accept header allows neither JSON nor an event stream.')
-    const message = await readMessage(request, response)
-    if (message === undefined) return
-    if (modernHttp.isModern(request, message.value)) return modernHttp.post(request, response, principal, message.value)
-    return legacyHttp.post(request, response, principal, message.value)
+  /** Who asks. `undefined`: they were turned away. */
+  const callerOf = async (request: IncomingMessage, response: ServerResponse): Promise<Caller | undefined> => {
+    const caller = authorizer === undefined ? everybody : await authorizer.authenticate(request)
+    if ('status' in caller) return void refuse(response, caller.status, caller.message, caller.headers)
+    const share = turnstile.shareOf(caller.principal, request)
+    const over = turnstile.take(share, request)
+    if (over === undefined) return { ...caller, share }
+    const later = statusOfOverload(over)
+    // Of what comes behind it, nothing is read.
+    return void replyJson(response, later?.status ?? 429, over, { ...later?.headers, Connection: 'close' })
   }
 
-  const serveSessionMethod = async (request: IncomingMessage, response: ServerResponse, legacy: LegacyHttp) => {
+  const serveMcp = async (request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> => {
+    if (request.method !== 'POST') return serveSessionMethod(request, response, legacyHttp, caller)
+    if (!accepts(request)) return refuse(response, 406, 'The Accept header allows neither JSON nor an event stream.')
+    const message = await readPermitted(request, response, caller)
+    if (message === undefined) return
+    if (modernHttp.isModern(request, message.value)) return modernHttp.post(request, response, caller, message.value)
+    return legacyHttp.post(request, response, caller.principal, message.value)
+  }
+
+  const serveSessionMethod = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    legacy: LegacyHttp,
+    caller: Caller,
+  ) => {
+    const refused = authorizer?.refusalOf(caller, undefined)
+    if (refused !== undefined) return refuse(response, refused.status, refused.message, refused.headers)
     const sessions = request.headers['mcp-protocol-version'] !== modern
-    if (request.method === 'GET' && sessions) return legacy.openStream(request, response, principal)
-    if (request.method === 'DELETE' && sessions) return legacy.end(request, response, principal)
+    if (request.method === 'GET' && sessions) return legacy.openStream(request, response, caller)
+    if (request.method === 'DELETE' && sessions) return legacy.end(request, response, caller.principal)
     return refuse(response, 405, 'The method is not allowed here.', { Allow: 'POST' })
+  }
+
+  /** The message of a request, where the caller may send it. `undefined`: it was answered already. */
+  const readPermitted = async (request: IncomingMessage, response: ServerResponse, caller: Caller) => {
+    const message = await readMessage(request, response)
+    const refused = message === undefined ? undefined : authorizer?.refusalOf(caller, message.value)
+    if (refused === undefined) return message
+    return void refuse(response, refused.status, refused.message, refused.headers)
   }
 
   const readMessage = async (request: IncomingMessage, response: ServerResponse) => {
@@ -120,6 +157,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     if (media !== undefined) return void refuse(response, 415, media)
     const body = await readBody(request, limits.body)
     if ('fault' in body) {
+      if (body.fault === 'too-large') meter.count('refusedBody')
       if (body.fault === 'too-large')
         refuse(response, 413, `The body is longer than ${limits.body} bytes.`, { Connection: 'close' })
       return undefined
@@ -134,46 +172,96 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     }
   }
 
+  const handleSafely = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    try {
+      await handle(request, response)
+    } catch (error) {
+      options.log('error', 'an HTTP request failed', { error })
+      if (response.headersSent) response.destroy()
+      else replyJson(response, 500, failure(null, { code: codes.internal, message: 'Internal error' }))
+    }
+  }
+  const take = inTurn(handleSafely, () => meter.count('cutPipelines'))
+
   /** The latest answer on each connection. */
   const answering = new WeakMap<Duplex, ServerResponse>()
   const server = createServer(
-    { maxHeaderSize: 32 * 1024, headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeout: 10_000 },
+    {
+      maxHeaderSize: limits.headers,
+      headersTimeout: limits.headersTime,
+      requestTimeout: limits.requestTime,
+      // Node looks for what takes too long only so often: by itself every 30 seconds.
+      connectionsCheckingInterval: Math.min(5000, limits.headersTime),
+      keepAliveTimeout: 10_000,
+    },
     (request, response) => {
       response.on('error', () => {})
+      meter.count('requests')
+      limitAnswer(response, limits)
       answering.set(request.socket, response)
       liveness.watch(request.socket)
-      handle(request, response).catch((error) => {
-        options.log('error', 'an HTTP request failed', { error })
-        if (response.headersSent) response.destroy()
-        else replyJson(response, 500, failure(null, { code: codes.internal, message: 'Internal error' }))
-      })
+      take(request, response)
     },
   )
   server.maxConnections = limits.connections
+  server.on('drop', () => meter.count('refusedConnections'))
+  meter.gauge('connections', () => liveness.size)
+  meter.gauge('inFlight', () => gate.running)
+  meter.gauge('waiting', () => gate.waiting)
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const response = answering.get(socket)
+    if (error.code === 'HPE_HEADER_OVERFLOW') meter.count('refusedHeaders')
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') meter.count('late')
     // In the midst of an answer, a status would be read as a part of it.
     if (response?.headersSent && !response.writableFinished) socket.destroy()
     else hangUp(socket, clientErrors.get(error.code) ?? '400 Bad Request')
   })
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  const closeIdle = (): void => {
+    server.closeIdleConnections()
+    // Node does not count those on which nothing was ever sent.
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+  }
   server.on('upgrade', (_request, socket) => hangUp(socket, '400 Bad Request'))
   // The guard needs the port, which may be chosen by the system.
   createGuard({ ...options, port: options.port })
+  if (!isLoopback(options.host) && options.auth === undefined && options.insecure !== true)
+    throw invalid(
+      `Other machines can ask at ${options.host}, and nobody would be asked who they are. Set http.auth: issuers of tokens, or a file of them.`,
+      'insecure',
+    )
   const address = await listen(server, options.host, options.port)
-  guard = createGuard({ ...options, port: address.port })
   const name = options.host.includes(':') ? `[${options.host}]` : options.host
+  const url = `http://${name}:${address.port}${path}`
+  if (options.auth !== undefined)
+    authorizer = await createAuthorizer({
+      ...options,
+      ...options.auth,
+      ...(isLoopback(options.host) ? { url } : {}),
+      path,
+    }).catch((error: unknown) => {
+      server.close()
+      throw error
+    })
+  // From here on requests are let in.
+  guard = createGuard({ ...options, port: address.port })
 
   return {
-    url: `http://${name}:${address.port}${path}`,
+    url,
+    meter,
     close: async () => {
       draining = true
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      server.closeIdleConnections()
+      closeIdle()
       modernHttp.drain()
       legacyHttp.drain()
       const timer = setTimeout(() => server.closeAllConnections(), limits.drain)
       // Connections that become idle while it drains are not waited for.
-      const idle = setInterval(() => server.closeIdleConnections(), 50)
+      const idle = setInterval(closeIdle, 50)
       await closed
       clearTimeout(timer)
       clearInterval(idle)
@@ -212,8 +300,17 @@ async function listen(server: ReturnType<typeof createServer>, host: string, por
   return address
 }
 
-function replyHealth(request: IncomingMessage, response: ServerResponse, status: number, text: string): void {
-  if (request.method === 'GET') replyJson(response, status, { status: text })
+/** How many mounts are degraded, by the reason. Which ones, the log says: anybody may ask here. */
+function countDegraded(mounts: readonly DegradedMount[] = []): {
+  readonly degraded?: Readonly<Record<string, number>>
+} {
+  const degraded: Record<string, number> = {}
+  for (const { degradation } of mounts) degraded[degradation] = (degraded[degradation] ?? 0) + 1
+  return mounts.length === 0 ? {} : { degraded }
+}
+
+function replyHealth(request: IncomingMessage, response: ServerResponse, status: number, health: object): void {
+  if (request.method === 'GET') replyJson(response, status, health)
   else if (request.method === 'HEAD') replyEmpty(response, status)
   else refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET, HEAD' })
 }

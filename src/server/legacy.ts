@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Principal } from '../core/provider.ts'
+import { type Caller, ownerOf } from './authorize/caller.ts'
 import { type Connection, createConnection } from './connection.ts'
 import { codes } from './errors.ts'
 import type { Gate } from './gate.ts'
-import type { HttpLimits } from './http.ts'
+import type { ServedLimits } from './limits.ts'
 import { createMailbox } from './mailbox.ts'
-import { failure, isObject, type RequestId } from './messages.ts'
+import { failure, isObject, type RequestId, type Response } from './messages.ts'
+import type { Meter } from './meter.ts'
+import { statusOfOverload } from './overload.ts'
 import { type EventStream, openEventStream, refuse, replyEmpty, replyJson } from './reply.ts'
 import { isRevision } from './revisions.ts'
-import { type Announcements, openView, type ServeOptions } from './serve.ts'
+import { type Announcements, openView, type ServedOptions } from './serve.ts'
 import { createSessions, type Session } from './sessions.ts'
 
 /** HTTP as the revisions before 2026-07-28 have it: with sessions. */
@@ -17,11 +20,11 @@ export interface LegacyHttp {
   /** Streamable HTTP (2025-03-26 to 2025-11-25): a message, or a batch where there are any. */
   post(request: IncomingMessage, response: ServerResponse, principal: Principal, body: unknown): Promise<void>
   /** `GET`: the stream on which the server speaks unasked. */
-  openStream(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void>
+  openStream(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void>
   /** `DELETE`: the client ends its session. */
   end(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void>
   /** HTTP+SSE (2024-11-05): the stream that carries all answers. */
-  openSse(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void>
+  openSse(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void>
   postSse(request: IncomingMessage, response: ServerResponse, principal: Principal, body: unknown): Promise<void>
   /** Ends the streams, which would never end by themselves. Requests in flight go on. */
   drain(): void
@@ -30,13 +33,17 @@ export interface LegacyHttp {
 
 const idHeader = 'Mcp-Session-Id'
 
-export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: HttpLimits): LegacyHttp {
-  const sessions = createSessions({ most: limits.sessions, idle: limits.sessionIdle })
+export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: ServedLimits, meter: Meter): LegacyHttp {
+  const { perPrincipal, sessionIdle: idle } = limits
+  const sessions = createSessions({ most: limits.sessions, mostOf: perPrincipal?.sessions ?? limits.sessions, idle })
   const streams = new Set<EventStream>()
 
-  const connect = (principal: Principal, announcements: Announcements): Connection =>
+  const connect = (principal: Principal, announcements: Announcements): Connection => {
+    // Where all are one principal, each session has a share of its own.
+    const share = perPrincipal === undefined ? randomUUID() : principal.id
     // A message that claims to be modern never gets here over HTTP.
-    createConnection((era) => openView(options, principal, era, announcements), gate, options)
+    return createConnection((era) => openView(options, principal, era, announcements), gate, { ...options, share })
+  }
 
   const sessionOf = (request: IncomingMessage, response: ServerResponse, principal: Principal): Session | undefined => {
     const id = request.headers['mcp-session-id']
@@ -72,8 +79,10 @@ export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: Http
     if (answer === undefined) {
       if (stream === undefined) replyEmpty(response, 202, headers())
       else stream.end()
-    } else if (stream === undefined) replyJson(response, statusOf(answer), answer, headers())
-    else {
+    } else if (stream === undefined) {
+      const later = Array.isArray(answer) ? undefined : statusOfOverload(answer as Response)
+      replyJson(response, later?.status ?? statusOf(answer), answer, { ...headers(), ...later?.headers })
+    } else {
       for (const message of [answer].flat()) stream.send(message)
       stream.end()
     }
@@ -82,13 +91,14 @@ export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: Http
   const initialize = async (response: ServerResponse, principal: Principal, body: { readonly id?: unknown }) => {
     const id = typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
     const mailbox = createMailbox(randomUUID())
-    const connection = connect(principal, {
+    const owner = ownerOf(principal)
+    const connection = connect(owner, {
       write: mailbox.deliver,
       // Nobody can tell it what it has missed any more: it begins again.
       onLost: () => void (session === undefined || sessions.close(session)),
     })
-    const session = sessions.open(principal, connection, mailbox)
-    if (session === undefined) return replyFull(response, id)
+    const session = sessions.open(owner, connection, mailbox)
+    if (session === undefined) return replyFull(response, id, meter)
     try {
       await exchange(connection, response, body, () =>
         connection.revision === undefined ? {} : { [idHeader]: session.id },
@@ -109,10 +119,10 @@ export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: Http
       await exchange(session.connection, response, body)
     },
 
-    openStream: async (request, response, principal) => {
+    openStream: async (request, response, caller) => {
       if (!(request.headers.accept ?? '*/*').match(/\*\/\*|text\/(?:\*|event-stream)/))
         return refuse(response, 406, 'The Accept header does not allow an event stream.')
-      const session = sessionOf(request, response, principal)
+      const session = sessionOf(request, response, caller.principal)
       if (session === undefined) return
       const lastId = request.headers['last-event-id']
       // Whoever says what it saw last has lost the stream that it had, though nobody has told us.
@@ -122,7 +132,9 @@ export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: Http
       const stream = openEventStream(response, { [idHeader]: session.id })
       session.stream = stream
       streams.add(stream)
+      const forget = caller.untilEnd(stream.end)
       response.on('close', () => {
+        forget()
         streams.delete(stream)
         session.mailbox?.detach(stream)
         if (session.stream === stream) session.stream = undefined
@@ -138,20 +150,23 @@ export function createLegacyHttp(options: ServeOptions, gate: Gate, limits: Http
       replyEmpty(response, 204)
     },
 
-    openSse: async (request, response, principal) => {
+    openSse: async (request, response, caller) => {
       if (request.method !== 'GET') return refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET' })
       let stream: EventStream | undefined
       const write = async (message: unknown): Promise<void> => {
         stream?.send(message)
         await stream?.ready()
       }
-      const session = sessions.open(principal, connect(principal, { write, onLost: () => response.destroy() }))
-      if (session === undefined) return replyFull(response, null)
+      const owner = ownerOf(caller.principal)
+      const session = sessions.open(owner, connect(owner, { write, onLost: () => response.destroy() }))
+      if (session === undefined) return replyFull(response, null, meter)
       const opened = openEventStream(response)
       stream = opened
       session.stream = opened
       streams.add(opened)
+      const forget = caller.untilEnd(opened.end)
       response.on('close', () => {
+        forget()
         streams.delete(opened)
         void sessions.close(session)
       })
@@ -183,7 +198,8 @@ function statusOf(answer: unknown): number {
   return answer.error.code === codes.invalidRequest ? 400 : 200
 }
 
-function replyFull(response: ServerResponse, id: RequestId | null): void {
+function replyFull(response: ServerResponse, id: RequestId | null, meter?: Meter): void {
+  meter?.count('refusedSessions')
   const error = {
     code: codes.internal,
     message: 'There are too many sessions. Try again later.',

@@ -11,6 +11,8 @@ import type { Socket } from 'node:net'
  */
 export interface Liveness {
   watch(socket: Socket): void
+  /** How many are watched. */
+  readonly size: number
   close(): void
 }
 
@@ -22,16 +24,19 @@ export interface LivenessOptions {
 }
 
 export function createLiveness({ interval = 15_000, looks = 2 }: LivenessOptions = {}): Liveness {
-  const sockets = new Map<Socket, { taken: number; same: number }>()
+  const sockets = new Map<Socket, { handed: number; most: number; same: number }>()
 
   const look = async (): Promise<void> => {
     if (sockets.size === 0) return
+    for (const [socket, seen] of sockets) seen.handed = handedOver(socket)
     const queues = await readQueues()
     for (const [socket, seen] of sockets) {
       const waiting = queues.get(`${socket.localPort} ${socket.remotePort}`) ?? 0
-      const taken = socket.bytesWritten - socket.writableLength - waiting
-      seen.same = waiting > 0 && taken === seen.taken ? seen.same + 1 : 0
-      seen.taken = taken
+      // More may have been written since the queues were read: what was taken lies between these two.
+      const [least, most] = [seen.handed - waiting, handedOver(socket) - waiting]
+      const stuck = waiting > 0 && least <= seen.most
+      seen.same = stuck ? seen.same + 1 : 0
+      if (!stuck) seen.most = most
       if (seen.same >= looks) socket.destroy()
     }
   }
@@ -41,12 +46,18 @@ export function createLiveness({ interval = 15_000, looks = 2 }: LivenessOptions
   return {
     watch: (socket) => {
       if (sockets.has(socket)) return
-      sockets.set(socket, { taken: -1, same: 0 })
+      sockets.set(socket, { handed: 0, most: -1, same: 0 })
       socket.once('close', () => sockets.delete(socket))
+    },
+    get size() {
+      return sockets.size
     },
     close: () => clearInterval(timer),
   }
 }
+
+/** How many bytes the kernel was given to send. */
+const handedOver = (socket: Socket) => socket.bytesWritten - socket.writableLength
 
 /** How many bytes wait in each established connection, by the ports of its two ends. */
 async function readQueues(): Promise<ReadonlyMap<string, number>> {

@@ -1,4 +1,6 @@
+import { isResourceError } from '../core/errors.ts'
 import { codes, type WireError } from './errors.ts'
+import { formatJson } from './json.ts'
 
 export type RequestId = string | number
 
@@ -69,6 +71,20 @@ function isId(value: unknown): value is RequestId {
   return (
     (typeof value === 'string' && value.length <= maxName) || (typeof value === 'number' && Number.isSafeInteger(value))
   )
+}
+
+/**
+ * A message as text. An answer that would be longer than `limit` bytes becomes the error that says how to read less; one that
+ * cannot be written at all, such as metadata of a source that is nested too deep, an internal error.
+ */
+export function formatMessage(message: unknown, limit?: number): string {
+  try {
+    return formatJson(message, limit)
+  } catch (error) {
+    const id = isObject(message) && isId(message.id) ? message.id : null
+    if (!isResourceError(error)) return formatJson(failure(id, { code: codes.internal, message: 'Internal error' }))
+    return formatJson(failure(id, { code: codes.invalidParams, message: error.message, data: { ...error.detail } }))
+  }
 }
 
 /** A key of a map for an id: `1` and `"1"` are two. */

@@ -1,21 +1,25 @@
+import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Principal } from '../core/provider.ts'
+import { type Caller, lifetimeOf } from './authorize/caller.ts'
 import type { Channel } from './channel.ts'
 import { claimedRevision, envelopeFault } from './envelope.ts'
 import { codes, type WireError } from './errors.ts'
 import type { Gate } from './gate.ts'
 import { headerFault, versionMismatch } from './headers.ts'
 import { listen } from './listen.ts'
-import { classify, failure, isObject, type Request, type RequestId } from './messages.ts'
+import { classify, failure, isObject, type Request, type RequestId, type Response } from './messages.ts'
+import type { Meter } from './meter.ts'
+import { overloaded, statusOfOverload } from './overload.ts'
 import { type EventStream, openEventStream, replyEmpty, replyJson } from './reply.ts'
 import { modern } from './revisions.ts'
-import { openView, type ServeOptions } from './serve.ts'
+import { openView, type ServedOptions } from './serve.ts'
 
 /** HTTP as 2026-07-28 has it: every POST stands alone. */
 export interface ModernHttp {
   /** Whether a request is of this revision: its body says so, or only its header does (and it is at fault then). */
   isModern(request: IncomingMessage, body: unknown): boolean
-  post(request: IncomingMessage, response: ServerResponse, principal: Principal, body: unknown): Promise<void>
+  post(request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Promise<void>
   /** Ends what is listened to, each with its result. */
   drain(): void
   close(): Promise<void>
@@ -24,12 +28,14 @@ export interface ModernHttp {
 /** So many principals have a channel that waits for their next request. */
 const maxChannels = 1000
 
-export function createModernHttp(options: ServeOptions, gate: Gate): ModernHttp {
+export function createModernHttp(options: ServedOptions, gate: Gate, meter: Meter): ModernHttp {
   const channels = new Map<string, Promise<Channel>>()
   const closing = new AbortController()
+  // As many listen to it as there are streams.
+  setMaxListeners(0, closing.signal)
 
   const channelOf = (principal: Principal): Promise<Channel> => {
-    const key = JSON.stringify([principal.id, ...principal.roles])
+    const key = JSON.stringify([principal.id, principal.roles, principal.scopes])
     let channel = channels.get(key)
     if (channel === undefined) {
       if (channels.size >= maxChannels) evictOldest(channels)
@@ -41,14 +47,15 @@ export function createModernHttp(options: ServeOptions, gate: Gate): ModernHttp 
     return channel
   }
 
-  const answer = async (message: Request, response: ServerResponse, principal: Principal): Promise<void> => {
+  const answer = async (message: Request, response: ServerResponse, caller: Caller): Promise<void> => {
     // Whoever hangs up cancels (2026-07-28, basic/patterns/cancellation).
     const controller = new AbortController()
     response.on('close', () => controller.abort())
     let stream: EventStream | undefined
-    const channel = await channelOf(principal)
+    const channel = await channelOf(caller.principal)
     if (message.method === 'subscriptions/listen') {
-      const answered = await listen(message, {
+      const lifetime = lifetimeOf(caller, closing.signal)
+      const unclean = await listen(message, {
         view: channel.view,
         server: { name: options.name, version: options.version },
         write: async (notification) => {
@@ -57,33 +64,37 @@ export function createModernHttp(options: ServeOptions, gate: Gate): ModernHttp 
           await stream.ready()
         },
         signal: controller.signal,
-        closing: closing.signal,
+        closing: lifetime.signal,
         log: options.log,
-      })
+      }).finally(lifetime.release)
+      const answered = unclean === undefined ? undefined : channel.egress(unclean, message)
       if (answered === undefined) response.destroy()
-      else if (stream === undefined) replyJson(response, 200, answered)
+      else if (stream === undefined) replyUnopened(response, answered)
       else {
         ;(stream as EventStream).send(answered)
         ;(stream as EventStream).end()
       }
       return
     }
-    const ran = await gate.run(() =>
-      channel.request(message, {
-        signal: controller.signal,
-        // An answer becomes a stream only when there is something to say before it.
-        onNotification: (notification) => {
-          stream ??= openEventStream(response)
-          stream.send(notification)
-        },
-      }),
+    const ran = await gate.run(
+      () =>
+        channel.request(message, {
+          signal: controller.signal,
+          // An answer becomes a stream only when there is something to say before it.
+          onNotification: (notification) => {
+            stream ??= openEventStream(response)
+            stream.send(notification)
+          },
+        }),
+      caller.share,
     )
-    if (ran === undefined) return replyBusy(response, message.id)
+    if ('refused' in ran) {
+      meter.count(ran.refused === 'share' ? 'refusedShare' : 'refusedBusy')
+      return replyAnswer(response, overloaded(message.id, ran.refused))
+    }
     if (ran.value === undefined) return
-    if (stream === undefined) {
-      const error = 'error' in ran.value ? ran.value.error : undefined
-      replyJson(response, error === undefined ? 200 : statusOf(error.code), ran.value)
-    } else {
+    if (stream === undefined) replyAnswer(response, ran.value)
+    else {
       stream.send(ran.value)
       stream.end()
     }
@@ -96,7 +107,7 @@ export function createModernHttp(options: ServeOptions, gate: Gate): ModernHttp 
       }
       return request.headers['mcp-protocol-version'] === modern
     },
-    post: async (request, response, principal, body) => {
+    post: async (request, response, caller, body) => {
       const reject = (id: RequestId | null, error: WireError, status = 400) =>
         replyJson(response, status, failure(id, error))
       if (Array.isArray(body))
@@ -116,7 +127,7 @@ export function createModernHttp(options: ServeOptions, gate: Gate): ModernHttp 
           // The version is judged first: whoever speaks another one is told so, whatever else is wrong.
           const mismatch = versionMismatch(request, claimedRevision(message))
           const fault = mismatch ?? envelopeFault(message) ?? headerFault(request, message)
-          return fault === undefined ? answer(message, response, principal) : reject(message.id, fault)
+          return fault === undefined ? answer(message, response, caller) : reject(message.id, fault)
         }
       }
     },
@@ -152,11 +163,15 @@ function statusOf(code: number): number {
   }
 }
 
-export function replyBusy(response: ServerResponse, id: RequestId | null): void {
-  const error = {
-    code: codes.internal,
-    message: 'Too many requests are in flight. Try again later.',
-    data: { reason: 'busy' },
-  }
-  replyJson(response, 503, failure(id, error), { 'Retry-After': '1' })
+/** A stream that was not opened. For what others hold just now one may ask again later. */
+function replyUnopened(response: ServerResponse, answer: Response): void {
+  const { reason, of } = ('error' in answer ? answer.error.data : undefined) ?? {}
+  const later = reason === 'too-many-subscriptions' && of !== 'subscription'
+  replyJson(response, later ? 429 : 200, answer, later ? { 'Retry-After': '5' } : {})
+}
+
+function replyAnswer(response: ServerResponse, answer: Response): void {
+  const later = statusOfOverload(answer)
+  const status = later?.status ?? ('error' in answer ? statusOf(answer.error.code) : 200)
+  replyJson(response, status, answer, later?.headers)
 }

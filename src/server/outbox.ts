@@ -23,7 +23,7 @@ export interface OutboxOptions {
   readonly onLost: () => void
 }
 
-/** So many characters of URIs may wait for one client. */
+/** So many characters of URIs may wait for one client that does not take what it was sent before. */
 const maxWaiting = 1024 * 1024
 
 export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): Outbox {
@@ -78,7 +78,8 @@ export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): 
         if (!uris.has(uri)) waiting += uri.length
         uris.add(uri)
       }
-      if (waiting > maxWaiting) lose()
+      // What was just pushed waits for nobody yet, however much it is.
+      if (writing && waiting > maxWaiting) lose()
       else void drain()
     },
     drop: (uri) => {

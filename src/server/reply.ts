@@ -1,13 +1,25 @@
 import type { ServerResponse } from 'node:http'
 import { codes } from './errors.ts'
-import { formatJson } from './json.ts'
-import { failure } from './messages.ts'
+import { failure, formatMessage } from './messages.ts'
 
 /** What every answer carries: nobody in between keeps it, and no browser takes it for something else. */
 const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
 
-/** So long a client may take to read an answer, in milliseconds; then the connection is cut. */
-const patience = 60_000
+/** How long an answer may be, in bytes, and how long its client may take to read it, in milliseconds. */
+export interface AnswerLimits {
+  readonly answer: number
+  readonly slow: number
+}
+
+const limits = new WeakMap<ServerResponse, AnswerLimits>()
+const noLimits: AnswerLimits = { answer: Number.POSITIVE_INFINITY, slow: 60_000 }
+
+/** Says what holds for an answer, before it is given. */
+export function limitAnswer(response: ServerResponse, own: AnswerLimits): void {
+  limits.set(response, own)
+}
+
+const limitsOf = (response: ServerResponse) => limits.get(response) ?? noLimits
 
 export function replyJson(
   response: ServerResponse,
@@ -16,7 +28,7 @@ export function replyJson(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   if (response.headersSent || response.destroyed) return
-  const bytes = Buffer.from(formatJson(body))
+  const bytes = Buffer.from(formatMessage(body, limitsOf(response).answer))
   response.writeHead(status, {
     ...common,
     'Content-Type': 'application/json',
@@ -83,7 +95,7 @@ export function openEventStream(response: ServerResponse, headers: Readonly<Reco
   return {
     // JSON has no raw line breaks, so one line of data holds all of it.
     send: (message, event = 'message', id) => {
-      const data = typeof message === 'string' ? message : formatJson(message)
+      const data = typeof message === 'string' ? message : formatMessage(message, limitsOf(response).answer)
       return write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`)
     },
     ready: async () => {
@@ -114,7 +126,7 @@ let unreadBytes = 0
 function cutWhenSlow(response: ServerResponse): void {
   if (response.writableFinished) return
   const bytes = response.writableLength
-  const timer = setTimeout(() => response.destroy(), patience)
+  const timer = setTimeout(() => response.destroy(), limitsOf(response).slow)
   timer.unref()
   const forget = () => {
     clearTimeout(timer)

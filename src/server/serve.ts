@@ -1,8 +1,12 @@
+import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
+import type { Scrubber } from '../core/scrub.ts'
 import type { Subscription, View } from '../core/view.ts'
+import { type Audit, audited } from './audit.ts'
 import { bind, type Identity } from './bind.ts'
 import { type Channel, openChannel } from './channel.ts'
+import { createEgress } from './egress.ts'
 import type { Notification } from './messages.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
 
@@ -12,8 +16,18 @@ export interface ServeOptions extends Identity {
   readonly log: Log
   /** Who asks, where nobody is asked to say: one fixed principal. */
   readonly principal?: Principal
+  /** Values that are known to be secret: they are taken out of every answer, whatever it is. */
+  readonly scrubber?: Scrubber
+  /** Takes a record of every request. */
+  readonly audit?: Audit
   /** How long a request may take, in milliseconds. Then it is cancelled, and its client told so. By default 120,000. */
   readonly timeout?: number
+}
+
+/** What a transport adds to it. */
+export interface ServedOptions extends ServeOptions {
+  /** As the audit log has it. By default `stdio`. */
+  readonly transport?: 'http' | 'stdio'
 }
 
 export const localPrincipal: Principal = { id: 'local', roles: [] }
@@ -27,28 +41,40 @@ export interface Announcements {
 }
 
 /** Opens a channel to the view of a principal. */
-export function openView(
-  options: ServeOptions,
+export async function openView(
+  options: ServedOptions,
   principal: Principal,
   era: 'modern' | 'legacy',
   announcements?: Announcements,
 ): Promise<Channel> {
-  const { log, timeout = 120_000 } = options
-  const view = options.view(principal)
+  const { log, timeout = 120_000, audit, transport = 'stdio' } = options
+  const egress = createEgress(options.scrubber)
+  let channel: Channel | undefined
+  const revision = () => channel?.revision
+  const seen = options.view(principal)
+  const view = audit === undefined ? seen : audited(seen, audit, { principal, transport, revision })
   const outbox = era === 'legacy' && announcements !== undefined ? createOutbox(announcements) : undefined
   outbox?.open()
-  const subscription = outbox === undefined ? undefined : subscribe(view, outbox)
+  const subscription = outbox === undefined ? undefined : subscribe(view, outbox, log)
+  // Whoever is told of nothing is not promised it either.
+  const promised = outbox !== undefined && subscription === undefined ? { ...view, live: false } : view
   const onClose = () => {
     subscription?.close()
     outbox?.close()
   }
   const retell = () => outbox?.push({ uris: subscription?.uris ?? [], listed: subscription !== undefined })
-  return openChannel(bind(view, options, log, subscription), era, { view, log, timeout, onClose, retell })
+  channel = await openChannel(bind(promised, options, log, subscription), era, {
+    ...{ view, log, egress, timeout, onClose, retell },
+  })
+  return channel
 }
 
-/** Listens for one client. Of what it does not want any more, it is not told what waits for it either. */
-function subscribe(view: View, outbox: Outbox): Subscription | undefined {
-  const subscription = view.subscribe?.((change) => outbox.push(change))
+/**
+ * Listens for one client. Of what it does not want any more, it is not told what waits for it either. `undefined`: nothing
+ * can be told, or so many listen already that it cannot; it can read all the same.
+ */
+function subscribe(view: View, outbox: Outbox, log: Log): Subscription | undefined {
+  const subscription = openSubscription(view, outbox, log)
   if (subscription === undefined) return undefined
   return {
     get uris() {
@@ -61,5 +87,15 @@ function subscribe(view: View, outbox: Outbox): Subscription | undefined {
       outbox.drop(uri)
     },
     close: subscription.close,
+  }
+}
+
+function openSubscription(view: View, outbox: Outbox, log: Log): Subscription | undefined {
+  try {
+    return view.subscribe?.((change) => outbox.push(change))
+  } catch (error) {
+    if (!isResourceError(error, 'invalid')) throw error
+    log('debug', 'a client is told of no changes: too many listen already', { error })
+    return undefined
   }
 }

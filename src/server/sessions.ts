@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Principal } from '../core/provider.ts'
+import type { Owner } from './authorize/caller.ts'
 import type { Connection } from './connection.ts'
 import type { Mailbox } from './mailbox.ts'
 import type { EventStream } from './reply.ts'
@@ -7,7 +8,7 @@ import type { EventStream } from './reply.ts'
 /** A client of a revision with sessions. */
 export interface Session {
   readonly id: string
-  readonly owner: Principal
+  readonly owner: Owner
   readonly connection: Connection
   /** The stream on which the server speaks unasked, while the client holds one open. */
   stream: EventStream | undefined
@@ -18,15 +19,26 @@ export interface Session {
 /** The sessions that are open: found by id and owner, closed when idle. */
 export interface Sessions {
   /** `undefined` when there are as many as there may be. */
-  open(owner: Principal, connection: Connection, mailbox?: Mailbox): Session | undefined
-  /** The session, if it is this principal's: somebody else's is as absent as one that never was. */
-  find(id: string, owner: Principal): Session | undefined
+  open(owner: Owner, connection: Connection, mailbox?: Mailbox): Session | undefined
+  /**
+   * The session, if it is this principal's: somebody else's is as absent as one that never was. From then on it has the
+   * principal's rights as they are now.
+   */
+  find(id: string, principal: Principal): Session | undefined
   close(session: Session): Promise<void>
   closeAll(): Promise<void>
   readonly size: number
 }
 
-export function createSessions({ most, idle }: { readonly most: number; readonly idle: number }): Sessions {
+export interface SessionLimits {
+  readonly most: number
+  /** How many one principal may have. */
+  readonly mostOf?: number
+  /** In milliseconds. */
+  readonly idle: number
+}
+
+export function createSessions({ most, mostOf = most, idle }: SessionLimits): Sessions {
   const sessions = new Map<string, { readonly session: Session; used: number }>()
 
   const close = async (session: Session): Promise<void> => {
@@ -34,6 +46,11 @@ export function createSessions({ most, idle }: { readonly most: number; readonly
     session.stream?.end()
     session.mailbox?.close()
     await session.connection.close()
+  }
+  const countOf = ({ id }: Principal) => {
+    let count = 0
+    for (const { session } of sessions.values()) if (session.owner.id === id) count++
+    return count
   }
   const sweep = () => {
     const oldest = Date.now() - idle
@@ -45,15 +62,17 @@ export function createSessions({ most, idle }: { readonly most: number; readonly
 
   return {
     open: (owner, connection, mailbox) => {
-      if (sessions.size >= most) sweep()
-      if (sessions.size >= most) return undefined
+      const isFull = () => sessions.size >= most || (mostOf < most && countOf(owner) >= mostOf)
+      if (isFull()) sweep()
+      if (isFull()) return undefined
       const session: Session = { id: randomUUID(), owner, connection, stream: undefined, mailbox }
       sessions.set(session.id, { session, used: Date.now() })
       return session
     },
-    find: (id, owner) => {
+    find: (id, principal) => {
       const found = sessions.get(id)
-      if (found === undefined || found.session.owner.id !== owner.id) return undefined
+      if (found === undefined || found.session.owner.id !== principal.id) return undefined
+      found.session.owner.renew(principal)
       found.used = Date.now()
       return found.session
     },

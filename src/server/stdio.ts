@@ -2,9 +2,9 @@ import type { Readable, Writable } from 'node:stream'
 import { createConnection } from './connection.ts'
 import { codes } from './errors.ts'
 import { createGate } from './gate.ts'
-import { formatJson, JsonError, parseJson } from './json.ts'
+import { JsonError, parseJson } from './json.ts'
 import { readLines } from './lines.ts'
-import { failure } from './messages.ts'
+import { failure, formatMessage } from './messages.ts'
 import { localPrincipal, openView, type ServeOptions } from './serve.ts'
 import { createWriter } from './writer.ts'
 
@@ -34,7 +34,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const writer = createWriter(options.output ?? process.stdout)
   const stop = new AbortController()
   const send = async (message: object): Promise<void> => {
-    await writer.write(() => `${format(message)}\n`)
+    await writer.write(() => `${formatMessage(message, maxOutput)}\n`)
   }
   const connection = createConnection(
     // A client that would miss something learns it by the end of the pipe.
@@ -43,6 +43,8 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     options,
   )
   const answering = new Set<Promise<void>>()
+  let wake = () => {}
+  stop.signal.addEventListener('abort', () => wake())
 
   const answer = async (line: Uint8Array): Promise<void> => {
     let value: unknown
@@ -69,10 +71,16 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     }
     const task = answer(line)
       .catch((error) => options.log('debug', 'an answer could not be written', { error }))
-      .finally(() => answering.delete(task))
+      .finally(() => {
+        answering.delete(task)
+        wake()
+      })
     answering.add(task)
     // A client that asks faster than it reads is not read from: the pipe fills, and it waits.
-    while (answering.size > waiting && !stop.signal.aborted) await Promise.race(answering)
+    while (answering.size - connection.listening > waiting && !stop.signal.aborted)
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
   }
   connection.drain()
   // Reads still in flight are answered before the end; neither ones that hang nor a client that takes nothing keep the
@@ -85,19 +93,4 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   clearTimeout(timer)
   await connection.close()
   await writer.end()
-}
-
-/** An answer as a line's text. One that is too long for the clients becomes the error that says how to read less. */
-function format(message: unknown): string {
-  try {
-    return formatJson(message, maxOutput)
-  } catch (error) {
-    const id = typeof message === 'object' && message !== null && 'id' in message ? message.id : null
-    const text = error instanceof Error ? error.message : 'Internal error'
-    return formatJson({
-      jsonrpc: '2.0',
-      id,
-      error: { code: codes.invalidParams, message: text, data: { reason: 'too-large', limit: maxOutput } },
-    })
-  }
 }

@@ -1,8 +1,12 @@
+import { once } from 'node:events'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Provider } from '../../src/core/provider.ts'
-import { type HttpLimits, type HttpService, serveHttp } from '../../src/server/http.ts'
+import { type HttpService, serveHttp } from '../../src/server/http.ts'
+import type { HttpLimits } from '../../src/server/limits.ts'
+import { live } from '../support/live.ts'
 import { memory } from '../support/memory.ts'
 
 const services: HttpService[] = []
@@ -21,6 +25,7 @@ async function serve(provider: Provider = memory({ a: 'a' }), limits: Partial<Ht
     port: 0,
     sse: true,
     limits: { drain: 500, ...limits },
+    degraded: catalog.degraded,
   })
   services.push(service)
   return service
@@ -344,6 +349,24 @@ describe('the service', () => {
     expect((await send(url, 'GET', undefined, {}, '/metrics')).status).toBe(404)
   })
 
+  test('says of how many mounts changes are told less well than they should be, and why, but not of which', async () => {
+    const provider = live({ a: '' })
+    const { url } = await serve({ ...provider, degraded: () => 'limited' })
+    const { status, json } = await send(url, 'GET', undefined, {}, '/readyz')
+    expect({ status, json }).toEqual({ status: 200, json: { status: 'ready', degraded: { limited: 1 } } })
+  })
+
+  test('is not held up by a connection on which nothing was ever sent', async () => {
+    const { url } = await serve(memory({ a: 'a' }), { drain: 60_000 })
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    await once(socket, 'connect')
+    const closed = once(socket, 'close')
+    // The server has it by the time that it has answered somebody who came later.
+    await send(url, 'GET', undefined, {}, '/healthz')
+    await services.splice(0)[0]?.close()
+    await closed
+  })
+
   test('does not listen beyond this machine without a list of names', async () => {
     const options = {
       view: () => createCatalog({ mounts: [] }).view({ id: 'x', roles: [] }),
@@ -351,7 +374,12 @@ describe('the service', () => {
       version: '1',
       log: () => {},
     }
-    await expect(serveHttp({ ...options, host: '0.0.0.0', port: 0 })).rejects.toMatchObject({ kind: 'invalid' })
+    const everywhere = { ...options, host: '0.0.0.0', port: 0 }
+    const refused = (reason: string) => ({ kind: 'invalid', detail: { reason } })
+    await expect(serveHttp(everywhere)).rejects.toMatchObject(refused('allowed-hosts'))
+    const named = { ...everywhere, allowedHosts: ['context.example.org'] }
+    await expect(serveHttp(named)).rejects.toMatchObject(refused('insecure'))
+    services.push(await serveHttp({ ...named, insecure: true }))
   })
 
   test('says why it cannot listen', async () => {

@@ -1,0 +1,190 @@
+import { constants } from 'node:fs'
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
+import { invalid } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Scrubber } from '../core/scrub.ts'
+import type { Audit } from './audit.ts'
+
+export interface AuditFileOptions {
+  readonly file: string
+  /** How long the file may become, in bytes, before it is put aside as `file.1`. By default 64 MiB. */
+  readonly maxBytes?: number
+  /** How many of those that were put aside are kept. By default 5. */
+  readonly keep?: number
+  /** Takes secrets out of URIs. */
+  readonly scrubber?: Scrubber | undefined
+  readonly log: Log
+}
+
+/** An audit log: a file of JSON, one record a line. */
+export interface AuditFile {
+  readonly write: Audit
+  /** How many records could not be written, so far. */
+  readonly lost: number
+  /** Writes what waits, as far as it can be, and lets go of the file. */
+  close(): Promise<void>
+}
+
+/** What waits for a slow disk, in characters. Beyond it, records are lost, and counted. */
+const maxWaiting = 4 * 1024 * 1024
+/** How often it is looked whether somebody has moved the file away, in milliseconds. */
+const lookEvery = 1000
+/** The longest URI that is recorded whole, in characters. */
+const maxUri = 8192
+const mode = 0o600
+const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0)
+
+/**
+ * Opens an audit log, which only the owner can read. It is put aside when it is long, and begun anew when somebody has
+ * moved or deleted it (logrotate). A disk that is full, or gone, stops nobody: what could not be written is counted, the log says
+ * so, and so does the audit log itself once it can be written again.
+ *
+ * @throws ResourceError `invalid` when it cannot be opened.
+ */
+export async function openAuditFile(options: AuditFileOptions): Promise<AuditFile> {
+  const { file, maxBytes = 64 * 1024 * 1024, keep = 5, scrubber, log } = options
+  let handle: FileHandle | undefined
+  let size = 0
+  let inode: number | undefined
+  let looked = 0
+  const waiting: string[] = []
+  let characters = 0
+  let lost = 0
+  /** How many of them nobody was told of. */
+  let untold = 0
+  let working: Promise<void> | undefined
+  let failing = false
+
+  const openFile = async (): Promise<void> => {
+    const opened = await open(file, flags, mode)
+    try {
+      const stats = await opened.stat()
+      if (!stats.isFile()) throw Object.assign(new Error('not a regular file'), { code: 'EINVAL' })
+      // One that was there already may have been open to others.
+      if ((stats.mode & 0o077) !== 0) await opened.chmod(mode)
+      size = stats.size
+      inode = stats.ino
+      handle = opened
+    } catch (error) {
+      await opened.close()
+      throw error
+    }
+  }
+
+  const shut = async (): Promise<void> => {
+    const open = handle
+    handle = undefined
+    await open?.close().catch(() => {})
+  }
+
+  const putAside = async (): Promise<void> => {
+    await shut()
+    if (keep === 0) await rm(file, { force: true })
+    else {
+      for (let number = keep - 1; number >= 1; number--)
+        await rename(`${file}.${number}`, `${file}.${number + 1}`).catch(ignoreMissing)
+      await rename(file, `${file}.1`).catch(ignoreMissing)
+    }
+    await openFile()
+  }
+
+  /** The file that is at the name just now. */
+  const current = async (): Promise<FileHandle> => {
+    if (handle !== undefined && performance.now() - looked > lookEvery) {
+      looked = performance.now()
+      const there = await stat(file).catch(() => undefined)
+      if (there?.ino !== inode) await shut()
+    }
+    if (handle === undefined) await openFile()
+    if (handle === undefined) throw new Error('the file is not open')
+    return handle
+  }
+
+  const writeBatch = async (lines: readonly string[]): Promise<void> => {
+    const told = untold
+    const missing =
+      told === 0 ? [] : [`${JSON.stringify({ time: new Date().toISOString(), verb: 'lost', items: told })}\n`]
+    const bytes = Buffer.from([...missing, ...lines].join(''))
+    let into = await current()
+    if (size > 0 && size + bytes.length > maxBytes) {
+      await putAside()
+      into = await current()
+    }
+    const before = size
+    try {
+      await writeAll(into, bytes)
+      size += bytes.length
+      untold -= told
+    } catch (error) {
+      // Half a record would spoil the next: the file ends where it did.
+      await into.truncate(before).catch(() => {})
+      throw error
+    }
+  }
+
+  const drain = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const lines = waiting.splice(0, 1000)
+      for (const line of lines) characters -= line.length
+      try {
+        await writeBatch(lines)
+        if (failing) log('info', 'the audit log is written again', { file, lost })
+        failing = false
+      } catch (error) {
+        lose(lines.length)
+        if (!failing) log('error', 'the audit log cannot be written: records are lost', { file, error })
+        failing = true
+        await shut()
+      }
+    }
+  }
+
+  const lose = (count: number): void => {
+    lost += count
+    untold += count
+  }
+
+  const work = (): void => {
+    working ??= drain().finally(() => {
+      working = undefined
+      if (waiting.length > 0) work()
+    })
+  }
+
+  try {
+    await openFile()
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    throw invalid(`The audit log ${file} cannot be written (${code}).`, 'audit')
+  }
+
+  return {
+    write: (record) => {
+      const { uri } = record
+      const clean = uri === undefined ? {} : { uri: cut(scrubber === undefined ? uri : scrubber.scrub(uri)) }
+      const line = `${JSON.stringify({ ...record, ...clean })}\n`
+      if (characters + line.length > maxWaiting) return lose(1)
+      waiting.push(line)
+      characters += line.length
+      work()
+    },
+    get lost() {
+      return lost
+    },
+    close: async () => {
+      await working
+      await shut()
+      if (lost > 0) log('warn', 'records of the audit log were lost', { file, lost })
+    },
+  }
+}
+
+const cut = (uri: string) => (uri.length > maxUri ? `${uri.slice(0, maxUri)}…` : uri)
+
+async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
+  for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at, bytes.length - at, null)).bytesWritten
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
+}

@@ -1,0 +1,69 @@
+import { redactedMark, type Scrubber } from '../core/scrub.ts'
+import { isObject, type Request, type Response } from './messages.ts'
+import { revisions } from './revisions.ts'
+
+/**
+ * Takes what is known to be secret out of an answer: the last thing that happens to it. Whatever made it, results and errors,
+ * texts, names, metadata, and the bytes of blobs, which stay base64.
+ *
+ * What the client itself has sent goes back as it is (its id, its URI, its progress token): a client that guesses learns
+ * nothing from it. Notifications hold nothing else, and pass by.
+ */
+export type Egress = (response: Response, request: Request) => Response
+
+/** Without a scrubber nothing is done. */
+export function createEgress(scrubber: Scrubber | undefined): Egress {
+  if (scrubber === undefined) return (response) => response
+  return (response, request) => {
+    const clean = createClean(scrubber, ownWordsOf(request))
+    if ('error' in response) return { ...response, error: clean(response.error, '', 0) as typeof response.error }
+    return { ...response, result: clean(response.result, '', 0) as typeof response.result }
+  }
+}
+
+/** Values by which the protocol means something. A secret that is one of them cannot be told from it. */
+const protocolWords = new Set(['2.0', 'complete', 'private', 'public', 'user', 'assistant', ...revisions])
+
+function ownWordsOf({ id, params = {} }: Request): ReadonlySet<unknown> {
+  const token = isObject(params._meta) ? params._meta.progressToken : undefined
+  return new Set([...protocolWords, id, params.uri, token])
+}
+
+/** So deep nothing is looked into; what lies there is taken out as a whole. */
+const maxDepth = 100
+
+/** Cleans a JSON value, of which it is told the key that it is at. What holds no secret is not copied. */
+function createClean({ scrub, scrubBytes }: Scrubber, own: ReadonlySet<unknown>) {
+  const cleanText = (text: string, key: string): string => {
+    if (own.has(text)) return text
+    if (key === 'blob') return cleanBlob(text)
+    const clean = scrub(text)
+    // Still a URI, though of nothing.
+    return key === 'uri' || key === 'uriTemplate'
+      ? clean.replaceAll(redactedMark, encodeURIComponent(redactedMark))
+      : clean
+  }
+  const cleanBlob = (base64: string): string => {
+    const bytes = Buffer.from(base64, 'base64')
+    const clean = scrubBytes(bytes)
+    return clean === bytes ? base64 : Buffer.from(clean).toString('base64')
+  }
+  /** @param isMeta Whether it lies in metadata, where anybody may have made the names. */
+  const clean = (value: unknown, key: string, depth: number, isMeta = false): unknown => {
+    if (typeof value === 'string') return cleanText(value, key)
+    if (typeof value !== 'object' || value === null) return value
+    if (depth > maxDepth) return redactedMark
+    if (Array.isArray(value)) {
+      const items = value.map((item) => clean(item, key, depth + 1, isMeta))
+      return items.some((item, at) => item !== value[at]) ? items : value
+    }
+    const members = Object.entries(value)
+    const cleaned = members.map(
+      ([name, member]) =>
+        [isMeta ? scrub(name) : name, clean(member, name, depth + 1, isMeta || name === '_meta')] as const,
+    )
+    const isSame = cleaned.every(([name, member], at) => name === members[at]?.[0] && member === members[at]?.[1])
+    return isSame ? value : Object.fromEntries(cleaned)
+  }
+  return clean
+}

@@ -1,0 +1,42 @@
+/** What is counted, and what it means. All of them only grow, but those that say "just now". */
+export const meterNames = {
+  requests: 'requests that came over HTTP',
+  refusedRate: 'requests of who asked too often (429)',
+  refusedShare: 'requests of who had too many in flight (429)',
+  refusedBusy: 'requests that came when too many waited already (503)',
+  refusedSessions: 'sessions that were not opened, since there were too many (503)',
+  refusedBody: 'requests with a body that was too long (413)',
+  refusedUri: 'requests for a path that was too long (414)',
+  refusedHeaders: 'requests with headers that were too long (431)',
+  cutPipelines: 'connections that were cut, since too many requests came on them without waiting',
+  refusedConnections: 'connections that were closed at once, since there were too many',
+  late: 'requests whose head or body took too long (408)',
+  inFlight: 'requests that are worked on just now',
+  waiting: 'requests that wait just now',
+  connections: 'connections that are open just now',
+} as const
+
+export type MeterName = keyof typeof meterNames
+
+/** Plain numbers of what the service does and refuses, for whoever wants to print them. */
+export interface Meter {
+  count(name: MeterName, by?: number): void
+  /** What is true just now is asked for when it is read. */
+  gauge(name: MeterName, read: () => number): void
+  read(): Readonly<Record<MeterName, number>>
+}
+
+export function createMeter(): Meter {
+  const names = Object.keys(meterNames) as MeterName[]
+  const counts = new Map<MeterName, number>()
+  const gauges = new Map<MeterName, () => number>()
+  return {
+    count: (name, by = 1) => void counts.set(name, (counts.get(name) ?? 0) + by),
+    gauge: (name, read) => void gauges.set(name, read),
+    read: () =>
+      Object.fromEntries(names.map((name) => [name, gauges.get(name)?.() ?? counts.get(name) ?? 0])) as Record<
+        MeterName,
+        number
+      >,
+  }
+}

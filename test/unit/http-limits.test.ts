@@ -1,0 +1,152 @@
+import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createCatalog } from '../../src/core/catalog.ts'
+import { ResourceError } from '../../src/core/errors.ts'
+import type { Provider } from '../../src/core/provider.ts'
+import { type HttpService, serveHttp } from '../../src/server/http.ts'
+import type { GivenLimits } from '../../src/server/limits.ts'
+import { limited } from '../../src/wrap/limited.ts'
+import { until } from '../support/live.ts'
+import { memory } from '../support/memory.ts'
+
+const services: HttpService[] = []
+afterEach(async () => {
+  await Promise.all(services.splice(0).map((service) => service.close()))
+})
+
+async function serve(provider: Provider, limits: GivenLimits): Promise<HttpService> {
+  const { view } = createCatalog({ mounts: [{ address: 'mem://m', provider }] })
+  const service = await serveHttp({
+    ...{ view, name: 'test', version: '1', log: () => {}, host: '127.0.0.1', port: 0 },
+    limits: { drain: 100, ...limits },
+  })
+  services.push(service)
+  return service
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly error:
+    | { readonly code: number; readonly message: string; readonly data?: Record<string, unknown> }
+    | undefined
+  readonly text: string
+}
+
+const envelope = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+
+/** Reads a resource, as 2026-07-28 or without any claim of a revision. */
+function read(service: HttpService, uri = 'mem://m/a', options: { path?: string; agent?: Agent; pad?: number } = {}) {
+  const url = new URL(service.url)
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri, _meta: envelope } })
+  const headers = {
+    'content-type': 'application/json',
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'resources/read',
+    'mcp-name': uri,
+    ...(options.pad === undefined ? {} : { 'x-pad': 'x'.repeat(options.pad) }),
+  }
+  return new Promise<Answer>((resolve, reject) => {
+    const target = { host: url.hostname, port: url.port, path: options.path ?? url.pathname, method: 'POST', headers }
+    const outgoing = httpRequest({ ...target, ...(options.agent ? { agent: options.agent } : {}) }, (incoming) => {
+      let text = ''
+      incoming.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk
+      })
+      incoming.on('end', () => {
+        const { error } = (text === '' ? {} : JSON.parse(text)) as Pick<Answer, 'error'>
+        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, error, text })
+      })
+    })
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}
+
+describe('what is too much over HTTP', () => {
+  test('in a while: 429 with Retry-After, and then it is let in again', async () => {
+    // Two a second, and twenty at once.
+    const service = await serve(memory({ a: 'a' }), { rate: 2 })
+    const answers = await Promise.all(Array.from({ length: 40 }, () => read(service)))
+    const refused = answers.filter(({ status }) => status === 429)
+    expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(20)
+    expect(refused.length).toBeGreaterThan(0)
+    for (const { headers, error } of refused) {
+      expect(headers['retry-after']).toBe('1')
+      expect(error).toMatchObject({ code: -32603, data: { reason: 'rate', retryAfter: 1 } })
+    }
+    expect(service.meter.read()).toMatchObject({ requests: 40, refusedRate: refused.length })
+    for (let status = 429; status !== 200; ) {
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      status = (await read(service)).status
+    }
+  })
+
+  test('of a path is 414, of headers 431, and both are counted', async () => {
+    const service = await serve(memory({ a: 'a' }), { path: 100, headers: 4096 })
+    expect((await read(service, 'mem://m/a', { path: `/${'p'.repeat(100)}` })).status).toBe(414)
+    expect((await read(service, 'mem://m/a', { pad: 5000 })).status).toBe(431)
+    expect((await read(service)).status).toBe(200)
+    expect(service.meter.read()).toMatchObject({ refusedUri: 1, refusedHeaders: 1 })
+  })
+
+  test('of an answer is an error that says how to read a part', async () => {
+    const service = await serve(memory({ a: 'a', long: 'x'.repeat(5000) }), { answer: 2000 })
+    const { status, error } = await read(service, 'mem://m/long')
+    expect(status).toBe(200)
+    expect(error).toMatchObject({ code: -32602, data: { reason: 'too-large', limit: 2000 } })
+    expect((await read(service)).error).toBeUndefined()
+  })
+
+  test('at once: the connection that brings the most waits for itself, and the others do not', async () => {
+    const waiting: (() => void)[] = []
+    const provider: Provider = {
+      ...memory({}),
+      read: async ({ path }) => {
+        if (path === 'slow') await new Promise<void>((resolve) => waiting.push(resolve))
+        return [{ text: path }]
+      },
+    }
+    const service = await serve(provider, { concurrent: 2, waiting: 3 })
+    const slow = ['1', '2', '3', '4', '5'].map(() => read(service, 'mem://m/slow'))
+    await until(() => service.meter.read().waiting === 3)
+    expect(service.meter.read()).toMatchObject({ inFlight: 2, waiting: 3 })
+    const refused = await read(service)
+    expect(refused).toMatchObject({ status: 503, error: { data: { reason: 'busy' } } })
+    expect(refused.headers['retry-after']).toBe('1')
+    for (let i = 0; i < 5; i++) {
+      await until(() => waiting.length > 0)
+      waiting.shift()?.()
+    }
+    expect((await Promise.all(slow)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    expect(service.meter.read()).toMatchObject({ inFlight: 0, waiting: 0, refusedBusy: 1 })
+  })
+
+  test('for a source that is left alone: 503 with Retry-After, and nothing of why', async () => {
+    const down = limited(
+      { ...memory({}), read: () => Promise.reject(new ResourceError('unavailable', 'connect ECONNREFUSED 10.0.0.1')) },
+      { failures: 2, pause: 60_000, longestPause: 60_000 },
+    )
+    const service = await serve(down, {})
+    for (let i = 0; i < 2; i++) expect((await read(service)).status).toBe(200)
+    const { status, headers, error, text } = await read(service)
+    expect(status).toBe(503)
+    expect(Number(headers['retry-after'])).toBeGreaterThan(30)
+    expect(error).toMatchObject({ code: -32603, data: { reason: 'unavailable' } })
+    expect(text).not.toMatch(/ECONN|10\.0/)
+  })
+
+  test('for a connection too many is the end of it, and is counted', async () => {
+    const service = await serve(memory({ a: 'a' }), { connections: 1 })
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    expect((await read(service, 'mem://m/a', { agent })).status).toBe(200)
+    await expect(read(service)).rejects.toThrow()
+    await until(() => service.meter.read().refusedConnections > 0)
+    expect((await read(service, 'mem://m/a', { agent })).status).toBe(200)
+    agent.destroy()
+  })
+})

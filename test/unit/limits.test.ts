@@ -1,0 +1,179 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { configJsonSchema } from '../../src/config/json-schema.ts'
+import { createGate } from '../../src/server/gate.ts'
+import { completeLimits, defaultLimits } from '../../src/server/limits.ts'
+import { createMeter, meterNames } from '../../src/server/meter.ts'
+import { createRate } from '../../src/server/rate.ts'
+import { until } from '../support/live.ts'
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: Schema
+  readonly oneOf?: readonly Schema[]
+  readonly description?: string
+}
+
+const page = readFileSync(join(import.meta.dirname, '../../docs/limits.md'), 'utf8')
+const root = configJsonSchema() as Schema
+
+/** The keys below a schema that take a value, each with what is said of it. */
+function leaves(schema: Schema | undefined, prefix: string): readonly (readonly [string, string])[] {
+  return Object.entries(schema?.properties ?? {}).flatMap(([name, member]) =>
+    member.properties === undefined
+      ? [[`${prefix}.${name}`, member.description ?? ''] as const]
+      : leaves(member, `${prefix}.${name}`),
+  )
+}
+
+describe('docs/limits.md', () => {
+  const { http, pages, changes, audit, mounts } = root.properties ?? {}
+  const mount = (mounts?.additionalProperties as Schema | undefined)?.oneOf?.[0]
+  const keys = [
+    ...leaves(http?.properties?.limits, 'http.limits'),
+    ...leaves(pages, 'pages'),
+    ...leaves(changes, 'changes'),
+    ...leaves(audit, 'audit').filter(([key]) => key !== 'audit.file'),
+    ...leaves(mount?.properties?.limits, 'mounts.*.limits'),
+  ]
+
+  test('lists every limit of the configuration, with its default', () => {
+    expect(keys.length).toBeGreaterThan(30)
+    for (const [key, description] of keys) {
+      const row = page.split('\n').find((line) => line.startsWith(`| \`${key}\` |`))
+      expect(row, key).toBeDefined()
+      const [, value = 'none'] = /By default "?(\d+)/.exec(description) ?? []
+      expect(row, key).toMatch(new RegExp(`\\b${value}\\b`))
+    }
+  })
+
+  test('lists no other', () => {
+    const listed = [...page.matchAll(/^\| `([^`]+)` \|/gm)].map((match) => match[1])
+    expect(listed.sort()).toEqual(keys.map(([key]) => key).sort())
+  })
+
+  test('gives the defaults that hold', () => {
+    const said = Object.fromEntries(
+      keys.map(([key, description]) => [key, /By default "?([\d.]+)\s*([A-Za-z]*)/.exec(description)]),
+    )
+    const unit: Readonly<Record<string, number>> = {
+      ...{ '': 1, KiB: 1024, MiB: 1024 * 1024, s: 1000, m: 60_000, h: 3_600_000 },
+    }
+    const { perPrincipal, ...rest } = defaultLimits
+    const flat = {
+      ...rest,
+      ...Object.fromEntries(Object.entries(perPrincipal).map(([k, v]) => [`perPrincipal.${k}`, v])),
+    }
+    for (const [name, value] of Object.entries(flat)) {
+      const [, number = '', of = ''] = said[`http.limits.${name}`] ?? []
+      expect(Number(number) * (unit[of] ?? 1), name).toBe(value)
+    }
+  })
+})
+
+describe('the limits of a principal', () => {
+  test('hold only where clients are asked who they are', () => {
+    expect(completeLimits({ body: 5 }, false)).toMatchObject({ body: 5, perPrincipal: undefined })
+    expect(completeLimits({ perPrincipal: { rate: 7 } }, true).perPrincipal).toEqual({
+      ...defaultLimits.perPrincipal,
+      rate: 7,
+    })
+  })
+})
+
+describe('a rate', () => {
+  const create = (perSecond: number, burst: number) => {
+    const clock = { now: 0 }
+    return { clock, rate: createRate({ perSecond, burst, now: () => clock.now }) }
+  }
+
+  test('lets a burst through, and then so many a second', () => {
+    const { clock, rate } = create(10, 5)
+    for (let i = 0; i < 5; i++) expect(rate.take('a')).toBe(0)
+    expect(rate.take('a')).toBeCloseTo(0.1)
+    clock.now = 100
+    expect(rate.take('a')).toBe(0)
+    expect(rate.take('a')).toBeGreaterThan(0)
+    clock.now = 100_000
+    for (let i = 0; i < 5; i++) expect(rate.take('a')).toBe(0)
+    expect(rate.take('a')).toBeGreaterThan(0)
+  })
+
+  test('takes nothing of one from another', () => {
+    const { rate } = create(1, 1)
+    expect([rate.take('a'), rate.take('b')]).toEqual([0, 0])
+    expect(rate.take('a')).toBeGreaterThan(0)
+    expect(rate.take('b')).toBeGreaterThan(0)
+  })
+
+  test('remembers no more keys than it must', () => {
+    const { clock, rate } = create(1, 1)
+    for (let i = 0; i < 25_000; i++) rate.take(`a${i}`)
+    expect(rate.size).toBeLessThanOrEqual(10_000)
+    clock.now = 10_000
+    rate.take('b')
+    expect(rate.size).toBeLessThanOrEqual(2)
+  })
+})
+
+describe('the gate', () => {
+  /** Tasks that are let go by hand, by their names. */
+  const createTasks = () => {
+    const order: string[] = []
+    const ends = new Map<string, () => void>()
+    const task = (name: string) => () => {
+      order.push(name)
+      return new Promise<string>((resolve) => ends.set(name, () => resolve(name)))
+    }
+    return { order, task, end: (name: string) => ends.get(name)?.() }
+  }
+
+  test('lets shares take turns, whoever brings the most', async () => {
+    const gate = createGate(1, 100)
+    const { order, task, end } = createTasks()
+    const all = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].map((name) => gate.run(task(name), name[0]))
+    for (let i = 0; i < 7; i++) {
+      await until(() => order.length === i + 1)
+      end(order[i] ?? '')
+    }
+    await Promise.all(all)
+    expect(order).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4'])
+    expect([gate.running, gate.waiting]).toEqual([0, 0])
+  })
+
+  test('lets no share have all places, and refuses what is too much of one, and of all', async () => {
+    const gate = createGate(3, 3, { concurrent: 2, waiting: 2 })
+    const { order, task, end } = createTasks()
+    const running = ['a1', 'a2', 'a3', 'a4'].map((name) => gate.run(task(name), 'a'))
+    expect(await gate.run(task('a5'), 'a')).toEqual({ refused: 'share' })
+    const b = [gate.run(task('b1'), 'b'), gate.run(task('b2'), 'b')]
+    expect(order).toEqual(['a1', 'a2', 'b1'])
+    expect(await gate.run(task('c1'), 'c')).toEqual({ refused: 'busy' })
+    expect([gate.running, gate.waiting]).toEqual([3, 3])
+    for (const name of ['a1', 'a2', 'b1', 'b2', 'a3', 'a4']) {
+      await until(() => order.includes(name))
+      end(name)
+    }
+    expect((await Promise.all([...running, ...b])).map((ran) => 'value' in ran && ran.value)).toEqual([
+      ...['a1', 'a2', 'a3', 'a4', 'b1', 'b2'],
+    ])
+    expect([gate.running, gate.waiting]).toEqual([0, 0])
+  })
+
+  test('gives a place back when the task fails', async () => {
+    const gate = createGate(1, 0)
+    await expect(gate.run(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
+    expect(await gate.run(async () => 1)).toEqual({ value: 1 })
+  })
+})
+
+test('the meter has a number for everything that it names', () => {
+  const meter = createMeter()
+  meter.count('requests')
+  meter.count('requests', 2)
+  meter.gauge('waiting', () => 7)
+  const read = meter.read()
+  expect(Object.keys(read)).toEqual(Object.keys(meterNames))
+  expect(read).toMatchObject({ requests: 3, waiting: 7, refusedRate: 0 })
+})
