@@ -1,5 +1,6 @@
 /** The tables of keys in docs/configuration.md, made from the schema that validates configurations. */
 import { configJsonSchema } from '../src/config/json-schema.ts'
+import { documentsShape } from '../src/config/providers/documents.ts'
 
 interface Schema {
   readonly type?: string | readonly string[]
@@ -16,20 +17,29 @@ interface Schema {
 
 const root = configJsonSchema() as Schema
 const mounts = root.properties?.mounts?.additionalProperties as Schema
-const shared = ['title', 'description', 'access', 'cache']
+const shared = ['title', 'description', 'access', 'scopes', 'cache', 'poll', 'limits']
+
+const topOf = (key: string) => key.split(/[.[]/)[0] ?? ''
+const isShared = (key: string) => shared.includes(topOf(key))
+const isOfDocuments = (key: string) => Object.hasOwn(documentsShape, topOf(key))
+/** Those whose files become documents have the keys for that in a table of its own. */
+const isOwn = (key: string, provider: string) =>
+  !isShared(key) && !((provider === 'files' || provider === 'git') && isOfDocuments(key))
 
 /** The tables by the name that marks their place in the page. */
 export function keyTables(): Readonly<Record<string, string>> {
   return {
-    file: table(root, (key) => !/^(?:http|pages)(?:\.|$)/.test(key)),
+    file: table(root, (key) => !/^(?:http|pages|changes)(?:\.|$)/.test(key)),
     http: table({ properties: { http: root.properties?.http ?? {} } }),
     pages: table({ properties: { pages: root.properties?.pages ?? {} } }),
-    mount: table(mounts.oneOf?.[0] ?? {}, (key) => shared.includes(key.split(/[.[]/)[0] ?? '')),
+    changes: table({ properties: { changes: root.properties?.changes ?? {} } }),
+    mount: table(mounts.oneOf?.[0] ?? {}, isShared),
+    documents: table(mounts.oneOf?.[0] ?? {}, isOfDocuments),
     ...Object.fromEntries(
-      (mounts.oneOf ?? []).map((mount) => [
-        String(mount.properties?.provider?.const),
-        table(mount, (key) => !shared.includes(key.split(/[.[]/)[0] ?? '')),
-      ]),
+      (mounts.oneOf ?? []).map((mount) => {
+        const provider = String(mount.properties?.provider?.const)
+        return [provider, table(mount, (key) => isOwn(key, provider))]
+      }),
     ),
   }
 }
@@ -56,6 +66,9 @@ function* rowsOf(schema: Schema, prefix: string): Generator<readonly [key: strin
     const required = schema.required?.includes(name) === true ? ', required' : ''
     yield [key, kindOf(member) + required, (member.description ?? '').replaceAll('|', '\\|')]
     yield* rowsOf(member, key)
+    // Of several objects each has its own keys, which the text tells of.
+    const [only, other] = member.anyOf?.filter(({ properties }) => properties !== undefined) ?? []
+    if (only !== undefined && other === undefined) yield* rowsOf(only, key)
     const alternatives = [member.items ?? {}, ...(member.items?.anyOf ?? [])]
     for (const alternative of alternatives) yield* rowsOf(alternative, `${key}[]`)
   }

@@ -1,8 +1,14 @@
-/** Writes `config.schema.json` and the tables in `docs/configuration.md` from the schema that validates configurations. */
+/**
+ * Writes `config.schema.json` and the tables in `docs/configuration.md` from the schema that validates configurations, and the
+ * tables in `docs/providers/README.md` from the providers.
+ */
 import { readFile, writeFile } from 'node:fs/promises'
 import { formatConfigSchema } from '../src/config/json-schema.ts'
+import { withAbilities } from './abilities.ts'
 import { withKeyTables } from './keys.ts'
 
 const page = new URL('../docs/configuration.md', import.meta.url)
 await writeFile(new URL('../config.schema.json', import.meta.url), formatConfigSchema())
 await writeFile(page, withKeyTables(await readFile(page, 'utf8')))
+const providers = new URL('../docs/providers/README.md', import.meta.url)
+await writeFile(providers, await withAbilities(await readFile(providers, 'utf8')))

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { openMount, type PlannedMount } from '../config/build.ts'
+import { type MountSettings, openMount, type PlannedMount } from '../config/build.ts'
 import { type ConfigProblem, formatConfigProblem } from '../config/problem.ts'
 import { createCatalog, type Mount } from '../core/catalog.ts'
 import { isResourceError } from '../core/errors.ts'
@@ -58,19 +58,22 @@ interface MountReport {
 }
 
 async function check(options: CheckOptions, io: Io): Promise<void> {
-  const log = createLog({ level: 'warn', format: 'text', write: (line) => void process.stderr.write(line) })
-  const planned = await planLocal(options.config === undefined ? {} : { config: options.config })
+  const scrubber = io.secrets
+  const write = (line: string) => void process.stderr.write(line)
+  const log = createLog({ level: 'warn', format: 'text', write, scrubber })
+  const planned = await planLocal(options.config === undefined ? {} : { config: options.config }, io.secrets)
   if ('problems' in planned) return reportConfig(planned.problems, options, io)
   const { local } = planned
   const file = local.config?.file ?? null
   const reports: MountReport[] = []
   const opened: Mount[] = []
   for (const mount of local.mounts) {
-    const report = await checkMount(mount, options.limit, log, (it) => opened.push(it))
+    const report = await checkMount(mount, options.limit, { log, scrubber }, (it) => opened.push(it))
     reports.push(report)
     if (!options.json) await io.out.write(formatReport(report))
   }
-  const hidden = await hiddenFrom(local.principal, opened, log)
+  // Where clients say who they are, their roles come from elsewhere.
+  const hidden = local.config?.auth === undefined ? await hiddenFrom(local.principal, opened, log) : []
   const wrong = reports.filter(isWrong).length
   if (options.json) await writeJson(io.out, { file, ok: wrong === 0, problems: [], mounts: reports, hidden })
   else
@@ -92,10 +95,11 @@ async function reportConfig(problems: readonly ConfigProblem[], { json }: CheckO
 async function checkMount(
   planned: PlannedMount,
   limit: number,
-  log: Log,
+  settings: MountSettings,
   keep: (mount: Mount) => void,
 ): Promise<MountReport> {
   const start = performance.now()
+  const clean = (text: string) => settings.scrubber?.scrub(text) ?? text
   const report = (rest: Partial<MountReport>): MountReport => ({
     address: planned.address,
     provider: planned.config.provider,
@@ -106,12 +110,13 @@ async function checkMount(
     milliseconds: Math.round(performance.now() - start),
   })
   try {
-    const mount = await openMount(planned, log)
+    const mount = await openMount(planned, settings)
     keep(mount)
-    return report(await checkTwice(mount, limit))
+    const { problems, ...rest } = await checkTwice(mount, limit)
+    return report({ ...rest, problems: problems.map((problem) => ({ ...problem, seen: clean(problem.seen) })) })
   } catch (error) {
     if (!isResourceError(error)) throw error
-    return report({ failure: error.message })
+    return report({ failure: clean(error.message) })
   }
 }
 

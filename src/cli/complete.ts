@@ -41,9 +41,10 @@ async function complete(
   uriTemplate: string,
   argument: { readonly name: string; readonly value: string },
   options: CompleteOptions,
-  { out }: Io,
+  io: Io,
 ): Promise<void> {
-  await withSource(options, async ({ view }) => {
+  const { out } = io
+  await withSource(options, io, async ({ view }) => {
     const completion = await view.complete({ uriTemplate, argument, arguments: options.with ?? new Map() })
     if (options.json) await writeJson(out, completion)
     else await out.write(completion.values.map((value) => `${escapeText(value)}\n`).join(''))

@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs'
-import { readdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Command } from 'commander'
 import { fileAddress, formatUri, parseAddress } from '../core/uri.ts'
+import { joinCommand } from './command-line.ts'
 import { exitCodeHelp, failed } from './exit.ts'
 import type { Io } from './io.ts'
 import { writeJson } from './json.ts'
 import { defaultConfig } from './local.ts'
+import { type Survey, surveyFolder } from './survey.ts'
 
 interface InitOptions {
   readonly force?: true
@@ -35,11 +37,11 @@ ${exitCodeHelp}`,
 
 async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
   const folder = resolve(dir)
-  const names = await readdir(folder).catch(() => {
+  const survey = await surveyFolder(folder).catch(() => {
     throw failed(`There is no folder ${folder}, or it cannot be read. Create it, or name another one.`)
   })
   const address = addressFor(folder)
-  const text = configFor({ folder, address, names })
+  const text = configFor({ folder, address, survey })
   if (options.stdout) return io.out.write(text)
   const file = join(folder, defaultConfig)
   try {
@@ -49,15 +51,17 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
     if (code === 'EEXIST') throw failed(`${file} is there already. To replace it: hikidashi init --force.`)
     throw failed(`${file} cannot be written (${code}).`)
   }
-  if (options.json) await writeJson(io.out, { file, mounts: mountsIn(folder, address, names) })
+  if (options.json) await writeJson(io.out, { file, mounts: mountsIn(folder, address, survey) })
+  const named = joinCommand([file])
   io.say(`Wrote ${file}.
-Look at what it serves:  hikidashi ls --recursive --config ${file}
-Check it:                hikidashi check --config ${file}
-Serve it:                hikidashi serve --config ${file} --http 8787`)
+Look at what it serves:  hikidashi ls --recursive --config ${named}
+Check it:                hikidashi check --config ${named}
+Serve it:                hikidashi serve --config ${named} --http 8787`)
 }
 
-function mountsIn(folder: string, address: string, names: readonly string[]): readonly string[] {
-  return names.includes('.git') ? [address, gitAddressFor(folder)] : [address]
+function mountsIn(folder: string, address: string, { names, settings }: Survey): readonly string[] {
+  const name = plainName(folder)
+  return [address, ...(names.includes('.git') ? [`git://${name}`] : []), ...(settings ? [`config://${name}`] : [])]
 }
 
 /** An address that means the same on every machine: the file can be shared, the folder is somewhere else on each. */
@@ -65,25 +69,26 @@ function addressFor(folder: string): string {
   return formatUri(parseAddress('file:///'), basename(folder) || 'root')
 }
 
-/** The address of the folder's history, where it is a repository. The name is one segment of plain letters. */
-function gitAddressFor(folder: string): string {
+/** The name of the folder in plain letters, as the authority of a URI has them. */
+function plainName(folder: string): string {
   const name = basename(folder)
     .toLowerCase()
     .replace(/[^a-z0-9._-]+/g, '-')
     .replace(/^[-.]+|[-.]+$/g, '')
-  return `git://${name === '' ? 'repository' : name}`
+  return name === '' ? 'root' : name
 }
 
 /** A configuration for a folder, made from what is in it. */
 export function configFor({
   folder,
   address,
-  names,
+  survey,
 }: {
   readonly folder: string
   readonly address: string
-  readonly names: readonly string[]
+  readonly survey: Survey
 }): string {
+  const { names } = survey
   const readme = names.find((name) => /^readme(\.[a-z]+)?$/i.test(name))
   const docs = names.find((name) => /^docs?$/i.test(name))
   const rules = [
@@ -92,11 +97,18 @@ export function configFor({
     ...(docs === undefined ? [] : [{ match: `${escapeGlob(docs)}/**`, priority: 0.7 }]),
   ]
   const text = (value: unknown) => JSON.stringify(value)
-  const repository = names.includes('.git')
-  const gitMount = repository
+  const name = plainName(folder)
+  const gitMount = names.includes('.git')
     ? `,
     // Its history: files at any branch, tag or commit, the log, commits, differences, who wrote a line.
-    ${text(gitAddressFor(folder))}: { "provider": "git", "repository": "." }`
+    // A history remembers what was committed by mistake: what looks secret in it is shown as [redacted].
+    ${text(`git://${name}`)}: { "provider": "git", "repository": ".", "redact": "mask" }`
+    : ''
+  const settingsMount = survey.settings
+    ? `,
+    // Its configuration files, each as a whole or one value of it (?pointer=/db/host). What looks secret is shown as
+    // [redacted]; of .env files only the names are shown, and the values that "allow" names.
+    ${text(`config://${name}`)}: { "provider": "settings", "root": "." }`
     : ''
   const shown = rules.map((rule) =>
     text(rule)
@@ -119,16 +131,46 @@ export function configFor({
       "rules": [
 ${shown.map((rule) => `        ${rule}`).join(',\n')}
       ],
+${documentOptions(survey)}      // Contents are served as they are. This shows what looks like a secret in them as [redacted]; sizes are then not told.
+      // "redact": "mask",
       // Who may see it: roles, or rules. Without this, everybody who reaches the server.
       // "access": ["reader", { "deny": ["*"], "match": "private/**" }],
       // For how long clients may keep what they got.
       // "cache": { "ttl": "60s", "scope": "private" }
-    }${gitMount}
+    }${gitMount}${settingsMount},
+    // The environment of the server: the names of all variables, the values of those that "allow" names.
+    // "env://process": { "provider": "env", "allow": ["LANG", "TZ"] }
   },
   // Where "hikidashi serve" listens, if it is not to be started by a host (stdio).
   // "http": { "listen": "127.0.0.1:8787" }
 }
 `
+}
+
+/** What is said of the documents in the folder. What is only a matter of taste is a comment. */
+function documentOptions({ language, twins, frontMatter }: Survey): string {
+  const lines = [
+    ...(language === undefined
+      ? []
+      : [
+          '// Texts in older encodings are served as UTF-8. Where their bytes leave it open, this decides.',
+          `"language": ${JSON.stringify(language)},`,
+          '// "encodings": [{ "match": "old/**/*.txt", "encoding": "shift_jis" }],',
+        ]),
+    ...(frontMatter
+      ? [
+          '// What the front matter of a document says of it (title, description, priority, audience).',
+          '"frontMatter": "**/*.md",',
+        ]
+      : []),
+    ...(twins
+      ? [
+          '// A document names itself in other languages, where they are there: README.ja.md beside README.md, docs/ja/ beside docs/en/.',
+          '// Which languages these are says "languages"; without it, Japanese and English.',
+        ]
+      : []),
+  ]
+  return lines.map((line) => `      ${line}\n`).join('')
 }
 
 /** Where the schema is, as seen from a folder: installed beside it, or wherever this program is. */

@@ -9,8 +9,10 @@ import type { Catalog } from '../core/catalog.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
+import type { Scrubber } from '../core/scrub.ts'
 import { failed, misused } from './exit.ts'
 import { count } from './format.ts'
+import type { Secrets } from './secrets.ts'
 
 /** The configuration that is used when none is named. */
 export const defaultConfig = 'hikidashi.json'
@@ -37,9 +39,13 @@ export type Planned = { readonly local: Local } | { readonly problems: readonly 
  * Finds out what is to be served: the folders and the configuration that are named; else `hikidashi.json` in the current
  * folder; else the current folder itself.
  *
+ * @param secrets Gets what the configuration refers to.
  * @throws CommandError for a folder that is not there, or a current folder that nobody can mean.
  */
-export async function planLocal({ folders = [], config: named, name }: LocalOptions): Promise<Planned> {
+export async function planLocal(
+  { folders = [], config: named, name }: LocalOptions,
+  secrets: Secrets,
+): Promise<Planned> {
   const file = named ?? (folders.length === 0 && (await exists(defaultConfig)) ? defaultConfig : undefined)
   const assumed = file === undefined && folders.length === 0
   if (assumed) refuseAssumed(process.cwd())
@@ -59,13 +65,14 @@ export async function planLocal({ folders = [], config: named, name }: LocalOpti
   const loaded = await loadConfig(file)
   if ('problems' in loaded) return loaded
   const { config } = loaded
+  secrets.add(config.secrets)
   mounts.push(...planConfig(config))
   return { local: { config, mounts, principal: principalOf(config.roles ?? []), assumed } }
 }
 
 /** As {@link planLocal}, for commands that cannot go on with a configuration that is wrong. */
-export async function requireLocal(options: LocalOptions): Promise<Local> {
-  const planned = await planLocal(options)
+export async function requireLocal(options: LocalOptions, secrets: Secrets): Promise<Local> {
+  const planned = await planLocal(options, secrets)
   if ('local' in planned) return planned.local
   const lines = planned.problems.map(formatConfigProblem)
   throw failed([`The configuration has ${count(lines.length, 'problem')}:`, ...lines].join('\n'))
@@ -76,11 +83,13 @@ export async function requireLocal(options: LocalOptions): Promise<Local> {
  *
  * @throws CommandError for what cannot be opened, and for folders that lie in one another.
  */
-export async function openLocal({ config, mounts }: Local, log: Log): Promise<Catalog> {
-  const { pages, cursorSecret } = config ?? {}
+export async function openLocal({ config, mounts }: Local, log: Log, scrubber: Scrubber): Promise<Catalog> {
+  const { pages, changes, cursorSecret } = config ?? {}
   const settings = {
     log,
+    scrubber,
     ...(pages === undefined ? {} : { pages }),
+    ...(changes === undefined ? {} : { changes }),
     ...(cursorSecret === undefined ? {} : { cursorSecret }),
   }
   return openCatalog(mounts, settings).catch((error: unknown) => {

@@ -1,4 +1,5 @@
 import type { Log, LogLevel } from '../core/log.ts'
+import type { Scrubber } from '../core/scrub.ts'
 import { escapeText } from './text.ts'
 
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
@@ -12,6 +13,8 @@ export interface LogOptions {
   readonly level: (typeof logLevels)[number]
   readonly format: (typeof logFormats)[number]
   readonly write: (line: string) => void
+  /** Takes secrets out of messages and fields, before anything is cut. */
+  readonly scrubber?: Scrubber
   readonly now?: () => Date
 }
 
@@ -20,23 +23,41 @@ const maxLine = 8192
 const reserved = new Set(['time', 'level', 'message'])
 
 /** Makes a log that writes one line per event, in which nothing can end the line or reach the terminal. */
-export function createLog({ level, format, write, now = () => new Date() }: LogOptions): Log {
+export function createLog({ level, format, write, scrubber, now = () => new Date() }: LogOptions): Log {
   const least = level === 'silent' ? levels.length : levels.indexOf(level)
   return (at, message, fields = {}) => {
     if (levels.indexOf(at) < least) return
-    const shown = Object.entries(fields).flatMap(([name, value]) => fieldsOf(name, value, least === 0))
+    const clean = cleanerOf(scrubber)
+    const shown = Object.entries(fields)
+      .flatMap(([name, value]) => fieldsOf(name, value, least === 0))
+      .map(([name, value]) => [clean(name), clean(value)] as const)
     const time = now().toISOString()
     const line =
       format === 'json'
-        ? jsonLine({ time, level: at, message, ...Object.fromEntries(shown.filter(([name]) => !reserved.has(name))) })
-        : [time, at.padEnd(5), escapeText(message), ...shown.map(([name, value]) => `${name}=${textOf(value)}`)].join(
-            ' ',
-          )
+        ? jsonLine({
+            time,
+            level: at,
+            message: clean(message),
+            ...Object.fromEntries(shown.filter(([name]) => !reserved.has(name))),
+          })
+        : [
+            time,
+            at.padEnd(5),
+            escapeText(clean(message)),
+            ...shown.map(([name, value]) => `${name}=${textOf(value)}`),
+          ].join(' ')
     write(`${format === 'text' && line.length > maxLine ? `${line.slice(0, maxLine)}…` : line}\n`)
   }
 }
 
 type Value = string | number | boolean | null | readonly string[]
+
+function cleanerOf(scrubber: Scrubber | undefined): <T extends Value>(value: T) => T {
+  if (scrubber === undefined) return (value) => value
+  const clean = (value: Value): Value =>
+    typeof value === 'string' ? scrubber.scrub(value) : Array.isArray(value) ? value.map(scrubber.scrub) : value
+  return clean as <T extends Value>(value: T) => T
+}
 
 /** An error is its message and those of its causes; where everything is logged, its stack too. */
 function fieldsOf(name: string, value: unknown, detailed: boolean): readonly (readonly [string, Value])[] {

@@ -42,7 +42,7 @@ ${exitCodeHelp}`,
 }
 
 async function ls(argument: string | undefined, options: LsOptions, io: Io): Promise<void> {
-  await withSource(options, async ({ view, uriOf }) => {
+  await withSource(options, io, async ({ view, uriOf }) => {
     const uri = argument === undefined ? undefined : uriOf(argument)
     const print = options.json ? createJsonPrinter(io) : options.long ? createLongPrinter(io) : createPrinter(io)
     const progress = createProgress(io)

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { exitCodeHelp, exitCodes, explain } from './exit.ts'
 import { createIo, type Io } from './io.ts'
 import { outputClosed } from './output.ts'
+import { createSecrets, secretsInArguments, secretsInEnvironment } from './secrets.ts'
 import { packageVersion } from './version.ts'
 
 interface CommandModule {
@@ -19,6 +20,8 @@ const commands: Readonly<Record<string, { readonly summary: string; load(): Prom
   templates: { summary: 'list resource templates', load: () => import('./templates.ts') },
   complete: { summary: 'complete a variable of a template', load: () => import('./complete.ts') },
   check: { summary: 'check the configuration, and every source in it', load: () => import('./check.ts') },
+  access: { summary: 'explain who may see what', load: () => import('./access.ts') },
+  token: { summary: 'add, list and revoke tokens for clients over HTTP', load: () => import('./token.ts') },
   init: { summary: 'write a hikidashi.json for a folder', load: () => import('./init.ts') },
 }
 
@@ -60,5 +63,17 @@ ${exitCodeHelp}`,
   }
 }
 
+const words = process.argv.slice(2)
+const secrets = createSecrets(() => [...secretsInArguments(words), ...secretsInEnvironment(process.env)])
+
+const io = createIo(secrets)
+// What nobody waited for, unless the command looks after it: Node would print all that it knows of it.
+for (const event of ['uncaughtException', 'unhandledRejection'] as const)
+  process.on(event, (error: unknown) => {
+    if (process.listenerCount(event) > 1) return
+    io.say(`hikidashi: ${explain(error).message}`)
+    process.exit(exitCodes.failed)
+  })
+
 // Everything is written by now. What a library left open (a socket, a timer) does not hold up the end.
-process.exit(await run(process.argv.slice(2), createIo()))
+process.exit(await run(words, io))

@@ -50,7 +50,7 @@ function parseRange(value: string): string {
 }
 
 async function read(argument: string, options: ReadOptions, io: Io): Promise<void> {
-  await withSource(options, async ({ view, uriOf }) => {
+  await withSource(options, io, async ({ view, uriOf }) => {
     const uri = withPart(uriOf(argument), options)
     const { contents } = await asked(uri, view.read(uri)).catch((error: unknown) => {
       if (!isResourceError(error, 'too-large')) throw error

@@ -6,9 +6,10 @@ import { resolveFolder } from '../config/folder.ts'
 import { type Listen, parseListen } from '../config/values.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { HttpOptions, ServeOptions as Service } from '../server/index.ts'
+import type { Scrubber } from '../core/scrub.ts'
+import type { AuditFile, HttpOptions, ServeOptions as Service } from '../server/index.ts'
 import { type Announcer, createAnnouncer } from './announce.ts'
-import { exitCodeHelp, failed } from './exit.ts'
+import { exitCodeHelp, failed, misused } from './exit.ts'
 import { hostName, ownCommand } from './hosts.ts'
 import type { Io } from './io.ts'
 import { type Local, openLocal, requireLocal } from './local.ts'
@@ -22,6 +23,8 @@ interface ServeOptions {
   readonly http?: Listen
   readonly name?: string
   readonly allowHost?: readonly string[]
+  readonly tokens?: string
+  readonly insecure?: boolean
   readonly logLevel: (typeof logLevels)[number]
   readonly logFormat: (typeof logFormats)[number]
 }
@@ -44,6 +47,8 @@ A folder is served at file:// and its absolute path, so that a host on this mach
         .conflicts('stdio'),
     )
     .option('--allow-host <name>', 'a host name by which clients reach this machine (repeatable)', addName)
+    .option('--tokens <file>', 'serve over HTTP only to who has a token of this file (see hikidashi token)')
+    .option('--insecure', 'serve other machines without asking who they are')
     .addOption(new Option('--log-level <level>', 'what to log on stderr').choices(logLevels).default('info'))
     .addOption(new Option('--log-format <format>', 'how to log it').choices(logFormats).default('text'))
     .addHelpText(
@@ -54,7 +59,7 @@ SIGTERM and SIGINT (Ctrl-C) let what was asked be answered, and end it; a second
 Examples:
   hikidashi serve . --http 8787
   hikidashi serve ~/notes ~/work/docs --stdio
-  hikidashi serve --config hikidashi.json --http 0.0.0.0:8787 --allow-host context.example.org
+  hikidashi serve . --http 0.0.0.0:8787 --allow-host context.example.org --tokens ~/.hikidashi-tokens.json
 ${exitCodeHelp}`,
     )
     .action((folders: readonly string[], options: ServeOptions) => serve(folders, options, io))
@@ -71,22 +76,30 @@ function addName(name: string, names: readonly string[] = []): readonly string[]
 }
 
 async function serve(folders: readonly string[], options: ServeOptions, io: Io): Promise<void> {
-  const local = await requireLocal({ ...options, folders })
+  const { secrets } = io
+  const local = await requireLocal({ ...options, folders }, secrets)
   const listen = options.stdio ? undefined : (options.http ?? local.config?.http?.listen)
+  refuseUnasked(local, options, listen)
   // On stdio, stdout belongs to the protocol: what any library prints goes elsewhere.
   if (listen === undefined) globalThis.console = new Console(process.stderr, process.stderr)
   const { logLevel: level, logFormat: format } = options
-  const log = createLog({ level, format, write: (line) => void process.stderr.write(line) })
+  const log = createLog({ level, format, write: (line) => void process.stderr.write(line), scrubber: secrets })
   const stop = createStop(log)
   warnOfLargeFolders(local, log)
-  const catalog = await openLocal(local, log)
+  const auditFile = await openAudit(local, log, secrets)
+  const catalog = await openLocal(local, log, secrets).catch(async (error: unknown) => {
+    await auditFile?.close()
+    throw error
+  })
   const { name = 'hikidashi', instructions } = local.config ?? {}
   const service: Service = {
     view: catalog.view,
     name,
     version: packageVersion(),
     log,
+    scrubber: secrets,
     principal: local.principal,
+    ...(auditFile === undefined ? {} : { audit: auditFile.write }),
     ...(instructions === undefined ? {} : { instructions }),
   }
   const announce = createAnnouncer({
@@ -98,11 +111,33 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   })
   try {
     if (listen === undefined) await serveOverStdio(service, stop.signal, announce)
-    else await serveOverHttp({ ...service, ...httpOptions(local, options), ...listen }, stop.signal, announce)
+    else
+      await serveOverHttp(
+        {
+          ...service,
+          ...httpOptions(local, options),
+          ...listen,
+          degraded: catalog.degraded,
+          scopesOf: catalog.scopesOf,
+        },
+        stop.signal,
+        announce,
+      )
   } finally {
     await catalog.close()
+    await auditFile?.close()
     stop.done()
   }
+}
+
+/** The audit log of a configuration. It lies in no folder that is served: nobody reads there what others asked for. */
+async function openAudit({ config }: Local, log: Log, scrubber: Scrubber): Promise<AuditFile | undefined> {
+  if (config?.audit === undefined) return undefined
+  const { openAuditFile } = await import('../server/index.ts')
+  const { file, ...options } = config.audit
+  return openAuditFile({ ...options, file: resolve(config.folder, file), scrubber, log }).catch((error: unknown) => {
+    throw isResourceError(error) ? failed(error.message) : error
+  })
 }
 
 async function serveOverStdio(service: Service, stop: AbortSignal, announce: Announcer): Promise<void> {
@@ -127,13 +162,28 @@ async function serveOverHttp(options: HttpOptions, stop: AbortSignal, announce: 
   await running.close()
 }
 
-function httpOptions({ config }: Local, { allowHost = [] }: ServeOptions) {
-  const { listen: _, allowedHosts = [], ...rest } = config?.http ?? {}
-  return { ...rest, allowedHosts: [...allowedHosts, ...allowHost] }
+function httpOptions({ config }: Local, { allowHost = [], tokens, insecure = false }: ServeOptions) {
+  const { listen: _, auth: __, allowedHosts = [], ...rest } = config?.http ?? {}
+  const auth = tokens === undefined ? config?.auth : { ...config?.auth, tokens: resolve(tokens) }
+  return {
+    ...rest,
+    allowedHosts: [...allowedHosts, ...allowHost],
+    insecure,
+    ...(auth === undefined ? {} : { auth }),
+  }
+}
+
+/** Over stdio nobody is asked for a token: whoever starts the process is trusted. That must be what is meant. */
+function refuseUnasked({ config }: Local, { stdio, tokens }: ServeOptions, listen: Listen | undefined): void {
+  if (listen !== undefined || stdio || (config?.auth === undefined && tokens === undefined)) return
+  throw misused(
+    'Tokens are asked for over HTTP, and nothing says where to listen. Set http.listen or give --http, or say --stdio to serve whoever starts this.',
+  )
 }
 
 function adviceOn(reason: string | number | undefined): string {
   if (reason === 'listen') return ' Choose another one: --http 0 takes any that is free.'
+  if (reason === 'insecure') return ' Or give --tokens FILE. To serve everybody who can reach it: --insecure.'
   return reason === 'allowed-hosts' ? ' Or name them here: --allow-host NAME.' : ''
 }
 
@@ -150,7 +200,7 @@ function argumentsFor(folders: readonly string[], { name }: ServeOptions, local:
 
 function warnOfLargeFolders({ mounts }: Local, log: Log): void {
   for (const { address, config, folder } of mounts) {
-    if (config.provider !== 'files') continue
+    if (config.provider !== 'files' && config.provider !== 'settings') continue
     const root = resolveFolder(config.root, folder)
     if (root === parse(root).root || root === homedir())
       log('warn', 'a whole file system or home folder is served', { mount: address, root })

@@ -9,8 +9,10 @@ import { fileAddress, formatUri, parseAddress } from '../core/uri.ts'
 import type { View } from '../core/view.ts'
 import { splitCommand } from './command-line.ts'
 import { CommandError, exitCodes, misused } from './exit.ts'
+import type { Io } from './io.ts'
 import { openLocal, requireLocal } from './local.ts'
 import { createLog, logLevels } from './log.ts'
+import type { Secrets } from './secrets.ts'
 
 /** What `ls`, `read`, `watch`, `templates` and `complete` look at: the configuration here, or a server. */
 export interface SourceOptions {
@@ -46,7 +48,7 @@ function addHeader(header: string, headers: readonly string[] = []): readonly st
 }
 
 /** Opens what the options say. */
-export async function openSource(options: SourceOptions, log: Log): Promise<Source> {
+export async function openSource(options: SourceOptions, secrets: Secrets, log: Log): Promise<Source> {
   const { url, command, header = [] } = options
   if (header.length > 0 && url === undefined) throw misused('--header needs --url.')
   if (url !== undefined || command !== undefined) {
@@ -56,8 +58,8 @@ export async function openSource(options: SourceOptions, log: Log): Promise<Sour
     })
     return { view, over: view.over, uriOf: (argument) => uriOf(argument, []), close: view.close }
   }
-  const local = await requireLocal(options)
-  const catalog = await openLocal(local, log)
+  const local = await requireLocal(options, secrets)
+  const catalog = await openLocal(local, log, secrets)
   return {
     view: catalog.view(local.principal),
     over: new Promise(() => {}),
@@ -114,10 +116,12 @@ function isDirectory(path: string): boolean {
 /** Opens a source for as long as it is used. */
 export async function withSource(
   options: SourceOptions,
+  { secrets }: Io,
   use: (source: Source, log: Log) => Promise<void>,
 ): Promise<void> {
-  const log = createLog({ level: options.logLevel, format: 'text', write: (line) => void process.stderr.write(line) })
-  const source = await openSource(options, log)
+  const write = (line: string) => void process.stderr.write(line)
+  const log = createLog({ level: options.logLevel, format: 'text', write, scrubber: secrets })
+  const source = await openSource(options, secrets, log)
   try {
     await use(source, log)
   } finally {

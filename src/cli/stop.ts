@@ -7,6 +7,8 @@ export interface Stop {
   done(): void
 }
 
+const ignore = () => {}
+
 const signals = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
 
 export function createStop(log: Log): Stop {
@@ -23,12 +25,15 @@ export function createStop(log: Log): Stop {
   }
   const onRejection = (error: unknown) => log('error', 'a task failed that nobody waited for', { error })
   for (const name of Object.keys(signals)) process.on(name, onSignal)
+  // Left to Node, it opens a debugger, in which everything can be read that the process knows.
+  process.on('SIGUSR1', ignore)
   process.on('uncaughtException', onException)
   process.on('unhandledRejection', onRejection)
   return {
     signal: controller.signal,
     done: () => {
       for (const name of Object.keys(signals)) process.off(name, onSignal)
+      process.off('SIGUSR1', ignore)
       process.off('uncaughtException', onException)
       process.off('unhandledRejection', onRejection)
     },

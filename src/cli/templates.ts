@@ -27,8 +27,9 @@ ${exitCodeHelp}`,
     .action((options: TemplatesOptions) => templates(options, io))
 }
 
-async function templates(options: TemplatesOptions, { out }: Io): Promise<void> {
-  await withSource(options, async ({ view }) => {
+async function templates(options: TemplatesOptions, io: Io): Promise<void> {
+  const { out } = io
+  await withSource(options, io, async ({ view }) => {
     const array = options.json ? createJsonArray(out) : undefined
     const layOut = createColumns([{ side: 'left' }, { side: 'left' }, { side: 'left' }])
     for await (const { items } of pagesOf((query) => view.templates(query))) {

@@ -35,7 +35,7 @@ ${exitCodeHelp} With watch, 4 is also: nothing can be told of what is named.`,
 }
 
 async function watch(named: readonly string[], options: WatchOptions, io: Io): Promise<void> {
-  await withSource(options, async (source, log) => {
+  await withSource(options, io, async (source, log) => {
     const printer = createPrinter(io, options.json === true)
     const subscription = source.view.subscribe?.(printer.add)
     if (subscription === undefined) throw nothing('Nothing here can tell of changes.')

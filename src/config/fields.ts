@@ -28,6 +28,11 @@ export const secret = z.union(
 /** A duration; in milliseconds once it is parsed. */
 export const duration = quantity(parseDuration, 'a duration', '"60s", "30m" or "1d", or a number of milliseconds')
 
+/** How often something is looked at; in milliseconds once it is parsed. */
+export const interval = duration.refine((ms) => ms >= 100 && ms <= 24 * 3_600_000, {
+  error: refusal('This is too short or too long.', 'It must be from "100ms" to "1d".'),
+})
+
 /** A size; in bytes once it is parsed. */
 export const size = quantity(parseSize, 'a size', '"64KiB" or "16MiB", or a number of bytes')
 

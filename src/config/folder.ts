@@ -8,6 +8,19 @@ export function resolveFolder(name: string, from: string): string {
   return /^~(?=[\\/]|$)/.test(name) ? resolve(homedir(), name.slice(2)) : resolve(from, name)
 }
 
+/** What is wrong with a file that is to be served, found at a key; nothing when it is there. */
+export async function checkFile(path: string, key: Finding['path']): Promise<readonly Finding[]> {
+  const finding = (message: string, fix: string) => [{ path: key, message, fix }]
+  try {
+    const stats = await stat(path)
+    return stats.isFile() ? [] : finding(`${path} is not a file.`, 'Name a file.')
+  } catch (error) {
+    const code = codeOf(error)
+    if (!isMissing(code)) return finding(`The file ${path} cannot be opened (${code}).`, 'Let this user read it.')
+    return finding(`There is no file ${path}.`, `Create it, or correct the path; ${relativePaths}`)
+  }
+}
+
 /** What is wrong with a folder that is to be served, found at a key; nothing when it is there. */
 export async function checkFolder(path: string, key: Finding['path']): Promise<readonly Finding[]> {
   const finding = (message: string, fix: string) => [{ path: key, message, fix }]
@@ -15,10 +28,18 @@ export async function checkFolder(path: string, key: Finding['path']): Promise<r
     if ((await stat(path)).isDirectory()) return []
     return finding(`${path} is not a folder.`, 'Name the folder that it is in, and what to take from it in "include".')
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    if (code !== 'ENOENT' && code !== 'ENOTDIR')
-      return finding(`The folder ${path} cannot be opened (${code}).`, 'Let this user read it.')
-    const fix = 'Create it, or correct the path; a relative one starts at the configuration file.'
-    return finding(`There is no folder ${path}.`, fix)
+    const code = codeOf(error)
+    if (!isMissing(code)) return finding(`The folder ${path} cannot be opened (${code}).`, 'Let this user read it.')
+    return finding(`There is no folder ${path}.`, `Create it, or correct the path; ${relativePaths}`)
   }
+}
+
+const relativePaths = 'a relative one starts at the configuration file.'
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+}
+
+function isMissing(code: string): boolean {
+  return code === 'ENOENT' || code === 'ENOTDIR'
 }

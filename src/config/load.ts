@@ -1,15 +1,18 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { isLoopback } from '../core/host.ts'
+import { type Auth, loadAuth } from './auth.ts'
 import { parseDocument } from './document.ts'
-import { listen as listenSchema } from './fields.ts'
+import { hidesPaths } from './documents.ts'
+import { access as accessSchema, listen as listenSchema } from './fields.ts'
 import { addressFindings, findingsOf } from './findings.ts'
-import { checkFolder, resolveFolder } from './folder.ts'
+import { checkFile, checkFolder, resolveFolder } from './folder.ts'
 import { type ConfigProblem, type Finding, locate } from './problem.ts'
+import { envShape } from './providers/env.ts'
 import { filesShape } from './providers/files.ts'
 import { gitShape } from './providers/git.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
-import { resolveSecret } from './secret.ts'
+import { resolveSecret, secretSourcesIn } from './secret.ts'
 import { describeIssue } from './words.ts'
 
 /** A configuration that was found good: it can be built. */
@@ -19,6 +22,10 @@ export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema'> {
   /** The folder that it is in: relative paths start there. */
   readonly folder: string
   readonly cursorSecret?: string
+  /** Every secret that it refers to, for nothing but to keep them out of what is told. */
+  readonly secrets: readonly string[]
+  /** `http.auth`, with its secrets. */
+  readonly auth?: Auth
 }
 
 export type LoadResult = { readonly config: Config } | { readonly problems: readonly ConfigProblem[] }
@@ -50,10 +57,14 @@ export async function loadConfig(file: string, { env = process.env }: LoadOption
   const parsed = configSchema.safeParse(document.value, { error: describeIssue })
   const mounts = mountsIn(document.value)
   const secret = await loadSecret(document.value, { folder, env })
+  const servedBy = (path: string) => [...mounts].find(([, mount]) => isServed(path, mount, folder))?.[0]
+  const authorization = await loadAuth(memberOf(memberOf(document.value, 'http'), 'auth'), { folder, env, servedBy })
   const values = [
+    ...authorization.findings,
     ...(await mountFindings(mounts, folder)),
     ...secretFindings(secret, mounts, folder),
     ...listenFindings(document.value),
+    ...auditFindings(document.value, folder, servedBy),
   ]
   const problems = [
     ...duplicates,
@@ -65,7 +76,9 @@ export async function loadConfig(file: string, { env = process.env }: LoadOption
     return { problems: problems.sort((a, b) => a.line - b.line || a.column - b.column) }
   const { cursorSecret: _, $schema: __, ...config } = parsed.data
   const cursorSecret = secret !== undefined && 'value' in secret ? { cursorSecret: secret.value } : {}
-  return { config: { ...config, file: absolute, folder, ...cursorSecret } }
+  const auth = authorization.auth === undefined ? {} : { auth: authorization.auth }
+  const secrets = await resolveSecrets(parsed.data, { folder, env })
+  return { config: { ...config, file: absolute, folder, secrets, ...cursorSecret, ...auth } }
 }
 
 function unreadable(file: string, error: unknown): ConfigProblem {
@@ -89,6 +102,10 @@ async function mountFindings(mounts: ReadonlyMap<string, unknown>, folder: strin
   for (const [address, mount] of mounts) {
     const root = rootOf(mount, folder)
     if (root !== undefined) findings.push(...(await checkFolder(root, ['mounts', address, 'root'])))
+    const { data: file } = envShape.file.safeParse(memberOf(mount, 'file'))
+    if (file !== undefined && memberOf(mount, 'provider') === 'env')
+      findings.push(...(await checkFile(resolveFolder(file, folder), ['mounts', address, 'file'])))
+    findings.push(...twinFindings(mount, ['mounts', address, 'languages']))
     const { data: repository } = gitShape.repository.safeParse(memberOf(mount, 'repository'))
     if (repository !== undefined && memberOf(mount, 'provider') === 'git')
       findings.push(...(await checkFolder(resolveFolder(repository, folder), ['mounts', address, 'repository'])))
@@ -96,10 +113,51 @@ async function mountFindings(mounts: ReadonlyMap<string, unknown>, folder: strin
   return findings
 }
 
-/** The folder that a mount serves, if it is one of files. */
+/** An audit log that others could read, or that would be told as a change with each record. */
+function auditFindings(
+  config: unknown,
+  folder: string,
+  servedBy: (path: string) => string | undefined,
+): readonly Finding[] {
+  const file = memberOf(memberOf(config, 'audit'), 'file')
+  const address = typeof file === 'string' ? servedBy(resolve(folder, file)) : undefined
+  if (address === undefined) return []
+  return [
+    {
+      path: ['audit', 'file'],
+      message: `The audit log lies in the folder that ${JSON.stringify(address)} serves.`,
+      fix: 'Move it to a place that is not served.',
+    },
+  ]
+}
+
+/** Twins that would be named to those who may not see them. */
+function twinFindings(mount: unknown, key: Finding['path']): readonly Finding[] {
+  const { data: rules } = accessSchema.safeParse(memberOf(mount, 'access'))
+  const languages = memberOf(mount, 'languages')
+  if (rules === undefined || !hidesPaths(rules) || !Array.isArray(languages) || languages.length === 0) return []
+  return [
+    {
+      path: key,
+      message:
+        'Documents would name others that not everybody may see: the access rules of this mount hide some paths.',
+      fix: 'Remove "languages", or mount what is restricted by itself.',
+    },
+  ]
+}
+
+/** The folder that a mount serves files of, if it does. */
 function rootOf(mount: unknown, folder: string): string | undefined {
   const { data: root } = filesShape.root.safeParse(memberOf(mount, 'root'))
-  return root === undefined || memberOf(mount, 'provider') !== 'files' ? undefined : resolveFolder(root, folder)
+  const provider = memberOf(mount, 'provider')
+  return root === undefined || (provider !== 'files' && provider !== 'settings')
+    ? undefined
+    : resolveFolder(root, folder)
+}
+
+async function resolveSecrets(config: ConfigFile, options: { folder: string; env: Env }): Promise<readonly string[]> {
+  const found = await Promise.all(secretSourcesIn(config).map((source) => resolveSecret(source, options)))
+  return found.flatMap((secret) => ('value' in secret ? [secret.value] : []))
 }
 
 async function loadSecret(config: unknown, options: { folder: string; env: Env }) {
@@ -122,8 +180,7 @@ function secretFindings(
   if ('env' in secret.source) return []
   const file = resolve(folder, secret.source.file)
   for (const [address, mount] of mounts) {
-    const root = rootOf(mount, folder)
-    if (root !== undefined && isInside(file, root))
+    if (isServed(file, mount, folder))
       return finding(
         `The file with the secret lies in the folder that ${JSON.stringify(address)} serves.`,
         'Move it to a place that is not served.',
@@ -145,6 +202,12 @@ function listenFindings(config: unknown): readonly Finding[] {
       fix: 'Add "allowedHosts" with the names that clients will use, or listen on the loopback.',
     },
   ]
+}
+
+/** Whether a file lies in the folder that a mount serves. */
+function isServed(file: string, mount: unknown, folder: string): boolean {
+  const root = rootOf(mount, folder)
+  return root !== undefined && isInside(file, root)
 }
 
 function isInside(file: string, folder: string): boolean {

@@ -1,13 +1,19 @@
 import { z } from 'zod'
-import { access, duration, listen, secret, size, text } from './fields.ts'
+import { auth, scopes } from './auth.ts'
+import { access, duration, interval, listen, secret, size, text } from './fields.ts'
+import { documentsShape } from './providers/documents.ts'
+import { envShape } from './providers/env.ts'
 import { filesShape } from './providers/files.ts'
 import { gitShape } from './providers/git.ts'
+import { settingsShape } from './providers/settings.ts'
 import { refusal } from './words.ts'
 
 /**
  * The schema of `hikidashi.json`. Every key has a description, from which `config.schema.json` is generated. What only
  * the machine can tell (whether a folder is there, a variable set) is looked at when the file is loaded.
  */
+
+const count = z.int().min(1)
 
 /** What every mount has, whatever its provider. */
 const mountShape = {
@@ -17,6 +23,11 @@ const mountShape = {
     .exactOptional()
     .describe(
       'Who may see what: names of roles that may see the whole mount, or rules. What no rule allows is denied; what any rule denies is denied; what is denied is as if it were not there. Without this key everybody sees everything.',
+    ),
+  scopes: scopes
+    .exactOptional()
+    .describe(
+      'The OAuth scopes that a token needs for anything in the mount, besides those that every request needs. A token without them does not see the mount, and who asks for something in it is told which scopes that takes.',
     ),
   cache: z
     .strictObject({
@@ -30,14 +41,60 @@ const mountShape = {
     })
     .exactOptional()
     .describe('For how long clients may keep what they got from the mount. By default not at all.'),
+  poll: interval
+    .exactOptional()
+    .describe(
+      'How often everything is listed and compared, so that clients are told of changes in a source that cannot tell of them by itself. By default never.',
+    ),
+  limits: z
+    .strictObject({
+      timeout: duration
+        .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
+        .exactOptional()
+        .describe('How long the source may take for one answer. By default "30s".'),
+      concurrent: count.exactOptional().describe('How many requests may be at the source at once. By default 32.'),
+      waiting: count.exactOptional().describe('How many more may wait for that. By default 256.'),
+      failures: count
+        .exactOptional()
+        .describe('After how many failures in a row the source is left alone for a while. By default 5.'),
+      pause: duration
+        .refine((ms) => ms >= 1, { error: refusal('This is too short.', 'It must be at least "1ms".') })
+        .exactOptional()
+        .describe('For how long at first; it doubles while the source stays away, up to a minute. By default "1s".'),
+    })
+    .exactOptional()
+    .describe('What keeps a source that hangs or fails from taking everything else with it.'),
 }
 
 const mount = z.discriminatedUnion('provider', [
-  z.strictObject({ provider: z.literal('files').describe('A folder of files.'), ...filesShape, ...mountShape }),
-  z.strictObject({ provider: z.literal('git').describe('The history of a repository.'), ...gitShape, ...mountShape }),
+  z.strictObject({
+    provider: z.literal('files').describe('A folder of files.'),
+    ...filesShape,
+    ...documentsShape,
+    ...mountShape,
+  }),
+  z.strictObject({
+    provider: z.literal('git').describe('The history of a repository.'),
+    ...gitShape,
+    ...documentsShape,
+    ...mountShape,
+  }),
+  z.strictObject({
+    provider: z.literal('settings').describe('Configuration files, without their secrets.'),
+    ...settingsShape,
+    ...mountShape,
+  }),
+  z.strictObject({
+    provider: z.literal('env').describe('Environment variables, without their secrets.'),
+    ...envShape,
+    ...mountShape,
+  }),
 ])
 
-const count = z.int().min(1)
+/** A duration of a second or more. */
+const seconds = duration.refine((ms) => ms >= 1000, {
+  error: refusal('This is less than a second.', 'It must be at least "1s".'),
+})
 
 const http = z.strictObject({
   listen: listen
@@ -64,6 +121,11 @@ const http = z.strictObject({
     .describe(
       'From which web pages requests may come besides those of the loopback, such as "https://app.example.org".',
     ),
+  auth: auth
+    .exactOptional()
+    .describe(
+      'How clients say who they are. Without this nobody is asked, and `serve` listens beyond the loopback only when it is told --insecure.',
+    ),
   sse: z
     .boolean()
     .exactOptional()
@@ -71,16 +133,56 @@ const http = z.strictObject({
   limits: z
     .strictObject({
       body: size.exactOptional().describe('The longest body of a request. By default "1MiB".'),
+      headers: size
+        .exactOptional()
+        .describe('The longest headers of a request, with its first line. By default "32KiB".'),
+      path: size.exactOptional().describe('The longest path that is asked for. By default "8KiB".'),
+      answer: size.exactOptional().describe('The longest answer. By default "64MiB".'),
+      timeout: seconds.exactOptional().describe('How long a request may take. By default "2m".'),
+      rate: z
+        .number()
+        .min(0)
+        .exactOptional()
+        .describe(
+          'How many requests a second may come in the long run, from all clients together; after a rest ten times as many at once. By default 0: as many as come.',
+        ),
+      perPrincipal: z
+        .strictObject({
+          rate: z
+            .number()
+            .min(0)
+            .exactOptional()
+            .describe(
+              'How many requests a second one may send; after a rest ten times as many at once. 0: as many as it likes. By default 100.',
+            ),
+          concurrent: count.exactOptional().describe('How many requests of one are worked on at once. By default 8.'),
+          waiting: count.exactOptional().describe('How many more of one may wait for that. By default 256.'),
+          connections: count.exactOptional().describe('How many connections one may have open. By default 256.'),
+          sessions: count.exactOptional().describe('How many sessions one may have. By default 100.'),
+        })
+        .exactOptional()
+        .describe('What one principal may have of all that, where clients are asked who they are (`http.auth`).'),
       concurrent: count.exactOptional().describe('How many requests are worked on at once. By default 64.'),
       waiting: count.exactOptional().describe('How many more may wait for that. By default 1024.'),
       connections: count.exactOptional().describe('How many connections may be open. By default 1024.'),
       sessions: count
         .exactOptional()
         .describe('How many sessions (clients up to 2025-11-25) may be open. By default 1000.'),
-      sessionIdle: duration
-        .refine((ms) => ms >= 1000, { error: refusal('This is less than a second.', 'It must be at least "1s".') })
+      sessionIdle: seconds
         .exactOptional()
         .describe('After how long without a request a session ends. By default "30m".'),
+      headersTime: seconds
+        .exactOptional()
+        .describe('How long the headers of a request may take to come. By default "15s".'),
+      requestTime: seconds.exactOptional().describe('How long a whole request may take to come. By default "60s".'),
+      slow: seconds
+        .exactOptional()
+        .describe('How long a client may take to read an answer before its connection is cut. By default "1m".'),
+      stalled: seconds
+        .exactOptional()
+        .describe(
+          'How long a client may take nothing of what is sent to it before its connection is cut (on Linux). By default "45s".',
+        ),
       drain: duration
         .exactOptional()
         .describe('How long requests in flight may take when the server stops. By default "10s".'),
@@ -108,7 +210,19 @@ export const configSchema = z.strictObject({
   roles: z
     .array(text)
     .exactOptional()
-    .describe('The roles of whoever asks, while nobody is asked to say who they are. By default none.'),
+    .describe(
+      'The roles of whoever asks where nobody is asked to say who they are: on stdio, and over HTTP without `http.auth`. By default none.',
+    ),
+  audit: z
+    .strictObject({
+      file: text.describe('The file that records go to, one a line. A relative path starts at this file.'),
+      maxBytes: size
+        .exactOptional()
+        .describe('How long it may become before it is put aside, as FILE.1. By default "64MiB".'),
+      keep: z.int().min(0).exactOptional().describe('How many of those are kept. By default 5.'),
+    })
+    .exactOptional()
+    .describe('Keeps a record of who asked for what, and what came of it: never of content, and never of tokens.'),
   pages: z
     .strictObject({
       first: count.exactOptional().describe('How many entries the first page of a list has. By default 250.'),
@@ -118,6 +232,22 @@ export const configSchema = z.strictObject({
     })
     .exactOptional()
     .describe('How long the pages of lists are.'),
+  changes: z
+    .strictObject({
+      perSubscription: count
+        .exactOptional()
+        .describe(
+          'How many URIs one subscription may have: one `subscriptions/listen`, or all of a session or pipe. By default 1000.',
+        ),
+      perPrincipal: count
+        .exactOptional()
+        .describe('How many URIs all subscriptions of one principal may have together. By default 20000.'),
+      total: count.exactOptional().describe('How many URIs all subscriptions may have together. By default 200000.'),
+      subscriptions: count.exactOptional().describe('How many subscriptions one principal may have. By default 1000.'),
+      totalSubscriptions: count.exactOptional().describe('How many subscriptions there may be. By default 10000.'),
+    })
+    .exactOptional()
+    .describe('How much clients may listen to.'),
   cursorSecret: secret
     .exactOptional()
     .describe(

@@ -7,6 +7,18 @@ export type SecretSource = { readonly env: string } | { readonly file: string }
 /** A secret, or why there is none, in words that hold nothing of it. */
 export type Secret = { readonly value: string } | { readonly message: string; readonly fix: string }
 
+/** Where secrets are, wherever in a configuration it is said. */
+export function secretSourcesIn(value: unknown): readonly SecretSource[] {
+  if (typeof value !== 'object' || value === null) return []
+  if (isSecretSource(value)) return [value]
+  return Object.values(value).flatMap(secretSourcesIn)
+}
+
+function isSecretSource(value: object): value is SecretSource {
+  const [[key, named] = [], ...others] = Object.entries(value)
+  return others.length === 0 && (key === 'env' || key === 'file') && typeof named === 'string'
+}
+
 /** Fetches a secret. A relative file is looked for in `folder`; the line end at the end of a file is not part of it. */
 export async function resolveSecret(
   source: SecretSource,

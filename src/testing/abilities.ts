@@ -45,6 +45,7 @@ async function checkCompletion(run: Run, template: string, name: string): Promis
     const request = { template, argument: { name, value }, arguments: new Map<string, string>() }
     const outcome = await run.call(template, async (context) => provider.complete?.(request, context))
     if (outcome === undefined) continue
+    if ('value' in outcome && outcome.value === undefined) continue
     const fault = 'error' in outcome ? `it threw ${nameOf(outcome.error)}` : completionFault(outcome.value)
     if (fault !== undefined) run.fail('completion', `${name} = ${show(value)}: ${fault}`, template)
   }

@@ -19,7 +19,8 @@ export const promises = {
   'stat-missing': '`stat` throws `not-found` where nothing is.',
   'read-content': 'Every listed path can be read, and answers at least one content.',
   'read-version': 'The version of what is read is the one that is listed.',
-  'read-size': 'The size of what is read is the one that it states, and the one that is listed.',
+  'read-size':
+    'The size of what is read is the one that it states, and the one that is listed, unless it says that it was decoded.',
   'read-text': 'Text is well-formed Unicode.',
   'read-range': 'A range is honoured, exactly and said so, or ignored, but not now this and now that.',
   'read-missing': '`read` throws `not-found` where nothing is, and never answers an empty list.',

@@ -1,4 +1,5 @@
 import { isResourceError } from '../core/errors.ts'
+import { metaKeys } from '../core/meta.ts'
 import type { ByteRange, Content, Context, Entry } from '../core/provider.ts'
 import { contentFaults, isSize, show } from './metadata.ts'
 import { nameOf, type Run } from './run.ts'
@@ -8,6 +9,9 @@ export interface Whole {
   readonly content: Content
   readonly bytes: Buffer
 }
+
+/** Why a listed path cannot be read, which a provider may say of it. */
+type Failed = 'too-large' | 'damaged'
 
 /** What the source is expected to hold at a path. */
 export interface ExpectedEntry {
@@ -24,8 +28,8 @@ export async function checkReading(run: Run, entry: Entry, expected: ExpectedEnt
   const { path, size } = entry
   if (size !== undefined && size > run.bounds.maxBytes && expected === undefined) return
   const wholes = await read(run, path)
-  if (wholes === 'too-large') {
-    if (expected !== undefined) run.fail('expected', 'it is too large to be read', path)
+  if (wholes === 'too-large' || wholes === 'damaged') {
+    if (expected !== undefined) run.fail('expected', `it is ${wholes}, and cannot be read`, path)
     return
   }
   if (wholes === undefined) return
@@ -56,7 +60,8 @@ function checkListed(run: Run, entry: Entry, { content, bytes }: Whole): void {
   const { path, size, version } = entry
   if (version !== undefined && content.version !== undefined && content.version !== version)
     run.fail('read-version', `listed ${show(version)}, read ${show(content.version)}`, path)
-  if (size === undefined || !isSize(size)) return
+  // What is listed of a text in another encoding is how long it is as it is stored.
+  if (size === undefined || !isSize(size) || content.meta?.[metaKeys.encoding] !== undefined) return
   if (content.size !== undefined && content.size !== size)
     run.fail('read-size', `listed ${size}, and the content says ${content.size}`, path)
   if (content.range === undefined && !sameSize(size, content, bytes.length))
@@ -88,7 +93,7 @@ async function checkRanges(run: Run, path: string, whole: Whole): Promise<void> 
   const honoured = new Set<boolean>()
   for (const range of ranges) {
     const parts = await read(run, path, range)
-    const part = parts === 'too-large' ? undefined : parts?.[0]
+    const part = typeof parts === 'string' ? undefined : parts?.[0]
     if (part === undefined) return
     honoured.add(part.content.range !== undefined)
     const fault = rangeFault(whole, part, range)
@@ -115,8 +120,11 @@ function rangeFault(whole: Whole, { content, bytes }: Whole, asked: ByteRange): 
   return undefined
 }
 
-/** The contents at a listed path. `too-large` is an answer; of other failures the problem is noted. */
-async function read(run: Run, path: string, range?: ByteRange): Promise<readonly Whole[] | 'too-large' | undefined> {
+/**
+ * The contents at a listed path. `too-large` is an answer, and so is that the resource is damaged (`invalid`, with the line
+ * where); of other failures the problem is noted.
+ */
+async function read(run: Run, path: string, range?: ByteRange): Promise<readonly Whole[] | Failed | undefined> {
   const promise = range === undefined ? 'read-content' : 'read-range'
   const outcome = await run.call(path, async (context) => {
     const request = { path, params: new Map<string, string>(), ...(range === undefined ? {} : { range }) }
@@ -127,8 +135,12 @@ async function read(run: Run, path: string, range?: ByteRange): Promise<readonly
   })
   if (outcome === undefined) return undefined
   if ('error' in outcome) {
-    if (isResourceError(outcome.error, 'too-large')) return 'too-large'
-    run.fail(promise, `it threw ${nameOf(outcome.error)}`, path)
+    const { error } = outcome
+    if (isResourceError(error)) {
+      if (error.kind === 'too-large') return 'too-large'
+      if (error.kind === 'invalid' && error.detail.line !== undefined) return 'damaged'
+    }
+    run.fail(promise, `it threw ${nameOf(error)}`, path)
     return undefined
   }
   if (outcome.value.length > 0) return outcome.value

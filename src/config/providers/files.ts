@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { duration, glob, globs, size, text } from '../fields.ts'
+import { glob, globs, interval, size, text } from '../fields.ts'
 import { refusal } from '../words.ts'
 
 const rule = z.strictObject({
@@ -32,7 +32,6 @@ const rule = z.strictObject({
 
 /** What one answer can hold: a longer text is no JavaScript string. */
 const mostBytes = 256 * 2 ** 20
-const longestReconcile = 24 * 3_600_000
 
 /** The options of a mount whose provider is `files`. */
 export const filesShape = {
@@ -77,10 +76,7 @@ export const filesShape = {
       'The largest file, or part of one, that is read at once. Of a larger one, parts can be read. By default "16MiB", at most "256MiB".',
     ),
   watch: z.boolean().exactOptional().describe('Tells clients what changes. By default true.'),
-  reconcile: duration
-    .refine((ms) => ms >= 100 && ms <= longestReconcile, {
-      error: refusal('This is too short or too long.', 'It must be from "100ms" to "1d".'),
-    })
+  reconcile: interval
     .exactOptional()
     .describe('How often everything is compared, for changes that the system does not tell of. By default "30s".'),
   rules: z.array(rule).exactOptional().describe('What clients are told of files, by glob.'),

@@ -1,0 +1,150 @@
+import type { Command } from 'commander'
+import { planConfig } from '../config/build.ts'
+import { type AccessRule, compileVerdict, type Verdict } from '../core/access.ts'
+import type { Principal } from '../core/provider.ts'
+import { createResolver, type Resolved } from '../core/resolve.ts'
+import { CommandError, exitCodeHelp, exitCodes, misused } from './exit.ts'
+import type { Io } from './io.ts'
+import { writeJson } from './json.ts'
+import { requireLocal } from './local.ts'
+import { escapeText } from './text.ts'
+
+interface CheckOptions {
+  readonly as?: readonly string[]
+  readonly scopes?: readonly string[]
+  readonly config?: string
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command.description('Tells who may see what.')
+  command
+    .command('check')
+    .summary('explain whether somebody may see a URI')
+    .description(
+      `Explains whether somebody may see what is at a URI: which mount it lies in, and which of its access rules says so. It looks at the
+configuration alone: no source is opened, and whether anything is there makes no difference.`,
+    )
+    .argument('<uri>', 'what it is about')
+    .option('--as <roles>', 'the roles of whoever asks, with commas; by default those of the configuration', splitNames)
+    .option('--scopes <scopes>', 'the OAuth scopes of its token, with commas; by default all', splitNames)
+    .option('--config <file>', 'the configuration; by default hikidashi.json here')
+    .option('--json', 'print the answer as JSON')
+    .helpOption('-h, --help', 'show this help')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi access check docs://manual/internal/plan.md --as guest
+  hikidashi access check docs://manual/ --as analyst,auditor --json
+${exitCodeHelp}`,
+    )
+    .action((uri: string, options: CheckOptions) => check(uri, options, io))
+}
+
+function splitNames(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, ...value.split(',').map((name) => name.trim())].filter((name) => name !== '')
+}
+
+/** What was found out, and why. */
+interface Answer {
+  readonly uri: string
+  readonly roles: readonly string[]
+  readonly allowed: boolean
+  readonly reason: 'no-mount' | 'no-rules' | 'missing-scope' | 'allowed-by-rule' | 'denied-by-rule' | 'no-rule-allows'
+  readonly mount?: string
+  readonly path?: string
+  /** The rule that decided, and where it stands in the list, from 0 up. */
+  readonly rule?: { readonly index: number; readonly rule: AccessRule }
+  readonly missingScopes?: readonly string[]
+  /** Of a directory: what of it may be seen, whether anything is there or not. */
+  readonly below?: 'all' | 'some' | 'none'
+}
+
+async function check(uri: string, options: CheckOptions, { out, secrets }: Io): Promise<void> {
+  const { config, principal } = await requireLocal(
+    options.config === undefined ? {} : { config: options.config },
+    secrets,
+  )
+  if (config === undefined) throw misused('There is no configuration here. Name one: --config FILE.')
+  const roles = options.as ?? principal.roles
+  const who: Principal = { id: 'check', roles, ...(options.scopes === undefined ? {} : { scopes: options.scopes }) }
+  const mounts = planConfig(config).map(({ address, config: { access, scopes } }) => ({
+    address,
+    ...(access === undefined ? {} : { rules: access }),
+    scopes: scopes ?? [],
+  }))
+  const answer = judge(uri, who, createResolver(mounts)(uri))
+  if (options.json) await writeJson(out, answer)
+  else await out.write(`${explain(answer).map(escapeText).join('\n')}\n`)
+  if (!answer.allowed && (answer.below ?? 'none') === 'none')
+    throw new CommandError(exitCodes.notFound, 'For them it is as if nothing were there.')
+}
+
+interface Ruled {
+  readonly address: string
+  readonly rules?: readonly AccessRule[]
+  readonly scopes: readonly string[]
+}
+
+function judge(uri: string, who: Principal, found: Resolved<Ruled> | undefined): Answer {
+  const about = { uri, roles: who.roles }
+  if (found === undefined) return { ...about, allowed: false, reason: 'no-mount' }
+  const { mount, path, below } = found
+  const within = { ...about, mount: mount.address, path, ...belowOf(path, below(who)) }
+  const missingScopes = mount.scopes.filter((scope) => who.scopes?.includes(scope) === false)
+  if (missingScopes.length > 0) return { ...within, allowed: false, reason: 'missing-scope', missingScopes }
+  if (mount.rules === undefined) return { ...within, allowed: true, reason: 'no-rules' }
+  return { ...within, ...decided(compileVerdict(mount.rules)(who, path), mount.rules) }
+}
+
+/** The root of a mount, and what ends in a slash, is a directory: that is visible where something below it is. */
+function belowOf(path: string, below: 'all' | 'some' | 'none'): Pick<Answer, 'below'> {
+  return path === '' || path.endsWith('/') ? { below } : {}
+}
+
+function decided(
+  { allowed, rule: index }: Verdict,
+  rules: readonly AccessRule[],
+): Pick<Answer, 'allowed' | 'reason' | 'rule'> {
+  const rule = index === undefined ? undefined : rules[index]
+  if (index === undefined || rule === undefined) return { allowed: false, reason: 'no-rule-allows' }
+  return { allowed, reason: allowed ? 'allowed-by-rule' : 'denied-by-rule', rule: { index, rule } }
+}
+
+function explain({ uri, roles, allowed, mount, path, below, ...why }: Answer): readonly string[] {
+  const who =
+    roles.length === 0
+      ? 'Somebody without a role'
+      : `Somebody with the ${roles.length === 1 ? 'role' : 'roles'} ${roles.join(', ')}`
+  if (mount === undefined) return [`Nobody may see ${uri}: it lies in no mount.`]
+  const lines = [
+    `${who} ${allowed ? 'may' : 'may not'} see ${uri}.`,
+    `  mount  ${mount}`,
+    `  path   ${path || '(the mount itself)'}`,
+  ]
+  switch (why.reason) {
+    case 'no-rules':
+      lines.push('  why    the mount has no access rules: everybody may see everything in it')
+      break
+    case 'missing-scope':
+      lines.push(`  why    the mount needs a token with ${(why.missingScopes ?? []).join(', ')}`)
+      break
+    case 'no-rule-allows':
+      lines.push('  why    no rule of the mount allows it, and it has rules')
+      break
+    default:
+      lines.push(
+        `  why    rule ${(why.rule?.index ?? 0) + 1} ${allowed ? 'allows' : 'denies'} it: ${JSON.stringify(why.rule?.rule)}`,
+      )
+  }
+  if (below !== undefined)
+    lines.push(
+      {
+        all: '  below  everything in this directory may be seen',
+        some: '  below  what may be seen in this directory depends on the path; where something is, the directory is visible',
+        none: '  below  nothing in this directory may be seen',
+      }[below],
+    )
+  return lines
+}

@@ -1,0 +1,54 @@
+import type { Provider } from '../core/provider.ts'
+import { documents } from '../wrap/documents.ts'
+import type { RedactedOptions } from '../wrap/redacted.ts'
+import { redacted } from '../wrap/redacted.ts'
+import type { MountConfig } from './schema.ts'
+
+type DocumentsConfig = Extract<MountConfig, { readonly provider: 'files' | 'git' }>
+
+/** Makes documents of the files of a provider, as its mount says. */
+export function withDocuments(
+  provider: Provider,
+  config: DocumentsConfig,
+  redaction: Omit<RedactedOptions, 'mode'>,
+): Provider {
+  const { language, encodings, frontMatter, readings = true, redact = 'off' } = config
+  const languages = languagesOf(config)
+  const rules = config.provider === 'files' ? (config.rules ?? []) : []
+  const limits = typeof readings === 'boolean' ? {} : readings
+  return documents(provider, {
+    ...(language === undefined ? {} : { language }),
+    ...(encodings === undefined ? {} : { encodings }),
+    ...(frontMatter === undefined ? {} : { frontMatter: [frontMatter].flat() }),
+    // Of what is in another encoding, the heading is only known once it is decoded.
+    headings: rules.flatMap(({ title, match }) => (title === 'heading' ? [match].flat() : [])),
+    ...(languages === undefined ? {} : { languages }),
+    readings: readings !== false && {
+      ...(limits.maxBytes === undefined ? {} : { maxBytes: limits.maxBytes }),
+      ...(limits.timeout === undefined ? {} : { timeoutMs: limits.timeout }),
+    },
+    ...(redact === 'off' ? {} : { through: (whole) => redacted(whole, { ...redaction, mode: redact }) }),
+  })
+}
+
+/**
+ * The languages that documents are told apart by. None, where rules hide some paths: a document would name what not everybody
+ * may see. None in a history either, unless they are named: looking for twins there takes git for each.
+ */
+function languagesOf({ provider, languages, access = [] }: DocumentsConfig): readonly string[] | undefined {
+  if (hidesPaths(access)) return []
+  return languages ?? (provider === 'git' ? [] : undefined)
+}
+
+/** Whether access rules make a difference between the paths of a mount. */
+export function hidesPaths(access: NonNullable<MountConfig['access']>): boolean {
+  return access.some(({ match }) => match !== undefined)
+}
+
+/** The encodings that are told to a decoder. */
+export function encodingOptions({ language, encodings }: Pick<DocumentsConfig, 'language' | 'encodings'>) {
+  return {
+    ...(language === undefined ? {} : { language }),
+    ...(encodings === undefined ? {} : { rules: encodings }),
+  }
+}

@@ -1,0 +1,84 @@
+import { z } from 'zod'
+import { labelOf } from '../../wrap/encoding/decode.ts'
+import { languageOf } from '../../wrap/encoding/judge.ts'
+import { duration, globs, size, text } from '../fields.ts'
+import { refusal } from '../words.ts'
+
+const tag = /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/
+
+/** What texts are written in: shared by every provider whose texts are decoded. */
+export const encodingShape = {
+  language: text
+    .refine((language) => tag.test(language) && languageOf(language) !== undefined, {
+      error: refusal(
+        'This is no language that tells encodings apart.',
+        'Write "ja", "zh", "ko", or one of Western Europe such as "en", "de" or "fr"; or remove the key.',
+      ),
+    })
+    .exactOptional()
+    .describe(
+      'What most texts are written in, such as "ja", "zh", "ko" or "de": it decides where their bytes leave the encoding open.',
+    ),
+  encodings: z
+    .array(
+      z.strictObject({
+        match: globs.describe('The files that the rule is about. Of several rules for a file, the last one holds.'),
+        encoding: text
+          .refine((label) => label === 'binary' || labelOf(label) !== undefined, {
+            error: refusal(
+              'There is no such encoding.',
+              'Write a label of the WHATWG Encoding Standard, such as "shift_jis", "euc-jp" or "windows-1252", or "binary".',
+            ),
+          })
+          .describe('Their encoding, such as "shift_jis" or "windows-1252"; "binary" leaves their bytes as they are.'),
+      }),
+    )
+    .exactOptional()
+    .describe(
+      'Encodings that are not found by themselves, by glob. What is UTF-8 is read as that, whatever is said here.',
+    ),
+}
+
+/** What makes documents of files: shared by every provider that serves files. */
+export const documentsShape = {
+  ...encodingShape,
+  frontMatter: globs
+    .exactOptional()
+    .describe(
+      'The documents whose front matter gives title, description, priority and audience, before any rule does. Listing them reads the beginning of each. By default none.',
+    ),
+  languages: z
+    .array(
+      text.regex(tag, {
+        error: refusal('This is not a language.', 'Write one as it stands in paths, such as "ja" or "zh-cn".'),
+      }),
+    )
+    .exactOptional()
+    .describe(
+      'The languages that documents are told apart by, as they stand in paths: what is read names the same document in the others.',
+    ),
+  readings: z
+    .union(
+      [
+        z.boolean(),
+        z.strictObject({
+          maxBytes: size.exactOptional().describe('The largest document that is read as text. By default "32MiB".'),
+          timeout: duration.exactOptional().describe('How long reading one may take. By default "20s".'),
+        }),
+      ],
+      {
+        error: refusal(
+          'This does not say how documents are read as text.',
+          'Write true, false or { "maxBytes": "32MiB" }.',
+        ),
+      },
+    )
+    .exactOptional()
+    .describe('Reads PDF, Word, Excel, PowerPoint and HTML documents as text, at ?as=text. By default true.'),
+  redact: z
+    .enum(['mask', 'withhold', 'off'])
+    .exactOptional()
+    .describe(
+      'Looks for secrets in everything that is shown: "mask" puts [redacted] in the place of each, "withhold" shows nothing of a file that holds one. By default "off".',
+    ),
+}

@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import { formats } from '../../providers/settings/formats.ts'
+import { duration, glob, size } from '../fields.ts'
+import { refusal } from '../words.ts'
+import { encodingShape } from './documents.ts'
+import { filesShape } from './files.ts'
+
+/** What a parser in a worker can hold. */
+const mostBytes = 8 * 2 ** 20
+
+const { root, include, exclude, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } = filesShape
+
+/** The options of a mount whose provider is `settings`. */
+export const settingsShape = {
+  root,
+  include,
+  exclude,
+  gitignore: z
+    .boolean()
+    .exactOptional()
+    .describe('Leaves out what .gitignore files ignore, but for dotenv files. By default true.'),
+  dotenv: z
+    .boolean()
+    .exactOptional()
+    .describe(
+      'Serves dotenv files (.env, .env.local, prod.env), also where .gitignore files ignore them. By default true.',
+    ),
+  ...{ hidden, symlinks, hardlinks, allowMounts },
+  formats: z
+    .record(glob, z.enum(formats))
+    .exactOptional()
+    .describe('The formats of files whose names do not tell, by glob. The last that matches counts.'),
+  show: z
+    .enum(['safe', 'allowed'])
+    .exactOptional()
+    .describe(
+      'Which values are shown: "safe", all but those that look secret by their name or by what they are; "allowed", only those that `allow` names. Of dotenv files always the latter. By default "safe".',
+    ),
+  allow: z
+    .array(glob)
+    .exactOptional()
+    .describe(
+      'Values that are shown: pointers such as "/db/*", or names at any depth such as "*_HOST". What sounds secret has to be written out, without a wildcard.',
+    ),
+  maxBytes: size
+    .refine((bytes) => bytes <= mostBytes, {
+      error: refusal('This is more than is read at once.', 'It must be at most "8MiB".'),
+    })
+    .exactOptional()
+    .describe('The largest file that is read. By default "1MiB", at most "8MiB".'),
+  maxDepth: z
+    .int()
+    .min(1)
+    .max(500)
+    .exactOptional()
+    .describe('How deep tables and lists may lie in each other. By default 64, at most 500.'),
+  maxNodes: z
+    .int()
+    .min(1)
+    .exactOptional()
+    .describe('How many values a file may have, counted as often as aliases repeat them. By default 100000.'),
+  timeout: duration.exactOptional().describe('How long reading one file may take. By default "5s".'),
+  ...encodingShape,
+  watch,
+  reconcile,
+}
