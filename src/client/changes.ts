@@ -96,9 +96,9 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
           names.add(uri)
         }
         try {
-          const agreed = uris.every((uri) => feed.agreed.uris.has(uri))
-            ? feed.agreed
-            : await untilAborted(feed.ask(), options?.signal)
+          // What is agreed on may be given up just now, unless it was wanted all the time.
+          const isAgreed = fresh.length === 0 && uris.every((uri) => feed.agreed.uris.has(uri))
+          const agreed = isAgreed ? feed.agreed : await untilAborted(feed.ask(), options?.signal)
           for (const uri of fresh) if (!agreed.uris.has(uri)) drop(uri)
           return uris.filter((uri) => own.uris.has(uri) && agreed.uris.has(uri))
         } catch (error) {

@@ -136,12 +136,12 @@ function requesting(connection: Connection, lose: () => void): Asking {
       return false
     }
   }
-  const unsubscribe = (uris: Iterable<string>): void => {
-    for (const uri of uris) {
+  // It is waited for: one that came late would undo a subscription to the same URI.
+  const unsubscribe = (uris: readonly string[]): Promise<void> =>
+    eachOf(uris, atOnce, async (uri) => {
       asked.delete(uri)
-      request('resources/unsubscribe', { uri }, undefined).catch(() => {})
-    }
-  }
+      await request('resources/unsubscribe', { uri }, undefined).catch(() => {})
+    })
   const silence = () => {
     const last = standing
     standing = undefined
@@ -158,11 +158,11 @@ function requesting(connection: Connection, lose: () => void): Asking {
       try {
         await eachOf(fresh, atOnce, async (uri) => void ((await subscribe(uri)) && heard.push(uri)))
       } catch (error) {
-        unsubscribe(heard)
+        await unsubscribe(heard)
         throw error
       }
       for (const uri of heard) asked.add(uri)
-      unsubscribe([...asked].filter((uri) => !uris.has(uri)))
+      await unsubscribe([...asked].filter((uri) => !uris.has(uri)))
       if (asked.size === 0 && !wantsList) silence()
       return { uris: new Set(asked), list: wantsList }
     },

@@ -46,15 +46,19 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
   let since = 0
   let failures = 0
   let recovering = false
+  let over: ResourceError | undefined
 
+  const giveUp = (reason: ResourceError) => {
+    over ??= reason
+    link.giveUp(reason)
+  }
   const isIdle = () => {
     const { uris, list } = wanted()
     return uris.size === 0 && !list
   }
   const watchEnd = (connection: Connection) =>
     void connection.ended.then(() => {
-      if (connection === link.connection && !recovering && isIdle())
-        link.giveUp(unavailable('The connection has ended.'))
+      if (connection === link.connection && !recovering && isIdle()) giveUp(unavailable('The connection has ended.'))
     })
   watchEnd(link.connection)
 
@@ -86,6 +90,7 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
     // Whoever asks while another one waits for its turn is asked for with it.
     next ??= inTurn(async () => {
       next = undefined
+      if (over !== undefined) throw over
       if (recovering) throw unavailable('The connection to the server was lost, and is being opened again. Try again.')
       return askOn(feed ?? begin(link.connection))
     })
@@ -99,7 +104,7 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
     if (!isIdle()) log('warn', 'the server tells of no more changes: it is asked anew', {})
     for (let isFirst = true; !closing.aborted && !isIdle(); isFirst = false) {
       if (failures >= maxFailures) {
-        link.giveUp(unavailable(`The connection was lost ${failures} times in a row, and is not opened again.`))
+        giveUp(unavailable(`The connection was lost ${failures} times in a row, and is not opened again.`))
         break
       }
       const pause = Math.min(lastRetry, firstRetry * 2 ** failures++) * (0.5 + Math.random() / 2)
@@ -117,7 +122,7 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
       } catch (error) {
         if (closing.aborted) return
         if (isRefusal(error)) {
-          link.giveUp(error)
+          giveUp(error)
           break
         }
         log('warn', 'the server does not come back: it is asked again later', { error })
@@ -126,7 +131,7 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
     recovering = false
     feed?.close()
     feed = undefined
-    if (link.connection.isOver) link.giveUp(unavailable('The connection has ended.'))
+    if (link.connection.isOver) giveUp(unavailable('The connection has ended.'))
   }
   const reopen = async (): Promise<Connection> => {
     const connection = await link.reopen()

@@ -9,8 +9,6 @@ import type { CacheHint, Page, Resource, ResourceContent, ResourceTemplate } fro
  */
 export type Wire = Readonly<Record<string, unknown>>
 
-/** Keys of hikidashi's own in `_meta`. */
-
 /** What MCP allows a completion to hold. */
 const maxValues = 100
 

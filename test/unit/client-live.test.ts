@@ -1,50 +1,11 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { ReadableStream } from 'node:stream/web'
-import { afterEach, describe, expect, test } from 'vitest'
-import { connect, type RemoteView, type Target } from '../../src/client/index.ts'
-import { createNames } from '../../src/client/names.ts'
-import { readEvents } from '../../src/client/standing.ts'
-import type { Subscription, ViewChange } from '../../src/core/view.ts'
+import { describe, expect, test } from 'vitest'
+import type { Target } from '../../src/client/index.ts'
 import { pause, until } from '../support/live.ts'
-import { aged, behind, type LiveServer, serveOfficialLive, serveOldLive, serveOurs } from '../support/live-servers.ts'
-import { failure, listen, scripted } from '../support/mcp-servers.ts'
+import { hear, liveServers, open } from '../support/live-servers.ts'
 
 const program = new URL('../fixtures/mcp/live.mjs', import.meta.url).pathname
 
-const views: RemoteView[] = []
-afterEach(async () => {
-  for (const view of views.splice(0)) await view.close()
-})
-async function open(target: Target): Promise<RemoteView> {
-  const view = await connect(target, { timeoutMs: 5000 })
-  views.push(view)
-  return view
-}
-
-/** A subscription, and what it was told. */
-function hear(view: RemoteView) {
-  const changes: ViewChange[] = []
-  const subscription = view.subscribe?.((change) => changes.push(change)) as Subscription
-  return {
-    ...{ changes, subscription },
-    uris: () => changes.flatMap(({ uris }) => uris),
-    listed: () => changes.filter(({ listed }) => listed).length,
-    forget: () => void changes.splice(0),
-  }
-}
-
-const servers: Readonly<Record<string, () => Promise<LiveServer>>> = {
-  'ours, over HTTP': () => serveOurs('mcp'),
-  'ours, with sessions': async () => aged(await serveOurs('mcp')),
-  'ours, with server-sent events': () => serveOurs('sse'),
-  'of the SDK 2, over HTTP': serveOfficialLive,
-  'of the SDK 1.24, with sessions': () => serveOldLive('sdk124', 'streamable'),
-  'of the SDK 1.12, with server-sent events': () => serveOldLive('sdk112', 'sse'),
-}
-
-for (const [name, serve] of Object.entries(servers))
+for (const [name, serve] of Object.entries(liveServers))
   describe(`a server ${name}`, () => {
     test('tells of what is listened to, and of nothing else', async () => {
       const server = await serve()
@@ -87,6 +48,21 @@ for (const [name, serve] of Object.entries(servers))
           .slice(before)
           .includes(added[7] ?? ''),
       )
+    })
+
+    test('tells of what was taken back and added again', async () => {
+      const server = await serve()
+      const { subscription, uris, forget } = hear(await open(server.target))
+      await subscription.add([server.other])
+      for (let i = 0; i < 10; i++) {
+        await subscription.add([server.uri])
+        subscription.remove(server.uri)
+        expect(await subscription.add([server.uri])).toEqual([server.uri])
+        await server.touch(server.uri)
+        await until(() => uris().includes(server.uri))
+        subscription.remove(server.uri)
+        forget()
+      }
     })
 
     test('tells of entries that come and go', async () => {
@@ -175,241 +151,4 @@ describe('a command', () => {
     await view.read(touched)
     await until(() => uris().length > 0)
   })
-})
-
-describe('what a server does not tell of', () => {
-  test.each([
-    ['ours, over HTTP', servers['ours, over HTTP']],
-    ['ours, with sessions', servers['ours, with sessions']],
-    ['of the SDK 1.24', servers['of the SDK 1.24, with sessions']],
-  ])('is left out by a server %s', async (_, serve) => {
-    const server = (await serve?.()) as LiveServer
-    const { subscription } = hear(await open(server.target))
-    expect(await subscription.add([server.none])).toEqual([])
-    expect(await subscription.add([server.none, server.uri])).toEqual([server.uri])
-    expect(await subscription.add([server.uri, server.none])).toEqual([server.uri])
-    expect(subscription.uris).toEqual([server.uri])
-  })
-
-  test('is nothing at all where it claims nothing', async () => {
-    const view = await open({ url: await listen(scripted(() => ({ resources: [] }))) })
-    expect(view.live).toBeUndefined()
-    expect(view.subscribe).toBeUndefined()
-  })
-
-  test('is everything where an older server has no stream to tell on', async () => {
-    const asked: string[] = []
-    const inner = scripted((method) => ({ nth: asked.push(method) }), {
-      resources: { subscribe: true, listChanged: true },
-    })
-    const view = await open({ url: await listen(inner) })
-    const { subscription } = hear(view)
-    expect(await subscription.add(['x:a'])).toEqual([])
-    expect(await subscription.addList()).toBe(false)
-    expect(asked).toEqual([])
-  })
-
-  test.each(['ours, over HTTP', 'ours, with sessions'])(
-    'is what is too much, and what was told before is told on, by a server %s',
-    async (name) => {
-      const server = (await servers[name]?.()) as LiveServer
-      const { subscription, uris } = hear(await open(server.target))
-      await subscription.add([server.uri])
-      const many = Array.from({ length: 1000 }, (_, i) => `x://r/many/${i}`)
-      expect(await failure(subscription.add(many))).toMatchObject({
-        kind: 'invalid',
-        detail: { reason: 'too-many-subscriptions', limit: 1000 },
-      })
-      expect(subscription.uris).toEqual([server.uri])
-      await server.touch(server.uri)
-      await until(() => uris().length > 0)
-      expect(uris()).toEqual([server.uri])
-      expect(await subscription.add(many.slice(0, 10))).toHaveLength(10)
-    },
-  )
-
-  test('is bounded on this side too', async () => {
-    const server = await serveOfficialLive()
-    const { subscription } = hear(await open(server.target))
-    const many = Array.from({ length: 10_001 }, (_, i) => `x:${i}`)
-    expect(await failure(subscription.add(many))).toMatchObject({ detail: { limit: 10_000 } })
-    expect(subscription.uris).toEqual([])
-  })
-})
-
-describe('a stream of changes', () => {
-  const counted = async () => {
-    let streams = 0
-    let opened = 0
-    const server = await behind(await serveOurs('mcp'), (request, response) => {
-      if (request.headers['mcp-method'] !== 'subscriptions/listen') return
-      opened++
-      streams++
-      response.on('close', () => streams--)
-    })
-    return { server, streams: () => streams, opened: () => opened }
-  }
-
-  test('is one for all that is added at once', async () => {
-    const { server, streams, opened } = await counted()
-    const { subscription } = hear(await open(server.target))
-    const more = Array.from({ length: 200 }, (_, i) => `x://r/${i}`)
-    expect((await Promise.all(more.map((uri) => subscription.add([uri])))).flat()).toEqual(more)
-    expect(opened()).toBeLessThan(4)
-    await until(() => streams() === 1)
-  })
-
-  test('is another one when little is left of it, and none when nothing is', async () => {
-    const { server, streams, opened } = await counted()
-    const { subscription, uris } = hear(await open(server.target))
-    const more = Array.from({ length: 100 }, (_, i) => `x://r/${i}`)
-    await subscription.add(more)
-    for (const uri of more.slice(60)) subscription.remove(uri)
-    await pause(100)
-    expect(opened()).toBe(1)
-    for (const uri of more.slice(1, 60)) subscription.remove(uri)
-    await until(() => opened() > 1 && streams() === 1)
-    await server.touch('x://r/50')
-    await server.touch('x://r/0')
-    await until(() => uris().length > 0)
-    expect(uris()).toEqual(['x://r/0'])
-    subscription.close()
-    await until(() => streams() === 0)
-  })
-})
-
-describe('the standing stream of a session', () => {
-  test('is opened when something is listened to, and closed when nothing is', async () => {
-    const server = await serveOldLive('sdk124', 'streamable')
-    let streams = 0
-    const { target } = await aged(server, (request, response) => {
-      if (request.method !== 'GET') return
-      streams++
-      response.on('close', () => streams--)
-    })
-    const view = await open(target)
-    await view.list()
-    expect(streams).toBe(0)
-    const [one, two] = [hear(view), hear(view)]
-    await Promise.all([one.subscription.add([server.uri]), two.subscription.addList()])
-    expect(streams).toBe(1)
-    one.subscription.close()
-    await pause(100)
-    expect(streams).toBe(1)
-    two.subscription.close()
-    await until(() => streams === 0)
-    const three = hear(view)
-    await three.subscription.add([server.uri])
-    expect(streams).toBe(1)
-    await view.close()
-    await until(() => streams === 0)
-  })
-
-  test('that is cut off alone is opened anew in the same session', async () => {
-    const server = await serveOldLive('sdk124', 'streamable')
-    const gets: { destroy(): void }[] = []
-    const begun: unknown[] = []
-    const { target } = await aged(server, (request, response) => {
-      if (request.method === 'GET') gets.push(response)
-      if (request.headers['mcp-session-id'] === undefined) begun.push(request.method)
-    })
-    const { subscription, uris } = hear(await open(target))
-    await subscription.add([server.uri])
-    const sessions = begun.length
-    gets[0]?.destroy()
-    await until(() => uris().length > 0)
-    expect(gets).toHaveLength(2)
-    expect(begun).toHaveLength(sessions)
-  })
-})
-
-describe('a connection is over', () => {
-  test('when the view is closed', async () => {
-    const server = await serveOurs('mcp')
-    const view = await open(server.target)
-    const { subscription, changes } = hear(view)
-    await subscription.add([server.uri])
-    await view.close()
-    expect((await view.over).message).toBe('The connection was closed.')
-    await server.touch(server.uri)
-    await pause(150)
-    expect(changes).toEqual([])
-    expect(await subscription.add([server.other])).toEqual([])
-  })
-
-  test('when its command ends and nothing is listened to', async () => {
-    const view = await open({ command: process.execPath, args: [program, 'official'] })
-    await view.read('die:').catch(() => {})
-    expect((await view.over).message).toBe('The connection has ended.')
-  })
-
-  test('when its command ends again and again', async () => {
-    const flag = join(mkdtempSync(join(tmpdir(), 'hikidashi-live-')), 'once')
-    const script = `import { existsSync, writeFileSync } from 'node:fs'
-      if (existsSync(process.argv[3])) process.exit(1)
-      writeFileSync(process.argv[3], '')
-      process.argv[1] = ${JSON.stringify(program)}
-      await import(process.argv[1])`
-    const view = await open({
-      command: process.execPath,
-      args: ['--input-type=module', '-e', script, '', 'official', flag],
-    })
-    const { subscription } = hear(view)
-    await subscription.add(['x:a'])
-    await view.read('die:').catch(() => {})
-    expect(await failure(subscription.add(['x:b']))).toMatchObject({ kind: 'unavailable' })
-    expect((await view.over).message).toContain('5 times in a row')
-    expect((await failure(view.list())).kind).toBe('unavailable')
-  })
-
-  test('when the server that comes back refuses this client', async () => {
-    const server = await serveOurs('mcp')
-    let isRefusing = false
-    const { target } = await aged(server, (_, response) => {
-      if (isRefusing) response.writeHead(401).end()
-    })
-    const view = await open(target)
-    await hear(view).subscription.add([server.uri])
-    isRefusing = true
-    await server.stop()
-    expect((await view.over).message).toContain('HTTP 401')
-  })
-})
-
-test('a change of what lies in a directory is one of the directory, and spellings do not matter', () => {
-  const names = createNames()
-  const all = ['file:///docs/', 'file:///docs/a%20b', 'FILE:///docs/a b', 'memo://', 'note:x', 'file:///docs/a b/c']
-  for (const uri of all) names.add(uri)
-  const of = (uri: string) => [...names.of(uri)]
-  expect(of('file:///docs/a b')).toEqual(['file:///docs/a%20b', 'FILE:///docs/a b', 'file:///docs/'])
-  expect(of('file:///docs/new/x')).toEqual(['file:///docs/'])
-  expect(of('file:///docs')).toEqual(['file:///docs/'])
-  expect(of('file:///docsx')).toEqual([])
-  expect(of('memo://today')).toEqual(['memo://'])
-  expect(of('note:x')).toEqual(['note:x'])
-  expect(of('note:xy')).toEqual([])
-  names.add('note:x')
-  names.remove('note:x')
-  expect(of('note:x')).toEqual(['note:x'])
-  names.remove('note:x')
-  expect(of('note:x')).toEqual([])
-  expect(names.size).toBe(5)
-})
-
-test.each([
-  ['one piece', (text: string) => [text]],
-  ['single bytes', (text: string) => [...text]],
-])('events are understood with every line end, in %s', async (_, cut) => {
-  const seen: string[] = []
-  const text = ': hello\n\ndata: 1\n\nevent: x\r\ndata:2\r\ndata: \u2028\r\n\r\nid: 3\r\rdata: 4\r\r: \ndata: lost'
-  const pieces = cut(text).values()
-  const body = new ReadableStream<Uint8Array>({
-    pull: (controller) => {
-      const { value, done } = pieces.next()
-      if (done) controller.error(new Error('cut off'))
-      else controller.enqueue(Buffer.from(value))
-    },
-  })
-  await readEvents(body, (data) => seen.push(data))
-  expect(seen).toEqual(['1', '2\n\u2028', '4'])
 })
