@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest'
+import {
+  acknowledgesEarly,
+  caches,
+  cachesForEver,
+  dropsTheLast,
+  forgetsLate,
+  listsTooLittle,
+  neverAcknowledges,
+  readsHalf,
+  returnsSilently,
+  tellsOthers,
+  watchesLate,
+} from './faults.ts'
+import type { Fact } from './history.ts'
+import type { Fault } from './sources.ts'
+import { type Check, validate } from './validate.ts'
+import { rules, run } from './world.ts'
+
+/** A small world, in which every fault shows. */
+const options = { seed: 7, clients: 24, writers: 8, storms: 3, writes: 10, troubles: 60, patience: 10_000 }
+
+describe('the checks', () => {
+  const checksOf = (facts: readonly Fact[]) => [...new Set(validate(facts, rules).map(({ check }) => check))]
+
+  test.concurrent('find nothing in a world that is as it should be, a cache included', async () => {
+    expect(checksOf(await run({ ...options, patience: 60_000, fault: caches }))).toEqual([])
+  }, 240_000)
+
+  test.concurrent('notice an acknowledgement that never comes (V0)', async () => {
+    expect(checksOf(await run({ ...options, patience: 2000, fault: neverAcknowledges }))).toContain('V0')
+  }, 240_000)
+
+  const broken: readonly (readonly [what: string, found: Check, fault: Fault])[] = [
+    ['a source that is armed after it says so', 'V2', watchesLate],
+    ['an acknowledgement before the sources are armed', 'V2', acknowledgesEarly],
+    ['a source that comes back without reconciliation', 'V2', returnsSilently],
+    ['a cache that is never invalidated', 'V3', cachesForEver],
+    ['a cache that is invalidated after the news of it', 'V3', forgetsLate],
+    ['a throttle that drops the last change', 'V2', dropsTheLast],
+    ['a view that is told what others may see', 'V4', tellsOthers],
+    ['a list that leaves something out', 'V7', listsTooLittle],
+    ['a read that meets a write halfway', 'V5', readsHalf],
+  ]
+  test.concurrent.each(broken)(
+    'notice %s (%s)',
+    async (_, found, fault) => {
+      expect(checksOf(await run({ ...options, fault }))).toContain(found)
+    },
+    240_000,
+  )
+})

@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest'
+import type { Fact } from './history.ts'
+import { type Check, type Rules, validate } from './validate.ts'
+
+const rules: Rules = {
+  maySee: (principal, uri) => !uri.startsWith('x:secret') || principal === 'chief',
+  covers: (asked, uri) => asked.endsWith('/') && uri.startsWith(asked),
+  isStable: (uri) => uri === 'x:a' || uri === 'x:secret/s',
+  exact: true,
+}
+
+const write = (uri: string, version: number, more: { absent?: boolean; listed?: boolean } = {}): Fact => ({
+  ...{ kind: 'write', uri, version, listed: false, absent: false },
+  ...more,
+})
+const read = (uri: string, version: number | 'absent' | 'torn', started: number): Fact => ({
+  ...{ kind: 'read', client: 1, uri, version, started },
+})
+const updated = (uri: string, stream = 0): Fact => ({ kind: 'updated', stream, uri })
+const ack = (...uris: string[]): Fact => ({ kind: 'ack', stream: 0, uris, list: false })
+const ask = (...uris: string[]): Fact => ({ kind: 'ask', stream: 0, uris, list: false, follows: uris })
+const open: Fact = { kind: 'open', stream: 0, client: 1, principal: 'guest', modern: true }
+const end = (how: 'result' | 'cut' | 'client'): Fact => ({ kind: 'end', stream: 0, how })
+const quiet: Fact = { kind: 'quiet', streams: [0] }
+
+/** A stream that is told of `x:a`, written once before. */
+const begun: readonly Fact[] = [write('x:a', 0), open, ask('x:a'), ack('x:a'), read('x:a', 0, 4), quiet]
+
+const checksOf = (facts: readonly Fact[], given = rules): readonly Check[] => [
+  ...new Set(validate(facts, given).map(({ check }) => check)),
+]
+
+describe('a history', () => {
+  test('in which all is told and read in order is as it should be', () => {
+    const facts = [...begun, write('x:a', 1), updated('x:a'), read('x:a', 1, 8), quiet, end('client')]
+    expect(checksOf(facts)).toEqual([])
+  })
+
+  test('in which a stream ends before a write is told is as it should be', () => {
+    for (const how of ['result', 'cut', 'client'] as const)
+      expect(checksOf([...begun, write('x:a', 1), end(how)])).toEqual([])
+  })
+
+  const broken: readonly (readonly [what: string, found: Check, facts: readonly Fact[]])[] = [
+    ['something is told before the acknowledgement', 'V1', [open, ask('x:a'), updated('x:a'), ack('x:a'), end('cut')]],
+    ['a stream is acknowledged twice', 'V1', [...begun, ack('x:a'), end('cut')]],
+    ['a result comes without an acknowledgement', 'V1', [open, ask('x:a'), end('result')]],
+    ['a write is not told, and the stream lives', 'V2', [...begun, write('x:a', 1)]],
+    ['only the first of two writes is told', 'V2', [...begun, write('x:a', 1), updated('x:a'), write('x:a', 2)]],
+    [
+      'a write is not told by a quiet moment, whatever comes later',
+      'V2',
+      [...begun, write('x:a', 1), quiet, end('cut')],
+    ],
+    [
+      'an entry comes and the list is not told',
+      'V2',
+      [
+        ...[open, { ...ask(), list: true } as Fact, { ...ack(), list: true } as Fact],
+        ...[write('x:new', 0, { listed: true }), quiet, end('cut')],
+      ],
+    ],
+    [
+      'a read is older than what was told',
+      'V3',
+      [...begun, write('x:a', 1), updated('x:a'), read('x:a', 0, 8), end('cut')],
+    ],
+    [
+      'a read is older than the second that was told',
+      'V3',
+      [
+        ...[...begun, write('x:a', 1), updated('x:a'), write('x:a', 2), updated('x:a')],
+        ...[read('x:a', 1, 10), end('cut')],
+      ],
+    ],
+    ['something is told that nobody asked for', 'V4', [...begun, write('x:b', 0), updated('x:b'), end('cut')]],
+    ['something is acknowledged that nobody asked for', 'V4', [...begun.slice(0, 3), ack('x:a', 'x:b'), end('cut')]],
+    [
+      'something is told that may not be seen',
+      'V4',
+      [write('x:secret/s', 0), open, ask('x:secret/s'), ack(), updated('x:secret/s'), end('cut')],
+    ],
+    [
+      'a directory is told of something in it that may not be seen',
+      'V4',
+      [...[write('x:a', 0), open, ask('x:'), ack('x:'), quiet], ...[write('x:secret/s', 0), updated('x:'), end('cut')]],
+    ],
+    ['more is told than has happened', 'V4', [...begun, write('x:a', 1), updated('x:a'), updated('x:a'), end('cut')]],
+    [
+      'something is told after it was left',
+      'V4',
+      [...begun, { kind: 'gone', stream: 0, uri: 'x:a' }, write('x:a', 1), updated('x:a'), end('cut')],
+    ],
+    ['something that must come takes for ever', 'V0', [{ kind: 'overdue', what: 'an answer' }]],
+    [
+      'a list is not told that was acknowledged again afterwards',
+      'V2',
+      [
+        ...[{ ...open, modern: false } as Fact, { ...ask(), list: true } as Fact, { ...ack(), list: true } as Fact],
+        ...[write('x:new', 0, { listed: true }), quiet, { ...ack(), list: true } as Fact, end('cut')],
+      ],
+    ],
+    ['a message belongs to nothing', 'V4', [{ kind: 'stray', client: 1, text: 'hello' }]],
+    ['a list has what may not be seen', 'V4', [{ kind: 'list', client: 1, principal: 'guest', uris: ['x:secret/s'] }]],
+    ['a read is torn', 'V5', [write('x:a', 0), read('x:a', 'torn', 1)]],
+    ['a read is of what nobody wrote', 'V5', [write('x:a', 0), read('x:a', 3, 1)]],
+    [
+      'a client knows less than the last version in the end',
+      'V6',
+      [...begun, write('x:a', 1), updated('x:a'), quiet, end('cut')],
+    ],
+    [
+      'a list has something twice',
+      'V7',
+      [write('x:a', 0), { kind: 'list', client: 1, principal: 'p', uris: ['x:a', 'x:a'] }],
+    ],
+    [
+      'a list lacks what is always there',
+      'V7',
+      [write('x:a', 0), { kind: 'list', client: 1, principal: 'p', uris: [] }],
+    ],
+    ['a client reads backwards', 'V8', [write('x:a', 0), write('x:a', 1), read('x:a', 1, 2), read('x:a', 0, 3)]],
+    ['a service ends without a result', 'V9', [...begun, { kind: 'closing', streams: [0] }, end('cut')]],
+    ['something is told after the end', 'V9', [...begun, end('result'), updated('x:a')]],
+    ['a watch remains', 'V10', [{ kind: 'remains', what: 'watch', count: 1 }]],
+  ]
+  test.each(broken)('is not, when %s (%s)', (_, found, facts) => {
+    expect(checksOf(facts)).toContain(found)
+  })
+
+  test('lets a source that lost its watch tell again, and one that is not exact tell too often', () => {
+    const twice: readonly Fact[] = [write('x:a', 1), updated('x:a'), updated('x:a'), end('cut')]
+    expect(checksOf([...begun, { kind: 'lost' }, ...twice])).toEqual([])
+    expect(checksOf([...begun, ...twice], { ...rules, exact: false })).toEqual([])
+  })
+
+  test('lets a client read that something went', () => {
+    const facts = [
+      ...begun,
+      write('x:a', 1, { absent: true, listed: true }),
+      updated('x:a'),
+      read('x:a', 'absent', 8),
+      quiet,
+    ]
+    expect(checksOf(facts)).toEqual([])
+    expect(checksOf([...begun, read('x:a', 'absent', 6), write('x:a', 1, { absent: true })])).toContain('V5')
+  })
+})

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { seeds } from './seeds.ts'
+import { validate } from './validate.ts'
+import { rules, run } from './world.ts'
+
+// What has not come after the patience never will. It is long for the sake of machines that do something else besides.
+const size = { clients: 200, writers: 50, storms: 4, writes: 12, troubles: 120, patience: 60_000 }
+
+test.each(seeds())(
+  'everything that is guaranteed holds for many clients of every revision, whatever happens (HIKIDASHI_SEED=%i)',
+  async (seed) => {
+    const facts = await run({ seed, ...size })
+    expect(validate(facts, rules).slice(0, 30)).toEqual([])
+    const count = (kind: string) => facts.filter((fact) => fact.kind === kind).length
+    // It did happen: writes were told, clients came back, sources were lost.
+    expect(count('updated')).toBeGreaterThan(count('write'))
+    expect(count('open')).toBeGreaterThan(size.clients)
+    expect(count('lost')).toBeGreaterThan(0)
+    expect(count('read')).toBeGreaterThan(size.clients)
+  },
+  300_000,
+)
