@@ -12,6 +12,9 @@ import { createWorld, type World } from '../support/attack-world.ts'
 import { identity } from './corpus/hostile-identity.ts'
 import { folder, traversal } from './corpus/hostile-uris.ts'
 
+/** Five seconds, and time for a machine that is busy. */
+const soon = 15_000
+
 let world: World
 const targets: Target[] = []
 const wires: Wire[] = []
@@ -56,7 +59,7 @@ describe('hikidashi serve, as it is built', () => {
       await control(wire)
     }
     expect(world.canaries.leaks).toEqual([])
-  }, 60_000)
+  })
 
   test('PT37: no listing names what is excluded', async () => {
     for (const wire of wires) {
@@ -76,14 +79,14 @@ describe('hikidashi serve, as it is built', () => {
       await sleep(20)
       wire.target.input.end()
       expect((await answer).message?.result).toBeDefined()
-      expect(await ended(wire.target, 5000)).toBe(0)
+      expect(await ended(wire.target, soon)).toBe(0)
     }
     const http = await start('--http', '127.0.0.1:0')
     const client = await openHttp(http, world)
     await control(client)
     await client.close()
     process.kill(http.pid, 'SIGTERM')
-    expect(await ended(http, 5000)).toBe(0)
+    expect(await ended(http, soon)).toBe(0)
   })
 
   test('D2: nor does a client that neither writes nor reads any more keep it', async () => {
@@ -93,7 +96,7 @@ describe('hikidashi serve, as it is built', () => {
       void wire.call('resources/read', { uri: `${world.address}/big.txt` }, { within: 100_000 }).catch(() => {})
     await sleep(300)
     wire.target.input.end()
-    expect(await ended(wire.target, 7000)).toBeDefined()
+    expect(await ended(wire.target, soon)).toBeDefined()
   })
 
   test('JR19: it ends when nobody listens to it any more', async () => {
@@ -103,7 +106,7 @@ describe('hikidashi serve, as it is built', () => {
       void wire.call('resources/read', { uri: `${world.address}/big.txt` }, { within: 100_000 }).catch(() => {})
     await sleep(200)
     wire.target.output.destroy()
-    expect(await ended(wire.target, 7000)).toBeDefined()
+    expect(await ended(wire.target, soon)).toBeDefined()
   })
 
   test('JR17: 100 MB without a line end cost it no memory', async () => {

@@ -1,13 +1,13 @@
 import * as fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import { json, runs, scale, seed } from '../support/attack-arbitraries.ts'
+import { announceSeed, hold, json } from '../support/attack-arbitraries.ts'
 import { type StdioWire, useArena } from '../support/attack-arena.ts'
 import { jsonHeaders, modernHeaders, raw, send, sessionHeaders } from '../support/attack-http.ts'
 import { meta, type Wire, withMeta } from '../support/attack-wire.ts'
 import { controlPath } from '../support/attack-world.ts'
 
 const arena = useArena({ many: 1000, pages: { first: 50 } })
-afterAll(() => console.log(`fuzzed with ATTACK_SEED=${seed}, ATTACK_RUNS=${scale}`))
+afterAll(announceSeed)
 
 const control = () => ({ uri: `${arena.world.address}/${controlPath}` })
 
@@ -40,12 +40,14 @@ describe('whatever bytes come, what follows is answered', () => {
       .map((text) => Buffer.from(text)),
     json.map((value) => Buffer.from(JSON.stringify(value))),
   )
-  const bytes = fc.array(chunk, { maxLength: 20 }).map((chunks) => Buffer.concat(chunks))
+  // Each letter is a byte.
+  const bytes = fc.array(chunk, { maxLength: 20 }).map((chunks) => Buffer.concat(chunks).toString('latin1'))
 
   test.each(['stdio 2026-07-28', 'stdio 2025-11-25'] as const)('frames, over %s', async (name) => {
     const wire = arena.wire(name) as StdioWire
     let next = 0
-    await fc.assert(
+    await hold(
+      'frames',
       fc.asyncProperty(bytes, async (junk) => {
         const id = `sync-${next++}`
         const body = JSON.stringify({
@@ -54,27 +56,35 @@ describe('whatever bytes come, what follows is answered', () => {
           method: 'resources/read',
           params: withMeta(control(), wire.modern),
         })
-        await wire.pipe.write(Buffer.concat([junk, Buffer.from(`\n${body}\n`)]))
+        await wire.pipe.write(Buffer.concat([Buffer.from(junk, 'latin1'), Buffer.from(`\n${body}\n`)]))
         expect((await wire.pipe.answerTo(id)).message?.result).toBeDefined()
         expect(wire.pipe.faults).toEqual([])
       }),
-      runs(400),
+      400,
     )
   })
 
   test('bodies, over HTTP', async () => {
     const wires = [arena.wire('http 2026-07-28'), arena.wire('http 2025-11-25')]
-    await fc.assert(
+    await hold(
+      'bodies',
       fc.asyncProperty(bytes, fc.nat(1), async (junk, which) => {
         const wire = wires[which] as Wire
         const base = wire.modern
           ? modernHeaders('resources/read', control())
           : { ...jsonHeaders, ...sessionHeaders(wire) }
-        const { status, message, raw: body } = await send(wire.target, arena.world, { headers: base, body: junk })
+        const {
+          status,
+          message,
+          raw: body,
+        } = await send(wire.target, arena.world, {
+          headers: base,
+          body: Buffer.from(junk, 'latin1'),
+        })
         expect([200, 202, 400, 404], body.toString()).toContain(status)
         if (status !== 202) expect(message).toBeDefined()
       }),
-      runs(400),
+      400,
     )
   })
 
@@ -146,7 +156,8 @@ describe('whatever bytes come, what follows is answered', () => {
         ),
       },
     )
-    await fc.assert(
+    await hold(
+      'headers',
       fc.asyncProperty(
         line,
         fc.array(fc.tuple(names, value), { maxLength: 5 }),
@@ -178,7 +189,8 @@ describe('whatever bytes come, what follows is answered', () => {
         },
       ),
       // Those that say that more is to come are not answered, and waited for.
-      { ...runs(150), interruptAfterTimeLimit: 25_000 },
+      150,
+      { interruptAfterTimeLimit: 25_000 },
     )
-  }, 60_000)
+  })
 })

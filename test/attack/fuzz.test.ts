@@ -1,12 +1,14 @@
 import * as fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import { json, runs, scale, seed, tail, uri } from '../support/attack-arbitraries.ts'
-import { isStdio, useArena, wireNames } from '../support/attack-arena.ts'
+import { isResourceError } from '../../src/core/errors.ts'
+import { compileTemplate } from '../../src/core/template.ts'
+import { announceSeed, hold, json, placed, tail, uri } from '../support/attack-arbitraries.ts'
+import { isStdio, type StdioWire, useArena, wireNames } from '../support/attack-arena.ts'
 import { jsonHeaders, modernHeaders, send, sessionHeaders } from '../support/attack-http.ts'
-import { type Params, type Wire, withMeta } from '../support/attack-wire.ts'
+import { type Message, type Params, type Wire, withMeta } from '../support/attack-wire.ts'
 
 const arena = useArena({ many: 1000, pages: { first: 50 } })
-afterAll(() => console.log(`fuzzed with ATTACK_SEED=${seed}, ATTACK_RUNS=${scale}`))
+afterAll(announceSeed)
 
 /** That a URI names the same thing as another: both are read, or neither is, with the same text. */
 async function textOf(wire: Wire, at: string): Promise<unknown> {
@@ -17,16 +19,17 @@ async function textOf(wire: Wire, at: string): Promise<unknown> {
 describe('whatever is asked, the answer is one of JSON-RPC and holds no secret', () => {
   test.each(wireNames)('URIs, over %s', async (name) => {
     const wire = arena.wire(name)
-    await fc.assert(
-      fc.asyncProperty(uri, fc.constantFrom('resources/read', 'resources/directory/read'), async (make, method) => {
-        const at = make(arena.world.address)
+    await hold(
+      'uris',
+      fc.asyncProperty(uri, fc.constantFrom('resources/read', 'resources/directory/read'), async (made, method) => {
+        const at = placed(made, arena.world.address)
         // A source that hangs is not what is looked for here.
         fc.pre(!at.includes('slow://'))
         const { message, raw } = await arena.ask(wire, method, { uri: at })
         if (message?.error !== undefined) expect([-32602, -32002, -32020], raw.toString()).toContain(message.error.code)
         expect(arena.world.canaries.leaks).toEqual([])
       }),
-      runs(400),
+      400,
     )
   })
 
@@ -52,7 +55,8 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
       'server.key',
     ]
     const own = (path: string) => path.split('/').map(encodeURIComponent).join('/')
-    await fc.assert(
+    await hold(
+      'spellings',
       fc.asyncProperty(
         fc.constantFrom(...paths),
         fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }),
@@ -71,7 +75,7 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
           expect(strip(seen), spelled).toBe(strip(canonical))
         },
       ),
-      runs(400),
+      400,
     )
   })
 
@@ -98,7 +102,8 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
       fc.base64String({ maxLength: 200 }),
       json,
     )
-    await fc.assert(
+    await hold(
+      'cursors',
       fc.asyncProperty(
         cursor,
         fc.constantFrom('resources/list', 'resources/templates/list', 'resources/directory/read'),
@@ -110,7 +115,7 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
           expect(answer.message?.error?.code, JSON.stringify(value)).toBe(-32602)
         },
       ),
-      runs(300),
+      300,
     )
   })
 
@@ -119,13 +124,12 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
     const ref = fc.oneof(
       {
         weight: 3,
-        arbitrary: fc.constantFrom('file', 'rule').map((scheme) => (address: string) => ({
-          type: 'ref/resource',
-          uri: scheme === 'file' ? `${address}/{+path}` : 'rule://guarded/{+path}',
-        })),
+        arbitrary: fc
+          .constantFrom('{root}/{+path}', 'rule://guarded/{+path}')
+          .map((template) => ({ type: 'ref/resource', uri: template })),
       },
-      { weight: 1, arbitrary: tail.map((text) => () => ({ type: 'ref/resource', uri: text })) },
-      { weight: 1, arbitrary: json.map((value) => () => value) },
+      { weight: 1, arbitrary: tail.map((text) => ({ type: 'ref/resource', uri: text })) },
+      { weight: 1, arbitrary: json },
     )
     const argument = fc.oneof(
       { weight: 3, arbitrary: tail.map((value) => ({ name: 'path', value })) },
@@ -139,10 +143,11 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
       fc.oneof(fc.record({ arguments: fc.dictionary(fc.string(), tail) }), fc.record({ arguments: json }), json),
       { nil: undefined },
     )
-    await fc.assert(
-      fc.asyncProperty(ref, argument, context, async (makeRef, given, more) => {
+    await hold(
+      'completions',
+      fc.asyncProperty(ref, argument, context, async (made, given, more) => {
         const params: Params = {
-          ref: makeRef(arena.world.address),
+          ref: JSON.parse(placed(JSON.stringify(made), arena.world.address)),
           argument: given,
           ...(more === undefined ? {} : { context: more }),
         }
@@ -155,7 +160,7 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
         }
         expect(arena.world.canaries.leaks).toEqual([])
       }),
-      runs(300),
+      300,
     )
   })
 
@@ -174,6 +179,9 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
         'prompts/get',
         'tools/call',
         'logging/setLevel',
+        'resources/subscribe',
+        'resources/unsubscribe',
+        'resources/directory/read',
       ),
       fc.string(),
     )
@@ -198,7 +206,8 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
       }),
     )
     let next = 0
-    await fc.assert(
+    await hold(
+      'messages',
       fc.asyncProperty(method, params, async (called, given) => {
         const id = `any-${next++}`
         const own = typeof given === 'object' && given !== null && !Array.isArray(given) ? (given as Params) : undefined
@@ -216,7 +225,91 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
           expect([200, 400, 404]).toContain(status)
         }
       }),
-      runs(400),
+      400,
     )
   })
+
+  test('what is asked to be listened to, over stdio 2026-07-28', async () => {
+    const wire = arena.wire('stdio 2026-07-28') as StdioWire
+    const filter = fc.record(
+      {
+        resourceSubscriptions: fc.oneof(fc.array(uri, { maxLength: 5 }), fc.array(json, { maxLength: 3 }), json),
+        resourcesListChanged: fc.oneof(fc.boolean(), json),
+        toolsListChanged: json,
+      },
+      { requiredKeys: [] },
+    )
+    let next = 0
+    await hold(
+      'filters',
+      fc.asyncProperty(fc.oneof({ weight: 4, arbitrary: filter }, { weight: 1, arbitrary: json }), async (made) => {
+        const id = `listen-${next++}`
+        const notifications = JSON.parse(placed(JSON.stringify(made), arena.world.address)) as unknown
+        const acknowledged = new Promise<Message>((resolve) => {
+          const untap = wire.pipe.tap((message) => {
+            const { 'io.modelcontextprotocol/subscriptionId': of } = (message.params?._meta ?? {}) as Params
+            if (of === id) {
+              untap()
+              resolve(message)
+            }
+          })
+        })
+        const answered = wire.pipe.answerTo(id).then(({ message }) => message)
+        answered.catch(() => {})
+        const params = withMeta({ notifications }, true)
+        await wire.pipe.write(`${JSON.stringify({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params })}\n`)
+        const first = await Promise.race([acknowledged, answered])
+        if (first?.method === undefined) expect(first?.error?.code).toBe(-32602)
+        else {
+          expect(first.method).toBe('notifications/subscriptions/acknowledged')
+          expect(JSON.stringify(first.params)).not.toMatch(/denied|\.env|id_rsa/)
+        }
+        await wire.notify('notifications/cancelled', { requestId: id })
+      }),
+      200,
+    )
+  })
+})
+
+describe('templates', () => {
+  const expression = fc
+    .tuple(
+      fc.constantFrom('', '+', '#', '.', '/', ';', '?', '&', '=', '!'),
+      fc.array(
+        fc.tuple(fc.constantFrom('a', 'b', 'c', 'a.b', '', '%61', 'é'), fc.constantFrom('', '*', ':3', ':0', '**')),
+      ),
+    )
+    .map(([operator, names]) => `{${operator}${names.map((name) => name.join('')).join(',')}}`)
+  const template = fc.array(fc.oneof(expression, expression, tail), { maxLength: 6 }).map((parts) => parts.join(''))
+
+  test('of any text are refused as malformed, or match whatever comes without a fault', async () => {
+    await hold(
+      'templates',
+      fc.asyncProperty(
+        template,
+        tail,
+        fc.dictionary(fc.constantFrom('a', 'b', 'c', 'a.b'), tail),
+        async (text, at, values) => {
+          const compiled = attempt(() => compileTemplate(text))
+          if (compiled === undefined) return
+          const matched = compiled.match(at)
+          for (const value of [...(matched?.values() ?? [])].flat()) expect(String(value).isWellFormed()).toBe(true)
+          const expanded = attempt(() => compiled.expand(values))
+          // What it makes of values it can read again, if not as the same values.
+          if (expanded !== undefined) compiled.match(expanded)
+        },
+      ),
+      2000,
+    )
+  })
+
+  /** `undefined` where it is refused in the words for that. */
+  function attempt<T>(act: () => T): T | undefined {
+    try {
+      return act()
+    } catch (error) {
+      expect(isResourceError(error, 'invalid'), String(error)).toBe(true)
+      return undefined
+    }
+  }
 })

@@ -1,9 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest'
 import { openHttp, openLegacyHttp } from './attack-http.ts'
 import { checkAnswer } from './attack-oracles.ts'
+import { openSentry, type SentryOptions } from './attack-sentry.ts'
 import type { Setup } from './attack-server.ts'
 import { openLegacyStdio, openStdio, type Pipe } from './attack-stdio.ts'
-import { type Facts, startFixture, type Target, until } from './attack-target.ts'
+import { tally } from './attack-tally.ts'
+import { startFixture, type Target } from './attack-target.ts'
 import type { Answer, Params, Wire } from './attack-wire.ts'
 import { controlPath, createWorld, type World } from './attack-world.ts'
 
@@ -18,23 +20,35 @@ export interface Arena {
   read(wire: Wire, uri: string): Promise<Answer>
 }
 
+// These tests start many processes. They wait long rather than fail where the machine is busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
 export const wireNames = ['stdio 2026-07-28', 'stdio 2025-11-25', 'http 2026-07-28', 'http 2025-11-25'] as const
 export type WireName = (typeof wireNames)[number]
 
-/** A thread that was started meanwhile, with what it holds open, and the compiler that the fixture runs through. */
-const slack = { descriptors: 16, children: 1 }
+/** How much memory may be kept beyond what there was in the beginning, in MiB: compiled code, and small caches. */
+const maxKept = 32
 
-/** Starts servers for the tests of a file, and applies the global oracles after each test and at the end. */
-export function useArena(setup: Partial<Omit<Setup, 'root' | 'transport'>> = {}): Arena {
+/**
+ * Starts servers for the tests of a file, and applies the global oracles after each test and at the end.
+ *
+ * @param launch Starts something else than the fixture. It serves the folder of the world at its address, too.
+ * @param bounds What the oracles allow, where a file needs more than others; with the reason, where it is used.
+ */
+export function useArena(
+  setup: Partial<Omit<Setup, 'root' | 'transport'>> = {},
+  launch: (world: World, setup: Omit<Setup, 'root'>) => Promise<Target> = startFixture,
+  bounds: SentryOptions = {},
+): Arena {
   let world: World
   let targets: readonly Target[] = []
   let wires: readonly Wire[] = []
-  let before: readonly Facts[] = []
+  let oracles: Oracles
 
   beforeAll(async () => {
     world = createWorld()
     const transports = ['stdio', 'stdio', 'http'] as const
-    targets = await Promise.all(transports.map((transport) => startFixture(world, { ...setup, transport })))
+    targets = await Promise.all(transports.map((transport) => launch(world, { ...setup, transport })))
     const [first, second, http] = targets as readonly [Target, Target, Target]
     wires = [await openStdio(first, world), await openLegacyStdio(second, world)]
     // First requests start what is started late (threads, the compiler); what is open then is the baseline.
@@ -45,48 +59,26 @@ export function useArena(setup: Partial<Omit<Setup, 'root' | 'transport'>> = {})
     }
     for (const wire of warm) await wire.close()
     await new Promise((resolve) => setTimeout(resolve, 500))
-    before = targets.map((target) => target.facts())
     wires = [...wires, await openHttp(http, world), await openLegacyHttp(http, world)]
+    oracles = await openOracles(world, wires, { ...bounds, counts: launch === startFixture })
   })
 
-  afterEach(async () => {
-    expect(world.canaries.leaks, 'O1: secrets in the output').toEqual([])
-    expect(
-      targets.map((target) => target.isAlive()),
-      'the servers live',
-    ).toEqual(targets.map(() => true))
+  beforeEach(tally.begin)
+  afterEach(async ({ task }) => {
+    tally.end(task)
+    expect(await oracles.afterCase()).toEqual([])
     for (const wire of wires) await control(wire)
   })
 
   afterAll(async () => {
-    const http = wires.filter((wire) => wire.transport === 'http')
-    await Promise.all(http.map((wire) => wire.close()))
-    const faults: string[] = []
-    for (const [index, target] of targets.entries()) {
-      const { descriptors = 0, children = 0 } = before[index] ?? {}
-      if (!target.isAlive()) continue
-      const calm = (now: Facts) =>
-        now.descriptors <= descriptors + slack.descriptors && now.children <= children + slack.children
-      const after = await until(() => target.facts(), calm)
-      if (!calm(after))
-        faults.push(
-          `O3: ${after.descriptors} descriptors, ${after.children} children; ${descriptors}, ${children} before: ${after.open.join(' ')}`,
-        )
-    }
-    for (const wire of wires) if (isStdio(wire)) faults.push(...wire.pipe.faults.map((fault) => `O5: ${fault}`))
-    for (const wire of wires)
-      if (isStdio(wire))
-        for (const [id, count] of wire.pipe.answered)
-          if (count > 1 && id.startsWith('string call-')) faults.push(`O5: ${count} answers to ${id}`)
-    await Promise.all(targets.map((target) => target.stop()))
-    faults.push(...world.canaries.leaks.map((leak) => `O1: ${leak}`))
+    const faults = await oracles.atEnd()
     world.dispose()
     expect(faults).toEqual([])
   })
 
   const ask: Arena['ask'] = async (wire, method, params = {}) => {
     const answer = await wire.call(method, params)
-    checkAnswer(wire, answer, params)
+    checkAnswer(wire, answer, params, method)
     return answer
   }
   return {
@@ -117,4 +109,65 @@ export async function control(wire: Wire, within?: number): Promise<void> {
   const { message } = await wire.call('resources/read', { uri }, within === undefined ? {} : { within })
   const [content] = (message?.result?.contents ?? []) as readonly { readonly text?: string }[]
   expect(content?.text, `O2: the control read over ${wire.name}`).toHaveLength(1024)
+}
+
+/** What holds whatever was asked (O1 to O5; of O5 and O6, what a single answer shows is in `checkAnswer`). */
+export interface Oracles {
+  /** What was wrong since it was last asked. */
+  afterCase(): Promise<readonly string[]>
+  /** Closes the clients, ends the servers, and answers what was wrong over all. */
+  atEnd(): Promise<readonly string[]>
+}
+
+/** @param bounds `counts`: whether the servers say how much memory they have in use, as the fixture does. */
+export async function openOracles(
+  world: World,
+  wires: readonly Wire[],
+  bounds: SentryOptions & { readonly counts?: boolean } = {},
+): Promise<Oracles> {
+  const targets = [...new Set(wires.map(({ target }) => target))]
+  const sentry = openSentry(world, targets, bounds)
+  const counted = bounds.counts ? targets.flatMap((target) => wires.find((wire) => wire.target === target) ?? []) : []
+  const kept = new Map<Wire, number>()
+  for (const wire of counted) kept.set(wire, await keptBy(wire))
+  let told = 0
+
+  const afterCase: Oracles['afterCase'] = async () => {
+    const leaks = world.canaries.leaks.slice(told)
+    told += leaks.length
+    const ended = targets.filter((target) => !target.isAlive()).length
+    return [
+      ...leaks.map((leak) => `O1: ${leak}`),
+      ...(ended > 0 ? [`O2: ${ended} of the servers ended`] : []),
+      ...(await sentry.look()),
+    ]
+  }
+
+  const atEnd: Oracles['atEnd'] = async () => {
+    const faults: string[] = []
+    for (const [wire, before] of kept) {
+      if (!wire.target.isAlive()) continue
+      const after = await keptBy(wire)
+      if (!(after <= before + maxKept)) faults.push(`O3: ${after} MiB in use, ${before} before, by ${wire.name}`)
+    }
+    await Promise.all(wires.filter(({ transport }) => transport === 'http').map((wire) => wire.close()))
+    faults.push(...(await sentry.settle()))
+    await Promise.all(targets.map((target) => target.stop()))
+    for (const wire of wires.filter(isStdio)) faults.push(...pipeFaults(wire.pipe))
+    return [...faults, ...world.canaries.leaks.map((leak) => `O1: ${leak}`)]
+  }
+  return { afterCase, atEnd }
+}
+
+/** O5: what was no message, or one too many. */
+function pipeFaults({ faults, answered }: Pipe): readonly string[] {
+  const twice = [...answered].filter(([id, count]) => count > 1 && id.startsWith('string call-'))
+  return [...faults, ...twice.map(([id, count]) => `${count} answers to ${id}`)].map((fault) => `O5: ${fault}`)
+}
+
+/** O3: how much memory the server of a client has in use once it has put away what it does not need, in MiB. */
+async function keptBy(wire: Wire): Promise<number> {
+  const { message } = await wire.call('resources/read', { uri: 'count://calls/kept' })
+  const [content] = (message?.result?.contents ?? []) as readonly { readonly text?: string }[]
+  return Number(content?.text)
 }

@@ -1,5 +1,6 @@
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { tally } from './attack-tally.ts'
 import type { Target } from './attack-target.ts'
 import {
   type Answer,
@@ -27,11 +28,19 @@ export interface Post {
 export function send(target: Target, world: World, post: Post, agent?: Agent): Promise<Answer> {
   const { hostname, port, pathname } = target.url as URL
   const { method = 'POST', path = pathname, headers = {}, body, within = patience } = post
+  tally.add()
   const answer = new Promise<Answer>((resolve, reject) => {
     const options = { host: hostname, port, path, method, headers: { ...headers }, ...(agent ? { agent } : {}) }
-    const outgoing = request(options, (incoming) => void collect(incoming, world).then(resolve, reject))
-    outgoing.on('error', reject)
-    outgoing.end(body)
+    const ask = () => {
+      const outgoing = request(options, (incoming) => void collect(incoming, world).then(resolve, reject))
+      outgoing.on('error', (error: NodeJS.ErrnoException) => {
+        // A connection that was idle for long is closed by the server, perhaps just now.
+        if (outgoing.reusedSocket && error.code === 'ECONNRESET') ask()
+        else reject(error)
+      })
+      outgoing.end(body)
+    }
+    ask()
   })
   return inTime(answer, `${method} ${path}`, within)
 }
@@ -160,6 +169,7 @@ export async function raw(
   { until, quiet = 400, within = patience }: RawOptions = {},
 ): Promise<RawAnswer> {
   const { hostname, port } = target.url as URL
+  tally.add()
   const socket: Socket = connect(Number(port), hostname)
   const chunks: Buffer[] = []
   let closed = false

@@ -1,3 +1,6 @@
+import { createLog } from '../../src/cli/log.ts'
+import type { Log } from '../../src/core/log.ts'
+import { createScrubber } from '../../src/core/scrub.ts'
 import {
   compileAccess,
   createCatalog,
@@ -10,6 +13,9 @@ import {
 import { files } from '../../src/providers/files/index.ts'
 import { type HttpLimits, localPrincipal, serveHttp, serveStdio } from '../../src/server/index.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
+import { faulty } from './attack-faults.ts'
+import { guises } from './attack-guises.ts'
+import { known, knownSecrets } from './attack-known.ts'
 import { memory } from './memory.ts'
 
 /** How the server under attack is composed. Given as JSON in its first argument. */
@@ -25,6 +31,14 @@ export interface Setup {
   readonly limits?: Partial<HttpLimits>
   readonly sse?: boolean
   readonly timeout?: number
+  /** How long requests in flight may take once the input has ended. */
+  readonly grace?: number
+  /** Serves what holds the secrets of the environment, and is told that they are: `known://values`. */
+  readonly known?: boolean
+  /** Whether it does what it should not when it is asked to, at `fault://planted`. */
+  readonly faulty?: true
+  /** Whether there is a mount of entries that say hostile things of themselves: `guise://hostile`. */
+  readonly guises?: true
 }
 
 /** A mount that counts what the others are asked, and says so when it is read: `count://calls/made`. */
@@ -51,6 +65,17 @@ function counted(provider: Provider, calls: { made: number }): Provider {
   }
 }
 
+/** The memory that is in use when everything that can be is put away, in MiB. */
+async function keptMemory(): Promise<number> {
+  // What is closed with a promise or a finaliser takes a turn or two.
+  for (let i = 0; i < 3; i++) {
+    globalThis.gc?.()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const { heapUsed, external } = process.memoryUsage()
+  return Math.round((heapUsed + external) / 1024 / 1024)
+}
+
 function hanging(): Provider {
   // As a call of the system that does not return would.
   setInterval(() => {}, 60_000)
@@ -71,6 +96,7 @@ async function main(setup: Setup): Promise<void> {
   const state: Provider = {
     async *list() {},
     read: async ({ path }) => {
+      if (path === 'kept') return [{ text: String(await keptMemory()) }]
       if (path !== 'made') throw notFound()
       return [{ text: JSON.stringify({ ...calls, polluted: Object.keys(Object.getPrototypeOf({})) }) }]
     },
@@ -80,7 +106,10 @@ async function main(setup: Setup): Promise<void> {
     { address: 'count://calls', provider: state },
     { address: 'rule://guarded', provider: counted(guarded, calls), access: compileAccess(rules) },
     { address: 'slow://source', provider: hanging() },
+    ...(setup.known === true ? [{ address: 'known://values', provider: known(knownSecrets()) }] : []),
     { address: 'key://objects', provider: counted(memory({ toStringx: 'x' }), calls) },
+    ...(setup.guises ? [{ address: 'guise://hostile', provider: memory(guises) }] : []),
+    ...(setup.faulty ? [{ address: 'fault://planted', provider: faulty() }] : []),
     ...(setup.many === undefined
       ? []
       : [
@@ -97,8 +126,13 @@ async function main(setup: Setup): Promise<void> {
           },
         ]),
   ]
-  const log = (level: string, message: string, facts?: Readonly<Record<string, unknown>>) =>
-    process.stderr.write(`${level} ${message} ${facts?.error instanceof Error ? facts.error.stack : ''}\n`)
+  const scrubber = setup.known === true ? createScrubber(knownSecrets()) : undefined
+  const write = (line: string) => void process.stderr.write(line)
+  const log: Log =
+    scrubber !== undefined
+      ? createLog({ level: 'debug', format: 'text', write, scrubber })
+      : (level, message, facts) =>
+          write(`${level} ${message} ${facts?.error instanceof Error ? facts.error.stack : ''}\n`)
   const catalog = createCatalog({
     mounts,
     log,
@@ -112,9 +146,10 @@ async function main(setup: Setup): Promise<void> {
     log,
     principal: setup.principal ?? localPrincipal,
     ...(setup.timeout === undefined ? {} : { timeout: setup.timeout }),
+    ...(scrubber === undefined ? {} : { scrubber }),
   }
   if (setup.transport === 'stdio') {
-    await serveStdio(options)
+    await serveStdio({ ...options, ...(setup.grace === undefined ? {} : { grace: setup.grace }) })
     process.exit(0)
   }
   const service = await serveHttp({

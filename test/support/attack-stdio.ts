@@ -1,3 +1,4 @@
+import { tally } from './attack-tally.ts'
 import type { Target } from './attack-target.ts'
 import {
   type Answer,
@@ -27,6 +28,8 @@ export interface Pipe {
   /** How many answers each id got, by `typeof id`. */
   readonly answered: ReadonlyMap<string, number>
   readonly lines: () => number
+  /** Sees every notification from now on, until what it answers is called. */
+  tap(see: (notification: Message) => void): () => void
   pause(): void
   resume(): void
 }
@@ -38,6 +41,7 @@ export function openPipe(target: Target, world: World): Pipe {
   const kept = new Map<string, Answer[]>()
   const others: Answer[] = []
   const readers: ((answer: Answer) => void)[] = []
+  const taps = new Set<(notification: Message) => void>()
   const faults: string[] = []
   const answered = new Map<string, number>()
   let parts: Buffer[] = []
@@ -63,6 +67,10 @@ export function openPipe(target: Target, world: World): Pipe {
       }
       if (id !== null && id !== undefined) return void kept.set(keyOf(id), [...(kept.get(keyOf(id)) ?? []), answer])
     }
+    if (answer.message?.method !== undefined && taps.size > 0) {
+      for (const see of taps) see(answer.message)
+      return
+    }
     const reader = readers.shift()
     if (reader === undefined) others.push(answer)
     else reader(answer)
@@ -79,7 +87,10 @@ export function openPipe(target: Target, world: World): Pipe {
   })
 
   return {
-    write: (bytes) => new Promise((resolve) => target.input.write(bytes, () => resolve())),
+    write: (bytes) => {
+      tally.add()
+      return new Promise((resolve) => target.input.write(bytes, () => resolve()))
+    },
     next: (within = patience) => {
       const answer = others.shift()
       if (answer !== undefined) return Promise.resolve(answer)
@@ -108,6 +119,10 @@ export function openPipe(target: Target, world: World): Pipe {
     faults,
     answered,
     lines: () => count,
+    tap: (see) => {
+      taps.add(see)
+      return () => void taps.delete(see)
+    },
     pause: () => void target.output.pause(),
     resume: () => void target.output.resume(),
   }

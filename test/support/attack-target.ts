@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import type { Setup } from './attack-server.ts'
 import type { World } from './attack-world.ts'
@@ -38,7 +38,7 @@ const home = join(import.meta.dirname, '../..')
 export function startFixture(world: World, setup: Omit<Setup, 'root'>): Promise<Target> {
   const argument = JSON.stringify({ root: world.root, ...setup } satisfies Setup)
   const script = join(import.meta.dirname, 'attack-server.ts')
-  return start(world, ['--import', 'tsx', script, argument], setup.transport === 'http')
+  return start(world, ['--expose-gc', '--import', 'tsx', script, argument], setup.transport === 'http')
 }
 
 /** Starts the built command line: `hikidashi serve ROOT …`. */
@@ -46,8 +46,34 @@ export function startCommand(world: World, ...args: readonly string[]): Promise<
   return start(world, [join(home, 'dist/cli/main.js'), 'serve', world.root, ...args], args.includes('--http'))
 }
 
-async function start(world: World, args: readonly string[], http: boolean): Promise<Target> {
-  const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(process.execPath, args, {
+/**
+ * Starts the built command line on a configuration, which is written beside the root: `hikidashi serve --config …`.
+ *
+ * @param within A command that runs it somewhere else, such as in a network of its own.
+ */
+export function startConfigured(
+  world: World,
+  transport: Setup['transport'],
+  config: Readonly<Record<string, unknown>>,
+  within: readonly string[] = [],
+): Promise<Target> {
+  const file = join(dirname(world.root), `hikidashi-${configs++}.json`)
+  writeFileSync(file, JSON.stringify(config))
+  const how = transport === 'http' ? ['--http', '127.0.0.1:0'] : ['--stdio']
+  const args = [join(home, 'dist/cli/main.js'), 'serve', '--config', file, ...how]
+  return start(world, args, transport === 'http', within)
+}
+
+let configs = 0
+
+async function start(
+  world: World,
+  args: readonly string[],
+  http: boolean,
+  within: readonly string[] = [],
+): Promise<Target> {
+  const [command = '', ...rest] = [...within, process.execPath, ...args]
+  const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(command, rest, {
     cwd: home,
     env: world.environment,
     stdio: ['pipe', 'pipe', 'pipe'],

@@ -6,6 +6,7 @@ export interface Message {
   readonly jsonrpc?: unknown
   readonly id?: string | number | null
   readonly method?: string
+  readonly params?: Readonly<Record<string, unknown>>
   readonly result?: Readonly<Record<string, unknown>>
   readonly error?: {
     readonly code: number
@@ -67,8 +68,8 @@ export function initialize(version: string = legacy): Params {
   return { protocolVersion: version, capabilities: {}, clientInfo: client }
 }
 
-/** Generous: this tells hanging from slow, and nothing else. */
-export const patience = 15_000
+/** How long anything may take, in milliseconds. Generous: this tells hanging from slow, and nothing else. */
+export const patience = 30_000
 
 export async function inTime<T>(promise: Promise<T>, what: string, within: number = patience): Promise<T> {
   let timer: NodeJS.Timeout | undefined

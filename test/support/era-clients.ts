@@ -4,10 +4,29 @@ import { EventSource } from 'eventsource'
 
 /** The part of an official client that every era has. */
 export interface EraClient {
+  getServerCapabilities(): { readonly resources?: object | undefined } | undefined
   listResources(params?: { readonly cursor: string }): Promise<Listed>
   listResourceTemplates(): Promise<{ readonly resourceTemplates: readonly { readonly uriTemplate: string }[] }>
   readResource(params: { readonly uri: string }): Promise<{ readonly contents: readonly unknown[] }>
   complete(params: Completing): Promise<{ readonly completion: { readonly values: readonly string[] } }>
+  subscribeResource(params: { readonly uri: string }): Promise<unknown>
+  unsubscribeResource(params: { readonly uri: string }): Promise<unknown>
+  /** Opens a stream of changes (2026-07-28). Earlier clients have no such method. */
+  listen?(filter: { resourceSubscriptions?: string[]; resourcesListChanged?: boolean }): Promise<EraSubscription>
+  /** Hears every notification that nothing else takes. */
+  fallbackNotificationHandler?: (notification: EraNotification) => Promise<void>
+  onclose?: (() => void) | undefined
+  close(): Promise<void>
+}
+
+export interface EraNotification {
+  readonly method: string
+  readonly params?: { readonly [name: string]: unknown } | undefined
+}
+
+interface EraSubscription {
+  readonly honoredFilter: { readonly resourceSubscriptions?: readonly string[] | undefined }
+  readonly closed: Promise<string>
   close(): Promise<void>
 }
 
@@ -34,7 +53,14 @@ export interface Era {
   /** Whether `listResources()` follows the cursors by itself. */
   readonly aggregates: boolean
   /** Connects. `revision` is what the server and this client really agreed on. */
-  connect(place: Place): Promise<{ readonly client: EraClient; readonly revision: string | undefined }>
+  connect(place: Place): Promise<Connected>
+}
+
+interface Connected {
+  readonly client: EraClient
+  readonly revision: string | undefined
+  /** The process that was started for it, where the client says so. */
+  readonly pid: number | undefined
 }
 
 /** The official clients side by side, each with the revision that was the newest when it came out. */
@@ -50,6 +76,7 @@ export const eras: readonly Era[] = [
 const who = { name: 'era-client', version: '0' }
 
 interface V1Transport {
+  readonly pid?: number | null
   start(): Promise<void>
   onmessage?: (...args: unknown[]) => void
 }
@@ -85,7 +112,7 @@ function v1(version: string, module: string, revision: string, http: 'sse' | 'st
       const transport = await transportTo(place)
       const agreed = tapRevision(transport)
       await client.connect(transport)
-      return { client, revision: agreed() }
+      return { client, revision: agreed(), pid: transport.pid ?? undefined }
     },
   }
 }
@@ -120,7 +147,8 @@ function v2(version: string, revision: string, mode: 'legacy' | 'auto'): Era {
           ? new StdioClientTransport({ ...place, stderr: 'ignore' })
           : new StreamableHTTPClientTransport(new URL(place.url))
       await client.connect(transport)
-      return { client, revision: client.getNegotiatedProtocolVersion() }
+      const pid = 'pid' in transport ? (transport.pid ?? undefined) : undefined
+      return { client, revision: client.getNegotiatedProtocolVersion(), pid }
     },
   }
 }

@@ -4,8 +4,9 @@ import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server'
 import { afterEach } from 'vitest'
-import type { Target } from '../../src/client/index.ts'
+import { connect, type RemoteView, type Target } from '../../src/client/index.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
+import type { Subscription, ViewChange } from '../../src/core/view.ts'
 import { serveHttp } from '../../src/server/http.ts'
 // @ts-expect-error: the fixtures are JavaScript, since they run as programs of their own.
 import { createNewLiveServer, createOldLiveServer } from '../fixtures/mcp/live.mjs'
@@ -34,11 +35,11 @@ afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end()
 })
 
-/** Ours, over HTTP. */
-export async function serveOurs(path: 'mcp' | 'sse'): Promise<LiveServer & { readonly provider: Live }> {
+/** Ours, over HTTP, where a client may listen to so many URIs at once. */
+export async function serveOurs(path: 'mcp' | 'sse', most = 1000): Promise<LiveServer & { readonly provider: Live }> {
   const provider = live({ a: '', b: '' })
   const open = (port: number) => {
-    const catalog = createCatalog({ mounts: [{ address: 'x://r', provider }] })
+    const catalog = createCatalog({ mounts: [{ address: 'x://r', provider }], changes: { perSubscription: most } })
     return serveHttp({
       ...{ view: (p) => catalog.view(p), name: 't', version: '1', log: () => {}, host: '127.0.0.1', port, sse: true },
       limits: { drain: 100 },
@@ -231,4 +232,33 @@ async function listen(server: Server, port: number): Promise<number> {
 async function end(server: Server): Promise<void> {
   server.closeAllConnections()
   await new Promise((resolve) => server.close(resolve))
+}
+
+/** Every kind of server over HTTP that there is. */
+export const liveServers: Readonly<Record<string, () => Promise<LiveServer>>> = {
+  'ours, over HTTP': () => serveOurs('mcp'),
+  'ours, with sessions': async () => aged(await serveOurs('mcp')),
+  'ours, with server-sent events': () => serveOurs('sse'),
+  'of the SDK 2, over HTTP': serveOfficialLive,
+  'of the SDK 1.24, with sessions': () => serveOldLive('sdk124', 'streamable'),
+  'of the SDK 1.12, with server-sent events': () => serveOldLive('sdk112', 'sse'),
+}
+
+/** Connects until the test ends. */
+export async function open(target: Target): Promise<RemoteView> {
+  const view = await connect(target, { timeoutMs: 5000 })
+  endings.push(view.close)
+  return view
+}
+
+/** A subscription, and what it was told. */
+export function hear(view: RemoteView) {
+  const changes: ViewChange[] = []
+  const subscription = view.subscribe?.((change) => changes.push(change)) as Subscription
+  return {
+    ...{ changes, subscription },
+    uris: () => changes.flatMap(({ uris }) => uris),
+    listed: () => changes.filter(({ listed }) => listed).length,
+    forget: () => void changes.splice(0),
+  }
 }

@@ -1,7 +1,8 @@
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { files } from '../../src/providers/files/index.ts'
+import { type FilesOptions, files } from '../../src/providers/files/index.ts'
 import { type HttpService, serveHttp } from '../../src/server/index.ts'
 import { createFolder, type Folder } from './folder.ts'
 
@@ -31,16 +32,32 @@ export function createSample(): Folder {
 }
 
 /** The command that serves a folder at {@link sampleAddress} over stdio, as users start it. */
-export function stdioCommand(folder: Folder): { readonly command: string; readonly args: string[] } {
+export function stdioCommand(folder: Folder): Command {
+  return serveCommand(folder.root, '--name', 'sample')
+}
+
+/** The command that serves a folder there, of which clients are told no changes. */
+export function stillCommand(folder: Folder): Command {
+  const config = join(folder.outside, 'still.json')
+  const mount = { provider: 'files', root: folder.root, watch: false }
+  writeFileSync(config, JSON.stringify({ mounts: { [sampleAddress]: mount } }))
+  return serveCommand('--config', config)
+}
+
+interface Command {
+  readonly command: string
+  readonly args: string[]
+}
+
+function serveCommand(...what: readonly string[]): Command {
   const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
   if (!existsSync(cli)) throw new Error('dist/cli/main.js is missing: run npm run build first.')
-  const options = ['--name', 'sample', '--log-level', 'error']
-  return { command: process.execPath, args: [cli, 'serve', folder.root, '--stdio', ...options] }
+  return { command: process.execPath, args: [cli, 'serve', ...what, '--stdio', '--log-level', 'error'] }
 }
 
 /** Serves a folder at {@link sampleAddress} over HTTP, HTTP+SSE included. */
-export async function serveSample(folder: Folder): Promise<HttpService> {
-  const provider = await files({ root: folder.root, log: () => {} })
+export async function serveSample(folder: Folder, options: Partial<FilesOptions> = {}): Promise<HttpService> {
+  const provider = await files({ root: folder.root, log: () => {}, ...options })
   const catalog = createCatalog({ mounts: [{ address: sampleAddress, provider }] })
   const service = await serveHttp({
     view: (principal) => catalog.view(principal),
@@ -54,6 +71,7 @@ export async function serveSample(folder: Folder): Promise<HttpService> {
   })
   return {
     url: service.url,
+    meter: service.meter,
     close: async () => {
       await service.close()
       await catalog.close()

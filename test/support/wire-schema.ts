@@ -82,7 +82,7 @@ export function openSchema(revision: SchemaRevision, { closed = false } = {}): W
 const extensions = new Map([['resources/directory/read', 'ListResourcesResult']])
 
 /** Results without members of their own. */
-const empty = new Map([['ping', 'EmptyResult']])
+const empty = new Map(['ping', 'resources/subscribe', 'resources/unsubscribe'].map((method) => [method, 'EmptyResult']))
 
 interface Names {
   /** By method of the request. */

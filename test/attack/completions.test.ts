@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest'
+import { env } from '../../src/providers/env/index.ts'
+import { useArena, wireNames } from '../support/attack-arena.ts'
+import { expectOutcome } from '../support/attack-oracles.ts'
+import { type Params, patience, type Wire } from '../support/attack-wire.ts'
+
+const arena = useArena()
+
+const complete = (wire: Wire, uri: string, value: string, name = 'path', more: Params = {}) =>
+  arena.ask(wire, 'completion/complete', { ref: { type: 'ref/resource', uri }, argument: { name, value }, ...more })
+
+describe('values of templates', () => {
+  test.each(wireNames)('TM03: are decoded once, and judged as any path is, over %s', async (name) => {
+    const wire = arena.wire(name)
+    // What a client makes of `{+path}`, and of `{path}`, where the value is what is here.
+    const values: readonly (readonly [string, 'NF' | 'BAD', 'NF' | 'BAD'])[] = [
+      ['../secret', 'BAD', 'BAD'],
+      ['dir/../../secret', 'BAD', 'BAD'],
+      ['a\0.txt', 'BAD', 'BAD'],
+      ['a\n.txt', 'BAD', 'BAD'],
+      ['dir//f', 'BAD', 'BAD'],
+      ['a.txt#f', 'BAD', 'NF'],
+      ['a.txt?x=1', 'BAD', 'NF'],
+      ['%2e%2e/secret', 'BAD', 'BAD'],
+      ['%252e%252e', 'NF', 'NF'],
+      ['.env', 'NF', 'NF'],
+      ['\\secret', 'BAD', 'NF'],
+      ['none', 'NF', 'NF'],
+    ]
+    for (const [value, reserved, plain] of values) {
+      for (const [expanded, expected] of [
+        [value, reserved],
+        [encodeURIComponent(value), plain],
+      ] as const) {
+        const uri = `${arena.world.address}/${expanded}`
+        expectOutcome(wire, await arena.read(wire, uri), expected, uri)
+      }
+    }
+  })
+
+  test.each(wireNames)(
+    'TM06: decide nothing: a rule is about the path, whatever template it fits, over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      for (const path of ['denied.txt', 'denied/in.txt', 'server.key']) {
+        const uri = `rule://guarded/${path}`
+        expectOutcome(wire, await arena.read(wire, uri), 'NF', uri)
+        for (const query of ['?lines=1-1', '?bytes=0-1', '?path=open.txt', '?x'])
+          expect((await arena.read(wire, `${uri}${query}`)).message?.result).toBeUndefined()
+      }
+    },
+  )
+})
+
+describe('completions', () => {
+  test.each(wireNames)('TM12: are found by their beginning, and no value is a pattern, over %s', async (name) => {
+    const wire = arena.wire(name)
+    const bombs = [
+      '(a+)+$',
+      '(.*)*x',
+      '[a-z]',
+      '*'.repeat(5000),
+      '(x|x)*'.repeat(1000),
+      '%_'.repeat(3000),
+      'a'.repeat(8000),
+    ]
+    for (const value of bombs) {
+      const { message } = await complete(wire, `${arena.world.address}/{+path}`, value)
+      expect(message?.result?.completion ?? message?.error?.code, value.slice(0, 20)).toSatisfy(
+        (seen) => seen === -32602 || (seen as { values: readonly string[] }).values.length === 0,
+      )
+    }
+  })
+
+  test('TM13: of the environment, names are completed and values are not', async () => {
+    const planted = arena.world.environment.API_TOKEN ?? ''
+    const provider = env({ environment: { ...arena.world.environment }, allow: ['LANG'] })
+    const context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }
+    for (let length = 0; length <= planted.length; length++)
+      for (const value of [planted.slice(0, length), `API_TOKEN=${planted.slice(0, length)}`]) {
+        const found = await provider.complete?.(
+          { template: '{name}', argument: { name: 'name', value }, arguments: new Map() },
+          context,
+        )
+        for (const completed of found?.values ?? []) expect(Object.keys(arena.world.environment)).toContain(completed)
+        expect(JSON.stringify(found ?? {})).not.toContain(planted)
+      }
+    const names: string[] = []
+    for await (const { path } of provider.list({}, context)) names.push(path)
+    expect(names).toContain('API_TOKEN')
+  })
+
+  test.each(wireNames)(
+    'TM14: a thousand at once are answered or refused, and others do not notice, over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      const values = Array.from({ length: 1000 }, (_, i) => `many/f${String(i).padStart(4, '0')}`)
+      const answers = await Promise.all(
+        values.map((value) =>
+          wire.call(
+            'completion/complete',
+            {
+              ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
+              argument: { name: 'path', value },
+            },
+            { within: 3 * patience },
+          ),
+        ),
+      )
+      for (const [i, { message }] of answers.entries()) {
+        if (message?.error !== undefined) expect([-32600, -32603]).toContain(message.error.code)
+        else expect(message?.result?.completion).toMatchObject({ values: [values[i]] })
+      }
+    },
+  )
+})

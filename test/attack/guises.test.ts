@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { useArena, type WireName, wireNames } from '../support/attack-arena.ts'
+import { guises, steering, unprintable } from '../support/attack-guises.ts'
+import { run } from '../support/cli.ts'
+
+const arena = useArena({ guises: true })
+
+interface Listed {
+  readonly uri: string
+  readonly name: string
+  readonly title?: string
+  readonly mimeType?: string
+  readonly size?: number
+  readonly annotations?: Readonly<Record<string, unknown>>
+  readonly icons?: readonly { readonly src: string }[]
+}
+
+async function listed(name: WireName): Promise<readonly Listed[]> {
+  const { message } = await arena.ask(arena.wire(name), 'resources/directory/read', { uri: 'guise://hostile/' })
+  return (message?.result?.resources ?? []) as readonly Listed[]
+}
+
+describe('what an entry says of itself', () => {
+  test.each(wireNames)(
+    'UI27 UI28: is passed on where it is what it should be, and else left out, over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      const { message, raw } = await arena.ask(wire, 'resources/directory/read', { uri: 'guise://hostile/' })
+      const resources = (message?.result?.resources ?? []) as readonly Listed[]
+      expect(resources).toHaveLength(Object.keys(guises).length)
+      const at = (path: string) =>
+        resources.find(({ uri }) => uri === `guise://hostile/${encodeURIComponent(path)}`) as Listed
+      for (const i of Array(10).keys()) expect(at(`type-${i}`), `type-${i}`).not.toHaveProperty('mimeType')
+      for (const path of ['numbers.txt', 'numbers-too-large.txt', 'numbers-too-small.txt']) {
+        expect(at(path)).not.toHaveProperty('size')
+        expect(at(path)).not.toHaveProperty('annotations')
+      }
+      expect(at('audience.txt').annotations).toEqual({ audience: ['user'] })
+      expect(at('markup.txt').title).toContain('<img')
+      expect(raw.includes('X-Injected')).toBe(false)
+      for (const path of Object.keys(guises)) {
+        const answer = await arena.read(wire, `guise://hostile/${encodeURIComponent(path)}`)
+        const [content] = (answer.message?.result?.contents ?? []) as readonly Listed[]
+        if (path.startsWith('type-')) expect(content).not.toHaveProperty('mimeType')
+        if (path === 'markup.txt') expect(content?.mimeType).toBe('text/html')
+        expect(answer.headers?.map(([header]) => header) ?? []).not.toContain('x-injected')
+        if (wire.transport === 'http') expect(answer.headers).toContainEqual(['content-type', 'application/json'])
+      }
+    },
+  )
+
+  test.each(wireNames)('UI17: icons are of the web, encrypted, or within, and no other, over %s', async (name) => {
+    const { icons } = (await listed(name)).find(({ uri }) => uri.endsWith('icons.txt')) ?? {}
+    expect(icons?.map(({ src }) => src)).toEqual(['https://example.org/icon.png', 'data:image/png;base64,AA=='])
+  })
+
+  test.each(wireNames)('UI16 UI26: names and titles hold no control, over %s', async (name) => {
+    for (const { name: shown, title = '' } of await listed(name))
+      expect(shown + title).not.toMatch(/\p{Cc}|\p{Zl}|\p{Zp}/u)
+  })
+})
+
+describe('in a terminal', () => {
+  const commands: Readonly<Record<string, readonly string[]>> = {
+    ls: ['ls', 'guise://hostile/'],
+    'ls --long': ['ls', '--long', 'guise://hostile/'],
+    'ls --recursive --long': ['ls', '--recursive', '--long', 'guise://hostile/'],
+    complete: ['complete', 'guise://hostile/'],
+    templates: ['templates'],
+    'read of nothing': ['read', `guise://hostile/${encodeURIComponent('none\u202e')}`],
+    'read of what is no URI': ['read', `guise://hostile/${steering[0]}\u202e`],
+  }
+
+  test.each(Object.entries(commands))('UI16 UI21 UI26: %s prints nothing that steers it', async (_, args) => {
+    const url = String(arena.http.url)
+    const { out, err } = await run([...args, '--url', url], { cwd: arena.world.root })
+    expect(out + err).not.toMatch(unprintable)
+    expect((out + err).length).toBeGreaterThan(0)
+  })
+
+  test('UI21: nor do the names of files, or what a configuration says', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hikidashi-terminal-'))
+    for (const text of steering) writeFileSync(join(folder, `a${text.replaceAll('/', '')}b`), '')
+    for (const args of [
+      ['ls', '--long', folder],
+      ['ls', `file://${folder}/\u001b[31m`],
+      ['serve', '--config', join(folder, 'a\u001b[6nb')],
+      ['check', '--config', join(folder, 'none\u202e')],
+    ]) {
+      const { out, err } = await run(args, { cwd: folder })
+      expect(out + err, args[0]).not.toMatch(unprintable)
+    }
+    rmSync(folder, { recursive: true })
+  })
+})

@@ -1,0 +1,160 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Oracles, openOracles } from '../support/attack-arena.ts'
+import { formsOf } from '../support/attack-canary.ts'
+import { openHttp } from '../support/attack-http.ts'
+import { checkAnswer } from '../support/attack-oracles.ts'
+import { openStdio } from '../support/attack-stdio.ts'
+import { startFixture } from '../support/attack-target.ts'
+import type { Answer, Params, Wire } from '../support/attack-wire.ts'
+import { createWorld, type World } from '../support/attack-world.ts'
+
+// An oracle that cannot fail says nothing: each is shown a server that does what it looks for.
+
+let world: World
+let stdio: Wire
+let http: Wire
+let oracles: Oracles
+let isOver = false
+
+beforeAll(async () => {
+  world = createWorld()
+  const [first, second] = await Promise.all([
+    startFixture(world, { transport: 'stdio', faulty: true }),
+    startFixture(world, { transport: 'http', faulty: true }),
+  ])
+  stdio = await openStdio(first, world)
+  http = await openHttp(second, world)
+  for (const wire of [stdio, http]) await wire.call('resources/list')
+  oracles = await openOracles(world, [stdio, http], { counts: true })
+}, 120_000)
+
+afterAll(async () => {
+  if (!isOver) await oracles.atEnd()
+  world.dispose()
+}, 120_000)
+
+const plant = (wire: Wire, fault: string) => wire.call('resources/read', { uri: `fault://planted/${fault}` })
+
+/** Waits until the oracles say something that fits. */
+async function said(expected: RegExp): Promise<void> {
+  const heard: string[] = []
+  const end = performance.now() + 60_000
+  while (!heard.some((fault) => expected.test(fault)) && performance.now() < end) {
+    heard.push(...(await oracles.afterCase()))
+    await sleep(50)
+  }
+  expect(heard.join('\n')).toMatch(expected)
+}
+
+describe('after a case, the oracles', () => {
+  test('say nothing of a server that does what it should', async () => {
+    expect(await oracles.afterCase()).toEqual([])
+  }, 60_000)
+
+  test.each(['latin1', 'base64', 'base64url', 'hex'])(
+    'O1: hear a secret in %s',
+    async (encoding) => {
+      await plant(stdio, `tell/${encoding}`)
+      await said(/^O1: stdout/m)
+      await plant(http, `tell/${encoding}`)
+      await said(/^O1: http/m)
+    },
+    60_000,
+  )
+
+  test('O1: hear one in the log', async () => {
+    await plant(stdio, 'log/now')
+    await said(/^O1: stderr/m)
+  }, 60_000)
+
+  test('O1: know every spelling', () => {
+    const forms = formsOf('cnry0').map(({ form }) => form)
+    for (const form of ['raw', 'hex', 'percent-encoded', 'JSON-escaped', 'UTF-16LE', 'base64, shifted by 2'])
+      expect(forms).toContain(form)
+  })
+
+  test('O2: see that others wait while one request is worked on', async () => {
+    await plant(http, 'hold/2500')
+    await said(/^O2: the control client waited/m)
+  }, 120_000)
+
+  test('O4: see a program, a connection and a file', async () => {
+    const sink = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => sink.once('listening', resolve))
+    await plant(stdio, 'start/now')
+    await said(/^O4: it started sleep$/m)
+    await plant(http, `connect/${(sink.address() as AddressInfo).port}`)
+    await said(/^O4: it opened a connection to 0100007F:/m)
+    await plant(stdio, `write/hikidashi-planted-${process.pid}`)
+    await said(/^O4: it writes to .*hikidashi-planted/m)
+    sink.close()
+    sink.closeAllConnections()
+  }, 120_000)
+})
+
+test('at the end they see what was not given back, and what was said out of turn', async () => {
+  await plant(stdio, 'open/100')
+  await plant(http, 'keep/80')
+  await plant(stdio, 'print/hello')
+  await stdio.call('resources/list', {}, { id: 'call-twice' })
+  await plant(stdio, 'answer/call-twice')
+  isOver = true
+  const said = (await oracles.atEnd()).join('\n')
+  expect(said).toMatch(/^O3: \d+ descriptors, \d+ before/m)
+  expect(said).toMatch(/^O3: \d+ MiB in use, \d+ before, by http/m)
+  expect(said).toMatch(/^O5: .*hello/m)
+  expect(said).toMatch(/^O5: 2 answers to string call-twice/m)
+}, 120_000)
+
+describe('of an answer, they see', () => {
+  const wire = { modern: true, transport: 'http', name: 'http 2026-07-28' } as Wire
+  const old = { ...wire, modern: false } as Wire
+  const answerOf = (message: object, status = 200): Answer => {
+    const whole = { jsonrpc: '2.0', id: 1, ...message }
+    return { raw: Buffer.from(JSON.stringify(whole)), message: whole, status }
+  }
+  const result = (over: Params = {}) => ({
+    result: {
+      resultType: 'complete',
+      ttlMs: 0,
+      cacheScope: 'private',
+      contents: [{ uri: 'x://a', text: 'a' }],
+      ...over,
+    },
+  })
+  const error = (code: number, message: string, data?: Params) => ({
+    error: { code, message, ...(data === undefined ? {} : { data }) },
+  })
+  const params = { uri: 'x://a' }
+  const check = (answer: Answer, by = wire) => checkAnswer(by, answer, params, 'resources/read')
+
+  test('nothing that is wrong with an honest one', () => {
+    check(answerOf(result()))
+    check(answerOf(error(-32602, 'Resource not found', { uri: 'x://a' })))
+    check(answerOf(error(-32002, 'Resource not found', { uri: 'x://a' })), old)
+  })
+
+  test.each<[string, Answer, Wire?]>([
+    ['O5: neither a result nor an error', answerOf({})],
+    ['O5: both', answerOf({ ...result(), ...error(-32603, 'Internal error') })],
+    ['O5: another version of JSON-RPC', answerOf({ ...result(), jsonrpc: '1.0' })],
+    ['O5: a result without what the schema wants', answerOf(result({ contents: [{ text: 'a' }] }))],
+    ['O5: a result with what the schema does not allow', answerOf(result({ ttlMs: 'soon' }))],
+    ['O5: a code that the revision does not have', answerOf(error(-32002, 'Resource not found', params))],
+    ['O5: another one', answerOf(error(-32042, 'x'), 400)],
+    ['O5: a status that does not go with the error', answerOf(error(-32603, 'Internal error'), 404)],
+    ['O5: an error in the place of a status', answerOf(error(-32601, 'Method not found'), 200)],
+    ['O5: an error that repeats what was sent', answerOf(error(-32602, 'x'.repeat(3000)))],
+    ['O5: inner workings', answerOf(error(-32603, 'ENOENT: no such file or directory'), 200)],
+    ['O5: the stack of an error', answerOf(error(-32603, 'x\n    at read (file.ts:1:1)'), 200)],
+    ['O6: absence with a reason', answerOf(error(-32602, 'Resource not found', { ...params, reason: 'denied' }))],
+    ['O6: absence by another code', answerOf(error(-32603, 'Resource not found', params), 200)],
+    ['O6: absence of something else', answerOf(error(-32602, 'Resource not found', { uri: 'x://b' }))],
+    ['O6: absence in a newer code on an old revision', answerOf(error(-32602, 'Resource not found', params)), old],
+  ])('%s', (_, answer, by) => {
+    expect(() => check(answer, by)).toThrow()
+  })
+})

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import { useArena } from '../support/attack-arena.ts'
+import { guessed } from '../support/attack-known.ts'
+import type { Wire } from '../support/attack-wire.ts'
+
+// The last line: a source tells every secret that the process knows, and none of them may leave. That none did, in whatever
+// spelling, on any channel, the arena looks after (oracle O1); these tests look after what comes in its place.
+
+const arena = useArena({ known: true, pages: { size: 100 } })
+const mark = '[redacted]'
+
+interface Part {
+  readonly uri: string
+  readonly text?: string
+  readonly blob?: string
+  readonly _meta?: Readonly<Record<string, unknown>>
+}
+
+async function contentsOf(wire: Wire, path: string): Promise<readonly Part[]> {
+  const { message, raw } = await arena.read(wire, `known://values/${path}`)
+  expect(message?.error, raw.toString().slice(0, 300)).toBeUndefined()
+  return message?.result?.contents as readonly Part[]
+}
+
+describe('what the process knows to be secret', () => {
+  test('SE06: is in no text, whatever is in it, and in no bytes', async () => {
+    for (const wire of arena.wires) {
+      expect((await contentsOf(wire, 'text'))[0]?.text).toBe([mark, mark, mark, mark].join(' and '))
+      expect((await contentsOf(wire, 'json'))[0]?.text).toBe(JSON.stringify({ a: JSON.stringify({ token: mark }) }))
+      const blobOf = async (path: string) => {
+        const { blob = '' } = (await contentsOf(wire, path))[0] ?? {}
+        expect(blob, 'strict base64').toBe(Buffer.from(blob, 'base64').toString('base64'))
+        return Buffer.from(blob, 'base64')
+      }
+      expect(await blobOf('bytes')).toEqual(
+        Buffer.concat([Buffer.from([0, 255, 254]), Buffer.from(mark), Buffer.from([0, 1])]),
+      )
+      expect((await blobOf('wide')).toString('latin1')).toContain(mark)
+    }
+  })
+
+  test('SE07: is not in a stream that is cut within it, and what is around it stays', async () => {
+    for (const wire of arena.wires) {
+      const [content] = await contentsOf(wire, 'stream')
+      const bytes = Buffer.from(content?.blob ?? '', 'base64')
+      expect(bytes.length).toBe(600_001 + mark.length)
+      expect(bytes.subarray(300_001, 300_001 + mark.length).toString()).toBe(mark)
+    }
+  })
+
+  test('SE07: is not in an answer that comes as an event behind others', async () => {
+    for (const wire of arena.wires) {
+      const token = `progress of ${wire.name}`
+      const params = { uri: 'known://values/slow', _meta: { progressToken: token } }
+      const answer = await wire.call('resources/read', params)
+      expect(answer.message?.result?.contents).toMatchObject([{ text: mark }])
+      if (wire.transport === 'http')
+        expect(answer.headers?.find(([name]) => name === 'content-type')?.[1]).toBe('text/event-stream')
+    }
+  })
+
+  test('SE07, SE17: is in no name, title, description, completion or metadata, on no page of a list', async () => {
+    for (const wire of arena.wires) {
+      const listed: Part[] = []
+      let cursor: string | undefined
+      do {
+        const { message } = await arena.ask(wire, 'resources/list', cursor === undefined ? {} : { cursor })
+        listed.push(...((message?.result?.resources ?? []) as readonly Part[]))
+        cursor = message?.result?.nextCursor as string | undefined
+      } while (cursor !== undefined)
+      const own = listed.filter(({ uri }) => uri.startsWith('known://values/'))
+      expect(own.length).toBe(8)
+      // A URI with the mark in it is still one.
+      expect(own[0]).toMatchObject({
+        uri: `known://values/a-${encodeURIComponent(mark)}.txt`,
+        name: `a-${mark}.txt`,
+        description: `is ${mark}`,
+      })
+      for (const { uri } of listed) expect(uri).toMatch(/^[\w:/?#[\]@!$&'()*+,;=.~%-]+$/)
+      const directory = await arena.ask(wire, 'resources/directory/read', { uri: 'known://values' })
+      expect(directory.raw.toString()).toContain(mark)
+      const templates = await arena.ask(wire, 'resources/templates/list')
+      expect(templates.raw.toString()).toContain(`Says nothing of ${mark}.`)
+      const ref = { type: 'ref/resource', uri: 'known://values/echo{?text}' }
+      const completion = await arena.ask(wire, 'completion/complete', { ref, argument: { name: 'text', value: '' } })
+      expect(completion.message?.result?.completion).toMatchObject({ values: ['fine', mark, `${mark}/a`] })
+      const [content] = await contentsOf(wire, 'meta')
+      expect(content?._meta).toMatchObject({ [mark]: mark, list: [{ deep: { [mark]: [mark] } }] })
+      expect((await contentsOf(wire, 'parts')).map(({ uri }) => uri)).toEqual([
+        'known://values/text',
+        `known://values/${encodeURIComponent(mark)}.txt`,
+      ])
+    }
+  })
+
+  test('SE11: is in no error: none that was thrown goes out, and those that do are gone through', async () => {
+    for (const wire of arena.wires) {
+      for (const path of ['throws', 'aggregate', 'string', 'object']) {
+        const { message } = await arena.read(wire, `known://values/${path}`)
+        expect(message?.error).toEqual({ code: -32603, message: 'Internal error' })
+      }
+      const { message } = await arena.read(wire, 'known://values/invalid')
+      expect(message?.error).toMatchObject({ message: `No such thing as ${mark}.`, data: { near: mark } })
+    }
+  })
+})
+
+describe('what a client has sent itself', () => {
+  test('SE19: comes back as it was, so that nobody learns whether a guess was right', async () => {
+    for (const wire of arena.wires) {
+      for (const text of [guessed, `${guessed}x`.slice(1)]) {
+        const [found, missing] = [`known://values/echo?text=${text}`, `known://values/${text}`]
+        const answer = await wire.call('resources/read', { uri: found }, { id: text })
+        expect(answer.message?.id).toBe(text)
+        expect(answer.message?.result?.contents).toMatchObject([{ uri: found }])
+        expect((await arena.read(wire, missing)).message?.error?.data).toEqual({ uri: missing })
+      }
+      // What the source says is another matter.
+      expect((await contentsOf(wire, `echo?text=${guessed}`))[0]?.text).toBe(mark)
+    }
+  })
+})

@@ -1,0 +1,547 @@
+import { gzipSync } from 'node:zlib'
+import { afterAll, describe, expect, test } from 'vitest'
+import type { Content, Context, Provider } from '../../src/core/provider.ts'
+import { createScrubber } from '../../src/core/scrub.ts'
+import { env } from '../../src/providers/env/index.ts'
+import { answer } from '../../src/providers/settings/answer.ts'
+import { type Format, settings } from '../../src/providers/settings/index.ts'
+import { defaultLimits } from '../../src/providers/settings/limits.ts'
+import { type Layer, layers } from '../../src/wrap/redacted/find.ts'
+import { createRedactor } from '../../src/wrap/redacted/redactor.ts'
+import { redactWindow } from '../../src/wrap/redacted/window.ts'
+import { redacted } from '../../src/wrap/redacted.ts'
+import { sliced } from '../../src/wrap/sliced.ts'
+import { memory } from '../support/memory.ts'
+import { ranged } from '../support/ranged.ts'
+import { addresses, type Canary, harmless, leaks, password, tokens } from '../support/secrets.ts'
+import { positions, writeSettings } from '../support/settings-files.ts'
+
+const context: Context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }
+const formats = ['json', 'yaml', 'toml', 'ini', 'dotenv', 'properties'] as const
+const fileOf: Readonly<Record<Format, string>> = {
+  json: 'app.json',
+  yaml: 'app.yaml',
+  toml: 'app.toml',
+  ini: 'app.ini',
+  dotenv: '.env',
+  properties: 'app.properties',
+}
+
+const redactor = createRedactor()
+afterAll(() => redactor.close())
+
+const bodyOf = (contents: readonly Content[]) =>
+  contents
+    .map((content) =>
+      'text' in content ? content.text : 'bytes' in content ? Buffer.from(content.bytes).toString('latin1') : '',
+    )
+    .join('\n')
+
+const read = async (provider: Provider, path: string, params: Readonly<Record<string, string>> = {}) =>
+  bodyOf(await provider.read({ path, params: new Map(Object.entries(params)) }, context))
+
+/** A text as a file of this name is shown by `redacted`. */
+const shown = async (text: string, path: string, without: readonly Layer[] = []) =>
+  (await redactWindow({ text, from: 0, final: true }, { path, without })).text
+
+/** A file of settings as it is, and as JSON. Of dotenv, everything is allowed that can be. */
+async function settingsShown(
+  format: Format,
+  text: string,
+  without: readonly Layer[] = [],
+  allow = format === 'dotenv' ? ['*'] : [],
+) {
+  const policy = { show: 'safe', allow } as const
+  const ask = { text, path: fileOf[format], format, policy, limits: defaultLimits, without }
+  const answers = [
+    await answer({ ...ask, want: { kind: 'source' } }),
+    await answer({ ...ask, want: { kind: 'json', steps: [] } }),
+  ]
+  return answers.map((found) => ('text' in found ? found.text : JSON.stringify(found)))
+}
+
+/** How a token stands in code. */
+const codeWith = (value: string) =>
+  `const greeting = ${JSON.stringify(value)}\n// ${value.replaceAll('\n', ' ')}\ncall('x', \`${value}\`)\nconst x = { greeting: ${JSON.stringify(value)} }\n`
+
+describe('detectors', () => {
+  test.each(formats)(
+    'SE01: no sample of any detector leaves a file of settings in %s, wherever it stands',
+    async (format) => {
+      for (const canary of tokens())
+        for (const position of positions) {
+          const text = writeSettings(format, position, canary.planted)
+          if (text === undefined) continue
+          for (const output of [...(await settingsShown(format, text)), await shown(text, fileOf[format])])
+            expect(leaks(output, canary.secret), `${canary.name}, ${position}: ${output}`).toEqual([])
+        }
+    },
+  )
+
+  test.each(['notes.md', 'main.ts', 'main.py', 'run.sh', 'log.txt', 'Dockerfile', 'page.html'])(
+    'SE01: no sample leaves %s',
+    async (path) => {
+      for (const canary of tokens()) {
+        const output = await shown(codeWith(canary.planted), path)
+        expect(leaks(output, canary.secret), `${canary.name}: ${output}`).toEqual([])
+      }
+    },
+  )
+
+  test.each(formats)(
+    'SE02: a secret under an innocent name and an innocent value under a secret one are both taken out of %s',
+    async (format) => {
+      const { planted: token } = tokens()[2] as Canary
+      const { planted: plain } = password()
+      for (const output of await settingsShown(format, writeSettings(format, 'value', token) ?? ''))
+        expect(leaks(output, [token])).toEqual([])
+      for (const name of ['db_password', 'apiKey'])
+        for (const position of ['value', 'nested', 'list'] as const) {
+          const text = writeSettings(format, position, plain, name) ?? ''
+          for (const output of await settingsShown(format, text)) expect(leaks(output, [plain]), output).toEqual([])
+          if (position === 'value') expect(leaks(await shown(text, fileOf[format]), [plain])).toEqual([])
+        }
+    },
+  )
+
+  test.each([
+    'PASSWORD',
+    'passwd',
+    'pwd',
+    'db-pass',
+    'apiKey',
+    'API.KEY',
+    'x_token_url',
+    'ＡＰＩ_KEY',
+    'p4ssw0rd',
+    's3cr3t',
+    'раssword',
+    'pass\u200bword',
+    'Contraseña_passwd',
+    'パスワード',
+    'clientSecret',
+    'AWS_SESSION_TOKEN',
+    'signing-key-2',
+    'P_A_S_S_W_O_R_D',
+  ])('SE03: %j is a secret name, in any spelling', async (name) => {
+    const { planted } = password()
+    const text = JSON.stringify({ [name]: planted, nested: { [name]: [planted] }, host: 'db' })
+    for (const output of await settingsShown('json', text)) {
+      expect(leaks(output, [planted]), output).toEqual([])
+      expect(output).toContain('"db"')
+    }
+    expect(leaks(await shown(text, 'app.json'), [planted])).toEqual([])
+    const provider = env({ environment: { [name]: planted }, allow: ['*'] })
+    expect(await read(provider, name)).toBe('[redacted]')
+  })
+
+  test.each(addresses())(
+    'SE04: of $name the secret part is taken out, and the host is kept',
+    async ({ planted, secret, kept = [] }) => {
+      for (const format of formats) {
+        const outputs = await settingsShown(format, writeSettings(format, 'value', planted) ?? '')
+        for (const output of [
+          ...outputs,
+          await shown(planted, 'notes.md'),
+          await shown(codeWith(planted), 'main.ts'),
+        ]) {
+          expect(leaks(output, secret), output).toEqual([])
+          for (const part of kept) expect(output).toContain(part)
+        }
+      }
+    },
+  )
+
+  const github = tokens()[2] as Canary
+  const gzipped = (text: string) => gzipSync(text).toString('base64')
+  test.each<[string, (text: string) => string]>([
+    ['base64', (text) => Buffer.from(`token=${text}`).toString('base64')],
+    ['base64 at another alignment', (text) => Buffer.from(`x token=${text}`).toString('base64')],
+    ['base64url', (text) => Buffer.from(`{"t":"${text}?>~"}`).toString('base64url')],
+    ['base64 of base64', (text) => Buffer.from(Buffer.from(text).toString('base64')).toString('base64')],
+    [
+      'base64 in lines',
+      (text) =>
+        (
+          Buffer.from(`token=${text}`.repeat(4))
+            .toString('base64')
+            .match(/.{1,76}/g) ?? []
+        ).join('\n'),
+    ],
+    ['base64 of UTF-16', (text) => Buffer.from(text, 'utf16le').toString('base64')],
+    ['gzip and base64', (text) => gzipped(`{"token":"${text}"}`.padEnd(200))],
+    ['hex', (text) => Buffer.from(text).toString('hex')],
+    ['HEX', (text) => Buffer.from(text).toString('hex').toUpperCase()],
+    ['hex with colons', (text) => (Buffer.from(text).toString('hex').match(/../g) ?? []).join(':')],
+    ['percent-encoded', (text) => [...text].map((c) => `%${c.charCodeAt(0).toString(16)}`).join('')],
+    ['JSON escapes', (text) => [...text].map((c) => `\\u00${c.charCodeAt(0).toString(16)}`).join('')],
+    ['hexadecimal escapes', (text) => [...text].map((c) => `\\x${c.charCodeAt(0).toString(16)}`).join('')],
+    ['XML references', (text) => [...text].map((c) => `&#${c.charCodeAt(0)};`).join('')],
+    ['full-width forms', (text) => [...text].map((c) => String.fromCharCode(c.charCodeAt(0) + 0xfee0)).join('')],
+    ['characters without width', (text) => [...text].join('\u200b')],
+    ['JSON in JSON', (text) => JSON.stringify(JSON.stringify({ greeting: text }))],
+  ])('SE06: a secret in %s does not leave', async (_, encode) => {
+    const encoded = encode(github.planted)
+    // JSON around it is none of it.
+    const pieces = [...(encoded.includes('greeting') ? [] : encoded.split('\n')), ...github.secret]
+    for (const path of ['notes.md', 'main.ts', 'app.yaml'])
+      expect(leaks(await shown(`see ${encoded} there\n`, path), pieces)).toEqual([])
+    for (const format of ['json', 'yaml', 'toml'] as const)
+      for (const output of await settingsShown(format, writeSettings(format, 'value', encoded) ?? ''))
+        expect(leaks(output, pieces), output).toEqual([])
+  })
+
+  test('SE06: block scalars, binary tags, anchors and aliases of YAML', async () => {
+    const { planted } = password()
+    const base64 = Buffer.from(planted).toString('base64')
+    const text = `base: &a ${planted}\npassword: *a\nx: |\n  ${github.planted}\ny: >\n  a\n  ${github.planted}\nz: !!binary ${Buffer.from(`key ${github.planted}`).toString('base64')}\nw: ${base64}\n# was ${planted}\n`
+    for (const output of await settingsShown('yaml', text))
+      expect(leaks(output, [planted, base64, ...github.secret]), output).toEqual([])
+  })
+
+  test('SE07: a secret over several lines does not leave', async () => {
+    const half = github.planted.length / 2
+    const [first, second] = [github.planted.slice(0, half), github.planted.slice(half)]
+    for (const text of [
+      `x=${first}\\\n   ${second}\n`,
+      `x = "${first}" +\n  "${second}"\n`,
+      `x = '${first}' . '${second}'\n`,
+      `x = ("${first}"\n     "${second}")\n`,
+    ])
+      expect(leaks(await shown(text, 'a.txt'), [first.slice(4), second]), text).toEqual([])
+  })
+
+  test('SE08: nothing is expanded, included or looked up', async () => {
+    const environment = { SECRET_HALF: 'abc' }
+    const text = 'a: ${SECRET_HALF}${OTHER}\nb: !include /etc/passwd\nc: $(id)\nd: ${HOME:-x}\n'
+    const [source, json] = await settingsShown('yaml', text)
+    expect(source).toBe(text)
+    expect(JSON.parse(json ?? '')).toEqual({
+      a: '${SECRET_HALF}${OTHER}',
+      b: '/etc/passwd',
+      c: '$(id)',
+      d: '${HOME:-x}',
+    })
+    const provider = env({ environment: { ...environment, A: '${SECRET_HALF}' }, allow: ['A'] })
+    expect(await read(provider, 'A')).toBe('${SECRET_HALF}')
+    const [dotenv] = await settingsShown('dotenv', 'A=${SECRET_HALF}\n', [], ['A'])
+    expect(dotenv).toBe('A=${SECRET_HALF}\n')
+  })
+
+  test('SE09: of the environment, names are shown and values are not', async () => {
+    const provider = env()
+    for await (const { path } of provider.list({}, context)) expect(await read(provider, path)).toBe('[redacted]')
+    const environment = { npm_config__auth: password().planted, HISTFILE: '/x', PATH: '/bin' }
+    const some = env({ environment, allow: ['PATH', 'npm_*'] })
+    expect(await read(some, 'PATH')).toBe('/bin')
+    expect(await read(some, 'npm_config__auth')).toBe('[redacted]')
+    expect(await read(some, 'HISTFILE')).toBe('[redacted]')
+    const process = redacted(memory({ 'proc/self/environ': 'A=b\0', 'proc/1/cmdline': 'x\0--pw\0y' }), { redactor })
+    for (const path of ['proc/self/environ', 'proc/1/cmdline'])
+      expect(await read(process, path)).toMatch(/^\[redacted\] This content is withheld/)
+  })
+
+  test('SE21: numbers, booleans, lists, null and short values under a secret name are taken out', async () => {
+    const text =
+      '{"pin": 12345, "password": true, "tokens": ["a", 7, {"x": null}], "secret": null, "auth": "ab", "apiKey": "", "port": 5432}'
+    const [source, json] = await settingsShown('json', text)
+    const mark = '[redacted]'
+    expect(JSON.parse(json ?? '')).toEqual({
+      pin: mark,
+      password: mark,
+      tokens: [mark, mark, { x: mark }],
+      secret: mark,
+      auth: mark,
+      apiKey: mark,
+      port: 5432,
+    })
+    expect(JSON.parse(source ?? '')).toEqual(JSON.parse(json ?? ''))
+    expect(await shown('pin: 12345\nport: 5432\n', 'a.yaml')).toBe('pin: [redacted]\nport: 5432\n')
+  })
+})
+
+describe('what is not edited', () => {
+  test('SE07: a secret that is cut in two by a part of a resource is not shown by either', async () => {
+    for (const { planted, secret } of tokens()) {
+      const text = `first line\nsee ${planted} there\nlast line\n`
+      const provider = sliced(redacted(ranged({ 'a.log': text }), { redactor }))
+      for (let at = 10; at < 40 + planted.length; at += 5) {
+        const parts = [await read(provider, 'a.log', { bytes: `0-${at}` })]
+        parts.push(await read(provider, 'a.log', { bytes: `${at}-` }).catch(() => ''))
+        expect(leaks(parts.join('\n'), secret), parts.join('|')).toEqual([])
+      }
+      const lines = planted.split('\n').length + 2
+      for (let line = 1; line <= lines; line++)
+        expect(leaks(await read(provider, 'a.log', { lines: `${line}` }).catch(() => ''), secret)).toEqual([])
+    }
+  })
+
+  test('SE07: secrets where windows meet are not shown, whole or in parts', async () => {
+    const canary = tokens()[3] as Canary
+    const filler = `${'x '.repeat(49)}x\n`.repeat(5200)
+    for (const shift of [0, 20, 40, 80, 200, 65_536, 65_600, 131_072]) {
+      const text = `${filler}${'y'.repeat(shift)} ${canary.planted}\n${filler}`
+      const provider = redacted(ranged({ 'a.log': text }), { redactor })
+      const whole = await read(provider, 'a.log')
+      expect(leaks(whole, canary.secret)).toEqual([])
+      expect(whole.length).toBe(text.length - canary.planted.length + '[redacted]'.length)
+      const [part] = await provider.read(
+        { path: 'a.log', params: new Map(), range: { start: 519_000, end: 530_000 } },
+        context,
+      )
+      expect(part !== undefined && 'text' in part && part.text).toBe(whole.slice(519_000, 530_000))
+    }
+  })
+
+  test('SE16: contents of any source are looked through, bytes and streams too', async () => {
+    const [, , canary] = tokens() as [Canary, Canary, Canary]
+    const stream = async function* () {
+      yield Buffer.from(`row: ${canary.planted.slice(0, 9)}`)
+      yield Buffer.from(canary.planted.slice(9))
+    }
+    const provider = redacted(
+      {
+        ...memory({ a: '', b: '' }),
+        read: async ({ path }) =>
+          path === 'a'
+            ? [{ bytes: Buffer.from(`{"note":"${canary.planted}"}`) }]
+            : [{ stream: stream(), length: 5 + canary.planted.length }],
+      },
+      { redactor },
+    )
+    expect(await read(provider, 'a')).toBe('{"note":"[redacted]"}')
+    expect(await read(provider, 'b')).toBe('row: [redacted]')
+  })
+
+  test('SE17: titles, descriptions, metadata, names of parts and completions are redacted before anybody indexes them', async () => {
+    const [, , canary] = tokens() as [Canary, Canary, Canary]
+    const { planted, secret } = canary
+    const inner = memory({
+      'a.md': { text: 'x', title: `How ${planted} works`, description: `password=${password().planted}` },
+      [`${planted}.md`]: 'x',
+    })
+    const provider = redacted(
+      {
+        ...inner,
+        read: async () => [{ text: 'x', title: planted, meta: { note: { deep: [planted] }, [planted]: 1 } }],
+        complete: async () => ({ values: ['a.md', `${planted}.md`], total: 2, hasMore: false }),
+      },
+      { redactor },
+    )
+    const seen: unknown[] = []
+    for await (const entry of provider.list({}, context)) seen.push(entry)
+    seen.push(await provider.stat?.('a.md', context))
+    seen.push(await provider.read({ path: 'a.md', params: new Map() }, context))
+    seen.push(
+      await provider.complete?.(
+        { template: '{+path}', argument: { name: 'path', value: '' }, arguments: new Map() },
+        context,
+      ),
+    )
+    expect(leaks(JSON.stringify(seen), secret)).toEqual([])
+    expect(JSON.stringify(seen)).toContain('How [redacted] works')
+    await expect(provider.read({ path: `${planted}.md`, params: new Map() }, context)).rejects.toMatchObject({
+      kind: 'not-found',
+    })
+  })
+
+  test('SE18: neither the mark, nor a size, nor a range tells how long a secret is', async () => {
+    const short = redacted(ranged({ 'a.env': 'PASSWORD=abc\nx=1\n' }), { redactor, key: Buffer.alloc(32) })
+    const long = redacted(ranged({ 'a.env': `PASSWORD=${'abc'.repeat(40)}\nx=1\n` }), {
+      redactor,
+      key: Buffer.alloc(32),
+    })
+    const all = async (provider: Provider) => {
+      const entries: unknown[] = []
+      for await (const { version: _, ...entry } of provider.list({}, context)) entries.push(entry)
+      for (const range of [undefined, { start: 0, end: 12 }, { start: 10 }]) {
+        const [content] = await provider.read(
+          { path: 'a.env', params: new Map(), ...(range === undefined ? {} : { range }) },
+          context,
+        )
+        const { version: _, ...rest } = content ?? {}
+        entries.push(rest)
+      }
+      return entries
+    }
+    expect(await all(short)).toEqual(await all(long))
+  })
+
+  test('SE19: versions are hashed with a key, so that no guess can be compared with them', async () => {
+    const source = memory({
+      a: { text: 'x', version: 'etag-of-content' },
+      b: { text: 'x', version: 'etag-of-content' },
+    })
+    const versions = async (provider: Provider) => {
+      const found: (string | undefined)[] = []
+      for await (const { version } of provider.list({}, context)) found.push(version)
+      return found
+    }
+    const one = await versions(redacted(source, { redactor, key: Buffer.alloc(32, 1) }))
+    const other = await versions(redacted(source, { redactor, key: Buffer.alloc(32, 2) }))
+    expect(new Set([...one, ...other, 'etag-of-content']).size).toBe(5)
+    expect(await versions(redacted(source, { redactor, key: Buffer.alloc(32, 1) }))).toEqual(one)
+    expect(await versions(redacted(source, { redactor, key: Buffer.alloc(32, 1), mode: 'withhold' }))).not.toEqual(one)
+  })
+
+  test.each<[string, string]>([
+    ['100 KB of A', 'A'.repeat(100_000)],
+    ['a minified line of 1 MB', 'const a=function(b){return c.token?d.e(f):g};'.repeat(23_000)],
+    ['names without end', 'password='.repeat(60_000)],
+    ['headers without end', 'authorization: x y '.repeat(30_000)],
+    ['URLs without end', 'http://a:b/'.repeat(50_000)],
+    ['tokens without end', 'eyJ'.repeat(200_000)],
+    ['keys without end', '-----BEGIN RSA PRIVATE KEY-----'.repeat(16_000)],
+    ['lists without end', '"token":['.repeat(60_000)],
+    ['backslashes', '\\'.repeat(500_000)],
+    ['white space', ` token ${' '.repeat(500_000)}=`],
+    ['base64', Buffer.from(Array.from({ length: 375_000 }, (_, i) => (i * 7919) % 256)).toString('base64')],
+    ['quotes', 'password="'.repeat(50_000)],
+    ['markup', '<password key="'.repeat(35_000)],
+  ])('SE22: %s is gone through in time', async (_, text) => {
+    for (const path of ['a.txt', 'a.json', 'a.js']) {
+      const body = await read(redacted(memory({ [path]: text }), { redactor }), path)
+      expect(body).not.toContain('withheld')
+    }
+  })
+
+  test.each(['hangs', 'dies', 'throws', 'floods'])(
+    'SE23: where a detector %s, the content is withheld, and the next one is not',
+    async (fault) => {
+      const own = createRedactor({
+        file: new URL('../support/faulty-redactor.mjs', import.meta.url).pathname,
+        deadlineMs: 300,
+      })
+      const provider = redacted(memory({ bad: `password: x ${fault}`, good: 'fine' }), { redactor: own })
+      const [content] = await provider.read({ path: 'bad', params: new Map() }, context)
+      expect(content).toMatchObject({
+        mimeType: 'text/plain',
+        text: expect.stringMatching(/^\[redacted\] This content is withheld: /),
+      })
+      expect(content?.version).toBeUndefined()
+      expect(await read(provider, 'good')).toBe('fine')
+      own.close()
+    },
+  )
+
+  const { planted } = tokens()[2] as Canary
+  const ebcdic = (text: string) =>
+    Uint8Array.from(text, (c) => {
+      const at = 'abcdefghi\0\0\0\0\0\0\0jklmnopqr\0\0\0\0\0\0\0\0stuvwxyz'.indexOf(c.toLowerCase())
+      if (c === ' ') return 0x40
+      return at === -1 ? 0xf0 + (Number(c) || 0) : (c < 'a' ? 0xc1 : 0x81) + at
+    })
+  test.each<[string, Uint8Array, RegExp]>([
+    ['UTF-16LE with a mark', Buffer.from(`\ufeffkey ${planted}\n`, 'utf16le'), /\[\0r\0e\0d\0a\0c\0t\0e\0d\0\]/],
+    ['UTF-16LE', Buffer.from(`key ${planted}\n`, 'utf16le'), /\[\0r\0e\0d\0a\0c\0t\0e\0d\0\]/],
+    ['UTF-16BE', Buffer.from(`key ${planted}\n`, 'utf16le').swap16(), /\[\0r\0e\0d\0a\0c\0t\0e\0d\0\]/],
+    ['Shift_JIS', Buffer.concat([Buffer.from([0x8e, 0xa7, 0x82, 0xcc]), Buffer.from(` ${planted} x`)]), /\[redacted\]/],
+    ['Latin-1', Buffer.from(`caf\xe9 ${planted}\n`, 'latin1'), /caf\xe9 \[redacted\]\n/],
+    ['UTF-7', Buffer.from(`key +AGA- ${planted} +AGA-`), /\[redacted\]/],
+    ['EBCDIC', ebcdic(`the key is ${planted} and nobody may see it`), /withheld: it is text in an encoding/],
+    ['UTF-32', Buffer.from([...`key ${planted}`].flatMap((c) => [c.charCodeAt(0), 0, 0, 0])), /withheld/],
+    [
+      'a binary',
+      Buffer.concat([Buffer.from([0, 1, 2, 3, 0xff]), Buffer.from(planted), Buffer.alloc(40, 1)]),
+      /withheld: it holds a secret/,
+    ],
+    [
+      'a binary with UTF-16 in it',
+      Buffer.concat([Buffer.alloc(41, 1), Buffer.from(planted, 'utf16le'), Buffer.alloc(40, 1)]),
+      /withheld: it holds a secret/,
+    ],
+  ])('SE23: a secret in %s does not leave', async (_, bytes, expected) => {
+    const output = await read(redacted(memory({ a: { bytes } }), { redactor }), 'a')
+    expect(output).toMatch(expected)
+    expect(leaks(output.replaceAll('\0', ''), [planted])).toEqual([])
+  })
+
+  test('SE23: comments that turn a detector off are comments', async () => {
+    const canary = tokens().find(({ name }) => name === 'Linear key') as Canary
+    expect(
+      leaks(
+        await shown(`// secretlint-disable\n${canary.planted} // secretlint-disable-line\n`, 'a.ts'),
+        canary.secret,
+      ),
+    ).toEqual([])
+  })
+})
+
+describe('each layer is needed', () => {
+  const bearer = tokens().find(({ name }) => name === 'Bearer hex') as Canary
+  const linear = tokens().find(({ name }) => name === 'Linear key') as Canary
+  const stripe = tokens().find(({ name }) => name === 'Stripe key') as Canary
+  const plain = password().planted
+  const only: Readonly<Record<Layer, readonly [path: string, body: string | Uint8Array, secret: string]>> = {
+    blocks: ['a.md', `-----BEGIN PRIVATE KEY-----\n${plain}${plain}\n-----END PRIVATE KEY-----\n`, `${plain}${plain}`],
+    urls: ['a.md', `see redis://:${plain}@h/0`, plain],
+    headers: ['a.md', bearer.planted, bearer.secret[0] ?? ''],
+    kubernetes: ['a.yaml', `kind: Secret\ndata:\n  greeting: ${plain}\n`, plain],
+    keys: ['a.yaml', `password: ${plain}\n`, plain],
+    shapes: ['a.md', stripe.planted, stripe.planted],
+    encoded: [
+      'a.md',
+      Buffer.from(`x ${stripe.planted}`).toString('base64'),
+      Buffer.from(`x ${stripe.planted}`).toString('base64'),
+    ],
+    lint: ['a.md', linear.planted, linear.planted],
+    views: ['a.md', [...stripe.planted].join('\u200b'), [...stripe.planted].join('\u200b')],
+    vaults: ['.vault-token', plain, plain],
+    bytes: ['a.bin', Buffer.concat([Buffer.alloc(9), Buffer.from(stripe.planted), Buffer.alloc(9)]), stripe.planted],
+  }
+
+  test.each(layers)('without %s a secret leaves, and with it not', async (layer) => {
+    const [path, body, secret] = only[layer]
+    const source = memory({ [path]: typeof body === 'string' ? body : { bytes: body } })
+    expect(leaks(await read(redacted(source, { redactor }), path), [secret])).toEqual([])
+    expect(leaks(await read(redacted(source, { redactor, without: [layer] }), path), [secret])).not.toEqual([])
+  })
+
+  test('without the known values a secret leaves that looks like nothing', async () => {
+    const source = memory({ 'a.md': `it is tuesday afternoon` })
+    expect(await read(redacted(source, { redactor }), 'a.md')).toContain('tuesday afternoon')
+    const scrubber = createScrubber(['tuesday afternoon'])
+    expect(await read(redacted(source, { redactor, scrubber }), 'a.md')).toBe('it is [redacted]')
+    expect(
+      await read(settings({ source: memory({ 'a.json': '{"a": "tuesday afternoon"}' }), scrubber }), 'a.json'),
+    ).toBe('{"a": "[redacted]"}')
+    expect(await read(env({ environment: { A: 'tuesday afternoon' }, allow: ['A'], scrubber }), 'A')).toBe('[redacted]')
+  })
+})
+
+describe('what is no secret', () => {
+  test('is shown: identifiers, digests, images, versions, addresses', async () => {
+    for (let round = 0; round < 20; round++)
+      for (const [name, value] of Object.entries(harmless())) {
+        for (const format of ['json', 'yaml', 'toml', 'properties'] as const)
+          for (const output of await settingsShown(format, writeSettings(format, 'value', value, 'id') ?? ''))
+            expect(output, `${name}: ${value}`).not.toContain('[redacted]')
+        for (const path of ['a.md', 'a.ts', 'package-lock.json']) {
+          const text =
+            path === 'package-lock.json' ? JSON.stringify({ integrity: value, resolved: value }) : codeWith(value)
+          expect(await shown(text, path), `${name}: ${value}`).toBe(text)
+        }
+      }
+  })
+
+  test('is hardly ever taken for one in real sources', async () => {
+    const { readdirSync, readFileSync } = await import('node:fs')
+    const root = new URL('../../src/', import.meta.url).pathname
+    const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
+      (file) => file.endsWith('.ts') && !/redacted|scrub/.test(file),
+    )
+    let marks = 0
+    for (const file of files)
+      marks += (await shown(readFileSync(root + file, 'utf8'), file)).split('[redacted]').length - 1
+    expect(files.length).toBeGreaterThan(50)
+    expect(marks).toBeLessThan(files.length / 20)
+  })
+
+  test('is not touched twice: what is redacted stays as it is', async () => {
+    for (const { planted } of [...tokens(), ...addresses()])
+      for (const path of ['a.yaml', 'a.ts', 'a.md']) {
+        const once = await shown(codeWith(planted), path)
+        expect(await shown(once, path)).toBe(once)
+      }
+  })
+})

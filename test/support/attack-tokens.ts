@@ -1,0 +1,150 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { type Agent, request } from 'node:http'
+import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest'
+import { type HostileIssuer, startHostileIssuer } from './attack-issuer.ts'
+import { meta } from './attack-wire.ts'
+import { type Asked, type Authorized, eventually, headersFor, openUri, read, serveAuthorized } from './authorized.ts'
+
+// Processes and signatures: slow where the machine is busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+/** A server under attack by tokens, with the issuers that it trusts. */
+export interface TokenArena {
+  readonly server: Authorized
+  /** Gives roles by groups. */
+  readonly good: HostileIssuer
+  /** Takes ES256, the clients `one` and `two`, and tokens of the last hour alone; all of them may see everything. */
+  readonly other: HostileIssuer
+  /** Is asked about opaque tokens. */
+  readonly asked: HostileIssuer
+  /** Reads with a token, which from then on may come out nowhere. */
+  get(token: string | undefined, uri?: string): Promise<Asked>
+  /** Headers as they are, each as often as it is given. */
+  send(headers: readonly string[], path?: string, agent?: Agent): Promise<{ status: number; challenge: string }>
+  /** The challenge, exactly. */
+  challenge(error?: keyof typeof descriptions, scope?: string): string
+  /** That a token is refused, with the same words as every other one. */
+  expectInvalid(token: string, what: unknown): Promise<void>
+  expectGood(token: string, what: unknown, uri?: string): Promise<void>
+}
+
+const descriptions = {
+  invalid_token: 'The token is not good here, or not any more.',
+  insufficient_scope: 'The token lacks a scope.',
+} as const
+
+/** So many more descriptors than at first may be open: connections that are kept for a while. */
+const slack = 24
+
+/** Starts it for the tests of a file, and applies the global oracles after each test and at the end. */
+export function useTokens(): TokenArena {
+  let server: Authorized
+  let issuers: readonly HostileIssuer[] = []
+  let descriptors = 0
+  const sent = new Set<string>()
+  const pid = () => server.running.child.pid
+  const openFiles = () => readdirSync(`/proc/${pid()}/fd`).length
+  const children = () => readFileSync(`/proc/${pid()}/task/${pid()}/children`, 'utf8').split(' ').filter(Boolean)
+  const issuer = (index: number) => issuers[index] as HostileIssuer
+
+  beforeAll(async () => {
+    issuers = await Promise.all([0, 1, 2].map(() => startHostileIssuer()))
+    const [good, other, asked] = [0, 1, 2].map(issuer) as [HostileIssuer, HostileIssuer, HostileIssuer]
+    const introspection = { url: asked.introspection, clientId: 'rs', clientSecret: { env: 'AS_SECRET' } }
+    server = await serveAuthorized({
+      issuers: [
+        { issuer: good.issuer, jwks: good.jwks, roles: [{ claim: 'groups', map: { staff: 'analyst' } }] },
+        {
+          ...{ issuer: other.issuer, jwks: other.jwks, algorithms: ['ES256'] },
+          ...{ clients: ['one', 'two'], maxAge: '1h', roles: ['analyst'] },
+        },
+        { issuer: asked.issuer, introspection },
+      ],
+      scopes: ['files:read', { scopes: ['files:watch'], methods: ['subscriptions/listen'] }],
+      implies: { 'files:*': ['files:read', 'files:watch'], admin: ['files:*', 'db:read'] },
+      tokens: 'tokens.json',
+    })
+    for (const one of issuers) one.audience = server.url
+    expect((await arena.get(await good.mint())).status).toBe(200)
+    descriptors = openFiles()
+  })
+
+  afterEach(async () => {
+    await arena.expectGood(await arena.good.mint(), 'O2: a good token')
+    expect(children(), 'O4: child processes').toEqual([])
+    const log = server.log()
+    for (const token of sent) for (const part of secretsIn(token)) expect(log.includes(part), 'O1: the log').toBe(false)
+  })
+
+  afterAll(async () => {
+    await eventually(
+      async () => openFiles(),
+      (now) => now <= descriptors + slack,
+    )
+    await server?.stop()
+    await Promise.all(issuers.map((one) => one.stop()))
+  })
+
+  const arena: TokenArena = {
+    get server() {
+      return server
+    },
+    get good() {
+      return issuer(0)
+    },
+    get other() {
+      return issuer(1)
+    },
+    get asked() {
+      return issuer(2)
+    },
+    get: async (token, uri = openUri) => {
+      const answer = await read(server.url, token, uri)
+      if (token === undefined || token.length < 20) return answer
+      sent.add(token)
+      const said = `${answer.text}${JSON.stringify([...answer.headers])}`
+      for (const part of secretsIn(token)) expect(said.includes(part), 'O1: the answer').toBe(false)
+      return answer
+    },
+    send: (headers, path = '/mcp', agent) => {
+      const { port } = new URL(server.url)
+      const params = { uri: openUri, _meta: meta }
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params })
+      const own = Object.entries(headersFor('resources/read', params, undefined)).flat()
+      const all = ['Host', `127.0.0.1:${port}`, 'Content-Length', String(body.length), ...own, ...headers]
+      return new Promise((resolve, reject) => {
+        const options = { host: '127.0.0.1', port, path, method: 'POST', headers: all, ...(agent ? { agent } : {}) }
+        const outgoing = request(options, (incoming) => {
+          incoming.resume()
+          incoming.on('end', () =>
+            resolve({ status: incoming.statusCode ?? 0, challenge: String(incoming.headers['www-authenticate']) }),
+          )
+        })
+        outgoing.on('error', reject)
+        outgoing.end(body)
+      })
+    },
+    challenge: (error, scope = 'files:read') => {
+      const metadata = server.url.replace(/\/mcp$/, '/.well-known/oauth-protected-resource/mcp')
+      const fault = error === undefined ? '' : `error="${error}", error_description="${descriptions[error]}", `
+      return `Bearer ${fault}scope="${scope}", resource_metadata="${metadata}"`
+    },
+    expectInvalid: async (token, what) => {
+      const answer = await arena.get(token)
+      expect([answer.status, answer.challenge], String(what)).toEqual([401, arena.challenge('invalid_token')])
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+      const error = { code: -32600, message: descriptions.invalid_token }
+      expect(answer.json()).toEqual({ jsonrpc: '2.0', id: null, error })
+    },
+    expectGood: async (token, what, uri = openUri) => {
+      const answer = await arena.get(token, uri)
+      expect(answer.status === 200 && answer.json().result !== undefined, `${what}: ${answer.text}`).toBe(true)
+    },
+  }
+  return arena
+}
+
+/** A token, and the parts of it that nobody else should see. */
+export function secretsIn(token: string): readonly string[] {
+  return [token, ...token.split('.').filter((part) => part.length >= 20)]
+}
