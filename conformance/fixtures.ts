@@ -1,6 +1,7 @@
 import { createCatalog } from '../src/core/catalog.ts'
 import { notFound } from '../src/core/errors.ts'
-import type { Content, Entry, Provider, Template } from '../src/core/provider.ts'
+import type { Change, Content, Entry, Provider, Template } from '../src/core/provider.ts'
+import { sleep } from '../src/core/sleep.ts'
 import { type HttpService, serveHttp } from '../src/server/http.ts'
 import { diagnostics } from './diagnostics.ts'
 
@@ -20,6 +21,31 @@ function single(entry: Omit<Entry, 'path'>, content: Content): Provider {
       if (path !== '') throw notFound()
       return [content]
     },
+  }
+}
+
+/** How often the watched resource changes, in milliseconds. */
+const beat = 500
+
+/** One resource that changes all the time, and says so. */
+function beating(): Provider {
+  const plain = { mimeType: 'text/plain' }
+  let count = 0
+  return {
+    ...single(plain, { ...plain, text: '' }),
+    read: async ({ path }) => {
+      if (path !== '') throw notFound()
+      return [{ ...plain, text: `Watched resource content, version ${count}` }]
+    },
+    watch: async (signal) => beats(signal, () => count++),
+  }
+}
+
+async function* beats(signal: AbortSignal, change: () => void): AsyncGenerator<Change> {
+  while (!signal.aborted) {
+    await sleep(beat, signal)
+    change()
+    yield { path: '' }
   }
 }
 
@@ -67,7 +93,7 @@ export async function serveFixtures(): Promise<HttpService> {
       { address: 'test://template', provider: family() },
       {
         address: 'test://watched-resource',
-        provider: single(plain, { ...plain, text: 'Watched resource content' }),
+        provider: beating(),
       },
     ],
   })
@@ -82,6 +108,7 @@ export async function serveFixtures(): Promise<HttpService> {
   })
   return {
     url: service.url,
+    meter: service.meter,
     close: async () => {
       await service.close()
       await catalog.close()

@@ -4,7 +4,7 @@ export const revisions = ['2025-11-25', '2026-07-28'] as const
 export type SuiteRevision = (typeof revisions)[number]
 
 /**
- * The scenarios that must pass, per revision: lifecycle, ping, resources, templates, completion, caching, DNS
+ * The scenarios that must pass, per revision: lifecycle, ping, resources, subscriptions, templates, completion, caching, DNS
  * rebinding, and the empty lists that every server here answers. There is no list of expected failures.
  */
 export const required: Readonly<Record<SuiteRevision, readonly string[]>> = {
@@ -18,6 +18,8 @@ export const required: Readonly<Record<SuiteRevision, readonly string[]>> = {
     'resources-read-text',
     'resources-read-binary',
     'resources-templates-read',
+    'resources-subscribe',
+    'resources-unsubscribe',
     'tools-list',
     'prompts-list',
     'dns-rebinding-protection',
@@ -49,8 +51,6 @@ const reasons: readonly (readonly [prefix: string, reason: string])[] = [
   ['tasks-', 'tasks are not served'],
   ['json-schema-', 'is about the schemas of tools; there are no real ones'],
   ['server-sse-polling', 'calls a tool that hangs up on purpose; there are no real ones'],
-  ['resources-subscribe', 'subscriptions are not served yet, and not declared'],
-  ['resources-unsubscribe', 'subscriptions are not served yet, and not declared'],
   ['http-custom-header-', 'is about headers that tools declare; there are no real ones'],
 ]
 

@@ -117,11 +117,13 @@ describe('serve', () => {
     expect(await server.ended).toMatchObject({ code: 0, signal: null, err: '' })
   })
 
-  test('needs host names to listen beyond the loopback', async () => {
+  test('needs host names to listen beyond the loopback, and to be told who may ask', async () => {
     const refused = await cli('serve', '.', '--http', '0.0.0.0:0')
     expect(refused).toMatchObject({ code: 1, out: '' })
     expect(refused.err).toContain('--allow-host')
-    const server = start(['serve', '.', '--http', '0.0.0.0:0', '--allow-host', 'context.example.org'], { cwd: folder })
+    const named = ['serve', '.', '--http', '0.0.0.0:0', '--allow-host', 'context.example.org']
+    expect(await cli(...named)).toMatchObject({ code: 1, out: '', err: expect.stringContaining('--insecure') })
+    const server = start([...named, '--insecure'], { cwd: folder })
     await server.says(/serves 1 mount/)
     server.child.kill('SIGTERM')
     expect(await server.ended).toMatchObject({ code: 0 })

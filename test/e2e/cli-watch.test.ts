@@ -19,6 +19,8 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true })
 })
 
+/** A mount of which nothing can be told. */
+const still = () => ({ provider: 'files', root: folder, watch: false })
 const uri = (path: string) => `file://${folder}${path === '' ? '' : `/${path}`}`
 
 /** A watch that has begun, and the lines that it has printed so far. */
@@ -92,6 +94,46 @@ describe('watch', () => {
       expect(await ended).toMatchObject({ code: 0, signal: null })
     },
   )
+
+  test.each([[], ['--json']])(
+    'watches what a configuration mounts, a line for each change (%s)',
+    async (...options) => {
+      const mounts = { 'docs://notes': { provider: 'files', root: folder }, 'docs://still': still() }
+      const config = join(home, 'watched.json')
+      await writeFile(config, JSON.stringify({ mounts }))
+      const named = ['docs://notes/README.md', 'docs://still/a', 'docs://notes/docs/']
+      const { child, ended, lines, says } = await watch([...named, '--config', config, ...options], home)
+      await says(/^Not watched: docs:\/\/still\/a\. /m)
+      const uris = () => lines().map((line) => (options.length > 0 ? JSON.parse(line).uri : line.split('  ')[1]))
+      await appendFile(join(folder, 'README.md'), 'more\n')
+      await until(() => uris().includes('docs://notes/README.md'), 15_000)
+      await appendFile(join(folder, 'docs', 'numbers.txt'), 'more\n')
+      await until(() => uris().includes('docs://notes/docs/'), 15_000)
+      child.kill('SIGINT')
+      expect(await ended).toMatchObject({ code: 0, signal: null })
+    },
+  )
+
+  test('prints a line of JSON for each change of a server over HTTP, also when it was away', async () => {
+    const server = await serveOurs('mcp')
+    const { url } = server.target as { readonly url: string }
+    const { child, ended, lines, says } = await watch(['--url', url, 'x://r/a', '--json', '--list'])
+    const told = () => lines().map((line) => JSON.parse(line))
+    await server.touch('x://r/a')
+    await until(() => told().some((change) => change.uri === 'x://r/a'), 15_000)
+    await server.stop()
+    await says(/it is asked anew/)
+    const before = lines().length
+    await server.start()
+    await until(() => told().slice(before).length >= 2, 15_000)
+    for (const change of told()) {
+      const { time, ...rest } = change
+      expect(Number.isNaN(Date.parse(time))).toBe(false)
+      expect([{ uri: 'x://r/a' }, { listed: true }]).toContainEqual(rest)
+    }
+    child.kill('SIGINT')
+    expect(await ended).toMatchObject({ code: 0, signal: null })
+  })
 
   test('ends with 1 when the connection is over', async () => {
     const ours = await serveOurs('mcp')

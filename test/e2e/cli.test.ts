@@ -218,7 +218,7 @@ describe('templates and complete', () => {
     expect(code).toBe(0)
     expect(out).toContain(`${uri('{+path}')} `)
     const templates = JSON.parse((await cli('templates', '--json')).out)
-    expect(templates).toContainEqual(expect.objectContaining({ uriTemplate: uri('{+path}{?lines,bytes}') }))
+    expect(templates).toContainEqual(expect.objectContaining({ uriTemplate: uri('{+path}{?as,lines,bytes}') }))
     expect((await cli('complete', uri('{+path}'), 'path', 'docs/')).out).toBe(
       'docs/deep/\ndocs/numbers.txt\ndocs/picture.png\n',
     )
@@ -311,6 +311,33 @@ describe('init', () => {
     const forced = await run(['init', '--force', '--json'], here)
     expect(JSON.parse(forced.out)).toEqual({ file: join(target, 'hikidashi.json'), mounts: ['file:///fresh'] })
     expect(await readFile(join(target, 'hikidashi.json'), 'utf8')).toBe(printed.out)
+  })
+
+  test('makes something of everything that a project has', async () => {
+    const target = join(home, 'project')
+    await mkdir(join(target, 'docs', 'ja'), { recursive: true })
+    await mkdir(join(target, 'docs', 'en'))
+    const here = { cwd: target }
+    await promisify(execFile)('git', ['init', '--quiet'], here)
+    await writeFile(join(target, '.env'), 'TOKEN=hunter2\n')
+    await writeFile(join(target, 'package.json'), '{ "name": "project" }')
+    await writeFile(join(target, 'docs', 'en', 'guide.md'), '---\ntitle: The guide\n---\n')
+    // 「設定ファイルを変更した後は、必ずサービスを再起動してください。」, in Shift_JIS.
+    const sentence = 'kN2S6IN0g0CDQ4OLgvCVz41YgrWCvYzjgs2BQZVLgriDVIFbg3KDWILwjcSLTpOugrWCxIKtgr6Cs4KigUI='
+    await writeFile(join(target, 'docs', 'ja', 'guide.md'), Buffer.from(sentence, 'base64'))
+    const { out } = await run(['init', '--json'], here)
+    expect(JSON.parse(out)).toMatchObject({ mounts: ['file:///project', 'git://project', 'config://project'] })
+    expect(await run(['check'], here)).toMatchObject({ code: 0 })
+    expect((await run(['read', 'config://project/.env'], here)).out).toBe('TOKEN=[redacted]\n')
+    expect((await run(['ls', '-l', 'docs/en'], here)).out).toContain('The guide')
+    expect((await run(['init', '--stdout'], here)).out).toMatch(/^ +"language": "ja",$/m)
+  })
+
+  test('names commands that a shell takes, whatever the folder is called', async () => {
+    const target = join(home, "two words 'ja'")
+    await mkdir(target)
+    const { err } = await run(['init'], { cwd: target })
+    expect(err).toContain(`hikidashi check --config '${join(home, "two words '\\''ja'\\''", 'hikidashi.json')}'\n`)
   })
 
   test('says so when the folder is not there', async () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -8,6 +8,7 @@ import { addOverHttp, addOverStdio, hostName, ownCommand } from '../../src/cli/h
 import { configFor } from '../../src/cli/init.ts'
 import { pagesOf } from '../../src/cli/pages.ts'
 import { createProgress } from '../../src/cli/progress.ts'
+import { createSecrets } from '../../src/cli/secrets.ts'
 import { uriOf } from '../../src/cli/source.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type ErrorKind, ResourceError } from '../../src/core/errors.ts'
@@ -108,23 +109,35 @@ describe('how to add a server to a host', () => {
 })
 
 describe('the configuration that init writes', () => {
-  test.each([[['README.md', 'docs', 'src']], [[]], [['readme [old].md']]])(
-    'for a folder with %j is a good one',
-    async (names) => {
-      const folder = mkdtempSync(join(tmpdir(), 'hikidashi-init-'))
-      try {
-        const file = join(folder, 'hikidashi.json')
-        writeFileSync(file, configFor({ folder, address: 'file:///notes', names }))
-        const loaded = await loadConfig(file)
-        expect(loaded).toMatchObject({ config: { mounts: { 'file:///notes': { provider: 'files', root: '.' } } } })
-        // Whoever takes the comments away from an example gets what it says.
-        writeFileSync(file, configFor({ folder, address: 'file:///notes', names }).replace(/^( *)\/\/ (?=")/gm, '$1'))
-        expect(await loadConfig(file)).toMatchObject({ config: { http: { listen: { port: 8787 } } } })
-      } finally {
-        rmSync(folder, { recursive: true })
-      }
-    },
-  )
+  const nothing = { names: [], settings: false, twins: false, frontMatter: false } as const
+  const everything = {
+    ...nothing,
+    names: ['.git'],
+    settings: true,
+    language: 'ja',
+    twins: true,
+    frontMatter: true,
+  } as const
+  test.each([
+    [{ ...nothing, names: ['README.md', 'docs', 'src'] }],
+    [nothing],
+    [{ ...nothing, names: ['readme [old].md'] }],
+    [everything],
+  ])('for a folder with %j is a good one', async (survey) => {
+    const folder = mkdtempSync(join(tmpdir(), 'hikidashi-init-'))
+    try {
+      const file = join(folder, 'hikidashi.json')
+      mkdirSync(join(folder, '.git'))
+      writeFileSync(file, configFor({ folder, address: 'file:///notes', survey }))
+      const loaded = await loadConfig(file)
+      expect(loaded).toMatchObject({ config: { mounts: { 'file:///notes': { provider: 'files', root: '.' } } } })
+      // Whoever takes the comments away from an example gets what it says.
+      writeFileSync(file, configFor({ folder, address: 'file:///notes', survey }).replace(/^( *)\/\/ (?=")/gm, '$1'))
+      expect(await loadConfig(file)).toMatchObject({ config: { http: { listen: { port: 8787 } } } })
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
 })
 
 describe('pages', () => {
@@ -160,6 +173,7 @@ describe('progress', () => {
     out: { isTerminal: terminals.out, write: async () => {} },
     say: () => {},
     saysToTerminal: terminals.err,
+    secrets: createSecrets(() => []),
   })
 
   test('is told after a second, to a person who does not see the listing itself', () => {

@@ -2,6 +2,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
+import type { ChangeLimits } from '../../src/core/changes.ts'
 import { type HttpService, serveHttp } from '../../src/server/http.ts'
 import { serveStdio } from '../../src/server/stdio.ts'
 import { type Live, live, pause, until } from '../support/live.ts'
@@ -138,8 +139,8 @@ describe('subscriptions/listen on a pipe', () => {
     expect(client.updates()).toEqual([{ uri: 'file:///r/a', _meta: told(2) }])
     await client.stop()
     expect(client.messages.slice(-2)).toMatchObject([
-      { method: 'notifications/cancelled', params: { requestId: 2 } },
       { id: 2, result: { resultType: 'complete', _meta: told(2) } },
+      { method: 'notifications/cancelled', params: { requestId: 2 } },
     ])
   })
 
@@ -222,8 +223,8 @@ describe('resources/subscribe on a pipe', () => {
   })
 })
 
-async function service(provider: Live) {
-  const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider }] })
+async function service(provider: Live, changes: Partial<ChangeLimits> = {}) {
+  const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider }], changes })
   const http: HttpService = await serveHttp({
     ...{ view: (p) => catalog.view(p), name: 't', version: '1', log: () => {}, host: '127.0.0.1', port: 0 },
     limits: { drain: 500 },
@@ -326,9 +327,9 @@ describe('a session over HTTP', () => {
       })
     const first = await post(initialize('2025-11-25'))
     const headers = { 'Mcp-Session-Id': first.headers.get('mcp-session-id') ?? '' }
-    await first.text()
+    const answer = (await first.json()) as Message
     await post(initialized, headers)
-    return { headers, post: async (body: unknown) => (await post(body, headers)).json() as Promise<Message> }
+    return { headers, answer, post: async (body: unknown) => (await post(body, headers)).json() as Promise<Message> }
   }
 
   test('is told on its stream, keeps what comes before there is one, and goes on behind the last that it saw', async () => {
@@ -386,6 +387,19 @@ describe('a session over HTTP', () => {
       await again.close()
       await pause(50)
     }
+  })
+
+  test('begins without changes, and is promised none, where too many listen already', async () => {
+    const { url } = await service(live({ a: 'x' }), { subscriptions: 1 })
+    const told = { subscribe: true, listChanged: true }
+    const [first, second] = [await open(url), await open(url)]
+    expect(first.answer.result?.capabilities).toMatchObject({ resources: told })
+    expect(second.answer.result?.capabilities).toEqual({ ...(first.answer.result?.capabilities ?? {}), resources: {} })
+    expect((await second.post(subscribe(1, 'file:///r/a', 'resources/read'))).result).toBeDefined()
+    expect((await second.post(subscribe(2, 'file:///r/a'))).error?.code).toBe(-32601)
+    // Whoever leaves makes room.
+    await fetch(url, { method: 'DELETE', headers: first.headers })
+    expect((await open(url)).answer.result?.capabilities).toMatchObject({ resources: told })
   })
 
   test('stops listening when it ends', async () => {

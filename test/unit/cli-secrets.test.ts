@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest'
+import { createLog } from '../../src/cli/log.ts'
+import { createSecrets, isDistinct, secretsInArguments, secretsInEnvironment } from '../../src/cli/secrets.ts'
+import { secretSourcesIn } from '../../src/config/secret.ts'
+
+describe('the secrets in an environment', () => {
+  test.each([
+    ['DB_PASSWORD', 'hunter2', ['hunter2']],
+    ['API_TOKEN', 'correct horse battery staple', ['correct horse battery staple']],
+    ['npm_config__auth', 'dXNlcjpwYXNzd29yZA==', ['dXNlcjpwYXNzd29yZA==']],
+    ['DATABASE_URL', 'postgres://app:p%40ss1word@db/x', ['p%40ss1word', 'p@ss1word']],
+    ['DSN', 'host=db user=x password=Abc12345', ['Abc12345']],
+    ['ANYTHING', `ghp_${'aB3'.repeat(12)}`, [`ghp_${'aB3'.repeat(12)}`]],
+  ])('%s=%s holds %j', (name, value, expected) => {
+    expect([...new Set(secretsInEnvironment({ [name]: value }))]).toEqual(expected)
+  })
+
+  test.each([
+    ['PATH', '/usr/local/bin:/usr/bin'],
+    ['NODE_OPTIONS', '--max-old-space-size=4096'],
+    ['POSTGRES_PASSWORD', 'postgres'],
+    ['MYSQL_ROOT_PASSWORD', 'root'],
+    ['DESKTOP_SESSION', 'ubuntu-xorg'],
+    ['TOKENIZERS_PARALLELISM', 'false'],
+    ['USE_TOKEN', 'true'],
+    ['PIN', '20260102'],
+    ['JWT_SIGNATURE', 'sha256'],
+    ['TOKEN_URL', 'https://login.example.net/oauth/token'],
+    ['GOOGLE_APPLICATION_CREDENTIALS', process.execPath],
+    ['SSH_AUTH_SOCK', '/tmp/ssh-x/agent.1'],
+  ])('%s=%s holds none: it would be taken out of everything', (name, value) => {
+    expect(secretsInEnvironment({ [name]: value })).toEqual([])
+  })
+})
+
+describe('the secrets in a command line', () => {
+  test('are those of headers, whole and without the scheme, and passwords in URLs', () => {
+    const words = ['--header', 'Authorization: Bearer abc.def123', '--header=Authorization: Basic dXNlcjpwYXNzdzByZA==']
+    const found = secretsInArguments([
+      'ls',
+      ...words,
+      '--url',
+      'https://me:pw12345678@host/mcp',
+      '--header',
+      'Accept: text/html',
+    ])
+    for (const secret of ['Bearer abc.def123', 'abc.def123', 'dXNlcjpwYXNzdzByZA==', 'passw0rd', 'pw12345678'])
+      expect(found).toContain(secret)
+    expect(found.some((secret) => /text|me|host/.test(secret))).toBe(false)
+    expect(secretsInArguments(['--header', 'Cookie: a=b12345678; c=d123456789'])).toContain('d123456789')
+    expect(secretsInArguments(['--header', 'Authorization Bearer tok1234567'])).toContain('tok1234567')
+  })
+})
+
+describe('what is known', () => {
+  test('grows, and is collected only when something is scrubbed', () => {
+    let collected = 0
+    const secrets = createSecrets(() => {
+      collected++
+      return ['first-secret']
+    })
+    secrets.add(['other-secret'])
+    expect(collected).toBe(0)
+    expect(secrets.scrub('first-secret other-secret third-secret')).toBe('[redacted] [redacted] third-secret')
+    secrets.add(['third-secret'])
+    expect(secrets.scrub('first-secret other-secret third-secret')).toBe('[redacted] [redacted] [redacted]')
+    expect(collected).toBe(1)
+  })
+
+  test('is nothing of a word, and everything of a password', () => {
+    expect(['hunter2', 'Tr0ub4dor&3', 'kXqWvBnMzT'].every(isDistinct)).toBe(true)
+    expect(['', 'abc', 'password', 'Postgres', 'my-secret', '12345678', 'AES256'].some(isDistinct)).toBe(false)
+  })
+
+  test('is found wherever a configuration refers to it', () => {
+    const config = {
+      a: [{ env: 'A' }],
+      b: { c: { file: './d' } },
+      mount: { provider: 'env', file: '.env' },
+      e: { env: 1 },
+    }
+    expect(secretSourcesIn(config)).toEqual([{ env: 'A' }, { file: './d' }])
+  })
+
+  test.each(['text', 'json'] as const)('is in no line of a log in %s, not even where one is cut', (format) => {
+    const lines: string[] = []
+    const scrubber = createSecrets(() => ['a-secret-value'])
+    const log = createLog({ level: 'debug', format, write: (line) => void lines.push(line), scrubber })
+    const error = new Error('got a-secret-value', { cause: new Error('a-secret-value') })
+    log('error', 'a-secret-value failed', {
+      error,
+      'a-secret-value': ['a-secret-value'],
+      object: { k: 'a-secret-value' },
+    })
+    log('error', `${'x'.repeat(8150)}a-secret-value${'y'.repeat(9000)}`)
+    expect(lines.join('')).not.toMatch(/a-secret/)
+    expect(lines.join('')).toContain('[redacted]')
+  })
+})

@@ -1,0 +1,261 @@
+import { describe, expect, test } from 'vitest'
+import { notFound, ResourceError } from '../../src/core/errors.ts'
+import type { Context, Entry, Provider } from '../../src/core/provider.ts'
+import { createBreaker } from '../../src/wrap/breaker.ts'
+import { limited } from '../../src/wrap/limited.ts'
+import { until } from '../support/live.ts'
+import { memory } from '../support/memory.ts'
+
+const context = (signal = new AbortController().signal): Context => ({ principal: { id: 'a', roles: [] }, signal })
+const down = () => new ResourceError('unavailable', 'connection refused')
+const read = (provider: Provider, path = 'a', signal?: AbortSignal) =>
+  provider.read({ path, params: new Map() }, context(signal))
+const never = new Promise<never>(() => {})
+/** A provider of which one method does what is given. */
+const reading = (work: (path: string, signal: AbortSignal) => Promise<string>): Provider => ({
+  ...memory({ a: 'a' }),
+  read: async ({ path }, { signal }) => [{ text: await work(path, signal) }],
+})
+async function all(entries: AsyncIterable<Entry>): Promise<readonly string[]> {
+  const paths: string[] = []
+  for await (const { path } of entries) paths.push(path)
+  return paths
+}
+
+describe('the circuit breaker', () => {
+  const create = () => {
+    const clock = { now: 0 }
+    const options = { failures: 3, pause: 1000, longest: 4000, now: () => clock.now, random: () => 0.5 }
+    return { clock, breaker: createBreaker(options) }
+  }
+
+  test('opens after so many failures in a row, and not before', () => {
+    const { breaker } = create()
+    for (const event of ['failed', 'failed', 'succeeded', 'failed', 'failed'] as const) breaker[event]()
+    expect(breaker.admit()).toBe(0)
+    breaker.failed()
+    expect(breaker.admit()).toBe(1000)
+    expect(breaker.open).toBe(true)
+  })
+
+  test('lets one try when the pause is over, and the others wait for what comes of it', () => {
+    const { breaker, clock } = create()
+    for (let i = 0; i < 3; i++) breaker.failed()
+    clock.now = 999
+    expect(breaker.admit()).toBe(1)
+    clock.now = 1000
+    expect(breaker.admit()).toBe(0)
+    expect(breaker.admit()).toBeGreaterThan(0)
+    breaker.succeeded()
+    expect([breaker.admit(), breaker.admit(), breaker.open]).toEqual([0, 0, false])
+  })
+
+  test('doubles the pause while the source stays away, up to the longest', () => {
+    const { breaker, clock } = create()
+    for (let i = 0; i < 3; i++) breaker.failed()
+    for (const pause of [2000, 4000, 4000]) {
+      clock.now += 4000
+      expect(breaker.admit()).toBe(0)
+      breaker.failed()
+      expect(breaker.admit()).toBe(pause)
+    }
+  })
+
+  test('is not held open by one who tried and went away, nor put off by answers that were under way', () => {
+    const { breaker, clock } = create()
+    for (let i = 0; i < 3; i++) breaker.failed()
+    clock.now = 500
+    breaker.failed()
+    clock.now = 1000
+    expect(breaker.admit()).toBe(0)
+    breaker.abandoned()
+    expect(breaker.admit()).toBe(0)
+  })
+})
+
+describe('limited', () => {
+  test('changes nothing for a source that answers', async () => {
+    const inner = memory({ a: 'a', 'b/c': 'c' })
+    const provider = limited(inner)
+    expect(await all(provider.list({}, context()))).toEqual(['a', 'b/c'])
+    expect(await all(provider.list({ prefix: 'b/' }, context()))).toEqual(['b/c'])
+    expect(await provider.stat?.('a', context())).toEqual({ path: 'a' })
+    expect(await read(provider)).toEqual([{ text: 'a' }])
+    expect(await provider.templates?.(context())).toEqual([{ template: '{+path}', name: 'All' }])
+    expect(provider.complete).toBeUndefined()
+    expect(provider.watch).toBeUndefined()
+    expect(provider.degraded?.()).toBeUndefined()
+  })
+
+  test('waits so long for an answer, and tells the source that nobody waits any longer', async () => {
+    const signals: AbortSignal[] = []
+    const provider = limited(
+      {
+        ...reading((_, signal) => {
+          signals.push(signal)
+          return never
+        }),
+        list: (_, { signal }) => {
+          signals.push(signal)
+          return (async function* (): AsyncGenerator<Entry> {
+            yield { path: 'a' }
+            await never
+          })()
+        },
+      },
+      { timeout: 40 },
+    )
+    await expect(read(provider)).rejects.toMatchObject({ kind: 'unavailable' })
+    const listing = provider.list({}, context())[Symbol.asyncIterator]()
+    expect((await listing.next()).value).toEqual({ path: 'a' })
+    await expect(listing.next()).rejects.toMatchObject({ kind: 'unavailable' })
+    expect(signals.map((signal) => signal.aborted)).toEqual([true, true])
+  })
+
+  test('does not count the time that a slow reader of a list takes', async () => {
+    const provider = limited(memory({ a: '', b: '' }), { timeout: 40 })
+    const listing = provider.list({}, context())[Symbol.asyncIterator]()
+    await listing.next()
+    await new Promise((resolve) => setTimeout(resolve, 120))
+    expect((await listing.next()).value).toEqual({ path: 'b' })
+  })
+
+  test('ends at once when the caller goes away, which is no failure of the source', async () => {
+    const provider = limited(
+      reading(() => never),
+      { failures: 1 },
+    )
+    for (let i = 0; i < 3; i++) {
+      const controller = new AbortController()
+      const reason = new Error('gone')
+      const answer = read(provider, 'a', controller.signal)
+      controller.abort(reason)
+      await expect(answer).rejects.toBe(reason)
+    }
+    expect(provider.degraded?.()).toBeUndefined()
+  })
+
+  test('leaves a source alone that failed so many times, says when to come back, and finds out when it is back', async () => {
+    let isDown = true
+    let asked = 0
+    const said: string[] = []
+    const inner = reading(async () => {
+      asked++
+      if (isDown) throw down()
+      return 'back'
+    })
+    const provider = limited(inner, { failures: 3, pause: 30, log: (_, message) => said.push(message) })
+    for (let i = 0; i < 3; i++) await expect(read(provider)).rejects.toThrow('connection refused')
+    await expect(read(provider)).rejects.toMatchObject({ kind: 'unavailable', detail: { retryAfter: 1 } })
+    expect(asked).toBe(3)
+    expect(provider.degraded?.()).toBe('unavailable')
+    // Listings are kept away too.
+    await expect(all(provider.list({}, context()))).rejects.toMatchObject({ detail: { retryAfter: 1 } })
+    isDown = false
+    let text: unknown
+    await until(() => {
+      void read(provider).then(
+        ([content]) => {
+          text = content
+        },
+        () => {},
+      )
+      return text !== undefined
+    })
+    expect(text).toEqual({ text: 'back' })
+    expect(provider.degraded?.()).toBeUndefined()
+    expect(said).toEqual(['the source is left alone for a while', 'the source answers again'])
+  })
+
+  test('takes "nothing is there" and "too large" for answers', async () => {
+    const provider = limited(
+      reading(async (path) => {
+        throw path === 'a' ? notFound() : new ResourceError('too-large', 'too large')
+      }),
+      { failures: 1 },
+    )
+    for (const path of ['a', 'b', 'a']) await read(provider, path).catch(() => {})
+    expect(provider.degraded?.()).toBeUndefined()
+  })
+
+  test('lets so many ask at once, so many wait, and refuses the rest', async () => {
+    const waiting: (() => void)[] = []
+    const provider = limited(
+      reading(async (path) => {
+        await new Promise<void>((resolve) => waiting.push(resolve))
+        return path
+      }),
+      { concurrent: 2, waiting: 1 },
+    )
+    const first = [read(provider, '1'), read(provider, '2'), read(provider, '3')]
+    await until(() => waiting.length === 2)
+    await expect(read(provider, '4')).rejects.toMatchObject({ kind: 'unavailable', detail: { retryAfter: 1 } })
+    for (let i = 0; i < 3; i++) {
+      await until(() => waiting.length > 0)
+      waiting.shift()?.()
+    }
+    expect((await Promise.all(first)).flat()).toEqual([{ text: '1' }, { text: '2' }, { text: '3' }])
+    // The places are free again, whoever held them.
+    const again = read(provider, '5')
+    await until(() => waiting.length === 1)
+    waiting.shift()?.()
+    expect(await again).toEqual([{ text: '5' }])
+  })
+
+  test('gives a place up that somebody waited for and left', async () => {
+    let resolve = (_: string) => {}
+    const provider = limited(
+      reading(
+        () =>
+          new Promise((settle) => {
+            resolve = settle
+          }),
+      ),
+      { concurrent: 1 },
+    )
+    const first = read(provider)
+    const controller = new AbortController()
+    const second = read(provider, 'b', controller.signal)
+    controller.abort(new Error('gone'))
+    await expect(second).rejects.toThrow('gone')
+    resolve('1')
+    expect(await first).toEqual([{ text: '1' }])
+    resolve = () => {}
+    let text: unknown
+    void read(provider).then(([content]) => {
+      text = content
+    })
+    await until(() => {
+      resolve('3')
+      return text !== undefined
+    })
+    expect(text).toEqual({ text: '3' })
+  })
+
+  test('ends a stream that stops in the middle', async () => {
+    const provider = limited(
+      {
+        ...memory({}),
+        read: async () => [
+          {
+            length: 2,
+            stream: (async function* () {
+              yield Buffer.from('a')
+              await never
+            })(),
+          },
+        ],
+      },
+      { timeout: 40 },
+    )
+    const [content] = await read(provider)
+    if (content === undefined || !('stream' in content)) throw new Error('no stream')
+    const pieces: Uint8Array[] = []
+    await expect(
+      (async () => {
+        for await (const piece of content.stream) pieces.push(piece)
+      })(),
+    ).rejects.toMatchObject({ kind: 'unavailable' })
+    expect(Buffer.concat(pieces).toString()).toBe('a')
+  })
+})
