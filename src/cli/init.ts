@@ -59,9 +59,14 @@ Check it:                hikidashi check --config ${named}
 Serve it:                hikidashi serve --config ${named} --http 8787`)
 }
 
-function mountsIn(folder: string, address: string, { names, settings }: Survey): readonly string[] {
+function mountsIn(folder: string, address: string, { names, settings, dotenv }: Survey): readonly string[] {
   const name = plainName(folder)
-  return [address, ...(names.includes('.git') ? [`git://${name}`] : []), ...(settings ? [`config://${name}`] : [])]
+  return [
+    address,
+    ...(names.includes('.git') ? [`git://${name}`] : []),
+    ...(settings ? [`config://${name}`] : []),
+    ...(dotenv ? [`env://${name}`] : []),
+  ]
 }
 
 /** An address that means the same on every machine: the file can be shared, the folder is somewhere else on each. */
@@ -110,6 +115,11 @@ export function configFor({
     // [redacted]; of .env files only the names are shown, and the values that "allow" names.
     ${text(`config://${name}`)}: { "provider": "settings", "root": "." }`
     : ''
+  const envMount = survey.dotenv
+    ? `,
+    // The variables in .env, each by its name; the values of those that "allow" names.
+    ${text(`env://${name}`)}: { "provider": "env", "file": ".env", "poll": "5s" }`
+    : ''
   const shown = rules.map((rule) =>
     text(rule)
       .replaceAll('":', '": ')
@@ -137,7 +147,7 @@ ${documentOptions(survey)}      // Contents are served as they are. This shows w
       // "access": ["reader", { "deny": ["*"], "match": "private/**" }],
       // For how long clients may keep what they got.
       // "cache": { "ttl": "60s", "scope": "private" }
-    }${gitMount}${settingsMount},
+    }${gitMount}${settingsMount}${envMount},
     // The environment of the server: the names of all variables, the values of those that "allow" names.
     // "env://process": { "provider": "env", "allow": ["LANG", "TZ"] }
   },

@@ -1,4 +1,4 @@
-import { open, readdir } from 'node:fs/promises'
+import { lstat, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isExcludedByDefault } from '../providers/files/excludes.ts'
 import { createFormats } from '../providers/settings/formats.ts'
@@ -12,6 +12,8 @@ export interface Survey {
   readonly names: readonly string[]
   /** Whether there are configuration files right in it. */
   readonly settings: boolean
+  /** Whether there is a file `.env`. (A folder of that name is one of Python's environments.) */
+  readonly dotenv: boolean
   /** What texts in another encoding than UTF-8 are written in, if there are any. */
   readonly language?: 'ja' | 'zh' | 'ko'
   /** Whether documents are there in several languages. */
@@ -54,6 +56,7 @@ export async function surveyFolder(folder: string): Promise<Survey> {
   const [language, other] = found
   return {
     names,
+    dotenv: await isFile(join(folder, '.env')),
     settings: names.some((name) => name !== defaultConfig && formatOf(name) !== undefined),
     // Where there are several, none of them helps with the others.
     ...(language === undefined || other !== undefined ? {} : { language }),
@@ -96,4 +99,9 @@ async function startOf(file: string): Promise<Buffer> {
   } catch {
     return Buffer.alloc(0)
   }
+}
+
+async function isFile(path: string): Promise<boolean> {
+  const stats = await lstat(path).catch(() => undefined)
+  return stats?.isFile() === true
 }

@@ -326,9 +326,12 @@ describe('init', () => {
     const sentence = 'kN2S6IN0g0CDQ4OLgvCVz41YgrWCvYzjgs2BQZVLgriDVIFbg3KDWILwjcSLTpOugrWCxIKtgr6Cs4KigUI='
     await writeFile(join(target, 'docs', 'ja', 'guide.md'), Buffer.from(sentence, 'base64'))
     const { out } = await run(['init', '--json'], here)
-    expect(JSON.parse(out)).toMatchObject({ mounts: ['file:///project', 'git://project', 'config://project'] })
+    expect(JSON.parse(out)).toMatchObject({
+      mounts: ['file:///project', 'git://project', 'config://project', 'env://project'],
+    })
     expect(await run(['check'], here)).toMatchObject({ code: 0 })
     expect((await run(['read', 'config://project/.env'], here)).out).toBe('TOKEN=[redacted]\n')
+    expect((await run(['read', 'env://project/TOKEN'], here)).out).toBe('[redacted]')
     expect((await run(['ls', '-l', 'docs/en'], here)).out).toContain('The guide')
     expect((await run(['init', '--stdout'], here)).out).toMatch(/^ +"language": "ja",$/m)
   })

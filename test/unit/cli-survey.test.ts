@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import iconv from 'iconv-lite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { surveyFolder } from '../../src/cli/survey.ts'
@@ -16,6 +17,7 @@ test('a folder of plain notes has nothing special', async () => {
   expect(await surveyFolder(folder.root)).toEqual({
     names: expect.arrayContaining(['a.md', 'b', 'hikidashi.json']),
     settings: false,
+    dotenv: false,
     twins: false,
     frontMatter: false,
   })
@@ -50,4 +52,12 @@ test('twins and front matter are seen, and folders that are left out are not loo
   expect(await surveyFolder(folder.root)).toMatchObject({ twins: false, frontMatter: false })
   folder.write({ 'docs/en/a.md': '---\ntitle: x\n---\n', 'docs/ja/a.md': '' })
   expect(await surveyFolder(folder.root)).toMatchObject({ twins: true, frontMatter: true })
+})
+
+test('.env is a file of variables, and not an environment of Python', async () => {
+  folder.write({ '.env': 'A=1\n' })
+  expect(await surveyFolder(folder.root)).toMatchObject({ dotenv: true })
+  rmSync(folder.at('.env'))
+  folder.write({ '.env/pyvenv.cfg': '' })
+  expect(await surveyFolder(folder.root)).toMatchObject({ dotenv: false })
 })

@@ -109,11 +109,12 @@ describe('how to add a server to a host', () => {
 })
 
 describe('the configuration that init writes', () => {
-  const nothing = { names: [], settings: false, twins: false, frontMatter: false } as const
+  const nothing = { names: [], settings: false, dotenv: false, twins: false, frontMatter: false } as const
   const everything = {
     ...nothing,
     names: ['.git'],
     settings: true,
+    dotenv: true,
     language: 'ja',
     twins: true,
     frontMatter: true,
@@ -128,6 +129,7 @@ describe('the configuration that init writes', () => {
     try {
       const file = join(folder, 'hikidashi.json')
       mkdirSync(join(folder, '.git'))
+      writeFileSync(join(folder, '.env'), '')
       writeFileSync(file, configFor({ folder, address: 'file:///notes', survey }))
       const loaded = await loadConfig(file)
       expect(loaded).toMatchObject({ config: { mounts: { 'file:///notes': { provider: 'files', root: '.' } } } })
