@@ -151,7 +151,6 @@ export const traversal: readonly UriCase[] = [
     'a home of somebody': '~root/.ssh/id_rsa',
     'a home': '~/.ssh/id_rsa',
     'a variable': '$HOME/x',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: no template, but what a shell would take for one.
     'a variable in braces': '${HOME}/x',
     'a variable of Windows': '%25USERPROFILE%25',
     'a command': '`id`',
