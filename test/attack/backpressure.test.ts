@@ -9,8 +9,7 @@ import { ended, startFixture, type Target, until } from '../support/attack-targe
 import { type Params, patience, withMeta } from '../support/attack-wire.ts'
 import { controlPath } from '../support/attack-world.ts'
 
-// Writing large answers is work: of many at once, seconds.
-const arena = useArena({}, startFixture, { work: 5000 })
+const arena = useArena()
 const revisions = ['2026-07-28', '2025-11-25'] as const
 const stdioNames = ['stdio 2026-07-28', 'stdio 2025-11-25'] as const
 
