@@ -3,7 +3,7 @@ import { type ChangeLimits, type Changes, createChanges, type DegradedMount } fr
 import { completePaths } from './completion.ts'
 import { createCursorSeal } from './cursor.ts'
 import { createDirectoryReader, type DirectoryReader } from './directory.ts'
-import { denied, invalid, isResourceError, notFound, ResourceError } from './errors.ts'
+import { denied, invalid, isLater, isResourceError, notFound, ResourceError } from './errors.ts'
 import { createListing, isVisible, type Listing } from './listing.ts'
 import type { Log } from './log.ts'
 import { createMount, type Mounted, type MountOptions } from './mount.ts'
@@ -13,7 +13,7 @@ import type { Context, Principal } from './provider.ts'
 import { createRouter } from './router.ts'
 import type { CatalogState } from './state.ts'
 import { type ParsedUri, parseQuery, parseUri } from './uri.ts'
-import type { CallOptions, ReadResult, ResourceContent, View } from './view.ts'
+import type { CallOptions, ReadOptions, ReadResult, ResourceContent, View } from './view.ts'
 
 export type Mount = MountOptions
 
@@ -105,9 +105,19 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     return { ...found, parsed }
   }
 
-  const read = async (uri: string, options?: CallOptions): Promise<ReadResult> => {
+  const read = async (uri: string, options?: ReadOptions): Promise<ReadResult> => {
+    if (options?.room === undefined) return readNow(uri, contextOf(options))
+    try {
+      return await readNow(uri, { ...contextOf(options), most: large })
+    } catch (error) {
+      if (!isLater(error)) throw error
+      await options.room()
+      return readNow(uri, contextOf(options))
+    }
+  }
+
+  const readNow = async (uri: string, context: Context): Promise<ReadResult> => {
     const { mount, path, parsed } = locate(uri)
-    const context = contextOf(options)
     if (parsed.query !== undefined) {
       const params = await paramsOf(mount, state, path, parsed.query, context)
       return answerOf(mount, await readPath(mount, uri, path, params, context))
@@ -151,6 +161,9 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     ...(changes.possible ? { subscribe: (listener) => changes.open(listener, principal) } : {}),
   }
 }
+
+/** What is larger waits for room, in bytes. */
+const large = 512 * 1024
 
 /** A year, in milliseconds: as long as "for ever" is in a cache. */
 const forever = 365 * 24 * 3600 * 1000

@@ -42,6 +42,16 @@ export function denied(): ResourceError {
   return new ResourceError('not-found', 'denied', { reason: 'denied' })
 }
 
+/** What a provider throws where a content is larger than what is asked for just now: `most` of the context. */
+export function later(): ResourceError {
+  return new ResourceError('too-large', 'It is asked for again in a moment.', { reason: 'later' })
+}
+
+/** Whether it is to be asked for again. */
+export function isLater(error: unknown): boolean {
+  return isResourceError(error, 'too-large') && error.detail.reason === 'later'
+}
+
 /** A malformed request. `reason` is a short, stable, machine-readable word, sent as `data.reason`. */
 export function invalid(message: string, reason: string, detail: ErrorDetail = {}): ResourceError {
   return new ResourceError('invalid', message, { reason, ...detail })

@@ -10,6 +10,11 @@ export interface Principal {
 export interface Context {
   readonly principal: Principal
   readonly signal: AbortSignal
+  /**
+   * What is larger, in bytes, is asked for again in a moment, when there is room for it. A provider that knows the size before
+   * it brings the content throws {@link later} then; others may ignore it.
+   */
+  readonly most?: number
 }
 
 export type Audience = 'user' | 'assistant'

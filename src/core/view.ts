@@ -13,7 +13,7 @@ export interface View {
   /** A page of all resource templates. */
   templates(query?: { readonly cursor?: string }, options?: CallOptions): Promise<Page<ResourceTemplate>>
   /** The contents of a resource; of a directory, its listing (URI with `/` at the end) or its children (without). */
-  read(uri: string, options?: CallOptions): Promise<ReadResult>
+  read(uri: string, options?: ReadOptions): Promise<ReadResult>
   /** A page of a directory's children: resources, and directories (`inode/directory`, URI with `/` at the end). */
   directory(query: { readonly uri: string; readonly cursor?: string }, options?: CallOptions): Promise<Page<Resource>>
   /** Values for one variable of a template. */
@@ -28,6 +28,11 @@ export interface View {
 
 export interface CallOptions {
   readonly signal?: AbortSignal
+}
+
+export interface ReadOptions extends CallOptions {
+  /** Waits until there is room for something large, before it is brought. By default there always is. */
+  readonly room?: () => Promise<void>
 }
 
 /** What has changed: resources, by the URIs that were added, and whether entries came or went. */

@@ -30,7 +30,11 @@ interface Call {
   readonly params: Params
   readonly revision: Revision
   readonly signal: AbortSignal
+  readonly room: () => Promise<void>
 }
+
+/** How the request of an id waits until there is room for something large. */
+export type RoomOf = (id: unknown) => (() => Promise<void>) | undefined
 
 type Method = (call: Call, context: ServerContext) => Promise<Record<string, unknown>>
 
@@ -53,8 +57,15 @@ export function capabilitiesOf(view: View) {
  * its own; one server can answer any number of requests at once.
  *
  * @param subscription What the one client of a pipe or session listens to, in the revisions that have such.
+ * @param roomOf By default there is always room.
  */
-export function bind(view: View, identity: Identity, log: Log, subscription?: Subscription): Server {
+export function bind(
+  view: View,
+  identity: Identity,
+  log: Log,
+  subscription?: Subscription,
+  roomOf: RoomOf = () => undefined,
+): Server {
   const { name, version, title, instructions } = identity
   const server = new Server(
     { name, version, ...(title === undefined ? {} : { title }) },
@@ -71,7 +82,8 @@ export function bind(view: View, identity: Identity, log: Log, subscription?: Su
       const revision = isRevision(negotiated) ? negotiated : assumed
       const given = isObject(params) ? params : {}
       try {
-        return await run({ params: given, revision, signal: context.mcpReq.signal }, context)
+        const { id, signal } = context.mcpReq
+        return await run({ params: given, revision, signal, room: roomOf(id) ?? (async () => {}) }, context)
       } catch (error) {
         // The only way for an error to leave: nothing that was thrown goes on as it is.
         const uri = typeof given.uri === 'string' ? given.uri : undefined
@@ -120,8 +132,8 @@ function methodsOf(view: View, identity: Identity): Readonly<Record<string, Meth
       const cursor = optionalString(params, 'cursor')
       return templatesToWire(await view.templates(cursor === undefined ? {} : { cursor }, { signal }), revision)
     },
-    'resources/read': async ({ params, revision, signal }) =>
-      readToWire(await view.read(requiredString(params, 'uri'), { signal }), revision),
+    'resources/read': async ({ params, revision, signal, room }) =>
+      readToWire(await view.read(requiredString(params, 'uri'), { signal, room }), revision, room),
     'resources/directory/read': async ({ params, revision, signal }) => {
       const uri = requiredString(params, 'uri')
       const cursor = optionalString(params, 'cursor')

@@ -17,6 +17,8 @@ export interface ExchangeOptions {
   readonly signal?: AbortSignal
   /** Takes what the server says about this request before it answers (progress). */
   readonly onNotification?: (message: JSONRPCNotification) => void
+  /** Waits until there is room for something large. By default there always is. */
+  readonly room?: () => Promise<void>
 }
 
 /**
@@ -45,6 +47,8 @@ export interface ChannelOptions {
   readonly egress: Egress
   /** How long a request may take, in milliseconds, progress or not: a source that hangs keeps no place for ever. */
   readonly timeout: number
+  /** Where each request says how it waits for room, as long as it is in flight. */
+  readonly rooms?: Map<unknown, () => Promise<void>>
   /** Called when the channel closes. */
   readonly onClose?: () => void
   readonly retell?: () => void
@@ -91,7 +95,7 @@ class ChannelTransport extends PerRequestHTTPServerTransport {
 export async function openChannel(
   server: Server,
   era: 'modern' | 'legacy',
-  { view, log, egress, timeout, onClose, retell }: ChannelOptions,
+  { view, log, egress, timeout, rooms, onClose, retell }: ChannelOptions,
 ): Promise<Channel> {
   const transport = new ChannelTransport(era)
   let delivering = false
@@ -127,6 +131,7 @@ export async function openChannel(
     if (fault !== undefined) return failure(message.id, { code: codes.invalidParams, message: fault })
     if (options.signal?.aborted) return undefined
     const id = next++
+    if (options.room !== undefined) rooms?.set(id, options.room)
     const end = (response?: Response) => {
       transport.exchanges.get(id)?.settle(response)
       // The server aborts its handler and stays silent.
@@ -151,6 +156,7 @@ export async function openChannel(
       clearTimeout(timer)
       options.signal?.removeEventListener('abort', cancel)
       transport.exchanges.delete(id)
+      rooms?.delete(id)
     }
   }
 

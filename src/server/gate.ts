@@ -1,9 +1,12 @@
-/** Why a task was not run: there are too many of its own kind, or too many at all. */
-export type Crowded = 'share' | 'busy'
+import { ResourceError } from '../core/errors.ts'
+import { type Claim, type Crowded, createPlaces, type PlaceCount } from './places.ts'
+
+export type { Crowded } from './places.ts'
 
 /**
  * Lets so many tasks run at once, and so many wait; refuses the rest at once. Whoever has a share of it takes turns with the
- * others, however many tasks it brings.
+ * others, however many tasks it brings. A task that turns out to be large goes on in a lane of its own, a few at once, so that
+ * small ones do not wait for it.
  */
 export interface Gate {
   /**
@@ -11,91 +14,88 @@ export interface Gate {
    *
    * @param share Whose share it is taken of.
    */
-  run<T>(task: () => Promise<T>, share?: string): Promise<{ readonly value: T } | { readonly refused: Crowded }>
-  /** How many run, and how many wait, just now. */
+  run<T>(
+    task: (pass: Pass) => Promise<T>,
+    share?: string,
+  ): Promise<{ readonly value: T } | { readonly refused: Crowded }>
+  /** How many run, and how many wait, just now; in the lane of large ones too. */
   readonly running: number
   readonly waiting: number
 }
 
-export interface GateSize {
-  readonly concurrent: number
-  readonly waiting: number
+/** What a task is let in with. */
+export interface Pass {
+  /**
+   * To be waited for before anything large is brought or written: resolves when there is room for it in memory, and each time
+   * in a turn of the event loop that no other large one is given.
+   *
+   * @throws ResourceError `unavailable` where too many large ones wait.
+   */
+  room(): Promise<void>
 }
 
-interface Share {
-  running: number
-  readonly queue: (() => void)[]
-}
+/** So many large tasks run at once. Each costs the event loop some milliseconds for each megabyte, and several times its size in memory. */
+const large = 4
+/** How long a large task lets small ones go first, in milliseconds. */
+const patience = 10
 
 /** @param most What one share may have of it. By default all. */
-export function createGate(concurrent: number, waiting: number, most: GateSize = { concurrent, waiting }): Gate {
-  let running = 0
-  let queued = 0
-  /** Those that have something running or waiting. The one whose turn is next comes first. */
-  const shares = new Map<string, Share>()
+export function createGate(concurrent: number, waiting: number, most: PlaceCount = { concurrent, waiting }): Gate {
+  const places = createPlaces({ concurrent, waiting }, most)
+  const shared = most.concurrent < concurrent
+  const lane = createPlaces(
+    { concurrent: Math.min(large, concurrent), waiting },
+    { concurrent: Math.min(shared ? large / 2 : large, most.concurrent), waiting: most.waiting },
+  )
+  let last: Promise<void> = Promise.resolve()
 
-  const enter = (key: string, share: Share): void => {
-    running++
-    share.running++
-    // Whoever had a turn goes behind the others.
-    shares.delete(key)
-    shares.set(key, share)
-  }
-
-  const leave = (key: string, share: Share): void => {
-    running--
-    share.running--
-    // Whoever came while it ran goes before it, too.
-    shares.delete(key)
-    if (share.running > 0 || share.queue.length > 0) shares.set(key, share)
-    admit()
-  }
-
-  const nextInTurn = (): readonly [string, Share] | undefined => {
-    for (const [key, share] of shares)
-      if (share.queue.length > 0 && share.running < most.concurrent) return [key, share]
-    return undefined
-  }
-
-  /** Lets in who waits, as long as there is room. */
-  const admit = (): void => {
-    while (queued > 0 && running < concurrent) {
-      const next = nextInTurn()
-      if (next === undefined) return
-      queued--
-      enter(...next)
-      next[1].queue.shift()?.()
-    }
+  /** Resolves in a turn of the event loop of its own, if it can be one in which nothing small is at work. */
+  const turn = (): Promise<void> => {
+    last = last.then(async () => {
+      const begun = performance.now()
+      do await new Promise((resolve) => setImmediate(resolve))
+      while (places.taken > 0 && performance.now() - begun < patience)
+    })
+    return last
   }
 
   return {
-    run: async (task, key = '') => {
-      let share = shares.get(key)
-      if (share === undefined) {
-        share = { running: 0, queue: [] }
-        shares.set(key, share)
-      }
-      const own = share
-      if (running < concurrent && own.running < most.concurrent) enter(key, own)
-      else {
-        const refused = own.queue.length >= most.waiting ? 'share' : queued >= waiting ? 'busy' : undefined
-        if (own.running === 0 && own.queue.length === 0 && refused !== undefined) shares.delete(key)
-        // Where one share is the whole, it is nobody's in particular.
-        if (refused !== undefined) return { refused: most.waiting < waiting ? refused : 'busy' }
-        queued++
-        await new Promise<void>((resolve) => own.queue.push(resolve))
+    run: async (task, share = '') => {
+      const first = places.take(share)
+      if ('refused' in first) return first
+      let claim: Claim = first
+      let isLarge = false
+      let ended = false
+      const room = async (): Promise<void> => {
+        // Whoever asked is gone.
+        if (ended) throw tooMuch()
+        if (!isLarge) {
+          const next = lane.take(share)
+          if ('refused' in next) throw tooMuch()
+          isLarge = true
+          claim.leave()
+          claim = next
+        }
+        await claim.entered
+        await turn()
       }
       try {
-        return { value: await task() }
+        if (first.entered !== undefined) await first.entered
+        return { value: await task({ room }) }
       } finally {
-        leave(key, own)
+        ended = true
+        claim.leave()
       }
     },
     get running() {
-      return running
+      return places.taken + lane.taken
     },
     get waiting() {
-      return queued
+      return places.waiting + lane.waiting
     },
   }
+}
+
+function tooMuch(): ResourceError {
+  return new ResourceError('unavailable', 'too many large answers are waited for', { retryAfter: 1 })
 }

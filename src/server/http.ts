@@ -234,7 +234,8 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       `Other machines can ask at ${options.host}, and nobody would be asked who they are. Set http.auth: issuers of tokens, or a file of them.`,
       'insecure',
     )
-  const address = await listen(server, options.host, options.port)
+  // Whoever comes in a burst waits for its connection to be taken; the system forgets what is more than this.
+  const address = await listen(server, options.host, options.port, Math.max(511, limits.connections * 2))
   const name = options.host.includes(':') ? `[${options.host}]` : options.host
   const url = `http://${name}:${address.port}${path}`
   if (options.auth !== undefined)
@@ -282,7 +283,12 @@ function hangUp(socket: Duplex, status: string): void {
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy())
 }
 
-async function listen(server: ReturnType<typeof createServer>, host: string, port: number): Promise<AddressInfo> {
+async function listen(
+  server: ReturnType<typeof createServer>,
+  host: string,
+  port: number,
+  backlog: number,
+): Promise<AddressInfo> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const why =
@@ -293,7 +299,7 @@ async function listen(server: ReturnType<typeof createServer>, host: string, por
             : error.code
       reject(invalid(`Cannot listen on ${host}:${port}: ${why}.`, 'listen'))
     })
-    server.listen(port, host, resolve)
+    server.listen({ port, host, backlog }, resolve)
   })
   const address = server.address()
   if (address === null || typeof address === 'string') throw invalid('The server has no port.', 'listen')

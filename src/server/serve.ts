@@ -63,9 +63,9 @@ export async function openView(
     outbox?.close()
   }
   const retell = () => outbox?.push({ uris: subscription?.uris ?? [], listed: subscription !== undefined })
-  channel = await openChannel(bind(promised, options, log, subscription), era, {
-    ...{ view, log, egress, timeout, onClose, retell },
-  })
+  const rooms = new Map<unknown, () => Promise<void>>()
+  const server = bind(promised, options, log, subscription, (id) => rooms.get(id))
+  channel = await openChannel(server, era, { view, log, egress, timeout, rooms, onClose, retell })
   return channel
 }
 

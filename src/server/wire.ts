@@ -2,7 +2,6 @@ import { metaKeys } from '../core/meta.ts'
 import type { Completion, Description } from '../core/provider.ts'
 import type { CacheHint, Page, ReadResult, Resource, ResourceContent, ResourceTemplate } from '../core/view.ts'
 import { modern, type Revision, since } from './revisions.ts'
-import { turn } from './turn.ts'
 
 type Wire = Record<string, unknown>
 
@@ -51,12 +50,20 @@ export function templatesToWire(page: Page<ResourceTemplate>, revision: Revision
 /** So long a text, in characters, takes about a millisecond to write. */
 const large = 512 * 1024
 
-/** Streams are read to their end here: a message of JSON-RPC is one piece. */
-export async function readToWire(result: ReadResult, revision: Revision): Promise<Wire> {
+/**
+ * Streams are read to their end here: a message of JSON-RPC is one piece.
+ *
+ * @param room Waits until there is room for something large.
+ */
+export async function readToWire(
+  result: ReadResult,
+  revision: Revision,
+  room: () => Promise<void> = async () => {},
+): Promise<Wire> {
   const contents: Wire[] = []
   for (const content of result.contents) contents.push(await contentToWire(content, revision))
   // Writing it as JSON holds up everybody else: that happens right behind this.
-  if (contents.some(({ text, blob }) => String(text ?? blob ?? '').length > large)) await turn()
+  if (contents.some(({ text, blob }) => String(text ?? blob ?? '').length > large)) await room()
   return { contents, ...cached(result.cache, revision) }
 }
 

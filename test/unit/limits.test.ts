@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { configJsonSchema } from '../../src/config/json-schema.ts'
-import { createGate } from '../../src/server/gate.ts'
+import { ResourceError } from '../../src/core/errors.ts'
+import { createGate, type Pass } from '../../src/server/gate.ts'
 import { completeLimits, defaultLimits } from '../../src/server/limits.ts'
 import { createMeter, meterNames } from '../../src/server/meter.ts'
 import { createRate } from '../../src/server/rate.ts'
@@ -165,6 +166,69 @@ describe('the gate', () => {
     const gate = createGate(1, 0)
     await expect(gate.run(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
     expect(await gate.run(async () => 1)).toEqual({ value: 1 })
+  })
+
+  /** Tasks that are large, and wait for room before they begin. */
+  const createLarge = (order: string[]) => {
+    const ends: (() => void)[] = []
+    const task =
+      (name: string) =>
+      async ({ room }: Pass) => {
+        await room()
+        order.push(name)
+        await new Promise<void>((resolve) => ends.push(resolve))
+      }
+    return { task, end: () => ends.shift()?.() }
+  }
+
+  test('lets small ones go on, however many large ones there are', async () => {
+    const gate = createGate(4, 100)
+    const order: string[] = []
+    const { task, end } = createLarge(order)
+    const large = Array.from({ length: 50 }, (_, i) => gate.run(task(`large ${i}`)))
+    await until(() => order.length === 4)
+    for (let i = 0; i < 10; i++) expect(await gate.run(async () => i)).toEqual({ value: i })
+    expect([order.length, gate.running, gate.waiting]).toEqual([4, 4, 46])
+    const endAll = setInterval(end, 1)
+    await Promise.all(large)
+    clearInterval(endAll)
+    expect(order).toHaveLength(50)
+    expect([gate.running, gate.waiting]).toEqual([0, 0])
+  })
+
+  test('gives no one the whole lane of large ones', async () => {
+    const gate = createGate(64, 100, { concurrent: 8, waiting: 100 })
+    const order: string[] = []
+    const { task, end } = createLarge(order)
+    const running = ['a1', 'a2', 'a3', 'b1'].map((name) => gate.run(task(name), name[0]))
+    await until(() => order.length === 3)
+    expect(order).toEqual(['a1', 'a2', 'b1'])
+    const endAll = setInterval(end, 1)
+    await Promise.all(running)
+    clearInterval(endAll)
+  })
+
+  test('keeps no room for whoever is gone, and refuses more than may wait', async () => {
+    const gate = createGate(4, 1)
+    const order: string[] = []
+    const { task, end } = createLarge(order)
+    const running = Array.from({ length: 4 }, (_, i) => gate.run(task(`${i}`)))
+    await until(() => order.length === 4)
+    let late: Pass | undefined
+    // It waits for room, and is given up meanwhile.
+    await gate.run(async (pass) => {
+      late = pass
+      void pass.room().catch(() => {})
+    })
+    expect([gate.running, gate.waiting]).toEqual([4, 0])
+    await expect(late?.room()).rejects.toThrow(ResourceError)
+    const waiting = gate.run(task('waits'))
+    await until(() => gate.waiting === 1)
+    await expect(gate.run(task('too much'))).rejects.toThrow(ResourceError)
+    const endAll = setInterval(end, 1)
+    await Promise.all([...running, waiting])
+    clearInterval(endAll)
+    expect([gate.running, gate.waiting]).toEqual([0, 0])
   })
 })
 

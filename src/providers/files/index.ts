@@ -70,12 +70,13 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     return signal
   }
 
-  const read = async ({ path, range }: ReadRequest, signal: AbortSignal): Promise<Content> => {
+  const read = async ({ path, range }: ReadRequest, context: Context): Promise<Content> => {
+    const signal = signalOf(context)
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
     const { place } = await walk.to(path, signal)
     const handle = await places.open(place, signal).finally(place.close)
     try {
-      const found = await readStable(handle, range, maxBytes, signal)
+      const found = await readStable(handle, range, maxBytes, context)
       const text = textOf(found, range === undefined)
       const mimeType =
         rules.of(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
@@ -104,7 +105,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
       }
     },
     stat: async (path, context) => lister.stat(path, signalOf(context)),
-    read: async (request, context) => [await read(request, signalOf(context))],
+    read: async (request, context) => [await read(request, context)],
     templates: async (context) => {
       signalOf(context)
       return [template]

@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs'
-import { ResourceError } from '../../core/errors.ts'
-import type { ByteRange } from '../../core/provider.ts'
+import { later, ResourceError } from '../../core/errors.ts'
+import type { ByteRange, Context } from '../../core/provider.ts'
 import { rangeWithin } from '../../core/range.ts'
 import { sleep } from '../../core/sleep.ts'
 import { isText, wholeCharacters } from '../../core/utf8.ts'
@@ -32,13 +32,13 @@ const attempts = 6
  *
  * @param limit In bytes, of what is read.
  * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins behind the end,
- * `unavailable` for a file that does not stop changing.
+ * `unavailable` for a file that does not stop changing, {@link later} for more than is asked for just now.
  */
 export async function readStable(
   handle: Handle,
   range: ByteRange | undefined,
   limit: number,
-  signal: AbortSignal,
+  { signal, most = limit }: Pick<Context, 'signal' | 'most'>,
 ): Promise<Bytes> {
   let previous: Bytes | undefined
   for (let attempt = 0; attempt < attempts; attempt++) {
@@ -50,6 +50,7 @@ export async function readStable(
     }
     const quiet = isQuiet(stats)
     const { start, end } = rangeWithin(range, Number(stats.size), limit)
+    if (end - start > most) throw later()
     const read = await readPart(handle, start, end, range === undefined, signal)
     const head = start === 0 ? read.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)
     const found: Bytes = { bytes: read.subarray(0, end - start), start, head, stats }
