@@ -3,6 +3,7 @@ import { invalid, notFound } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Subscription, View } from '../core/view.ts'
 import { wireError } from './errors.ts'
+import type { Pass } from './gate.ts'
 import { isObject } from './messages.ts'
 import { withProgress } from './progress.ts'
 import { assumed, isRevision, type Revision, revisions } from './revisions.ts'
@@ -30,11 +31,14 @@ interface Call {
   readonly params: Params
   readonly revision: Revision
   readonly signal: AbortSignal
-  readonly room: () => Promise<void>
+  readonly pass: Pass
 }
 
-/** How the request of an id waits until there is room for something large. */
-export type RoomOf = (id: unknown) => (() => Promise<void>) | undefined
+/** What the request of an id was let in with. */
+export type PassOf = (id: unknown) => Pass | undefined
+
+/** Where nothing is large enough to wait. */
+const freePass: Pass = { room: async () => {}, turn: async () => {} }
 
 type Method = (call: Call, context: ServerContext) => Promise<Record<string, unknown>>
 
@@ -57,14 +61,14 @@ export function capabilitiesOf(view: View) {
  * its own; one server can answer any number of requests at once.
  *
  * @param subscription What the one client of a pipe or session listens to, in the revisions that have such.
- * @param roomOf By default there is always room.
+ * @param passOf By default nothing waits for anything.
  */
 export function bind(
   view: View,
   identity: Identity,
   log: Log,
   subscription?: Subscription,
-  roomOf: RoomOf = () => undefined,
+  passOf: PassOf = () => undefined,
 ): Server {
   const { name, version, title, instructions } = identity
   const server = new Server(
@@ -83,7 +87,7 @@ export function bind(
       const given = isObject(params) ? params : {}
       try {
         const { id, signal } = context.mcpReq
-        return await run({ params: given, revision, signal, room: roomOf(id) ?? (async () => {}) }, context)
+        return await run({ params: given, revision, signal, pass: passOf(id) ?? freePass }, context)
       } catch (error) {
         // The only way for an error to leave: nothing that was thrown goes on as it is.
         const uri = typeof given.uri === 'string' ? given.uri : undefined
@@ -132,8 +136,8 @@ function methodsOf(view: View, identity: Identity): Readonly<Record<string, Meth
       const cursor = optionalString(params, 'cursor')
       return templatesToWire(await view.templates(cursor === undefined ? {} : { cursor }, { signal }), revision)
     },
-    'resources/read': async ({ params, revision, signal, room }) =>
-      readToWire(await view.read(requiredString(params, 'uri'), { signal, room }), revision, room),
+    'resources/read': async ({ params, revision, signal, pass: { room, turn } }) =>
+      readToWire(await view.read(requiredString(params, 'uri'), { signal, room }), revision, turn),
     'resources/directory/read': async ({ params, revision, signal }) => {
       const uri = requiredString(params, 'uri')
       const cursor = optionalString(params, 'cursor')

@@ -9,6 +9,7 @@ import type { Log } from '../core/log.ts'
 import type { View } from '../core/view.ts'
 import type { Egress } from './egress.ts'
 import { codes, notFoundMessage, type WireError } from './errors.ts'
+import type { Pass } from './gate.ts'
 import { failure, isObject, type Notification, type Request, type Response } from './messages.ts'
 import { isRevision, modern, type Revision, since } from './revisions.ts'
 
@@ -17,8 +18,8 @@ export interface ExchangeOptions {
   readonly signal?: AbortSignal
   /** Takes what the server says about this request before it answers (progress). */
   readonly onNotification?: (message: JSONRPCNotification) => void
-  /** Waits until there is room for something large. By default there always is. */
-  readonly room?: () => Promise<void>
+  /** What it was let in with. */
+  readonly pass?: Pass
 }
 
 /**
@@ -47,8 +48,8 @@ export interface ChannelOptions {
   readonly egress: Egress
   /** How long a request may take, in milliseconds, progress or not: a source that hangs keeps no place for ever. */
   readonly timeout: number
-  /** Where each request says how it waits for room, as long as it is in flight. */
-  readonly rooms?: Map<unknown, () => Promise<void>>
+  /** What each request was let in with, as long as it is in flight. */
+  readonly passes?: Map<unknown, Pass>
   /** Called when the channel closes. */
   readonly onClose?: () => void
   readonly retell?: () => void
@@ -95,7 +96,7 @@ class ChannelTransport extends PerRequestHTTPServerTransport {
 export async function openChannel(
   server: Server,
   era: 'modern' | 'legacy',
-  { view, log, egress, timeout, rooms, onClose, retell }: ChannelOptions,
+  { view, log, egress, timeout, passes, onClose, retell }: ChannelOptions,
 ): Promise<Channel> {
   const transport = new ChannelTransport(era)
   let delivering = false
@@ -131,7 +132,7 @@ export async function openChannel(
     if (fault !== undefined) return failure(message.id, { code: codes.invalidParams, message: fault })
     if (options.signal?.aborted) return undefined
     const id = next++
-    if (options.room !== undefined) rooms?.set(id, options.room)
+    if (options.pass !== undefined) passes?.set(id, options.pass)
     const end = (response?: Response) => {
       transport.exchanges.get(id)?.settle(response)
       // The server aborts its handler and stays silent.
@@ -156,7 +157,7 @@ export async function openChannel(
       clearTimeout(timer)
       options.signal?.removeEventListener('abort', cancel)
       transport.exchanges.delete(id)
-      rooms?.delete(id)
+      passes?.delete(id)
     }
   }
 

@@ -124,8 +124,8 @@ export function createConnection(
         await write({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
         return undefined
       }
-      const ran = await gate.run(async ({ room }) => {
-        const response = await channel.request(request, { room, signal, ...(onNotification ? { onNotification } : {}) })
+      const ran = await gate.run(async (pass) => {
+        const response = await channel.request(request, { pass, signal, ...(onNotification ? { onNotification } : {}) })
         if (response === undefined || deliver === undefined) return response
         await deliver(response)
         return undefined

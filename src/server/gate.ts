@@ -26,12 +26,19 @@ export interface Gate {
 /** What a task is let in with. */
 export interface Pass {
   /**
-   * To be waited for before anything large is brought or written: resolves when there is room for it in memory, and each time
-   * in a turn of the event loop that no other large one is given.
+   * To be waited for before anything large is brought: resolves when there is room for it in memory. Meanwhile the task takes
+   * no place of others.
    *
-   * @throws ResourceError `unavailable` where too many large ones wait.
+   * @throws ResourceError `unavailable` where too many wait for that already.
    */
   room(): Promise<void>
+  /**
+   * To be waited for before anything large is written, whether there was room for it or it came by surprise: resolves in a
+   * turn of the event loop that no other large one is given.
+   *
+   * @throws ResourceError as `room` does.
+   */
+  turn(): Promise<void>
 }
 
 /** So many large tasks run at once. Each costs the event loop some milliseconds for each megabyte, and several times its size in memory. */
@@ -48,15 +55,30 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
     { concurrent: Math.min(shared ? large / 2 : large, most.concurrent), waiting: most.waiting },
   )
   let last: Promise<void> = Promise.resolve()
+  /** Those that keep a place while they wait for the lane. */
+  let idle = 0
 
   /** Resolves in a turn of the event loop of its own, if it can be one in which nothing small is at work. */
   const turn = (): Promise<void> => {
     last = last.then(async () => {
       const begun = performance.now()
       do await new Promise((resolve) => setImmediate(resolve))
-      while (places.taken > 0 && performance.now() - begun < patience)
+      while (places.taken > idle && performance.now() - begun < patience)
     })
     return last
+  }
+
+  const keepIdle = (place: Claim): Claim => {
+    idle++
+    let left = false
+    return {
+      ...place,
+      leave: () => {
+        if (!left) idle--
+        left = true
+        place.leave()
+      },
+    }
   }
 
   return {
@@ -66,22 +88,34 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
       let claim: Claim = first
       let isLarge = false
       let ended = false
-      const room = async (): Promise<void> => {
+      /** @param keep Whether it keeps its place until it is in. */
+      const enterLane = async (keep: boolean): Promise<void> => {
         // Whoever asked is gone.
         if (ended) throw tooMuch()
-        if (!isLarge) {
-          const next = lane.take(share)
-          if ('refused' in next) throw tooMuch()
-          isLarge = true
-          claim.leave()
-          claim = next
-        }
-        await claim.entered
-        await turn()
+        if (isLarge) return claim.entered
+        const next = lane.take(share)
+        if ('refused' in next) throw tooMuch()
+        isLarge = true
+        const kept = keep ? keepIdle(claim) : claim
+        claim = both(kept, next)
+        if (!keep) kept.leave()
+        await next.entered
+        kept.leave()
+      }
+      const pass: Pass = {
+        room: async () => {
+          await enterLane(false)
+          await turn()
+        },
+        turn: async () => {
+          // It is in memory already: until it is its turn, nobody else takes its place.
+          await enterLane(true)
+          await turn()
+        },
       }
       try {
         if (first.entered !== undefined) await first.entered
-        return { value: await task({ room }) }
+        return { value: await task(pass) }
       } finally {
         ended = true
         claim.leave()
@@ -92,6 +126,17 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
     },
     get waiting() {
       return places.waiting + lane.waiting
+    },
+  }
+}
+
+/** Two places that are left together. */
+function both(one: Claim, other: Claim): Claim {
+  return {
+    entered: other.entered,
+    leave: () => {
+      one.leave()
+      other.leave()
     },
   }
 }

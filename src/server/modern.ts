@@ -77,9 +77,9 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       return
     }
     const ran = await gate.run(
-      ({ room }) =>
+      (pass) =>
         channel.request(message, {
-          room,
+          pass,
           signal: controller.signal,
           // An answer becomes a stream only when there is something to say before it.
           onNotification: (notification) => {

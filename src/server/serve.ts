@@ -7,6 +7,7 @@ import { type Audit, audited } from './audit.ts'
 import { bind, type Identity } from './bind.ts'
 import { type Channel, openChannel } from './channel.ts'
 import { createEgress } from './egress.ts'
+import type { Pass } from './gate.ts'
 import type { Notification } from './messages.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
 
@@ -63,9 +64,9 @@ export async function openView(
     outbox?.close()
   }
   const retell = () => outbox?.push({ uris: subscription?.uris ?? [], listed: subscription !== undefined })
-  const rooms = new Map<unknown, () => Promise<void>>()
-  const server = bind(promised, options, log, subscription, (id) => rooms.get(id))
-  channel = await openChannel(server, era, { view, log, egress, timeout, rooms, onClose, retell })
+  const passes = new Map<unknown, Pass>()
+  const server = bind(promised, options, log, subscription, (id) => passes.get(id))
+  channel = await openChannel(server, era, { view, log, egress, timeout, passes, onClose, retell })
   return channel
 }
 

@@ -53,17 +53,17 @@ const large = 512 * 1024
 /**
  * Streams are read to their end here: a message of JSON-RPC is one piece.
  *
- * @param room Waits until there is room for something large.
+ * @param turn Waits for the moment in which something large may be written.
  */
 export async function readToWire(
   result: ReadResult,
   revision: Revision,
-  room: () => Promise<void> = async () => {},
+  turn: () => Promise<void> = async () => {},
 ): Promise<Wire> {
   const contents: Wire[] = []
   for (const content of result.contents) contents.push(await contentToWire(content, revision))
   // Writing it as JSON holds up everybody else: that happens right behind this.
-  if (contents.some(({ text, blob }) => String(text ?? blob ?? '').length > large)) await room()
+  if (contents.some(({ text, blob }) => String(text ?? blob ?? '').length > large)) await turn()
   return { contents, ...cached(result.cache, revision) }
 }
 

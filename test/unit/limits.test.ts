@@ -169,15 +169,13 @@ describe('the gate', () => {
   })
 
   /** Tasks that are large, and wait for room before they begin. */
-  const createLarge = (order: string[]) => {
+  const createLarge = (order: string[], wait: 'room' | 'turn' = 'room') => {
     const ends: (() => void)[] = []
-    const task =
-      (name: string) =>
-      async ({ room }: Pass) => {
-        await room()
-        order.push(name)
-        await new Promise<void>((resolve) => ends.push(resolve))
-      }
+    const task = (name: string) => async (pass: Pass) => {
+      await pass[wait]()
+      order.push(name)
+      await new Promise<void>((resolve) => ends.push(resolve))
+    }
     return { task, end: () => ends.shift()?.() }
   }
 
@@ -194,6 +192,27 @@ describe('the gate', () => {
     clearInterval(endAll)
     expect(order).toHaveLength(50)
     expect([gate.running, gate.waiting]).toEqual([0, 0])
+  })
+
+  test('keeps the place of what is large by surprise until it is its turn', async () => {
+    const gate = createGate(6, 100)
+    const order: string[] = []
+    const { task, end } = createLarge(order, 'turn')
+    // Four are in the lane, and six in memory.
+    const running = Array.from({ length: 10 }, (_, i) => gate.run(task(`${i}`)))
+    await until(() => order.length === 4 && gate.waiting === 6)
+    expect(gate.running).toBe(10)
+    let small = false
+    const last = gate.run(async () => {
+      small = true
+    })
+    expect([gate.waiting, small]).toEqual([7, false])
+    end()
+    await last
+    const endAll = setInterval(end, 1)
+    await Promise.all(running)
+    clearInterval(endAll)
+    expect([order.length, gate.running, gate.waiting]).toEqual([10, 0, 0])
   })
 
   test('gives no one the whole lane of large ones', async () => {
