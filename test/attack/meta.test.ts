@@ -137,7 +137,8 @@ describe('_meta', () => {
     expect(seen).toEqual([...seen].sort((a, b) => a - b))
     expect(new Set(seen).size).toBe(seen.length)
     for (const id of ['long', 'short']) await wire.notify('notifications/cancelled', { requestId: id })
-    await sleep(100)
+    // What is answered behind it is answered when it has been heard.
+    await arena.ask(wire, 'resources/read', control())
     const lines = wire.pipe.lines()
     await sleep(1500)
     expect(wire.pipe.lines()).toBe(lines)
