@@ -5,7 +5,7 @@ import { jsonHeaders, modernHeaders, raw, send, sessionHeaders } from '../suppor
 import { type Params, patience, type Wire, withMeta } from '../support/attack-wire.ts'
 import { controlPath } from '../support/attack-world.ts'
 
-const arena = useArena({ timeout: 4000 })
+const arena = useArena({ timeout: 8000 })
 const stdioNames = ['stdio 2026-07-28', 'stdio 2025-11-25'] as const
 
 const slow: Params = { uri: 'slow://source/hang' }

@@ -2,7 +2,7 @@ import { invalid } from '../../core/errors.ts'
 import { isPath } from '../../core/path.ts'
 import { createRecent } from '../../core/recent.ts'
 import type { Launcher } from './launch.ts'
-import type { Objects } from './objects.ts'
+import { missing, type Objects } from './objects.ts'
 import type { Ref, RefTable } from './refs.ts'
 
 /** A commit that is served, and how a path called it. */
@@ -20,7 +20,8 @@ export interface Commits {
   /**
    * The commit that a path begins with, and the rest of the path. `undefined` where it begins with none.
    *
-   * @throws ResourceError `invalid` (reason `ambiguous-ref`) for what is the name of a branch and of a tag.
+   * @throws ResourceError `invalid` (reason `ambiguous-ref`) for what is the name of a branch and of a tag, `not-found` (see
+   * `isMissing`) where what it is at is not there.
    */
   find(path: string, table: RefTable, signal: AbortSignal): Promise<(Named & { readonly rest: string }) | undefined>
   /** The commit that a whole text means. */
@@ -41,6 +42,13 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
   const at: Commits['at'] = async ({ oid }) => {
     const found = await objects.info(`${oid}^{commit}`)
     return found?.oid
+  }
+
+  /** {@link at}, where it matters that what the ref was at may have been pruned since the refs were read: see `isMissing`. */
+  const stillAt = async (ref: Pick<Ref, 'oid'>): Promise<string | undefined> => {
+    const commit = await at(ref)
+    if (commit === undefined && (await objects.info(ref.oid)) === undefined) throw missing(ref.oid)
+    return commit
   }
 
   /** Whether a commit is a tip that is served, or behind one. */
@@ -105,7 +113,7 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     const first = slash === -1 ? path : path.slice(0, slash)
     const behind = slash === -1 ? '' : path.slice(slash + 1)
     if (first === 'HEAD') {
-      const commit = table.head === undefined ? undefined : await at(table.head)
+      const commit = table.head === undefined ? undefined : await stillAt(table.head)
       return commit === undefined ? undefined : { commit, spelled: first, fixed: false, rest: behind }
     }
     const isId = /^[0-9a-f]+$/.test(first) && first.length >= fewestDigits && first.length <= idLength
@@ -117,7 +125,7 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
           'ambiguous-ref',
         )
       if (found !== undefined) {
-        const commit = await at(found.ref)
+        const commit = await stillAt(found.ref)
         const spelled = found.rest === '' ? path.replace(/\/$/, '') : path.slice(0, -found.rest.length - 1)
         return commit === undefined ? undefined : { commit, spelled, fixed: false, rest: found.rest }
       }

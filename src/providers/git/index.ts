@@ -25,6 +25,8 @@ const maxAge = 1000
 const dateBudget = 2000
 /** How often git may be started again since an object was not there, in milliseconds. */
 const restartEvery = 1000
+/** How often an answer is tried for while branches move, and the commits that they were at are pruned. */
+const attempts = 10
 
 /**
  * The history of a git repository: files at any branch, tag or commit, and the log, commits, diffs, blame, branches, tags and
@@ -70,25 +72,34 @@ export async function createGit(
     return signal
   }
 
-  /** Looks again, once, where an object is not there: a branch may have moved, and the old commits been pruned. */
+  /**
+   * Looks again where an object is not there: a branch may have moved, and the old commits been pruned. Once, and then as
+   * long as the refs have moved again meanwhile.
+   */
   const steadily = async <T>(work: (table: RefTable) => Promise<T>): Promise<T> => {
-    try {
-      return await work(await refs.table())
-    } catch (error) {
-      if (!isMissing(error)) throw error
+    let table = await refs.table()
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await work(table)
+      } catch (error) {
+        if (!isMissing(error)) throw error
+        const now = performance.now()
+        const newer = await refs.table(now)
+        const hasMoved = newer.fingerprint !== table.fingerprint
+        if (attempt > 1 && (!hasMoved || attempt >= attempts)) throw unfetched(error)
+        table = newer
+        if (now - restarted > restartEvery) {
+          restarted = now
+          objects.restart()
+        }
+      }
     }
-    const now = performance.now()
-    if (now - restarted > restartEvery) {
-      restarted = now
-      objects.restart()
-    }
-    try {
-      return await work(await refs.table(now))
-    } catch (error) {
-      if (!isMissing(error) || !config.partial) throw error
-      const message = 'An object is not in this partial clone. Fetch it there: git fetch --refetch.'
-      throw new ResourceError('unavailable', message, {}, { cause: error })
-    }
+  }
+
+  const unfetched = (error: unknown): unknown => {
+    if (!config.partial) return error
+    const message = 'An object is not in this partial clone. Fetch it there: git fetch --refetch.'
+    return new ResourceError('unavailable', message, {}, { cause: error })
   }
 
   /** What a call comes to, unless its caller goes away. */
@@ -175,7 +186,10 @@ export async function createGit(
     templates: async () => templates,
     complete: async (request, context) => {
       const signal = signalOf(context)
-      const completion = refs.table().then((table) => completer.complete(request, table, signal))
+      const completion = steadily((table) => completer.complete(request, table, signal)).catch((error: unknown) => {
+        if (isMissing(error)) return { values: [], total: 0, hasMore: false }
+        throw error
+      })
       return answered(completion, signal)
     },
     ...(settings.watch ? createWatch(repository, readStatus, closing.signal) : {}),

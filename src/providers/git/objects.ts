@@ -89,7 +89,8 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
 
 const missingReason = 'missing-object'
 
-function missing(name: string): ResourceError {
+/** See {@link isMissing}. */
+export function missing(name: string): ResourceError {
   return new ResourceError('not-found', `the object ${name} is not in the repository`, { reason: missingReason })
 }
 

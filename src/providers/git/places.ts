@@ -3,6 +3,7 @@ import { comparePaths } from '../../core/path.ts'
 import type { Entry } from '../../core/provider.ts'
 import type { Commits } from './commits.ts'
 import type { NameNode } from './names.ts'
+import { isMissing } from './objects.ts'
 import type { RefTable } from './refs.ts'
 import type { TreeEntry, Trees } from './trees.ts'
 
@@ -78,12 +79,12 @@ export function createPlaces(commits: Commits, trees: Trees): Places {
     }
   }
 
-  /** A name that could mean two refs leads nowhere. */
+  /** A name that could mean two refs leads nowhere, and so does one whose commit is not there. */
   const findCommit: Commits['find'] = async (path, table, signal) => {
     try {
       return await commits.find(path, table, signal)
     } catch (error) {
-      if (isResourceError(error, 'invalid')) return undefined
+      if (isResourceError(error, 'invalid') || isMissing(error)) return undefined
       throw error
     }
   }
