@@ -1,0 +1,212 @@
+import { createHash } from 'node:crypto'
+import { isResourceError } from '../core/errors.ts'
+import { failure } from './failure.ts'
+import type { Collection, Lease, NewRow, Row, Store } from './store.ts'
+
+export interface OnceOptions {
+  /** For how long a holder that has died keeps others from trying, in milliseconds. By default 10,000. */
+  readonly ttlMs?: number
+  /** How long is waited for what others compute, in milliseconds. By default 300,000. */
+  readonly waitMs?: number
+  readonly signal?: AbortSignal
+}
+
+/** What is written under the key. */
+export type OnceValue = Omit<NewRow, 'key'>
+
+export interface OnceOutcome {
+  readonly value: Uint8Array
+  /** As it is stored. `undefined`: it could not be, and whoever asks next computes it again. */
+  readonly row: Row | undefined
+  /** Whether it was computed now, by this process. */
+  readonly computed: boolean
+}
+
+/** A computation that runs in this process, and how many wait for it. */
+interface Shared {
+  readonly outcome: Promise<OnceOutcome>
+  readonly abort: AbortController
+  callers: number
+}
+
+const shared = new WeakMap<Store, Map<string, Shared>>()
+
+/**
+ * What is stored under a key; where nothing is, it is computed: once, however many ask for it at the same time in whatever
+ * processes. Who comes late waits, and is woken when it is there. Where the computation fails, those who wait in this process
+ * fail with it, and one of those in others tries next; where its process dies, that is so once its lease is over.
+ *
+ * A store that is gone keeps nobody from computing: then there is one computation in each process.
+ *
+ * @param compute Given a signal that aborts when nobody waits any more, or when the lease is lost.
+ * @throws whatever `compute` does, the reason of the signal, or ResourceError `unavailable` when the wait was too long.
+ */
+export async function once(
+  store: Store,
+  collection: string,
+  key: string,
+  compute: (signal: AbortSignal) => Promise<OnceValue>,
+  options: OnceOptions = {},
+): Promise<OnceOutcome> {
+  const { signal } = options
+  signal?.throwIfAborted()
+  const mine = shared.get(store) ?? new Map<string, Shared>()
+  shared.set(store, mine)
+  const { ttlMs = 10_000, waitMs = 300_000 } = options
+  const name = leaseName(collection, key)
+  const wanted = { store, rows: store.collection(collection), key, compute, name, ttlMs, waitMs }
+  const found = mine.get(name) ?? begin(mine, name, (abort) => settle(wanted, abort))
+  found.callers++
+  try {
+    return await untilAborted(found.outcome, signal)
+  } finally {
+    found.callers--
+    if (found.callers === 0) found.abort.abort(signal?.reason)
+  }
+}
+
+function begin(mine: Map<string, Shared>, name: string, run: (signal: AbortSignal) => Promise<OnceOutcome>): Shared {
+  const abort = new AbortController()
+  // Whoever comes once nobody waited for it any more begins another.
+  const forget = () => mine.get(name) === made && mine.delete(name)
+  const made: Shared = { outcome: run(abort.signal).finally(forget), abort, callers: 0 }
+  made.outcome.catch(() => {})
+  abort.signal.addEventListener('abort', forget, { once: true })
+  mine.set(name, made)
+  return made
+}
+
+/** Names are of any length; those of leases are not. */
+function leaseName(collection: string, key: string): string {
+  return `once:${createHash('sha256')
+    .update(JSON.stringify([collection, key]))
+    .digest('base64url')}`
+}
+
+/** Where something is stored, and how it is come by. */
+interface Wanted {
+  readonly store: Store
+  readonly rows: Collection
+  readonly key: string
+  readonly compute: (signal: AbortSignal) => Promise<OnceValue>
+  readonly name: string
+  readonly ttlMs: number
+  readonly waitMs: number
+}
+
+async function settle(wanted: Wanted, signal: AbortSignal): Promise<OnceOutcome> {
+  const stored = await lookUp(wanted)
+  if (stored !== undefined) return stored
+  const end = performance.now() + wanted.waitMs
+  const leaving = new AbortController()
+  let others: Others | undefined
+  try {
+    for (;;) {
+      signal.throwIfAborted()
+      const lease = await takeLease(wanted)
+      // Somebody may have had it, and given it back, since that was looked for.
+      const found = others === undefined && lease === undefined ? undefined : await lookUp(wanted)
+      if (found !== undefined) {
+        if (lease !== undefined && lease !== 'gone') await giveBack(lease)
+        return found
+      }
+      if (lease !== undefined) return await computeHolding(wanted, lease, signal)
+      if (performance.now() > end) throw failure('busy')
+      // What is asked after this point is told of, so the next round misses nothing.
+      if (others === undefined) others = await watchOthers(wanted, AbortSignal.any([signal, leaving.signal]))
+      else await others.wait(Math.min(wanted.ttlMs, end - performance.now()))
+    }
+  } finally {
+    leaving.abort()
+  }
+}
+
+async function lookUp({ rows, key }: Wanted): Promise<OnceOutcome | undefined> {
+  try {
+    const row = await rows.get(key)
+    return row === undefined ? undefined : { value: row.value, row, computed: false }
+  } catch (error) {
+    if (isResourceError(error, 'invalid')) throw error
+    return undefined
+  }
+}
+
+/** `undefined`: another has it, or the store is busy. `gone`: there is no store just now to ask. */
+async function takeLease({ store, name, ttlMs }: Wanted): Promise<Lease | 'gone' | undefined> {
+  try {
+    return await store.lease(name, ttlMs)
+  } catch (error) {
+    if (!isResourceError(error, 'unavailable') && !isResourceError(error, 'internal')) throw error
+    return error.detail.reason === 'busy' ? undefined : 'gone'
+  }
+}
+
+/** A lease that is lost meanwhile costs a second computation, not this one: what is there first stays. */
+async function computeHolding(wanted: Wanted, lease: Lease | 'gone', signal: AbortSignal): Promise<OnceOutcome> {
+  try {
+    const made = await wanted.compute(signal)
+    return (await keep(wanted, made)) ?? { value: made.value, row: undefined, computed: true }
+  } finally {
+    if (lease !== 'gone') await giveBack(lease)
+  }
+}
+
+async function keep({ rows, key }: Wanted, made: OnceValue): Promise<OnceOutcome | undefined> {
+  try {
+    const written = await rows.put({ ...made, key }, { absent: true })
+    const row = written ?? (await rows.get(key))
+    return row === undefined ? undefined : { value: row.value, row, computed: true }
+  } catch (error) {
+    // What has been computed is not thrown away because it cannot be kept.
+    if (isResourceError(error, 'invalid')) throw error
+    return undefined
+  }
+}
+
+/** What cannot be given back is over when its time is. */
+async function giveBack(lease: Lease): Promise<void> {
+  await lease.release().catch(() => {})
+}
+
+interface Others {
+  /** Until whoever had the lease gives it back, the time is over, or nobody waits any more. */
+  wait(ms: number): Promise<void>
+}
+
+async function watchOthers({ store, name }: Wanted, signal: AbortSignal): Promise<Others> {
+  const news = await store.watch('leases', signal)
+  let come = false
+  let wake = () => {}
+  const notice = () => {
+    come = true
+    wake()
+  }
+  const listen = async () => {
+    for await (const names of news) if (names === undefined || names.includes(name)) notice()
+  }
+  listen().catch(() => {})
+  return {
+    wait: async (ms) => {
+      if (!come) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, ms)
+          signal.addEventListener('abort', () => resolve(), { once: true })
+          wake = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+        })
+      }
+      come = false
+    },
+  }
+}
+
+function untilAborted<Result>(promise: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+  if (signal === undefined) return promise
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
+}

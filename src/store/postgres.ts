@@ -1,0 +1,196 @@
+import { createHash } from 'node:crypto'
+import { isResourceError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Engine } from './engine.ts'
+import { refused } from './failure.ts'
+import type { PostgresStore } from './index.ts'
+import { failureOf, isMissing } from './postgres/failures.ts'
+import { createListening } from './postgres/listening.ts'
+import { migrate } from './postgres/schema.ts'
+import { type Ask, connectTo, type Found } from './postgres/server.ts'
+import { leases, limits } from './rules.ts'
+import { type Dialect, listSql } from './sql.ts'
+import type { Condition, Row } from './store.ts'
+
+/** How many rows one part of an eviction removes. */
+const batch = 500
+
+/** Opens a store in a schema of a PostgreSQL server. */
+export async function openPostgres(options: PostgresStore['postgres'], log: Log): Promise<Engine> {
+  const schema = schemaOf(options.schema ?? 'hikidashi')
+  const server = connectTo(options)
+  const listening = createListening(server, schema.channel, (connected) =>
+    log(
+      connected ? 'info' : 'warn',
+      connected ? 'The store tells of changes again.' : 'The store tells of no changes.',
+    ),
+  )
+  let ready: Promise<void> | undefined
+
+  const prepare = () => {
+    ready ??= migrate(schema, server.ask, server.within).catch((error: unknown) => {
+      ready = undefined
+      throw error
+    })
+    return ready
+  }
+  const ask: Ask = async (sql, values) => {
+    try {
+      await prepare()
+      return await server.ask(sql, values)
+    } catch (error) {
+      // They are made again the next time.
+      if (isMissing(error)) ready = undefined
+      throw failureOf(error)
+    }
+  }
+  const close = async () => {
+    await listening.close()
+    await server.close()
+  }
+
+  try {
+    await prepare()
+  } catch (thrown) {
+    const error = failureOf(thrown)
+    if (!isResourceError(error, 'unavailable')) {
+      await close()
+      throw error
+    }
+    log('warn', error.message)
+  }
+  return { ...operationsOn(ask, schema.quoted), watch: listening.watch, close }
+}
+
+/** The name of a schema, as it is written in statements, and what its news is called. */
+function schemaOf(name: string) {
+  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(name))
+    throw refused('The schema of the store is named with small letters, digits and underscores.', 'schema')
+  // A channel has a name of 63 bytes as well.
+  const channel = `hikidashi_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
+  return { name, quoted: `"${name}"`, channel }
+}
+
+function operationsOn(ask: Ask, schema: string): Omit<Engine, 'watch' | 'close'> {
+  const dialect = dialectOf(schema)
+  const home = `(select id from ${schema}.collections where name = $1)`
+  return {
+    get: async (collection, key) => {
+      const [found] = await ask(
+        `select ${dialect.columns(true)} from ${schema}.rows r where r.collection = ${home} and r.key = $2
+         and (r.expires is null or r.expires > ${dialect.now})`,
+        [collection, key],
+      )
+      return found === undefined ? undefined : rowOf(found)
+    },
+    put: async (collection, row, condition) => {
+      const { key, value, expires, terms } = row
+      const values = [collection, key, bytesOf(value), expires ?? null, terms, ...conditionOf(condition)]
+      const [times] = await ask(`select * from ${schema}.put($1, $2, $3, $4, $5, $6, $7)`, values)
+      if (times === undefined) return undefined
+      const { revision, created, modified } = times
+      return { ...row, revision: Number(revision), created: Number(created), modified: Number(modified) }
+    },
+    delete: async (collection, key, condition) => {
+      const values = [collection, key, ...conditionOf(condition)]
+      const [found] = await ask(`select ${schema}.delete($1, $2, $3, $4) as done`, values)
+      return found?.done === true
+    },
+    list: async (collection, query) => {
+      const { sql, values } = listSql(dialect, collection, query)
+      return (await ask(sql, values)).map(rowOf)
+    },
+    similar: async (collection, terms, limit) => {
+      const found = await ask(similarSql(schema, dialect.now), [collection, terms, limit])
+      return found.map(({ key, shared }) => ({ key: String(key), shared: Number(shared) }))
+    },
+    size: async (collection) => {
+      const [found] = await ask(`select rows, bytes from ${schema}.collections where name = $1`, [collection])
+      return { rows: Number(found?.rows ?? 0), bytes: Number(found?.bytes ?? 0) }
+    },
+    evict: async (collection, { rows = null, bytes = null, age = null }) => {
+      const values = [collection, rows, bytes, age, batch]
+      const found = await ask(`select ${schema}.evict($1, $2, $3, $4, $5) as key`, values)
+      return found.map(({ key }) => String(key))
+    },
+    takeLease: async (name, holder, ttlMs) => {
+      const found = await ask(
+        `insert into ${schema}.leases as l (name, holder, expires) values ($1, $2, ${schema}.now_ms() + $3::bigint)
+         on conflict (name) do update set holder = excluded.holder, expires = excluded.expires
+         where l.expires <= ${schema}.now_ms() returning name`,
+        [name, holder, Math.ceil(ttlMs)],
+      )
+      return found.length > 0
+    },
+    renewLease: async (name, holder, ttlMs) => {
+      const found = await ask(
+        `update ${schema}.leases set expires = ${schema}.now_ms() + $3::bigint where name = $1 and holder = $2
+         returning name`,
+        [name, holder, Math.ceil(ttlMs)],
+      )
+      return found.length > 0
+    },
+    dropLease: async (name, holder) => {
+      await ask(
+        `with gone as (delete from ${schema}.leases where name = $1 and holder = $2 returning name)
+         select ${schema}.tell($3, array[name]) from gone`,
+        [name, holder, leases],
+      )
+    },
+  }
+}
+
+function dialectOf(schema: string): Dialect {
+  const head = 'r.key, r.revision, r.created, r.modified, r.expires, r.terms'
+  return {
+    parameter: (n) => `$${n}`,
+    table: (name) => `${schema}.${name}`,
+    columns: (values) => (values ? `${head}, r.value` : head),
+    // In brackets it is asked for once, and not for each row.
+    now: `(select ${schema}.now_ms())`,
+  }
+}
+
+/** The rows that each term leads to, those with most of them, and then how many they really have. */
+function similarSql(schema: string, now: string): string {
+  const home = `(select id from ${schema}.collections where name = $1)`
+  return `with found as (
+      select t.key, count(*) as shared from unnest($2::text[]) wanted
+      cross join lateral (
+        select t.key from ${schema}.terms t where t.collection = ${home} and t.term = wanted limit ${limits.similarRows}
+      ) t
+      group by t.key
+    ), best as (
+      select f.key from found f join ${schema}.rows r on r.collection = ${home} and r.key = f.key
+      where r.expires is null or r.expires > ${now}
+      order by f.shared desc, f.key limit 4 * $3::bigint
+    )
+    select b.key, (
+      select count(*) from ${schema}.terms t
+      where t.collection = ${home} and t.term = any ($2::text[]) and t.key = b.key
+    ) as shared
+    from best b order by shared desc, b.key limit $3::bigint`
+}
+
+function conditionOf(condition: Condition | undefined): readonly [boolean, number | null] {
+  if (condition === undefined) return [false, null]
+  return 'absent' in condition ? [true, null] : [false, condition.revision]
+}
+
+/** A view of the same bytes, in the form that the client library takes as bytes. */
+function bytesOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
+}
+
+function rowOf(found: Found): Row {
+  const { key, revision, created, modified, expires, terms, value } = found
+  return {
+    key: String(key),
+    value: value instanceof Uint8Array ? new Uint8Array(value) : new Uint8Array(),
+    revision: Number(revision),
+    created: Number(created),
+    modified: Number(modified),
+    ...(expires === null ? {} : { expires: Number(expires) }),
+    terms: Array.isArray(terms) ? terms.map(String) : [],
+  }
+}

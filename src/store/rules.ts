@@ -1,0 +1,87 @@
+import { refused } from './failure.ts'
+import type { NewRow, RowQuery } from './store.ts'
+
+/** What a store takes, so that both engines take the same. In bytes, where nothing else is said. */
+export const limits = {
+  name: 255,
+  key: 1024,
+  term: 256,
+  /** Terms of one row. */
+  terms: 4096,
+  value: 64 * 1024 * 1024,
+  /** Rows of one answer. */
+  rows: 10_000,
+  /** How many terms `similar` looks at, and how many rows for each. */
+  similarTerms: 512,
+  similarRows: 2000,
+} as const
+
+/** The collection whose news is what leases were given back. It has no rows. */
+export const leases = 'leases'
+
+/** A row as an engine takes it: whole, and each term once. */
+export interface WholeRow {
+  readonly key: string
+  readonly value: Uint8Array
+  readonly expires?: number
+  readonly terms: readonly string[]
+}
+
+export function checkCollection(name: string): void {
+  checkText(name, 'name of a collection', limits.name)
+  if (name === leases) throw refused(`The name ${leases} is the store's own.`, 'name')
+}
+
+export function checkLease(name: string, ttlMs: number): void {
+  checkText(name, 'name of a lease', limits.key)
+  if (!(Number.isFinite(ttlMs) && ttlMs >= 1)) throw refused('A lease lasts for a millisecond or more.', 'ttl')
+}
+
+export function checkKey(key: string): void {
+  checkText(key, 'key', limits.key)
+}
+
+export function checkRow({ key, value, expires, terms = [] }: NewRow): WholeRow {
+  checkKey(key)
+  if (value.byteLength > limits.value) throw refused(`A value has at most ${limits.value} bytes.`, 'too-large')
+  if (expires !== undefined && !Number.isSafeInteger(expires))
+    throw refused('When a row expires is a whole number of milliseconds.', 'expires')
+  const each = checkTerms(terms)
+  if (each.length > limits.terms) throw refused(`A row has at most ${limits.terms} terms.`, 'terms')
+  return { key, value, terms: each, ...(expires === undefined ? {} : { expires }) }
+}
+
+/** The terms, each once. */
+export function checkTerms(terms: readonly string[]): readonly string[] {
+  for (const term of terms) checkText(term, 'term', limits.term)
+  return [...new Set(terms)]
+}
+
+export function checkQuery(query: RowQuery): RowQuery {
+  if (query.prefix !== undefined && query.prefix !== '') checkText(query.prefix, 'prefix', limits.key)
+  // Where a listing goes on is no key: anything that sorts will do.
+  if (query.after !== undefined && query.after !== '') checkText(query.after, 'key', 4 * limits.key)
+  if (query.term !== undefined) checkText(query.term, 'term', limits.term)
+  return { ...query, limit: checkLimit(query.limit) }
+}
+
+export function checkLimit(limit: number): number {
+  if (!(Number.isInteger(limit) && limit >= 0)) throw refused('A limit is a whole number.', 'limit')
+  return Math.min(limit, limits.rows)
+}
+
+function checkText(text: string, what: string, most: number): void {
+  if (text === '') throw refused(`The ${what} is empty.`, 'empty')
+  if (!text.isWellFormed() || text.includes('\0')) throw refused(`The ${what} has characters that no text has.`, 'text')
+  if (Buffer.byteLength(text) > most) throw refused(`The ${what} has more than ${most} bytes.`, 'too-long')
+}
+
+/** The first text, by UTF-8 bytes, after everything that begins with a prefix. `undefined`: there is none. */
+export function endOf(prefix: string): string | undefined {
+  const points = [...prefix]
+  for (let last = points.pop(); last !== undefined; last = points.pop()) {
+    const point = last.codePointAt(0) ?? 0
+    if (point < 0x10ffff) return points.join('') + String.fromCodePoint(point === 0xd7ff ? 0xe000 : point + 1)
+  }
+  return undefined
+}

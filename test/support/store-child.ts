@@ -1,0 +1,99 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { StoreOptions } from '../../src/store/index.ts'
+
+/** What a child says: a line of JSON. */
+export type Said = Readonly<Record<string, unknown>>
+
+/** A process that uses a store, as `store-child.mjs` says. It runs what was built. */
+export interface StoreChild {
+  readonly pid: number
+  readonly said: readonly Said[]
+  /** Waits until it has said so much. */
+  until(holds: (said: readonly Said[]) => boolean): Promise<readonly Said[]>
+  /** Lets a task begin that waits for it. */
+  go(): void
+  signal(name: NodeJS.Signals): void
+  /** Resolves with all that it has said, once it has ended: by itself, or because it was killed. */
+  readonly ended: Promise<readonly Said[]>
+}
+
+const script = join(import.meta.dirname, 'store-child.mjs')
+const running = new Set<ChildProcess>()
+
+export function startStoreChild(
+  options: StoreOptions,
+  task: string,
+  ...values: readonly (string | number)[]
+): StoreChild {
+  return startUnder([], options, task, ...values)
+}
+
+/** @param command What the process is started by, such as `strace` with its options. */
+export function startUnder(
+  command: readonly string[],
+  options: StoreOptions,
+  task: string,
+  ...values: readonly (string | number)[]
+): StoreChild {
+  const [program = '', ...rest] = [...command, process.execPath, script, JSON.stringify(options), task]
+  const child = spawn(program, [...rest, ...values.map(String)], { stdio: ['pipe', 'pipe', 'pipe'] })
+  running.add(child)
+  const said: Said[] = []
+  let errors = ''
+  let notice = () => {}
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text
+  })
+  child.stdin.on('error', () => {})
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const one = parse(line)
+    if (one !== undefined) said.push(one)
+    notice()
+  })
+  let over = false
+  const ended = new Promise<readonly Said[]>((resolve) => {
+    child.once('close', () => {
+      running.delete(child)
+      over = true
+      notice()
+      resolve(said)
+    })
+  })
+  return {
+    pid: child.pid ?? 0,
+    said,
+    until: async (holds) => {
+      while (!holds(said)) {
+        if (over) throw new Error(`It ended before: ${JSON.stringify(said.slice(-3))} ${errors}`)
+        await new Promise<void>((resolve) => {
+          notice = resolve
+        })
+      }
+      return said
+    },
+    go: () => child.stdin.write('go\n'),
+    signal: (name) => void child.kill(name),
+    ended,
+  }
+}
+
+/** Ends those that a failed test has left. */
+export function killStoreChildren(): void {
+  for (const child of running) child.kill('SIGKILL')
+}
+
+/** What a child writes under a key the i-th time. */
+export function storedValue(key: string, i: number): Buffer {
+  return Buffer.alloc(200 + ((i * 7919) % 9000), `${key}#${i};`)
+}
+
+/** A line may have been cut where the child was killed. */
+function parse(line: string): Said | undefined {
+  try {
+    return JSON.parse(line) as Said
+  } catch {
+    return undefined
+  }
+}
