@@ -3,7 +3,7 @@ import { type ChangeLimits, type Changes, createChanges, type DegradedMount } fr
 import { completePaths } from './completion.ts'
 import { createCursorSeal } from './cursor.ts'
 import { createDirectoryReader, type DirectoryReader } from './directory.ts'
-import { denied, invalid, isLater, isResourceError, notFound, ResourceError } from './errors.ts'
+import { asDenied, denied, invalid, isLater, isResourceError, notFound, ResourceError } from './errors.ts'
 import { createListing, isVisible, type Listing } from './listing.ts'
 import type { Log } from './log.ts'
 import { createMount, type Mounted, type MountOptions } from './mount.ts'
@@ -37,6 +37,11 @@ export interface Catalog {
    * of what is there. None for what lies in no mount.
    */
   scopesOf(uri: string): readonly string[]
+  /**
+   * Whether the rules let a principal see what is at a URI; of a directory (with a `/` at its end), whether they let it see
+   * something in there. Whether anything is there makes no difference.
+   */
+  allows(principal: Principal, uri: string): boolean
   /** The mounts that tell less well of changes than they should, just now: for the operator. */
   degraded(): readonly DegradedMount[]
   /** Closes every provider. */
@@ -70,6 +75,13 @@ export function createCatalog(options: CatalogOptions): Catalog {
         if (isResourceError(error, 'invalid')) return []
         throw error
       }
+    },
+    allows: (principal, uri) => {
+      const parsed = parseUri(uri)
+      const found = route(parsed)
+      if (found === undefined) return false
+      const { mount, path } = found
+      return parsed.directory ? mount.reach(principal, path) !== 'none' : mount.access(principal, path)
     },
     degraded: changes.degraded,
     close: async () => {
@@ -186,7 +198,7 @@ async function readPath(
 ): Promise<readonly ResourceContent[]> {
   const asked = mount.asked(path, context.principal)
   const contents = await mount.provider.read({ path: asked.path, params }, context).catch((error: unknown) => {
-    throw asked.denied && isResourceError(error, 'not-found') ? denied() : error
+    throw asked.denied && isResourceError(error, 'not-found') ? asDenied(error) : error
   })
   if (asked.denied) throw denied()
   if (contents.length === 0) throw new ResourceError('internal', 'the provider answered a read with nothing')

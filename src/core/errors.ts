@@ -42,6 +42,11 @@ export function denied(): ResourceError {
   return new ResourceError('not-found', 'denied', { reason: 'denied' })
 }
 
+/** The same of an error that a source threw in its place. It is not made anew: that takes time, by which it could be told apart. */
+export function asDenied(error: ResourceError): ResourceError {
+  return Object.create(error, { detail: { value: { reason: 'denied' } } })
+}
+
 /** What a provider throws where a content is larger than what is asked for just now: `most` of the context. */
 export function later(): ResourceError {
   return new ResourceError('too-large', 'It is asked for again in a moment.', { reason: 'later' })

@@ -17,4 +17,8 @@ export const metaKeys = {
   encoding: 'dev.hikidashi/encoding',
   /** The size of the whole in bytes, where the content is only its beginning. */
   size: 'dev.hikidashi/size',
+  /** What a store of objects says of one, beside size, time and version: stored type, storage class, its metadata. */
+  object: 'dev.hikidashi/object',
+  /** Where the whole of what is too large to be answered can be fetched, and until when. It is a secret while it holds. */
+  link: 'dev.hikidashi/link',
 } as const

@@ -100,8 +100,10 @@ export function createMount(options: MountOptions): Mounted {
     if (!restricted) return all
     const isClosed = (directory: string) => reach(principal, directory) === 'none'
     const visible = filtered(all, (entry) => access(principal, entry.path), isClosed)
-    return (query) => {
+    return ({ shallow, ...query }) => {
       const { prefix = '' } = query
+      // What is in a directory has to be looked at, unless all of it may be seen.
+      if (shallow === true && reach(principal, prefix) === 'all') return all({ ...query, shallow })
       if (prefix === '') return mount.isHidden(principal) ? nothing() : visible(query)
       const elsewhere = decoy(prefix, principal)
       return isClosed(prefix) ? filtered(all, () => false)({ prefix: elsewhere }) : visible(query)

@@ -142,6 +142,11 @@ export interface ListQuery {
   readonly prefix?: string
   /** Only entries strictly after this path, in path order. It need not exist, nor lie under `prefix`. */
   readonly after?: string
+  /**
+   * Only what lies directly below `prefix` is of interest. A source that finds directories without listing what is in them yields
+   * each as an entry whose path ends in `/`, and nothing in it; others pass this over.
+   */
+  readonly shallow?: boolean
 }
 
 /**
@@ -154,7 +159,7 @@ export interface ListQuery {
 export interface Provider {
   /**
    * Yields entries in path order ({@link comparePaths}: UTF-8 byte order), strictly after `after`, only those under
-   * `prefix`. It may stop at any time when the caller does. It never yields directories.
+   * `prefix`. It may stop at any time when the caller does. It yields directories only where the query is `shallow`.
    */
   list(query: ListQuery, context: Context): AsyncIterable<Entry>
   /**

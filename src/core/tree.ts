@@ -13,7 +13,8 @@ const patience = 16
  * Yields what lies directly in `directory` (empty, or ends in `/`), in path order, strictly after the child `after`.
  *
  * Directories are found by skip-scan: the first path below one names it, and the listing then resumes behind everything
- * in it. So the cost is one seek per large directory, however much it holds.
+ * in it. So the cost is one seek per large directory, however much it holds. A source that yields directories is not
+ * asked to seek at all.
  */
 export async function* children(list: List, directory: string, after?: string): AsyncGenerator<Child> {
   let from = after?.endsWith('/') ? afterSubtree(after) : after
@@ -21,7 +22,8 @@ export async function* children(list: List, directory: string, after?: string): 
   for (;;) {
     let skipped = 0
     let seek: string | undefined
-    for await (const entry of list(from === undefined ? { prefix: directory } : { prefix: directory, after: from })) {
+    const query = { prefix: directory, shallow: true }
+    for await (const entry of list(from === undefined ? query : { ...query, after: from })) {
       const slash = entry.path.indexOf('/', directory.length)
       if (slash === -1) {
         yield { path: entry.path, entry }
@@ -81,18 +83,18 @@ export function filtered(
 
 /**
  * The widest closed directory that a path lies in. Whatever is below a closed one is closed too, so it is found by
- * halving: a path may have thousands of segments.
+ * halving: a path may have thousands of segments. For paths of as many segments as many directories are judged, whether one
+ * of them is closed or not: the time does not tell.
  */
 export function closedAbove(path: string, isClosed: (directory: string) => boolean): string | undefined {
   const ends: number[] = []
   for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) ends.push(at + 1)
   const directory = (index: number) => path.slice(0, ends[index])
-  let low = 0
-  let high = ends.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (isClosed(directory(middle))) high = middle
-    else low = middle + 1
+  const { length } = ends
+  let open = 0
+  for (let step = 2 ** Math.floor(Math.log2(length)); step >= 1; step /= 2) {
+    const more = open + step
+    if (!isClosed(directory((more - 1) % length)) && more <= length) open = more
   }
-  return low < ends.length ? directory(low) : undefined
+  return open < length ? directory(open) : undefined
 }

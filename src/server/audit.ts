@@ -1,24 +1,44 @@
 import { isResourceError } from '../core/errors.ts'
 import type { Principal } from '../core/provider.ts'
+import type { Posting, Tool } from '../core/tool.ts'
 import type { CallOptions, Page, ReadResult, ResourceContent, Subscription, View } from '../core/view.ts'
 
 /** What one request came to. Never what it answered, nor by which token. */
 export interface AuditRecord {
   /** When it ended, in ISO 8601. */
   readonly time: string
-  /** The id of the principal. */
-  readonly principal: string
+  /** The id of the principal. Not there where a request was turned away before anybody knew who asks. */
+  readonly principal?: string
+  /** The network address that such a request came from. */
+  readonly address?: string
   readonly transport: 'http' | 'stdio'
   /** The revision of the protocol, once it is agreed on. */
   readonly revision?: string
-  readonly verb: 'mounts' | 'list' | 'templates' | 'read' | 'directory' | 'complete' | 'subscribe' | 'refused'
-  /** What it was about, where it was about one thing: a URI, or a URI template. */
+  /** What was asked for. `refused`: it was turned away before that was known. */
+  readonly verb:
+    | 'mounts'
+    | 'list'
+    | 'templates'
+    | 'read'
+    | 'directory'
+    | 'complete'
+    | 'subscribe'
+    | 'call'
+    | 'post'
+    | 'refused'
+  /** What it was about, where it was about one thing: a URI, a URI template, the name of a tool, the path of a post. */
   readonly uri?: string
   /**
    * `ok`; what went wrong; `denied`: a rule, or that no rule allows it, which the client cannot tell from `not-found`;
-   * `unheard`: there is nothing to be heard of; `rate`, `share` or `busy`: it was turned away by a limit.
+   * `unheard`: there is nothing to be heard of.
+   *
+   * What was turned away over HTTP has a status, too. By who asked: `no-token`, `malformed-token`, `bad-token`, `unjudged-token`,
+   * `scope`, `host`. By a limit: `rate`, `share`, `busy`, `sessions`, `connections`, `bad-tokens`, `too-large`.
+   * `left-out`: so many more (`items`) were not recorded, since there were too many.
    */
   readonly outcome: string
+  /** The HTTP status that it was turned away with. */
+  readonly status?: number
   /** Of what was read, in bytes. */
   readonly bytes?: number
   /** How many there were of whatever was listed or completed. */
@@ -38,8 +58,8 @@ export interface AuditedFacts {
 
 type Answered = Partial<Pick<AuditRecord, 'outcome' | 'bytes' | 'items'>>
 
-/** A view that records everything that is asked of it. */
-export function audited(view: View, audit: Audit, { principal, transport, revision }: AuditedFacts): View {
+/** Takes records of what is done for one principal. */
+function createRecorder(audit: Audit, { principal, transport, revision }: AuditedFacts) {
   const record = (verb: AuditRecord['verb'], uri: string | undefined, begun: number, answered: Answered): void => {
     const agreed = revision()
     audit({
@@ -72,7 +92,27 @@ export function audited(view: View, audit: Audit, { principal, transport, revisi
       throw error
     }
   }
+  return { record, recorded }
+}
 
+/** A tool that records each call of it. */
+export function auditedTool(tool: Tool, audit: Audit, facts: AuditedFacts): Tool {
+  const { recorded } = createRecorder(audit, facts)
+  return {
+    ...tool,
+    call: (given, context) => recorded('call', tool.name, context, tool.call(given, context), () => ({})),
+  }
+}
+
+/** A place that records each post. */
+export function auditedPosting(posting: Posting, path: string, audit: Audit, facts: AuditedFacts): Posting {
+  const { recorded } = createRecorder(audit, facts)
+  return { post: (value, context) => recorded('post', path, context, posting.post(value, context), () => ({})) }
+}
+
+/** A view that records everything that is asked of it. */
+export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
+  const { record, recorded } = createRecorder(audit, facts)
   const itemsOf = ({ items }: Page<unknown>): Answered => ({ items: items.length })
   const { subscribe } = view
   return {

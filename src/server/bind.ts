@@ -7,6 +7,7 @@ import type { Pass } from './gate.ts'
 import { isObject } from './messages.ts'
 import { withProgress } from './progress.ts'
 import { assumed, isRevision, type Revision, revisions } from './revisions.ts'
+import { type Toolbox, toolMethods } from './tools.ts'
 import { completionToWire, readToWire, resourcesToWire, templatesToWire } from './wire.ts'
 
 /** What a server says of itself. */
@@ -42,6 +43,15 @@ const freePass: Pass = { room: async () => {}, turn: async () => {} }
 
 type Method = (call: Call, context: ServerContext) => Promise<Record<string, unknown>>
 
+/** What is bound beside a view. */
+export interface Bound {
+  /** What the one client of a pipe or session listens to, in the revisions that have such. */
+  readonly subscription?: Subscription | undefined
+  readonly toolbox?: Toolbox | undefined
+  /** By default nothing waits for anything. */
+  readonly passOf?: PassOf
+}
+
 /** The methods that can take long: with a progress token, they say that they are still at work. */
 const lengthy = new Set(['resources/list', 'resources/read', 'resources/directory/read'])
 
@@ -59,17 +69,9 @@ export function capabilitiesOf(view: View) {
 /**
  * Binds a view to an SDK server: the handlers of every method that is served, on every revision. It holds no state of
  * its own; one server can answer any number of requests at once.
- *
- * @param subscription What the one client of a pipe or session listens to, in the revisions that have such.
- * @param passOf By default nothing waits for anything.
  */
-export function bind(
-  view: View,
-  identity: Identity,
-  log: Log,
-  subscription?: Subscription,
-  passOf: PassOf = () => undefined,
-): Server {
+export function bind(view: View, identity: Identity, log: Log, bound: Bound = {}): Server {
+  const { subscription, toolbox, passOf = () => undefined } = bound
   const { name, version, title, instructions } = identity
   const server = new Server(
     { name, version, ...(title === undefined ? {} : { title }) },
@@ -79,8 +81,12 @@ export function bind(
       ...(instructions === undefined ? {} : { instructions }),
     },
   )
-  for (const [method, call] of Object.entries({ ...methodsOf(view, identity), ...watchingOf(subscription) })) {
-    const run = lengthy.has(method) ? withProgress(call) : call
+  for (const [method, call] of Object.entries({
+    ...toolMethods(toolbox, log),
+    ...methodsOf(view, identity),
+    ...watchingOf(subscription),
+  })) {
+    const run: Method = lengthy.has(method) ? withProgress<Call, Record<string, unknown>>(call) : call
     server.setRequestHandler(method, { params: anything }, async (params: unknown, context: ServerContext) => {
       const negotiated = server.getNegotiatedProtocolVersion()
       const revision = isRevision(negotiated) ? negotiated : assumed
@@ -163,7 +169,6 @@ function methodsOf(view: View, identity: Identity): Readonly<Record<string, Meth
       capabilities: capabilitiesOf(view),
       ...(identity.instructions === undefined ? {} : { instructions: identity.instructions }),
     }),
-    'tools/list': async () => ({ tools: [] }),
     'prompts/list': async () => ({ prompts: [] }),
     'prompts/get': async () => {
       throw invalid('There is no such prompt.', 'unknown-prompt')

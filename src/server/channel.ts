@@ -53,6 +53,8 @@ export interface ChannelOptions {
   /** Called when the channel closes. */
   readonly onClose?: () => void
   readonly retell?: () => void
+  /** Why a request is not even handed to the server. */
+  readonly faultOf?: (message: Request) => WireError | undefined
 }
 
 interface Exchange {
@@ -96,7 +98,7 @@ class ChannelTransport extends PerRequestHTTPServerTransport {
 export async function openChannel(
   server: Server,
   era: 'modern' | 'legacy',
-  { view, log, egress, timeout, passes, onClose, retell }: ChannelOptions,
+  { view, log, egress, timeout, passes, onClose, retell, faultOf }: ChannelOptions,
 ): Promise<Channel> {
   const transport = new ChannelTransport(era)
   let delivering = false
@@ -130,6 +132,8 @@ export async function openChannel(
     const initializing = era === 'legacy' && message.method === 'initialize'
     const fault = initializing ? initializeFault(message) : undefined
     if (fault !== undefined) return failure(message.id, { code: codes.invalidParams, message: fault })
+    const refused = faultOf?.(message)
+    if (refused !== undefined) return failure(message.id, refused)
     if (options.signal?.aborted) return undefined
     const id = next++
     if (options.pass !== undefined) passes?.set(id, options.pass)

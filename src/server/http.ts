@@ -1,29 +1,37 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import type { DegradedMount } from '../core/changes.ts'
 import { invalid } from '../core/errors.ts'
 import { isLoopback } from '../core/host.ts'
+import type { Measurements } from '../core/measurements.ts'
+import { createAddresses } from './addresses.ts'
+import { auditedPosting } from './audit.ts'
 import { alwaysCaller, type Caller } from './authorize/caller.ts'
 import { type Authorizer, createAuthorizer } from './authorize/index.ts'
 import type { AuthorizationOptions } from './authorize/options.ts'
 import { readBody } from './body.ts'
+import { createEgress } from './egress.ts'
+import { createEntrance } from './entrance.ts'
 import { codes } from './errors.ts'
+import { createExposed, metricsPath } from './exposed.ts'
 import { createGate } from './gate.ts'
-import { createGuard, type Guard, valuesOf } from './guard.ts'
+import { createGuard, type Guard } from './guard.ts'
+import { serveHealth } from './health.ts'
 import { JsonError, parseJson } from './json.ts'
 import { createLegacyHttp, type LegacyHttp } from './legacy.ts'
 import { completeLimits, type GivenLimits } from './limits.ts'
 import { createLiveness } from './liveness.ts'
+import { measureMeter } from './measured.ts'
 import { failure } from './messages.ts'
 import { createMeter, type Meter } from './meter.ts'
 import { createModernHttp } from './modern.ts'
-import { statusOfOverload } from './overload.ts'
+import { accepts, mediaFault } from './negotiation.ts'
 import { inTurn } from './pipeline.ts'
-import { limitAnswer, refuse, replyEmpty, replyJson } from './reply.ts'
+import { nothingHere, type Postings, postedTo, servePosting } from './postings.ts'
+import { createRefusalAudit } from './refused.ts'
+import { limitAnswer, refuse, replyJson } from './reply.ts'
 import { modern } from './revisions.ts'
 import { localPrincipal, type ServeOptions } from './serve.ts'
-import { createTurnstile } from './turnstile.ts'
+import { listen, watchSockets } from './sockets.ts'
 
 export interface HttpOptions extends ServeOptions {
   readonly host: string
@@ -43,7 +51,16 @@ export interface HttpOptions extends ServeOptions {
   readonly sse?: boolean
   /** What tells less well of changes than it should, just now: `/readyz` says how many mounts, and why. */
   readonly degraded?: () => readonly DegradedMount[]
+  /** The places beside MCP that take posts. By default there are none. */
+  readonly postings?: Postings
   readonly limits?: GivenLimits
+  /** What this process measures of itself: what this service does is added to it. */
+  readonly measurements?: Measurements
+  /**
+   * Tells `measurements` at `/metrics`: where nobody is asked who they are, to who asks from this machine; else to who may ask
+   * at all, or has one of these roles. By default to nobody.
+   */
+  readonly metrics?: boolean | { readonly roles?: readonly string[] | undefined }
 }
 
 export interface HttpService {
@@ -66,10 +83,12 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const path = options.path ?? '/mcp'
   const gate = createGate(limits.concurrent, limits.waiting, limits.perPrincipal)
   const meter = createMeter()
-  const turnstile = createTurnstile(limits, meter)
+  const addresses = createAddresses(limits)
+  const refusals = createRefusalAudit(options.audit)
+  const onRefused = refusals.add
   const looks = 2
   const liveness = createLiveness({ interval: limits.stalled / (looks + 1), looks })
-  const served = { timeout: limits.timeout, ...options, transport: 'http' as const }
+  const served = { timeout: limits.timeout, ...options, transport: 'http' as const, onRefused }
   const modernHttp = createModernHttp(served, gate, meter)
   const legacyHttp = createLegacyHttp(served, gate, limits, meter)
   const everybody = alwaysCaller(options.principal ?? localPrincipal)
@@ -77,46 +96,60 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   let authorizer: Authorizer | undefined
   let guard: Guard = () => ({ status: 403, message: 'Not ready' })
   let draining = false
+  const egress = createEgress(options.scrubber)
+  const entrance = createEntrance({ authorizer: () => authorizer, everybody, limits, addresses, meter, onRefused })
+
+  const { measurements, metrics } = options
+  const forget = measurements?.add(() => measureMeter(meter))
+  const exposed =
+    measurements === undefined || metrics === undefined || metrics === false
+      ? undefined
+      : createExposed({
+          measurements,
+          ...(metrics === true || metrics.roles === undefined ? {} : { roles: metrics.roles }),
+          ...(options.auth === undefined ? {} : { entrance }),
+        })
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if ((request.url ?? '').length > limits.path) {
       meter.count('refusedUri')
+      onRefused({ outcome: 'too-large', status: 414, address: addresses.of(request.socket) })
       return refuse(response, 414, `The path is longer than ${limits.path} bytes.`, { Connection: 'close' })
     }
-    // Probes come from wherever the operator's tools are; the answer tells nothing else.
-    if (request.url === '/healthz') return replyHealth(request, response, 200, { status: 'ok' })
-    if (request.url === '/readyz')
-      return draining
-        ? replyHealth(request, response, 503, { status: 'draining' })
-        : replyHealth(request, response, 200, { status: 'ready', ...countDegraded(options.degraded?.()) })
+    if (serveHealth(request, response, () => (draining ? 'draining' : (options.degraded?.() ?? [])))) return
     // What is for everybody, whichever page asks.
     if (authorizer?.serveMetadata(request, response)) return
     const refused = guard(request)
-    if (refused !== undefined) return refuse(response, refused.status, refused.message)
+    if (refused !== undefined) {
+      onRefused({ outcome: 'host', status: refused.status, address: addresses.of(request.socket) })
+      return refuse(response, refused.status, refused.message)
+    }
+    if (request.url === metricsPath && exposed !== undefined) return exposed(request, response)
     const [place = ''] = (request.url ?? '').split('?', 1)
-    if (!routes.has(place)) return refuse(response, 404, 'Nothing is here.')
-    const caller = await callerOf(request, response)
+    const posted = postedTo(request, options.postings)
+    if (!routes.has(place) && posted === undefined) return refuse(response, 404, nothingHere)
+    const caller = await entrance.callerOf(request, response)
     if (caller === undefined) return
     const route = options.sse ? place : request.url
     if (route === path) return serveMcp(request, response, caller)
+    if (posted !== undefined) return servePosts(request, response, caller, posted)
     if (options.sse && route === '/sse') return legacyHttp.openSse(request, response, caller)
     if (options.sse && route === '/messages') {
       const message = await readPermitted(request, response, caller)
       return message === undefined ? undefined : legacyHttp.postSse(request, response, caller.principal, message.value)
     }
-    return refuse(response, 404, 'Nothing is here.')
+    return refuse(response, 404, nothingHere)
   }
 
-  /** Who asks. `undefined`: they were turned away. */
-  const callerOf = async (request: IncomingMessage, response: ServerResponse): Promise<Caller | undefined> => {
-    const caller = authorizer === undefined ? everybody : await authorizer.authenticate(request)
-    if ('status' in caller) return void refuse(response, caller.status, caller.message, caller.headers)
-    const share = turnstile.shareOf(caller.principal, request)
-    const over = turnstile.take(share, request)
-    if (over === undefined) return { ...caller, share }
-    const later = statusOfOverload(over)
-    // Of what comes behind it, nothing is read.
-    return void replyJson(response, later?.status ?? 429, over, { ...later?.headers, Connection: 'close' })
+  const servePosts = async (request: IncomingMessage, response: ServerResponse, caller: Caller, at: string) => {
+    const posting = options.postings?.at(at, caller.principal)
+    if (posting === undefined) return refuse(response, 404, nothingHere)
+    const message = await readPermitted(request, response, caller)
+    if (message === undefined) return
+    const { audit, log } = options
+    const facts = { principal: caller.principal, transport: 'http' as const, revision: () => undefined }
+    const recorded = audit === undefined ? posting : auditedPosting(posting, at, audit, facts)
+    await servePosting(recorded, message.value, response, caller, { gate, egress, log, timeout: limits.timeout })
   }
 
   const serveMcp = async (request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> => {
@@ -134,8 +167,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     legacy: LegacyHttp,
     caller: Caller,
   ) => {
-    const refused = authorizer?.refusalOf(caller, undefined)
-    if (refused !== undefined) return refuse(response, refused.status, refused.message, refused.headers)
+    if (!entrance.permits(caller, undefined, response)) return
     const sessions = request.headers['mcp-protocol-version'] !== modern
     if (request.method === 'GET' && sessions) return legacy.openStream(request, response, caller)
     if (request.method === 'DELETE' && sessions) return legacy.end(request, response, caller.principal)
@@ -144,22 +176,18 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
 
   /** The message of a request, where the caller may send it. `undefined`: it was answered already. */
   const readPermitted = async (request: IncomingMessage, response: ServerResponse, caller: Caller) => {
-    const message = await readMessage(request, response)
-    const refused = message === undefined ? undefined : authorizer?.refusalOf(caller, message.value)
-    if (refused === undefined) return message
-    return void refuse(response, refused.status, refused.message, refused.headers)
+    const message = await readMessage(request, response, caller)
+    return message === undefined || entrance.permits(caller, message.value, response) ? message : undefined
   }
 
-  const readMessage = async (request: IncomingMessage, response: ServerResponse) => {
+  const readMessage = async (request: IncomingMessage, response: ServerResponse, caller: Caller) => {
     if (request.method !== 'POST')
       return void refuse(response, 405, 'The method is not allowed here.', { Allow: 'POST' })
     const media = mediaFault(request)
     if (media !== undefined) return void refuse(response, 415, media)
     const body = await readBody(request, limits.body)
     if ('fault' in body) {
-      if (body.fault === 'too-large') meter.count('refusedBody')
-      if (body.fault === 'too-large')
-        refuse(response, 413, `The body is longer than ${limits.body} bytes.`, { Connection: 'close' })
+      if (body.fault === 'too-large') entrance.refuseBody(caller, response)
       return undefined
     }
     if ((request.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked')
@@ -181,10 +209,20 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       else replyJson(response, 500, failure(null, { code: codes.internal, message: 'Internal error' }))
     }
   }
-  const take = inTurn(handleSafely, () => meter.count('cutPipelines'))
+  const take = inTurn(
+    (request, response) => {
+      response.on('error', () => {})
+      limitAnswer(response, limits)
+      sockets.answering(response)
+      return handleSafely(request, response)
+    },
+    {
+      onPause: () => meter.count('pausedPipelines'),
+      onCut: () => meter.count('cutPipelines'),
+      onLeft: addresses.waste,
+    },
+  )
 
-  /** The latest answer on each connection. */
-  const answering = new WeakMap<Duplex, ServerResponse>()
   const server = createServer(
     {
       maxHeaderSize: limits.headers,
@@ -195,38 +233,15 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       keepAliveTimeout: 10_000,
     },
     (request, response) => {
-      response.on('error', () => {})
       meter.count('requests')
-      limitAnswer(response, limits)
-      answering.set(request.socket, response)
-      liveness.watch(request.socket)
       take(request, response)
     },
   )
   server.maxConnections = limits.connections
-  server.on('drop', () => meter.count('refusedConnections'))
   meter.gauge('connections', () => liveness.size)
   meter.gauge('inFlight', () => gate.running)
   meter.gauge('waiting', () => gate.waiting)
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const response = answering.get(socket)
-    if (error.code === 'HPE_HEADER_OVERFLOW') meter.count('refusedHeaders')
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') meter.count('late')
-    // In the midst of an answer, a status would be read as a part of it.
-    if (response?.headersSent && !response.writableFinished) socket.destroy()
-    else hangUp(socket, clientErrors.get(error.code) ?? '400 Bad Request')
-  })
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
-  const closeIdle = (): void => {
-    server.closeIdleConnections()
-    // Node does not count those on which nothing was ever sent.
-    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
-  }
-  server.on('upgrade', (_request, socket) => hangUp(socket, '400 Bad Request'))
+  const sockets = watchSockets(server, { liveness, addresses, meter, onRefused })
   // The guard needs the port, which may be chosen by the system.
   createGuard({ ...options, port: options.port })
   if (!isLoopback(options.host) && options.auth === undefined && options.insecure !== true)
@@ -257,87 +272,19 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     close: async () => {
       draining = true
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      closeIdle()
+      sockets.closeIdle()
       modernHttp.drain()
       legacyHttp.drain()
       const timer = setTimeout(() => server.closeAllConnections(), limits.drain)
       // Connections that become idle while it drains are not waited for.
-      const idle = setInterval(closeIdle, 50)
+      const idle = setInterval(sockets.closeIdle, 50)
       await closed
       clearTimeout(timer)
       clearInterval(idle)
       liveness.close()
+      forget?.()
+      refusals.close()
       await Promise.allSettled([modernHttp.close(), legacyHttp.close()])
     },
   }
-}
-
-const clientErrors: ReadonlyMap<string | undefined, string> = new Map([
-  ['HPE_HEADER_OVERFLOW', '431 Request Header Fields Too Large'],
-  ['ERR_HTTP_REQUEST_TIMEOUT', '408 Request Timeout'],
-])
-
-/** Ends a connection with a last word. Whoever keeps the other half of it open does not keep ours. */
-function hangUp(socket: Duplex, status: string): void {
-  if (!socket.writable) return void socket.destroy()
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy())
-}
-
-async function listen(
-  server: ReturnType<typeof createServer>,
-  host: string,
-  port: number,
-  backlog: number,
-): Promise<AddressInfo> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const why =
-        error.code === 'EADDRINUSE'
-          ? 'the port is in use'
-          : error.code === 'EACCES'
-            ? 'it is not permitted'
-            : error.code
-      reject(invalid(`Cannot listen on ${host}:${port}: ${why}.`, 'listen'))
-    })
-    server.listen({ port, host, backlog }, resolve)
-  })
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw invalid('The server has no port.', 'listen')
-  return address
-}
-
-/** How many mounts are degraded, by the reason. Which ones, the log says: anybody may ask here. */
-function countDegraded(mounts: readonly DegradedMount[] = []): {
-  readonly degraded?: Readonly<Record<string, number>>
-} {
-  const degraded: Record<string, number> = {}
-  for (const { degradation } of mounts) degraded[degradation] = (degraded[degradation] ?? 0) + 1
-  return mounts.length === 0 ? {} : { degraded }
-}
-
-function replyHealth(request: IncomingMessage, response: ServerResponse, status: number, health: object): void {
-  if (request.method === 'GET') replyJson(response, status, health)
-  else if (request.method === 'HEAD') replyEmpty(response, status)
-  else refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET, HEAD' })
-}
-
-/** JSON in UTF-8, as it is. A form or plain text, which any web page may send, is refused. */
-function mediaFault(request: IncomingMessage): string | undefined {
-  const types = valuesOf(request, 'content-type')
-  const [type = ''] = types
-  if (types.length !== 1 || !/^application\/json[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i.test(type))
-    return 'The Content-Type is not application/json in UTF-8.'
-  if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') return 'A Content-Encoding is not supported.'
-  return undefined
-}
-
-/** Whether one of the two forms of an answer is welcome. No header: both are. */
-function accepts(request: IncomingMessage): boolean {
-  const accept = request.headers.accept
-  if (accept === undefined) return true
-  return accept.split(',').some((range) => {
-    const [type = '', ...params] = range.split(';').map((part) => part.trim().toLowerCase())
-    const refused = params.some((param) => /^q=0(?:\.0*)?$/.test(param))
-    return !refused && /^(?:\*\/\*|application\/(?:json|\*)|text\/(?:event-stream|\*))$/.test(type)
-  })
 }

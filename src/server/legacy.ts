@@ -3,13 +3,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Principal } from '../core/provider.ts'
 import { type Caller, ownerOf } from './authorize/caller.ts'
 import { type Connection, createConnection } from './connection.ts'
-import { codes } from './errors.ts'
+import { codes, type WireError } from './errors.ts'
 import type { Gate } from './gate.ts'
 import type { ServedLimits } from './limits.ts'
 import { createMailbox } from './mailbox.ts'
 import { failure, isObject, type RequestId, type Response } from './messages.ts'
 import type { Meter } from './meter.ts'
-import { statusOfOverload } from './overload.ts'
+import { countOverload, statusOfOverload } from './overload.ts'
 import { type EventStream, openEventStream, refuse, replyEmpty, replyJson } from './reply.ts'
 import { isRevision } from './revisions.ts'
 import { type Announcements, openView, type ServedOptions } from './serve.ts'
@@ -35,6 +35,7 @@ const idHeader = 'Mcp-Session-Id'
 
 export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: ServedLimits, meter: Meter): LegacyHttp {
   const { perPrincipal, sessionIdle: idle } = limits
+  const { onRefused } = options
   const sessions = createSessions({ most: limits.sessions, mostOf: perPrincipal?.sessions ?? limits.sessions, idle })
   const streams = new Set<EventStream>()
 
@@ -61,10 +62,21 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     return session
   }
 
+  const countOverloads = (answers: unknown, principal: Principal, body: unknown): void => {
+    for (const answer of [answers].flat()) countOverload(answer, { meter, onRefused, principal, body })
+  }
+
+  const replyFull = (response: ServerResponse, id: RequestId | null, principal: Principal, body?: unknown): void => {
+    meter.count('refusedSessions')
+    onRefused?.({ outcome: 'sessions', status: 503, principal: principal.id, body })
+    replyJson(response, 503, failure(id, tooManySessions), { 'Retry-After': '5' })
+  }
+
   /** Answers one body in JSON, or in a stream once there is something to say before the answer. */
   const exchange = async (
     connection: Connection,
     response: ServerResponse,
+    principal: Principal,
     body: unknown,
     headers: () => Readonly<Record<string, string>> = () => ({}),
   ) => {
@@ -76,6 +88,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
         stream.send(message)
       },
     })
+    countOverloads(answer, principal, body)
     if (answer === undefined) {
       if (stream === undefined) replyEmpty(response, 202, headers())
       else stream.end()
@@ -98,9 +111,9 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       onLost: () => void (session === undefined || sessions.close(session)),
     })
     const session = sessions.open(owner, connection, mailbox)
-    if (session === undefined) return replyFull(response, id, meter)
+    if (session === undefined) return replyFull(response, id, principal, body)
     try {
-      await exchange(connection, response, body, () =>
+      await exchange(connection, response, principal, body, () =>
         connection.revision === undefined ? {} : { [idHeader]: session.id },
       )
     } finally {
@@ -116,7 +129,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       const session = sessionOf(request, response, principal)
       if (session === undefined) return
       if (isInitialize) return refuse(response, 400, 'The session has begun already.')
-      await exchange(session.connection, response, body)
+      await exchange(session.connection, response, principal, body)
     },
 
     openStream: async (request, response, caller) => {
@@ -159,7 +172,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       }
       const owner = ownerOf(caller.principal)
       const session = sessions.open(owner, connect(owner, { write, onLost: () => response.destroy() }))
-      if (session === undefined) return replyFull(response, null, meter)
+      if (session === undefined) return replyFull(response, null, caller.principal)
       const opened = openEventStream(response)
       stream = opened
       session.stream = opened
@@ -182,6 +195,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       const answer = await session.connection.receive(body, {
         onNotification: (message) => void session.stream?.send(message),
       })
+      countOverloads(answer, principal, body)
       if (answer !== undefined) session.stream?.send(answer)
     },
 
@@ -198,12 +212,8 @@ function statusOf(answer: unknown): number {
   return answer.error.code === codes.invalidRequest ? 400 : 200
 }
 
-function replyFull(response: ServerResponse, id: RequestId | null, meter?: Meter): void {
-  meter?.count('refusedSessions')
-  const error = {
-    code: codes.internal,
-    message: 'There are too many sessions. Try again later.',
-    data: { reason: 'busy' },
-  }
-  replyJson(response, 503, failure(id, error), { 'Retry-After': '5' })
+const tooManySessions: WireError = {
+  code: codes.internal,
+  message: 'There are too many sessions. Try again later.',
+  data: { reason: 'busy' },
 }

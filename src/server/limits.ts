@@ -20,6 +20,10 @@ export interface HttpLimits {
   /** What each principal may have of that, where clients are asked who they are. */
   readonly perPrincipal: PrincipalLimits
   readonly connections: number
+  /** New connections a second from one address, in the long run; after a rest ten times as many at once. 0: any number. */
+  readonly newConnections: number
+  /** Tokens a second from one address that are not good, in the same way. */
+  readonly badTokens: number
   readonly sessions: number
   /** How long a session may be idle, in milliseconds. */
   readonly sessionIdle: number
@@ -62,6 +66,8 @@ export const defaultLimits: HttpLimits = {
   rate: 0,
   perPrincipal: { rate: 100, concurrent: 8, waiting: 256, connections: 256, sessions: 100 },
   connections: 1024,
+  newConnections: 200,
+  badTokens: 20,
   sessions: 1000,
   sessionIdle: 30 * 60_000,
   slow: 60_000,

@@ -10,7 +10,7 @@ import { headerFault, versionMismatch } from './headers.ts'
 import { listen } from './listen.ts'
 import { classify, failure, isObject, type Request, type RequestId, type Response } from './messages.ts'
 import type { Meter } from './meter.ts'
-import { overloaded, statusOfOverload } from './overload.ts'
+import { countOverload, overloaded, statusOfOverload } from './overload.ts'
 import { type EventStream, openEventStream, replyEmpty, replyJson } from './reply.ts'
 import { modern } from './revisions.ts'
 import { openView, type ServedOptions } from './serve.ts'
@@ -90,8 +90,9 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       caller.share,
     )
     if ('refused' in ran) {
-      meter.count(ran.refused === 'share' ? 'refusedShare' : 'refusedBusy')
-      return replyAnswer(response, overloaded(message.id, ran.refused))
+      const refused = overloaded(message.id, ran.refused)
+      countOverload(refused, { meter, onRefused: options.onRefused, principal: caller.principal, body: message })
+      return replyAnswer(response, refused)
     }
     if (ran.value === undefined) return
     if (stream === undefined) replyAnswer(response, ran.value)

@@ -1,6 +1,9 @@
+import type { Principal } from '../core/provider.ts'
 import { codes } from './errors.ts'
 import type { Crowded } from './gate.ts'
-import { failure, type RequestId, type Response } from './messages.ts'
+import { failure, isObject, type RequestId, type Response } from './messages.ts'
+import type { Meter } from './meter.ts'
+import type { TurnedAway } from './refused.ts'
 
 /** Answers that say "later", in JSON-RPC and in HTTP. */
 
@@ -26,4 +29,21 @@ export function statusOfOverload(
   if (typeof retryAfter !== 'number') return undefined
   // 429 is for who asks too much, 503 for who came when it was too much.
   return { status: reason === 'rate' || reason === 'share' ? 429 : 503, headers: { 'Retry-After': String(retryAfter) } }
+}
+
+export interface OverloadFacts {
+  readonly meter: Meter
+  readonly onRefused: ((refusal: TurnedAway) => void) | undefined
+  readonly principal: Principal
+  /** What was asked for. */
+  readonly body: unknown
+}
+
+/** Counts and records an answer, where it says that there was too much of this client, or in all. Others are left alone. */
+export function countOverload(answer: unknown, { meter, onRefused, principal, body }: OverloadFacts): void {
+  const data = isObject(answer) && isObject(answer.error) ? answer.error.data : undefined
+  const reason = isObject(data) ? data.reason : undefined
+  if (reason !== 'share' && reason !== 'busy') return
+  meter.count(reason === 'share' ? 'refusedShare' : 'refusedBusy')
+  onRefused?.({ outcome: reason, status: reason === 'share' ? 429 : 503, principal: principal.id, body })
 }

@@ -1,23 +1,80 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 
-/** So many requests may wait on one connection for the answers to those before them. */
-const maxPipelined = 16
+/** So many requests may wait on one connection for the answers to those before them. Then nothing more is read from it. */
+const mostWaiting = 16
+/** What was read with them waits, too: one piece holds a hundred and more. Whoever has made them so short that it is more is cut. */
+const mostRead = 512
+/** When so many wait on all connections together, those on which too many wait are cut. */
+const mostInAll = 16_384
+/** A connection that is not read from rests after each answer: so many times as long as that took, and so long at most, in milliseconds. */
+const restTimes = 3
+const longestRest = 100
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+/** What becomes of a connection on which too many requests wait. */
+export interface PipelineEvents {
+  /** Nothing more is read from it for now. */
+  readonly onPause: () => void
+  /** It is cut. */
+  readonly onCut: () => void
+  /** It has ended, and so many requests that were read from it will get no answer. */
+  readonly onLeft: (socket: Socket, requests: number) => void
+}
+
+interface Line {
+  readonly waiting: (readonly [IncomingMessage, ServerResponse])[]
+  /** One of them is being handled. */
+  busy: boolean
+  paused: boolean
+}
 
 /**
  * Handles the requests of each connection one after the other, as their answers have to come: one that was answered with the
  * end of the connection ends what was sent behind it, before anything is done for that. Who sends on and on without waiting is
- * cut off: Node itself would take it all in.
+ * not read from until there is room (Node itself would take it all in), and has a quarter of the time at most.
  *
- * @param onCut Called for each connection that is.
+ * @param handle Must not reject.
  */
 export function inTurn(
   handle: Handle,
-  onCut: () => void,
-): (request: IncomingMessage, response: ServerResponse) => void {
-  const connections = new WeakMap<Socket, { waiting: number; last: Promise<void> }>()
+  { onPause, onCut, onLeft }: PipelineEvents,
+): (...args: Parameters<Handle>) => void {
+  const lines = new WeakMap<Socket, Line>()
+  let inAll = 0
+  let last: Promise<unknown> = Promise.resolve()
+
+  /** Resolves in a turn of the event loop of its own: whoever waits for answers goes before those who do not. */
+  const turn = (): Promise<unknown> => {
+    last = last.then(() => new Promise((resolve) => setImmediate(resolve)))
+    return last
+  }
+
+  const drop = (socket: Socket, line: Line): void => {
+    const { length } = line.waiting.splice(0)
+    inAll -= length
+    if (length > 0) onLeft(socket, length)
+  }
+
+  const lineOf = (socket: Socket): Line => {
+    const known = lines.get(socket)
+    if (known !== undefined) return known
+    const line: Line = { waiting: [], busy: false, paused: false }
+    lines.set(socket, line)
+    // Node resumes it by itself, for the body of a request and when an answer was taken.
+    socket.on('resume', () => {
+      if (line.paused) socket.pause()
+    })
+    socket.once('close', () => drop(socket, line))
+    return line
+  }
+
+  const resume = (socket: Socket, line: Line): void => {
+    line.paused = false
+    socket.resume()
+  }
 
   /** Resolves when an answer is given, or cannot be any more. */
   const answered = (response: ServerResponse): Promise<void> =>
@@ -26,25 +83,45 @@ export function inTurn(
       response.once('finish', resolve).once('close', resolve)
     })
 
+  const work = async (socket: Socket, line: Line): Promise<void> => {
+    // All that came in one piece is here before the first of it is begun.
+    await undefined
+    for (let next = line.waiting.shift(); next !== undefined; next = line.waiting.shift()) {
+      inAll--
+      if (socket.destroyed || socket.writableEnded) {
+        drop(socket, line)
+        break
+      }
+      // The body of the last one may not have come yet.
+      if (line.paused && line.waiting.length < mostWaiting / 2) resume(socket, line)
+      const begun = performance.now()
+      await handle(...next)
+      await answered(next[1])
+      if (line.waiting.length > 0) await turn()
+      if (line.paused) await sleep(Math.min(restTimes * (performance.now() - begun), longestRest))
+    }
+    line.busy = false
+  }
+
   return (request, response) => {
     const { socket } = request
     // What else was in the piece that it came with.
     if (socket.destroyed) return
-    const connection = connections.get(socket) ?? { waiting: 0, last: Promise.resolve() }
-    connections.set(socket, connection)
-    if (connection.waiting >= maxPipelined) {
+    const line = lineOf(socket)
+    const { length } = line.waiting
+    if (length >= mostRead || (length >= mostWaiting && inAll >= mostInAll)) {
       onCut()
       return void socket.destroy()
     }
-    connection.waiting++
-    connection.last = connection.last.then(async () => {
-      try {
-        if (socket.destroyed || socket.writableEnded) return
-        await handle(request, response)
-        await answered(response)
-      } finally {
-        connection.waiting--
-      }
-    })
+    line.waiting.push([request, response])
+    inAll++
+    if (!line.busy) {
+      line.busy = true
+      void work(socket, line)
+    } else if (length + 1 >= mostWaiting && !line.paused) {
+      line.paused = true
+      socket.pause()
+      onPause()
+    }
   }
 }

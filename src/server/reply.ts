@@ -39,6 +39,15 @@ export function replyJson(
   cutWhenSlow(response)
 }
 
+/** A text that is no message. For HEAD, Node leaves it out. */
+export function replyText(response: ServerResponse, text: string, type: string): void {
+  if (response.headersSent || response.destroyed) return
+  const bytes = Buffer.from(text)
+  response.writeHead(200, { ...common, 'Content-Type': type, 'Content-Length': bytes.length })
+  response.end(bytes)
+  cutWhenSlow(response)
+}
+
 export function replyEmpty(
   response: ServerResponse,
   status: number,

@@ -2,14 +2,17 @@ import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
+import type { Tool } from '../core/tool.ts'
 import type { Subscription, View } from '../core/view.ts'
-import { type Audit, audited } from './audit.ts'
+import { type Audit, audited, auditedTool } from './audit.ts'
 import { bind, type Identity } from './bind.ts'
 import { type Channel, openChannel } from './channel.ts'
 import { createEgress } from './egress.ts'
 import type { Pass } from './gate.ts'
 import type { Notification } from './messages.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
+import type { TurnedAway } from './refused.ts'
+import { toolFault } from './tools.ts'
 
 /** What every transport serves: a view for each principal. */
 export interface ServeOptions extends Identity {
@@ -21,6 +24,8 @@ export interface ServeOptions extends Identity {
   readonly scrubber?: Scrubber
   /** Takes a record of every request. */
   readonly audit?: Audit
+  /** The tools that a principal has, just now. By default nobody has any. */
+  readonly tools?: (principal: Principal) => readonly Tool[]
   /** How long a request may take, in milliseconds. Then it is cancelled, and its client told so. By default 120,000. */
   readonly timeout?: number
 }
@@ -29,6 +34,8 @@ export interface ServeOptions extends Identity {
 export interface ServedOptions extends ServeOptions {
   /** As the audit log has it. By default `stdio`. */
   readonly transport?: 'http' | 'stdio'
+  /** Takes a record of what a limit turns away. */
+  readonly onRefused?: (refusal: TurnedAway) => void
 }
 
 export const localPrincipal: Principal = { id: 'local', roles: [] }
@@ -53,7 +60,14 @@ export async function openView(
   let channel: Channel | undefined
   const revision = () => channel?.revision
   const seen = options.view(principal)
-  const view = audit === undefined ? seen : audited(seen, audit, { principal, transport, revision })
+  const facts = { principal, transport, revision }
+  const view = audit === undefined ? seen : audited(seen, audit, facts)
+  const toolsOf = options.tools
+  const tools = () => {
+    const own = toolsOf?.(principal) ?? []
+    return audit === undefined ? own : own.map((tool) => auditedTool(tool, audit, facts))
+  }
+  const toolbox = toolsOf === undefined ? undefined : { principal, tools }
   const outbox = era === 'legacy' && announcements !== undefined ? createOutbox(announcements) : undefined
   outbox?.open()
   const subscription = outbox === undefined ? undefined : subscribe(view, outbox, log)
@@ -65,8 +79,11 @@ export async function openView(
   }
   const retell = () => outbox?.push({ uris: subscription?.uris ?? [], listed: subscription !== undefined })
   const passes = new Map<unknown, Pass>()
-  const server = bind(promised, options, log, subscription, (id) => passes.get(id))
-  channel = await openChannel(server, era, { view, log, egress, timeout, passes, onClose, retell })
+  const passOf = (id: unknown) => passes.get(id)
+  channel = await openChannel(bind(promised, options, log, { subscription, toolbox, passOf }), era, {
+    ...{ view, log, egress, timeout, passes, onClose, retell },
+    ...(toolbox === undefined ? {} : { faultOf: (message) => toolFault(toolbox, message) }),
+  })
   return channel
 }
 

@@ -4,9 +4,11 @@ import type { Principal } from '../core/provider.ts'
 import { burst, type ServedLimits } from './limits.ts'
 import type { Response } from './messages.ts'
 import type { Meter } from './meter.ts'
-import { overloaded } from './overload.ts'
+import { type Overload, overloaded } from './overload.ts'
 import { createRate } from './rate.ts'
 
+/** As so many requests counts one that was much work for nothing. */
+const dear = 10
 /** When to come back where all connections are taken, in seconds. */
 const connectionWait = 5
 
@@ -14,13 +16,15 @@ const connectionWait = 5
 export interface Turnstile {
   /** Whose share of everything a request takes: that of a principal or, where all are one, that of a connection. */
   shareOf(principal: Principal, request: IncomingMessage): string
-  /** Why a request has come too soon. */
-  take(share: string, request: IncomingMessage): Response | undefined
+  /** Why a request has come too soon, and what it is answered. */
+  take(share: string, request: IncomingMessage): { readonly reason: Overload; readonly answer: Response } | undefined
+  /** Counts a request as several: it was much work, for nothing. */
+  charge(share: string): void
 }
 
 export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Meter): Turnstile {
   const limit = (perSecond: number) =>
-    perSecond > 0 ? createRate({ perSecond, burst: perSecond * burst }) : { take: () => 0 }
+    perSecond > 0 ? createRate({ perSecond, burst: perSecond * burst }) : { take: () => 0, owe: () => 0 }
   const own = limit(perPrincipal?.rate ?? 0)
   const all = limit(rate)
   const connections = new WeakMap<Socket, string>()
@@ -51,13 +55,14 @@ export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Met
     take: (share, { socket }) => {
       if (perPrincipal !== undefined && !connect(share, socket, perPrincipal.connections)) {
         meter.count('refusedShare')
-        return overloaded(null, 'share', connectionWait)
+        return { reason: 'share', answer: overloaded(null, 'share', connectionWait) }
       }
       // Who is turned away for itself takes nothing from the others.
       const wait = own.take(share) || all.take('')
       if (wait === 0) return undefined
       meter.count('refusedRate')
-      return overloaded(null, 'rate', wait)
+      return { reason: 'rate', answer: overloaded(null, 'rate', wait) }
     },
+    charge: (share) => void own.owe(share, dear - 1, dear),
   }
 }

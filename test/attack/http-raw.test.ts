@@ -1,5 +1,9 @@
+import { writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { useArena } from '../support/attack-arena.ts'
+import { control, useArena } from '../support/attack-arena.ts'
 import { headerValue } from '../support/attack-http.ts'
 import { expectOneRefusal, rawOf } from '../support/attack-raw.ts'
 
@@ -147,16 +151,63 @@ describe('where a request ends', () => {
     expect(text).not.toContain('"id":"evil"')
   })
 
-  test('HT26: a few requests behind one another are answered; who sends a thousand and waits for none is cut off', async () => {
-    const behind = (count: number) => Array.from({ length: count }, (_, i) => honest(bodyOf(small(), i))).join('')
-    const few = await tell(behind(10), {
-      until: (text) => text.endsWith('}') && (text.match(/HTTP\/1\.1 /g) ?? []).length >= 10,
-    })
-    expect(few.statuses).toEqual(Array(10).fill(200))
+  const behind = (count: number) => Array.from({ length: count }, (_, i) => honest(bodyOf(small(), i))).join('')
+
+  test('HT26: requests behind one another are all answered, in order, however many, and the others do not wait for them', async () => {
     const before = arena.http.facts().resident
-    const many = await tell(behind(1000), { until: () => false })
-    expect(many.closed).toBe(true)
-    expect(many.statuses.length).toBeLessThan(1000)
-    expect(arena.http.facts().resident - before).toBeLessThan(300)
+    const count = 300
+    let over = false
+    const others = (async () => {
+      while (!over) await control(arena.wire('http 2026-07-28'))
+    })()
+    const { statuses, text } = await tell(behind(count), {
+      until: (text) => text.endsWith('}') && text.includes(`"id":${count - 1},`),
+      within: 100_000,
+    })
+    over = true
+    await others
+    expect(statuses).toEqual(Array(count).fill(200))
+    const ids = [...text.matchAll(/"2\.0","id":(\d+),/g)].map(([, id]) => Number(id))
+    expect(ids).toEqual([...Array(count).keys()])
+    expect(arena.http.facts().resident - before).toBeLessThan(100)
+  }, 120_000)
+
+  test('HT26: of who sends on and on and takes no answer, little is read', async () => {
+    const before = arena.http.facts().resident
+    writeFileSync(join(arena.world.root, 'wide.txt'), 'wide '.repeat(20_000))
+    const wide = { uri: `${arena.world.address}/wide.txt` }
+    const body = bodyOf(wide)
+    const request = `${head({ 'mcp-name': headerValue(wide.uri), 'content-length': String(body.length) })}\r\n${body}`
+    const many = Buffer.from(request.repeat(1000))
+    const { hostname, port } = arena.http.url as URL
+    const sockets = Array.from({ length: 10 }, () => {
+      const socket = connect(Number(port), hostname).pause()
+      socket.on('error', () => {})
+      // More than the kernels of the two ends take by themselves.
+      for (let i = 0; i < 40; i++) socket.write(many)
+      return socket
+    })
+    const taken = () =>
+      sockets.reduce((sum, { bytesWritten, writableLength }) => sum + bytesWritten - writableLength, 0)
+    for (let last = -1; last !== taken(); await sleep(1000)) last = taken()
+    for (const { destroyed, writableLength } of sockets) {
+      expect(destroyed).toBe(false)
+      expect(writableLength).toBeGreaterThan(1_000_000)
+    }
+    await control(arena.wire('http 2026-07-28'))
+    expect(arena.http.facts().resident - before).toBeLessThan(150)
+    for (const socket of sockets) socket.destroy()
+  }, 120_000)
+
+  test('HT26: who puts thousands of requests into one piece is cut off', async () => {
+    const before = arena.http.facts().resident
+    const tiny = `GET / HTTP/1.1\r\nHost: ${own()}\r\n\r\n`
+    for (let i = 0; i < 20; i++) {
+      const { closed, statuses } = await tell(tiny.repeat(5000), { until: () => false })
+      expect(closed).toBe(true)
+      expect(statuses.length).toBeLessThan(5000)
+    }
+    await control(arena.wire('http 2026-07-28'))
+    expect(arena.http.facts().resident - before).toBeLessThan(150)
   })
 })

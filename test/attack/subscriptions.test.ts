@@ -14,6 +14,7 @@ import { startConfigured, type Target, until } from '../support/attack-target.ts
 import { inTime, legacy, type Message, modern, type Params, patience, type Wire } from '../support/attack-wire.ts'
 import type { World } from '../support/attack-world.ts'
 import { requires } from '../support/require.ts'
+import { requiresWatchLimit, withWatches } from '../support/watch-limit.ts'
 import { openSchema } from '../support/wire-schema.ts'
 
 /** So many URIs may be in one subscription here, in all of a client, in all; and so many subscriptions. */
@@ -577,25 +578,11 @@ describe('a client that does not read', () => {
 })
 
 describe('SB16: a limit of watches', () => {
-  const within = ['unshare', '-Ur', 'sh', '-c', 'echo 3 > /proc/sys/user/max_inotify_watches; exec "$0" "$@"']
-  const canLimit = () => {
-    try {
-      const [command = '', ...args] = within
-      execFileSync(command, [...args, 'true'], { stdio: 'ignore' })
-      return true
-    } catch {
-      return false
-    }
-  }
-  requires(
-    'unshare',
-    canLimit(),
-    'no user namespace can be made',
-  )('of the system', () => {
+  requiresWatchLimit()('of the system', () => {
     test('is seen by the operator, in the log and in the readiness, while changes are told all the same', async () => {
       const { mounts, ...rest } = configOf(arena.world)
       const config = { ...rest, mounts: { [arena.world.address]: { ...mounts[arena.world.address], reconcile: '1s' } } }
-      const target = await startConfigured(arena.world, 'http', config, within)
+      const target = await startConfigured(arena.world, 'http', config, withWatches(3))
       opened.push(target.stop)
       const readiness = async () => (await send(target, arena.world, { method: 'GET', path: '/readyz' })).message
       expect(await readiness()).toEqual({ status: 'ready' })

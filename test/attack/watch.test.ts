@@ -8,6 +8,7 @@ import { createFiles, type FilesOptions, type FilesSystem } from '../../src/prov
 import { watchFiles } from '../../src/providers/files/watch-run.ts'
 import { createFolder, type Folder, listPaths, openBelow, sleep, textAt } from '../support/folder.ts'
 import { requires } from '../support/require.ts'
+import { requiresWatchLimit, withWatches } from '../support/watch-limit.ts'
 import { eventually, startWatching, type Watching } from '../support/watching.ts'
 
 let folder: Folder
@@ -231,26 +232,14 @@ describe('SB16, fault 22: a limit of watches', () => {
     await eventually(() => logged.includes('info: every directory is watched again'), 'it is lifted')
   })
 
-  const canLimit = () => {
-    try {
-      execFileSync('unshare', ['-Ur', 'sh', '-c', 'echo 10 > /proc/sys/user/max_inotify_watches'], { stdio: 'ignore' })
-      return true
-    } catch {
-      return false
-    }
-  }
-  requires(
-    'unshare',
-    canLimit(),
-    'no user namespace can be made',
-  )('of the system', () => {
+  requiresWatchLimit()('of the system', () => {
     test('(ENOSPC) is survived alike', () => {
       const names = numbered(30, (i) => `d${i}/x`)
       folder.write(treeOf(names))
       const script = path.join(import.meta.dirname, '../support/watch-child.ts')
-      const command = 'echo 10 > /proc/sys/user/max_inotify_watches; exec "$0" "$@"'
-      const args = [process.execPath, '--import', 'tsx', script, 'watches', folder.root]
-      const output = execFileSync('unshare', ['-Ur', 'sh', '-c', command, ...args], { encoding: 'utf8' })
+      const [command = '', ...before] = withWatches(10)
+      const args = [...before, process.execPath, '--import', 'tsx', script, 'watches', folder.root]
+      const output = execFileSync(command, args, { encoding: 'utf8' })
       const { missing, notified, logged } = JSON.parse(output) as Record<string, string[]>
       expect(missing).toEqual([])
       expect(notified).toBe(10)

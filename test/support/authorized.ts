@@ -22,10 +22,11 @@ export interface Authorized {
 export const openUri = 'docs://open/hello.txt'
 export const closedUri = 'docs://closed/figures.txt'
 
-/** Serves it with `http.auth`. The resource is where it then listens. */
+/** Serves it with `http.auth`, limits over HTTP, and whatever else. The resource is where it then listens. */
 export async function serveAuthorized(
   auth: Readonly<Record<string, unknown>>,
   mounts: Readonly<Record<string, unknown>> = {},
+  { limits = {}, ...rest }: Readonly<Record<string, unknown>> = {},
 ): Promise<Authorized> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'hikidashi-authorized-')))
   for (const [folder, file, text] of [
@@ -41,7 +42,8 @@ export async function serveAuthorized(
       'docs://closed': { provider: 'files', root: 'closed', access: ['analyst'], scopes: ['db:read'] },
       ...mounts,
     },
-    http: { listen: '127.0.0.1:0', auth },
+    http: { listen: '127.0.0.1:0', auth, limits },
+    ...rest,
   }
   await writeFile(join(home, 'hikidashi.json'), JSON.stringify(config))
   let log = ''

@@ -26,6 +26,22 @@ describe('the widest closed directory above a path', () => {
       expect(asked).toBeLessThan(20)
     }
   })
+
+  test('is looked for in as many steps, whichever it is and whether there is one', () => {
+    for (const length of [1, 2, 3, 7, 8, 100]) {
+      const path = 'a/'.repeat(length)
+      const steps = [...Array(length + 1).keys()].map((open) => {
+        let asked = 0
+        closedAbove(path, (directory) => {
+          asked++
+          return directory.length > 2 * open
+        })
+        return asked
+      })
+      expect(new Set(steps).size).toBe(1)
+    }
+    expect(closedAbove('a', () => true)).toBeUndefined()
+  })
 })
 
 describe('the path that a source is asked for instead of one that may not be seen', () => {

@@ -1,28 +1,19 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import { afterEach, describe, expect, test } from 'vitest'
+import { connect } from 'node:net'
+import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Provider } from '../../src/core/provider.ts'
-import { type HttpService, serveHttp } from '../../src/server/http.ts'
+import type { HttpService } from '../../src/server/http.ts'
 import type { GivenLimits } from '../../src/server/limits.ts'
 import { limited } from '../../src/wrap/limited.ts'
+import { createHeld, useHttp } from '../support/http-service.ts'
 import { until } from '../support/live.ts'
 import { memory } from '../support/memory.ts'
 
-const services: HttpService[] = []
-afterEach(async () => {
-  await Promise.all(services.splice(0).map((service) => service.close()))
-})
-
-async function serve(provider: Provider, limits: GivenLimits): Promise<HttpService> {
-  const { view } = createCatalog({ mounts: [{ address: 'mem://m', provider }] })
-  const service = await serveHttp({
-    ...{ view, name: 'test', version: '1', log: () => {}, host: '127.0.0.1', port: 0 },
-    limits: { drain: 100, ...limits },
-  })
-  services.push(service)
-  return service
-}
+const serveOn = useHttp()
+const serve = (provider: Provider, limits: GivenLimits): Promise<HttpService> =>
+  serveOn({ ...createCatalog({ mounts: [{ address: 'mem://m', provider }] }), limits })
 
 interface Answer {
   readonly status: number
@@ -103,14 +94,7 @@ describe('what is too much over HTTP', () => {
   })
 
   test('at once: the connection that brings the most waits for itself, and the others do not', async () => {
-    const waiting: (() => void)[] = []
-    const provider: Provider = {
-      ...memory({}),
-      read: async ({ path }) => {
-        if (path === 'slow') await new Promise<void>((resolve) => waiting.push(resolve))
-        return [{ text: path }]
-      },
-    }
+    const { provider, held: waiting } = createHeld('slow')
     const service = await serve(provider, { concurrent: 2, waiting: 3 })
     const slow = ['1', '2', '3', '4', '5'].map(() => read(service, 'mem://m/slow'))
     await until(() => service.meter.read().waiting === 3)
@@ -149,4 +133,81 @@ describe('what is too much over HTTP', () => {
     expect((await read(service, 'mem://m/a', { agent })).status).toBe(200)
     agent.destroy()
   })
+
+  test('of new connections from one address: 429 with Retry-After, of which nothing is read', async () => {
+    // One a second, and ten at once.
+    const service = await serve(memory({ a: 'a' }), { newConnections: 1 })
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    expect((await read(service, 'mem://m/a', { agent })).status).toBe(200)
+    const told = await Promise.all(Array.from({ length: 40 }, () => rawAnswer(service, '')))
+    const refused = told.filter((text) => text !== '')
+    expect(refused.length).toBeGreaterThanOrEqual(25)
+    for (const text of refused) {
+      expect(text).toMatch(/^HTTP\/1\.1 429 Too Many Requests\r\nRetry-After: \d+\r\nConnection: close\r\n/)
+      expect(text.endsWith('\r\n\r\n')).toBe(true)
+    }
+    expect(service.meter.read()).toMatchObject({ refusedConnects: refused.length, requests: 1 })
+    // A connection that is open is not concerned, and new ones are let in again.
+    expect((await read(service, 'mem://m/a', { agent })).status).toBe(200)
+    agent.destroy()
+    for (let status = 0; status !== 200; ) {
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      status = (await read(service).catch(() => undefined))?.status ?? 0
+    }
+  })
+
+  test('of requests that do not wait for answers: they wait for each other, and the others do not', async () => {
+    const { provider, held: waiting } = createHeld('slow')
+    const service = await serve(provider, {})
+    const text = (path: string, id: number) => {
+      const [uri, method] = [`mem://m/${path}`, 'resources/read']
+      const body = JSON.stringify({ jsonrpc: '2.0', id, method, params: { uri, _meta: envelope } })
+      const named = `mcp-protocol-version: 2026-07-28\r\nmcp-method: ${method}\r\nmcp-name: ${uri}\r\n`
+      const head = `POST /mcp HTTP/1.1\r\nhost: ${new URL(service.url).host}\r\ncontent-type: application/json\r\n`
+      return `${head}${named}content-length: ${body.length}\r\n\r\n${body}`
+    }
+    const count = 100
+    const sent = [text('slow', 0), ...Array.from({ length: count - 1 }, (_, i) => text('a', i + 1))].join('')
+    const all = rawAnswer(service, sent, (got) => got.includes(`"id":${count - 1},`))
+    await until(() => service.meter.read().pausedPipelines === 1, 30_000)
+    expect((await read(service)).status).toBe(200)
+    waiting.shift()?.()
+    const ids = [...(await all).matchAll(/"2\.0","id":(\d+),/g)].map(([, id]) => Number(id))
+    expect(ids).toEqual([...Array(count).keys()])
+    expect(service.meter.read()).toMatchObject({ cutPipelines: 0 })
+  })
+
+  test('of refusals: who asks again at once is refused slowly', async () => {
+    const service = await serve(memory({ a: 'a' }), { rate: 0.001 })
+    while ((await read(service)).status !== 429);
+    const begun = performance.now()
+    const answers = await Promise.all(Array.from({ length: 260 }, () => read(service)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([429]))
+    // 200 at once, and a hundred a second.
+    expect(performance.now() - begun).toBeGreaterThan(400)
+    for (const { headers } of answers) expect(headers.connection).not.toBe('close')
+  })
 })
+
+/** What comes back for some bytes, up to the end of the connection, or as soon as it is enough. */
+function rawAnswer(
+  service: HttpService,
+  bytes: string,
+  enough: (got: string) => boolean = () => false,
+): Promise<string> {
+  const { hostname, port } = new URL(service.url)
+  return new Promise((resolve) => {
+    let text = ''
+    const socket = connect(Number(port), hostname, () => socket.write(bytes))
+    const timer = setTimeout(() => socket.destroy(), bytes === '' ? 2000 : 60_000)
+    socket.setEncoding('latin1').on('data', (chunk) => {
+      text += chunk
+      if (enough(text)) socket.destroy()
+    })
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      clearTimeout(timer)
+      resolve(text)
+    })
+  })
+}

@@ -1,5 +1,7 @@
 /** Why a request is not let in, and what is said of it. */
 export interface Refusal {
+  /** In a word, for the audit log. */
+  readonly reason: 'no-token' | 'malformed-token' | 'bad-token' | 'unjudged-token' | 'scope'
   readonly status: 400 | 401 | 403 | 503
   readonly message: string
   readonly headers: Readonly<Record<string, string>>
@@ -22,6 +24,7 @@ const retryAfter = 5
 
 export function createChallenges(metadataUrl: string | undefined, scopes: readonly string[]): Challenges {
   const refusal = (
+    reason: Refusal['reason'],
     status: 400 | 401 | 403,
     message: string,
     error: string | undefined,
@@ -40,14 +43,21 @@ export function createChallenges(metadataUrl: string | undefined, scopes: readon
     // A scheme is never without a parameter (RFC 6750, section 3).
     const shown = params.length === 0 ? [['realm', 'hikidashi']] : params
     const challenge = `Bearer ${shown.map(([name, value]) => `${name}="${value}"`).join(', ')}`
-    return { status, message, headers: { 'WWW-Authenticate': challenge } }
+    return { reason, status, message, headers: { 'WWW-Authenticate': challenge } }
   }
   return {
-    missing: refusal(401, 'A token is needed here.', undefined, scopes),
-    malformed: refusal(400, 'The token is not sent once, as a bearer token in the header.', 'invalid_request', []),
-    invalid: refusal(401, 'The token is not good here, or not any more.', 'invalid_token', scopes),
-    insufficient: (needed) => refusal(403, 'The token lacks a scope.', 'insufficient_scope', needed),
+    missing: refusal('no-token', 401, 'A token is needed here.', undefined, scopes),
+    malformed: refusal(
+      'malformed-token',
+      400,
+      'The token is not sent once, as a bearer token in the header.',
+      'invalid_request',
+      [],
+    ),
+    invalid: refusal('bad-token', 401, 'The token is not good here, or not any more.', 'invalid_token', scopes),
+    insufficient: (needed) => refusal('scope', 403, 'The token lacks a scope.', 'insufficient_scope', needed),
     unavailable: {
+      reason: 'unjudged-token',
       status: 503,
       message: 'Nobody can say just now whether the token is good. Try again later.',
       headers: { 'Retry-After': String(retryAfter) },

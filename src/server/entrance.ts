@@ -1,0 +1,102 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Addresses } from './addresses.ts'
+import type { Caller } from './authorize/caller.ts'
+import type { Refusal } from './authorize/challenge.ts'
+import type { Authorizer } from './authorize/index.ts'
+import type { ServedLimits } from './limits.ts'
+import type { Meter } from './meter.ts'
+import { overloaded, statusOfOverload } from './overload.ts'
+import { createPace } from './pace.ts'
+import type { TurnedAway } from './refused.ts'
+import { refuse, replyJson } from './reply.ts'
+import { createTurnstile } from './turnstile.ts'
+
+/** Lets callers in, or answers them why not: by who they are first, and then by how much they ask. */
+export interface Entrance {
+  /** Who asks. `undefined`: they were turned away. */
+  callerOf(request: IncomingMessage, response: ServerResponse): Promise<Caller | undefined>
+  /** Whether a caller may do what a body asks for. `false`: they were turned away. */
+  permits(caller: Caller, body: unknown, response: ServerResponse): boolean
+  /** Answers a caller whose body is too long. Reading it was work: it counts as ten requests. */
+  refuseBody(caller: Caller, response: ServerResponse): void
+}
+
+export interface EntranceOptions {
+  /** Says who asks; without one, `everybody` is let in. */
+  readonly authorizer: () => Authorizer | undefined
+  readonly everybody: Caller
+  readonly limits: ServedLimits
+  readonly addresses: Addresses
+  readonly meter: Meter
+  readonly onRefused: (refusal: TurnedAway) => void
+}
+
+export function createEntrance(options: EntranceOptions): Entrance {
+  const { authorizer, everybody, limits, addresses, meter, onRefused } = options
+  const turnstile = createTurnstile(limits, meter)
+  const pace = createPace()
+
+  /** The header that ends a connection: nothing is read any more of what comes on it. */
+  const ending = (end: boolean) => (end ? { Connection: 'close' } : undefined)
+
+  const turnAway = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    { reason, status, message, headers }: Refusal,
+  ): Promise<void> => {
+    const address = addresses.of(request.socket)
+    const seconds = reason === 'bad-token' ? addresses.fail(request.socket) : 0
+    if (seconds > 0) {
+      meter.count('refusedTokens')
+      onRefused({ outcome: 'bad-tokens', status: 429, address })
+    } else onRefused({ outcome: reason, status, address })
+    const paced = await pace.wait(`address ${address}`, response)
+    const end = ending(!paced || !isShort(request, limits.body))
+    if (seconds === 0) return refuse(response, status, message, { ...headers, ...end })
+    const later = overloaded(null, 'rate', seconds)
+    replyJson(response, 429, later, { ...statusOfOverload(later)?.headers, ...end })
+  }
+
+  return {
+    callerOf: async (request, response) => {
+      const caller = (await authorizer()?.authenticate(request)) ?? everybody
+      if ('status' in caller) return void (await turnAway(request, response, caller))
+      const { principal } = caller
+      const share = turnstile.shareOf(principal, request)
+      const over = turnstile.take(share, request)
+      if (over === undefined) return { ...caller, share }
+      const { reason, answer } = over
+      onRefused({ outcome: reason === 'share' ? 'connections' : reason, status: 429, principal: principal.id })
+      const key = limits.perPrincipal === undefined ? `address ${addresses.of(request.socket)}` : share
+      // A connection too many is not kept, nor waits.
+      const paced = reason === 'rate' && (await pace.wait(key, response))
+      const { status = 429, headers } = statusOfOverload(answer) ?? {}
+      replyJson(response, status, answer, { ...headers, ...ending(!paced || !isShort(request, limits.body)) })
+      return undefined
+    },
+
+    permits: (caller, body, response) => {
+      const refused = authorizer()?.refusalOf(caller, body)
+      if (refused === undefined) return true
+      const { reason, status, message, headers } = refused
+      onRefused({ outcome: reason, status, principal: caller.principal.id, body })
+      refuse(response, status, message, headers)
+      return false
+    },
+
+    refuseBody: ({ principal, share }, response) => {
+      meter.count('refusedBody')
+      onRefused({ outcome: 'too-large', status: 413, principal: principal.id })
+      if (share !== undefined) turnstile.charge(share)
+      refuse(response, 413, `The body is longer than ${limits.body} bytes.`, ending(true))
+    },
+  }
+}
+
+/** Whether a request that nobody reads is soon over. */
+function isShort({ headers, complete }: IncomingMessage, most: number): boolean {
+  return (
+    complete ||
+    Number(headers['content-length'] ?? (headers['transfer-encoding'] === undefined ? 0 : Number.NaN)) <= most
+  )
+}

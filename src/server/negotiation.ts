@@ -1,0 +1,23 @@
+import type { IncomingMessage } from 'node:http'
+import { valuesOf } from './guard.ts'
+
+/** Why a body is not taken: only JSON in UTF-8 is, as it is. A form or plain text, which any web page may send, is refused. */
+export function mediaFault(request: IncomingMessage): string | undefined {
+  const types = valuesOf(request, 'content-type')
+  const [type = ''] = types
+  if (types.length !== 1 || !/^application\/json[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i.test(type))
+    return 'The Content-Type is not application/json in UTF-8.'
+  if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') return 'A Content-Encoding is not supported.'
+  return undefined
+}
+
+/** Whether one of the two forms of an answer is welcome. No header: both are. */
+export function accepts(request: IncomingMessage): boolean {
+  const accept = request.headers.accept
+  if (accept === undefined) return true
+  return accept.split(',').some((range) => {
+    const [type = '', ...params] = range.split(';').map((part) => part.trim().toLowerCase())
+    const refused = params.some((param) => /^q=0(?:\.0*)?$/.test(param))
+    return !refused && /^(?:\*\/\*|application\/(?:json|\*)|text\/(?:event-stream|\*))$/.test(type)
+  })
+}

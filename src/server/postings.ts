@@ -1,0 +1,85 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isResourceError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Principal } from '../core/provider.ts'
+import type { Posting } from '../core/tool.ts'
+import type { Caller } from './authorize/caller.ts'
+import type { Egress } from './egress.ts'
+import { wireError } from './errors.ts'
+import type { Gate } from './gate.ts'
+import { failure, type Request, type Response } from './messages.ts'
+import { overloaded, statusOfOverload } from './overload.ts'
+import { refuse, replyJson } from './reply.ts'
+import { modern } from './revisions.ts'
+
+/** The places beside MCP that take posts. */
+export interface Postings {
+  /** They are all below this path, such as `/results/`. Whatever is asked for below it, one is asked first who one is. */
+  readonly under: string
+  /** `undefined`: there is no such place, or the principal may not post there. */
+  at(path: string, principal: Principal): Posting | undefined
+}
+
+export interface PostingParts {
+  readonly gate: Gate
+  readonly egress: Egress
+  readonly log: Log
+  /** How long one may take, in milliseconds. */
+  readonly timeout: number
+}
+
+/** Does what was posted, and answers it. */
+export async function servePosting(
+  posting: Posting,
+  value: unknown,
+  response: ServerResponse,
+  { principal, share }: Caller,
+  { gate, egress, log, timeout }: PostingParts,
+): Promise<void> {
+  const request: Request = { jsonrpc: '2.0', id: 0, method: 'post' }
+  const clean = (answer: Response) => egress(answer, request)
+  const fail = (error: unknown) => {
+    if (isResourceError(error, 'not-found')) return refuse(response, 404, nothingHere)
+    const answer = clean(failure(null, wireError(error, modern, undefined, log)))
+    replyJson(response, statusOf(error), answer, isResourceError(error, 'unavailable') ? { 'Retry-After': '5' } : {})
+  }
+  try {
+    const signal = AbortSignal.timeout(timeout)
+    const ran = await gate.run(() => posting.post(value, { principal, signal }), share)
+    if ('refused' in ran) {
+      const later = overloaded(null, ran.refused)
+      const { status = 503, headers = {} } = statusOfOverload(later) ?? {}
+      return replyJson(response, status, later, headers)
+    }
+    const { answer, created, location } = ran.value
+    const cleaned = clean({ jsonrpc: '2.0', id: 0, result: answer })
+    const at = created && location !== undefined ? { Location: location } : {}
+    replyJson(response, created ? 201 : 200, 'result' in cleaned ? cleaned.result : cleaned, at)
+  } catch (error) {
+    fail(error)
+  }
+}
+
+/** What is said where nothing is, and where one may not know that something is. */
+export const nothingHere = 'Nothing is here.'
+
+/** The path of a request, if something may take posts there: without a query, just as it is written. */
+export function postedTo({ url = '' }: IncomingMessage, postings: Postings | undefined): string | undefined {
+  return postings !== undefined && url.startsWith(postings.under) ? url : undefined
+}
+
+function statusOf(error: unknown): number {
+  if (!isResourceError(error)) return 500
+  switch (error.kind) {
+    case 'invalid':
+      return error.detail.reason === 'too-large' ? 413 : 422
+    case 'too-large':
+      return 413
+    case 'unavailable':
+      return 503
+    case 'not-found':
+      return 404
+    case 'internal':
+      return 500
+  }
+}

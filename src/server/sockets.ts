@@ -1,0 +1,96 @@
+import type { Server, ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { invalid } from '../core/errors.ts'
+import type { Addresses } from './addresses.ts'
+import type { Liveness } from './liveness.ts'
+import type { Meter } from './meter.ts'
+import type { TurnedAway } from './refused.ts'
+
+/** The connections of a service, below the level of requests. */
+export interface Sockets {
+  /** Says which answer is given on a connection just now. */
+  answering(response: ServerResponse): void
+  /** Ends those on which nothing is asked. */
+  closeIdle(): void
+}
+
+export interface SocketOptions {
+  readonly liveness: Liveness
+  readonly addresses: Addresses
+  readonly meter: Meter
+  readonly onRefused: (refusal: TurnedAway) => void
+}
+
+export function watchSockets(server: Server, { liveness, addresses, meter, onRefused }: SocketOptions): Sockets {
+  const sockets = new Set<Socket>()
+  const latest = new WeakMap<Duplex, ServerResponse>()
+
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    liveness.watch(socket)
+    const seconds = addresses.connect(socket)
+    if (seconds === 0) return
+    meter.count('refusedConnects')
+    onRefused({ outcome: 'connections', status: 429, address: addresses.of(socket) })
+    // What has come on it is not even read.
+    socket.pause()
+    hangUp(socket, '429 Too Many Requests', `Retry-After: ${Math.max(1, Math.ceil(seconds))}\r\n`)
+  })
+  server.on('drop', () => meter.count('refusedConnections'))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const response = latest.get(socket)
+    if (error.code === 'HPE_HEADER_OVERFLOW') meter.count('refusedHeaders')
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') meter.count('late')
+    // In the midst of an answer, a status would be read as a part of it.
+    if (response?.headersSent && !response.writableFinished) socket.destroy()
+    else hangUp(socket, clientErrors.get(error.code) ?? '400 Bad Request')
+  })
+  server.on('upgrade', (_request, socket) => hangUp(socket, '400 Bad Request'))
+
+  return {
+    answering: (response) => {
+      if (response.socket !== null) latest.set(response.socket, response)
+    },
+    closeIdle: () => {
+      server.closeIdleConnections()
+      // Node does not count those on which nothing was ever sent.
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+    },
+  }
+}
+
+const clientErrors: ReadonlyMap<string | undefined, string> = new Map([
+  ['HPE_HEADER_OVERFLOW', '431 Request Header Fields Too Large'],
+  ['ERR_HTTP_REQUEST_TIMEOUT', '408 Request Timeout'],
+])
+
+/** Ends a connection with a last word. Whoever keeps the other half of it open does not keep ours. */
+function hangUp(socket: Duplex, status: string, headers = ''): void {
+  if (!socket.writable) return void socket.destroy()
+  const head = `HTTP/1.1 ${status}\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`
+  socket.end(head, () => socket.destroy())
+}
+
+/**
+ * @param backlog So many connections wait to be taken; the system forgets what is more than this.
+ * @throws ResourceError `invalid` when it cannot listen there.
+ */
+export async function listen(server: Server, host: string, port: number, backlog: number): Promise<AddressInfo> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why =
+        error.code === 'EADDRINUSE'
+          ? 'the port is in use'
+          : error.code === 'EACCES'
+            ? 'it is not permitted'
+            : error.code
+      reject(invalid(`Cannot listen on ${host}:${port}: ${why}.`, 'listen'))
+    })
+    server.listen({ port, host, backlog }, resolve)
+  })
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw invalid('The server has no port.', 'listen')
+  return address
+}
