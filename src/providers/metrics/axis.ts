@@ -1,0 +1,107 @@
+import type { ValueFormat } from './units.ts'
+
+/** A mark of an axis: where it is, and what stands there. */
+export interface Mark {
+  readonly value: number
+  readonly text: string
+}
+
+/** An axis of values: from where to where, and its marks. */
+export interface ValueAxis {
+  readonly low: number
+  readonly high: number
+  readonly marks: readonly Mark[]
+}
+
+/** About so many marks are on an axis of values. */
+const wanted = 5
+
+/** An axis on which the values from a smallest to a largest have their place, with marks at round numbers. */
+export function valueAxis(min: number, max: number, format: ValueFormat): ValueAxis {
+  let [low, high] = room(within(min), within(max))
+  // Zero is where amounts begin, if they come near to it.
+  if (low > 0 && low <= (high - low) * 1.5) low = 0
+  if (high < 0 && -high <= (high - low) * 1.5) high = 0
+  const step = roundStep((high - low) / wanted, format.binary)
+  low = Math.floor(low / step + 1e-9) * step
+  high = Math.ceil(high / step - 1e-9) * step
+  const count = Math.min(20, Math.round((high - low) / step))
+  const values = Array.from({ length: count + 1 }, (_, index) => {
+    const value = low + index * step
+    return Math.abs(value) < step * 1e-9 ? 0 : value
+  })
+  const texts = format.formatMarks(values, step)
+  return { low, high, marks: values.map((value, index) => ({ value, text: texts[index] ?? '' })) }
+}
+
+/** What can still be added and divided. */
+const within = (value: number) => (Math.abs(value) < 1e-200 ? 0 : Math.max(-1e200, Math.min(1e200, value)))
+
+/** From where to where, with some room around a value that stands alone, or as good as alone. */
+function room(min: number, max: number): [low: number, high: number] {
+  const size = Math.max(Math.abs(min), Math.abs(max))
+  if (size === 0) return [0, 1]
+  if (max - min > size * 1e-9) return [min, max]
+  return max > 0 ? [0, max * 1.25] : [min * 1.25, 0]
+}
+
+/** The round number at or above: 1, 2 or 5 times a power of 10; of bytes, a power of 2, or 1, 2, 5 of a larger unit. */
+function roundStep(step: number, binary: boolean): number {
+  if (binary && step >= 1) {
+    const unit = 1024 ** Math.floor(Math.log2(step) / 10)
+    const inUnit = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024].find((factor) => factor * unit >= step * 0.999) ?? 1024
+    return inUnit * unit
+  }
+  const power = 10 ** Math.floor(Math.log10(step))
+  return ([1, 2, 2.5, 5, 10].find((factor) => factor * power >= step * 0.999) ?? 10) * power
+}
+
+const second = 1
+const minute = 60
+const hour = 3600
+const day = 86_400
+
+const timeSteps = [
+  ...[1, 2, 5, 10, 15, 30].map((count) => count * second),
+  ...[1, 2, 5, 10, 15, 30].map((count) => count * minute),
+  ...[1, 2, 3, 6, 12].map((count) => count * hour),
+  ...[1, 2, 4, 7, 14].map((count) => count * day),
+]
+
+/** Marks of an axis of times (UTC), so many at most: at round times, with the date where another day begins. */
+export function timeMarks(start: number, end: number, most: number): readonly Mark[] {
+  const span = end - start
+  const step = timeSteps.find((seconds) => span / seconds <= most)
+  if (step === undefined) return monthMarks(start, end, most)
+  const marks: Mark[] = []
+  let dayBefore = ''
+  for (let time = Math.ceil(start / step) * step; time <= end; time += step) {
+    const [date = '', clock = ''] = new Date(time * 1000).toISOString().split('T')
+    const isNew = dayBefore !== '' && date !== dayBefore
+    dayBefore = date
+    marks.push({ value: time, text: step >= day || isNew ? dayName(date) : clock.slice(0, step < minute ? 8 : 5) })
+  }
+  return marks
+}
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/** `2026-11-21` as `Nov 21`. */
+function dayName(date: string): string {
+  return `${months[Number(date.slice(5, 7)) - 1]} ${Number(date.slice(8))}`
+}
+
+function monthMarks(start: number, end: number, most: number): readonly Mark[] {
+  const first = new Date(start * 1000)
+  const count = Math.ceil((end - start) / (28 * day))
+  const every = [1, 2, 3, 6, 12, 24, 60, 120, 600].find((size) => count / size <= most) ?? 1200
+  const marks: Mark[] = []
+  const from = Math.ceil((first.getUTCFullYear() * 12 + first.getUTCMonth()) / every) * every
+  for (let month = from; ; month += every) {
+    const time = Date.UTC(Math.floor(month / 12), month % 12) / 1000
+    if (time > end || Number.isNaN(time)) return marks
+    const year = Math.floor(month / 12)
+    const text = every >= 12 ? String(year) : month % 12 === 0 ? `Jan ${year}` : (months[month % 12] ?? '')
+    if (time >= start) marks.push({ value: time, text })
+  }
+}

@@ -1,0 +1,257 @@
+import { timeMarks, type ValueAxis, valueAxis } from './axis.ts'
+import { inWords } from './json.ts'
+import { distinctLabels, formatLabels, type Shown, type ShownSeries } from './shown.ts'
+import { element, escapeXml, fitted, pixels, widthOf } from './svg.ts'
+import { formatDuration, formatTime } from './time.ts'
+import { formatOf, type ValueFormat } from './units.ts'
+
+const width = 960
+const plotHeight = 300
+const edge = 24
+/** So many series are drawn; so many of them are named. */
+const mostLines = 40
+const mostNamed = 12
+const rowHeight = 22
+
+/** Told apart by most who see colours in another way (Okabe and Ito, with darker yellow), then by dashes. */
+const colours = [
+  '#0072b2',
+  '#d55e00',
+  '#009e73',
+  '#cc79a7',
+  '#b8860b',
+  '#56b4e9',
+  '#7a5195',
+  '#8c564b',
+  '#4d4d4d',
+  '#2f4b7c',
+]
+const dashes = ['', '6 3', '2 3', '9 3 2 3']
+const ink = { text: '#1f2933', soft: '#616e7c', line: '#e4e7eb', axis: '#9aa5b1', paper: '#ffffff' }
+const font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK JP', 'DejaVu Sans', sans-serif"
+
+interface Frame {
+  readonly left: number
+  readonly right: number
+  readonly top: number
+  readonly bottom: number
+  readonly x: (time: number) => number
+  readonly y: (value: number) => number
+}
+
+/** Series as a picture (SVG): lines over time, with gaps where nothing was measured. It holds no script and refers to nothing. */
+export function formatChart(shown: Shown): string {
+  const { start, end } = shown
+  const drawn = shown.series.slice(0, mostLines)
+  const format = formatOf(shown.unit)
+  const [low, high] = boundsOf(drawn)
+  const axis = valueAxis(low, high, format)
+  const top = 84
+  const left = edge + Math.max(30, ...axis.marks.map(({ text }) => widthOf(text, 12) + 10))
+  const [right, bottom] = [width - edge, top + plotHeight]
+  const frame: Frame = {
+    ...{ left, right, top, bottom },
+    x: (time) => left + ((time - start) / (end - start || 1)) * (right - left),
+    y: (value) => {
+      const share = (value - axis.low) / (axis.high - axis.low)
+      return bottom - Math.max(0, Math.min(1, share)) * plotHeight
+    },
+  }
+  const legend = legendOf(shown, drawn, format, bottom + 46)
+  const height = legend.bottom + edge - 6
+  const isEmpty = drawn.every(({ summary }) => summary === undefined)
+  const body = [
+    element('rect', { width, height, fill: ink.paper }),
+    ...headOf(shown),
+    ...(isEmpty ? [] : valueMarks(axis, frame)),
+    ...timeLines(shown, frame),
+    element(
+      'g',
+      { fill: 'none', 'stroke-linejoin': 'round', 'stroke-linecap': 'round' },
+      ...drawn.map((one, index) => lineOf(one, index, frame, drawn.length)),
+    ),
+    ...(isEmpty ? [emptyWords(frame)] : []),
+    ...legend.rows,
+  ]
+  const size = { width, height, viewBox: `0 0 ${width} ${height}` }
+  const root = {
+    xmlns: 'http://www.w3.org/2000/svg',
+    ...size,
+    role: 'img',
+    'font-family': font,
+    'font-size': 12,
+    fill: ink.text,
+  }
+  const words = [`<title>${escapeXml(titleOf(shown))}</title>`, `<desc>${escapeXml(inWords(shown))}</desc>`]
+  return `${element('svg', root, '\n', [...words, ...body].join('\n'), '\n')}\n`
+}
+
+/** The smallest and largest of what is drawn. */
+function boundsOf(series: readonly ShownSeries[]): readonly [low: number, high: number] {
+  const found = series.flatMap(({ summary }) => (summary === undefined ? [] : [summary]))
+  if (found.length === 0) return [0, 1]
+  return [Math.min(...found.map(({ min }) => min.value)), Math.max(...found.map(({ max }) => max.value))]
+}
+
+function titleOf({ query }: Shown): string {
+  return query.replace(/\s+/g, ' ').trim()
+}
+
+function text(content: string, attributes: Readonly<Record<string, string | number>>): string {
+  return element('text', attributes, escapeXml(content))
+}
+
+/** What is shown, what that is, and of when. */
+function headOf(shown: Shown): readonly string[] {
+  const { help, start, end, step, series, unit, type } = shown
+  const { common } = distinctLabels(series)
+  const labels = formatLabels(common.filter(([name]) => name !== '__name__'))
+  const kind = [type === undefined || type === 'unknown' ? '' : type, unit === undefined ? '' : `in ${unit}`]
+  const about = [help ?? '', kind.filter((part) => part !== '').join(' ')].filter((part) => part !== '').join(' · ')
+  const every = step === 0 ? [] : [`every ${formatDuration(step)}`]
+  const when = [`${dateOf(start)} – ${dateOf(end)} UTC`, ...every].join(', ')
+  const room = width - 2 * edge
+  const second = about === '' && series.length > 1 ? labels : about
+  return [
+    text(fitted(titleOf(shown), 17, room), { x: edge, y: 32, 'font-size': 17, 'font-weight': 600 }),
+    text(fitted(second, 12.5, room - widthOf(when, 12) - 24), { x: edge, y: 54, 'font-size': 12.5, fill: ink.soft }),
+    text(when, { x: width - edge, y: 54, fill: ink.soft, 'text-anchor': 'end' }),
+  ]
+}
+
+/** `2026-11-21 10:00`, with seconds where there are some. */
+function dateOf(time: number): string {
+  return formatTime(Math.round(time))
+    .replace('T', ' ')
+    .replace(/(?::00)?Z$/, '')
+}
+
+function valueMarks({ marks }: ValueAxis, { left, right, y }: Frame): readonly string[] {
+  return marks.flatMap(({ value, text: words }) => [
+    element('line', {
+      ...{ x1: pixels(left), x2: right, y1: pixels(y(value)), y2: pixels(y(value)) },
+      stroke: value === 0 ? ink.axis : ink.line,
+    }),
+    text(words, { x: pixels(left - 8), y: pixels(y(value) + 4), 'text-anchor': 'end', fill: ink.soft }),
+  ])
+}
+
+function timeLines({ start, end }: Shown, { left, right, top, bottom, x }: Frame): readonly string[] {
+  const marks = timeMarks(start, end, 9)
+  return [
+    element('line', { x1: pixels(left), x2: right, y1: bottom, y2: bottom, stroke: ink.axis }),
+    ...marks.flatMap(({ value, text: words }) => {
+      const at = x(value)
+      const half = widthOf(words, 12) / 2
+      // What would stick out is moved inwards.
+      const middle = Math.min(width - 6 - half, Math.max(6 + half, at))
+      return [
+        element('line', {
+          x1: pixels(at),
+          x2: pixels(at),
+          y1: top,
+          y2: bottom,
+          stroke: ink.line,
+          'stroke-dasharray': '2 4',
+        }),
+        element('line', { x1: pixels(at), x2: pixels(at), y1: bottom, y2: bottom + 5, stroke: ink.axis }),
+        text(words, { x: pixels(middle), y: bottom + 20, 'text-anchor': 'middle', fill: ink.soft }),
+      ]
+    }),
+  ]
+}
+
+/** A line, broken where there are gaps or no finite values; what stands alone is a dot. */
+function lineOf({ times, values, gaps }: ShownSeries, index: number, { x, y }: Frame, lines: number): string {
+  const colour = colourOf(index)
+  const starts = new Set(gaps.map(({ to }) => to))
+  const runs: string[][] = []
+  let run: string[] | undefined
+  for (let at = 0; at < times.length; at++) {
+    const [time = 0, value = Number.NaN] = [times[at], values[at]]
+    if (starts.has(time)) run = undefined
+    if (!Number.isFinite(value)) {
+      run = undefined
+      continue
+    }
+    if (run === undefined) {
+      run = []
+      runs.push(run)
+    }
+    run.push(`${pixels(x(time))},${pixels(y(value))}`)
+  }
+  const path = runs.filter(({ length }) => length > 1).map((points) => `M${points.join('L')}`)
+  const dots = runs
+    .filter(({ length }) => length === 1)
+    .map(([point = '']) => {
+      const [cx = '', cy = ''] = point.split(',')
+      return element('circle', { cx, cy, r: 2.2, fill: colour })
+    })
+  const dash = dashOf(index)
+  const stroke = {
+    stroke: colour,
+    'stroke-width': lines > 12 ? 1.1 : 1.7,
+    ...(dash === '' ? {} : { 'stroke-dasharray': dash }),
+  }
+  return [...(path.length === 0 ? [] : [element('path', { d: path.join(''), ...stroke })]), ...dots].join('')
+}
+
+const colourOf = (index: number) => colours[index % colours.length] ?? ink.text
+const dashOf = (index: number) => dashes[Math.floor(index / colours.length) % dashes.length] ?? ''
+
+function emptyWords({ left, right, top, bottom }: Frame): string {
+  const at = { x: pixels((left + right) / 2), y: (top + bottom) / 2, 'text-anchor': 'middle' }
+  return text('No samples in this time.', { ...at, fill: ink.soft, 'font-size': 15 })
+}
+
+/** Which line is which, with the last, smallest and largest value of each; and how many are not named, or not drawn. */
+function legendOf(shown: Shown, drawn: readonly ShownSeries[], format: ValueFormat, top: number) {
+  const { own, common } = distinctLabels(shown.series)
+  const named = drawn.slice(0, mostNamed)
+  const columns = [
+    { title: 'last', right: width - edge, of: (one: ShownSeries) => one.summary?.last.value },
+    { title: 'max', right: width - edge - 96, of: (one: ShownSeries) => one.summary?.max.value },
+    { title: 'min', right: width - edge - 192, of: (one: ShownSeries) => one.summary?.min.value },
+  ]
+  if (named.length === 0) return { rows: [], bottom: top - 14 }
+  const rows = columns.map(({ title, right }) =>
+    text(title, { x: right, y: top, 'text-anchor': 'end', fill: ink.soft, 'font-size': 11 }),
+  )
+  let y = top
+  for (const [index, one] of named.entries()) {
+    y += rowHeight
+    const labels = own[index] ?? []
+    const name =
+      formatLabels(labels.length === 0 ? common.filter(([key]) => key !== '__name__') : labels) || titleOf(shown)
+    const dash = dashOf(index)
+    rows.push(
+      element('line', {
+        ...{ x1: edge, x2: edge + 20, y1: y - 4, y2: y - 4, stroke: colourOf(index), 'stroke-width': 3 },
+        ...(dash === '' ? {} : { 'stroke-dasharray': dash }),
+      }),
+      text(fitted(name, 12, width - 2 * edge - 320), { x: edge + 30, y }),
+      ...columns.map(({ right, of }) => {
+        const value = of(one)
+        return text(value === undefined ? '–' : format.format(value), {
+          x: right,
+          y,
+          'text-anchor': 'end',
+          'font-weight': right === width - edge ? 600 : 400,
+        })
+      }),
+    )
+  }
+  const left = restOf(shown, drawn.length, named.length)
+  if (left === '') return { rows, bottom: y }
+  y += rowHeight
+  rows.push(text(left, { x: edge + 30, y, fill: ink.soft }))
+  return { rows, bottom: y }
+}
+
+function restOf({ total }: Shown, drawn: number, named: number): string {
+  const parts = [
+    ...(drawn > named ? [`${drawn - named} more lines are not named here`] : []),
+    ...(total > drawn ? [`${total - drawn} of ${total} series are not drawn`] : []),
+  ]
+  return parts.length === 0 ? '' : `${parts.join('; ')}.`
+}

@@ -1,0 +1,109 @@
+import { isResourceError } from '../../core/errors.ts'
+import type { Completion, CompletionRequest, Context } from '../../core/provider.ts'
+import { type Directories, metricAt, seriesFolder } from './directory.ts'
+import { segmentOf } from './names.ts'
+import { formatLabel, parseMatchers, quote } from './selector.ts'
+import type { Source } from './source.ts'
+import { seriesTemplate } from './templates.ts'
+import { forms } from './wanted.ts'
+
+interface Sources {
+  readonly source: Source
+  readonly directories: Directories
+}
+
+const most = 100
+const starts = ['-15m', '-1h', '-6h', '-12h', '-1d', '-7d', '-30d']
+const steps = ['15s', '1m', '5m', '15m', '1h', '1d']
+
+/** Completes names of metrics, the labels of matchers and their values, the last name in a query, and what else there is. */
+export async function completeMetrics(
+  { template, argument, arguments: filled }: CompletionRequest,
+  sources: Sources,
+  { signal }: Context,
+): Promise<Completion> {
+  const { name, value } = argument
+  switch (name) {
+    case 'metric':
+      return completeMetric(value, sources, signal)
+    case 'query':
+      return completeQuery(value, sources, signal)
+    case 'match': {
+      const metric = template === seriesTemplate ? metricAt(seriesFolder + (filled.get('metric') ?? '')) : undefined
+      if (metric === undefined) return fitting([], '')
+      return completeMatch(metric, value, sources, signal)
+    }
+    case 'start':
+      return fitting(starts, value)
+    case 'end':
+      return fitting(['now', ...starts], value)
+    case 'step':
+      return fitting(steps, value)
+    case 'as':
+      return fitting(forms, value)
+    default:
+      return fitting([], '')
+  }
+}
+
+function fitting(values: readonly string[], typed: string): Completion {
+  return bounded(values.filter((value) => value.startsWith(typed)))
+}
+
+function bounded(values: readonly string[]): Completion {
+  return { values: values.slice(0, most), total: values.length, hasMore: values.length > most }
+}
+
+/** Those that begin with what is typed come first, then those that hold it. */
+function ranked(names: readonly string[], typed: string): readonly string[] {
+  const begins = names.filter((name) => name.startsWith(typed))
+  return typed === '' ? begins : [...begins, ...names.filter((name) => !name.startsWith(typed) && name.includes(typed))]
+}
+
+async function completeMetric(typed: string, { directories }: Sources, signal: AbortSignal): Promise<Completion> {
+  const { entries } = await directories.now(signal)
+  const segments = entries.flatMap(({ path }) =>
+    path.startsWith(seriesFolder) ? [path.slice(seriesFolder.length)] : [],
+  )
+  return bounded(ranked(segments, typed))
+}
+
+/** The name that a query ends in. */
+async function completeQuery(typed: string, { directories }: Sources, signal: AbortSignal): Promise<Completion> {
+  const begun = /[A-Za-z_:][A-Za-z0-9_:]*$/.exec(typed)?.[0] ?? ''
+  const head = typed.slice(0, typed.length - begun.length)
+  // In a text or in matchers no metric is meant.
+  if (/\{[^}]*$/.test(head) || (head.split('"').length - 1) % 2 === 1 || (begun === '' && head !== ''))
+    return fitting([], '')
+  const { metrics } = await directories.now(signal)
+  const names = [...metrics.keys()].filter((name) => /^[A-Za-z_:][A-Za-z0-9_:]*$/.test(name)).sort()
+  return bounded(ranked(names, begun).map((name) => head + name))
+}
+
+/** The matcher that is being typed: `{job="a",inst` or `job="a",instance="web`. What comes before it has to be whole. */
+const begunMatcher = /^([\s\S]*?[{,]\s*|\s*)(?:([A-Za-z_]\w*)(=~|!~|!=|=)"([^"\\]*)|([A-Za-z_]\w*)?)$/
+
+async function completeMatch(
+  metric: string,
+  typed: string,
+  { source }: Sources,
+  signal: AbortSignal,
+): Promise<Completion> {
+  const found = begunMatcher.exec(typed)
+  if (found === null || typed.length > 2000) return fitting([], '')
+  const [, head = '', label, operator = '=', begun = '', name = ''] = found
+  const before = head.trim()
+  try {
+    parseMatchers(before.startsWith('{') ? `${before}}` : before)
+  } catch (error) {
+    if (isResourceError(error, 'invalid')) return fitting([], '')
+    throw error
+  }
+  if (segmentOf(metric) === undefined) return fitting([], '')
+  if (label !== undefined) {
+    const values = await source.values(metric, label, signal)
+    return bounded(ranked([...values].sort(), begun).map((value) => `${head}${label}${operator}${quote(value)}`))
+  }
+  const labels = await source.labels(metric, signal)
+  return bounded(ranked([...labels].sort(), name).map((found) => `${head}${formatLabel(found)}="`))
+}

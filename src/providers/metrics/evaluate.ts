@@ -1,0 +1,85 @@
+import type { OverTime } from './expression.ts'
+import type { Series } from './source.ts'
+import type { Span } from './time.ts'
+
+/** The points of a series in a span. Those that were measured, where the step is no longer than they are apart; else the last before each step. */
+export function pointsIn(series: Series, { start, end, step }: Span, interval: number): Series {
+  const { labels, times, values } = series
+  if (step <= interval * 1.5) {
+    const [from, to] = [firstAtOrAfter(times, start), firstAfter(times, end)]
+    return { labels, times: times.slice(from, to), values: values.slice(from, to) }
+  }
+  return atSteps(labels, { start, end, step }, (time) => {
+    const index = firstAfter(times, time) - 1
+    const found = times[index]
+    // What is older than a step, or than a few measurements, says nothing of this time.
+    return found !== undefined && time - found < Math.max(step, interval * 3) ? values[index] : undefined
+  })
+}
+
+/** A function of the points within so many seconds before each step. */
+export function overTime(series: Series, name: OverTime, seconds: number, span: Span): Series {
+  const { times, values } = series
+  const labels = new Map([...series.labels].filter(([label]) => label !== '__name__'))
+  return atSteps(labels, span, (time) => {
+    const [from, to] = [firstAfter(times, time - seconds), firstAfter(times, time)]
+    return functions[name](values.subarray(from, to), times.subarray(from, to))
+  })
+}
+
+type Window = (values: Float64Array, times: Float64Array) => number | undefined
+
+const functions: Readonly<Record<OverTime, Window>> = {
+  rate: (values, times) => {
+    const seconds = (times.at(-1) ?? 0) - (times[0] ?? 0)
+    return seconds > 0 ? grown(values) / seconds : undefined
+  },
+  increase: (values) => (values.length > 1 ? grown(values) : undefined),
+  delta: (values) => (values.length > 1 ? (values.at(-1) ?? 0) - (values[0] ?? 0) : undefined),
+  min_over_time: (values) => (values.length > 0 ? values.reduce((a, b) => Math.min(a, b)) : undefined),
+  max_over_time: (values) => (values.length > 0 ? values.reduce((a, b) => Math.max(a, b)) : undefined),
+  avg_over_time: (values) => (values.length > 0 ? values.reduce((a, b) => a + b, 0) / values.length : undefined),
+}
+
+/** By how much a counter grew: one that is smaller than before began anew at zero. */
+export function grown(values: Float64Array): number {
+  let sum = 0
+  let before: number | undefined
+  for (const value of values) {
+    if (!Number.isFinite(value)) continue
+    if (before !== undefined) sum += value < before ? value : value - before
+    before = value
+  }
+  return sum
+}
+
+function atSteps(labels: Series['labels'], span: Span, valueAt: (time: number) => number | undefined): Series {
+  const found: (readonly [time: number, value: number])[] = []
+  for (let index = 0; ; index++) {
+    const time = span.start + index * span.step
+    if (time > span.end) break
+    const value = valueAt(time)
+    if (value !== undefined) found.push([time, value])
+  }
+  return {
+    labels,
+    times: Float64Array.from(found, ([time]) => time),
+    values: Float64Array.from(found, ([, value]) => value),
+  }
+}
+
+function firstAtOrAfter(times: Float64Array, time: number): number {
+  let low = 0
+  let high = times.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((times[middle] ?? 0) < time) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function firstAfter(times: Float64Array, time: number): number {
+  const at = firstAtOrAfter(times, time)
+  return times[at] === time ? at + 1 : at
+}

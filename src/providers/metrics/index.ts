@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto'
+import { invalid, notFound } from '../../core/errors.ts'
+import { comparePaths } from '../../core/path.ts'
+import type { Content, Context, Params, Provider } from '../../core/provider.ts'
+import { formatChart } from './chart.ts'
+import { completeMetrics } from './complete.ts'
+import { formatCsv } from './csv.ts'
+import { createDirectories, jsonType, metricAt } from './directory.ts'
+import { formatJson } from './json.ts'
+import { bounded, defaults, type MetricsOptions } from './options.ts'
+import { prometheus } from './prometheus.ts'
+import { formatSelector, parseMatchers } from './selector.ts'
+import { self } from './self.ts'
+import { type Shown, thinned } from './shown.ts'
+import { type Answer, type Metric, pageNames, type Source } from './source.ts'
+import { templates } from './templates.ts'
+import { type Wanted, wantedIn } from './wanted.ts'
+import { createWatch } from './watch.ts'
+
+export type { MetricsOptions, PrometheusMount, SelfMount } from './options.ts'
+export { measureProcess } from './process.ts'
+export type { Credentials } from './request.ts'
+
+type Text = Content & { readonly text: string }
+
+/** The longest query, in characters. */
+const maxQuery = 4000
+/** How many points of a picture, or of series whose step was asked for, are shown: of one series, and of all. */
+const many = { perSeries: 2000, inAll: 40_000 }
+const table = { perSeries: 11_000, inAll: 50_000 }
+/** How many points there are of all series together, where nobody asks for more. */
+const inAll = 12_000
+
+/**
+ * Monitoring as time series: of Prometheus, or of whatever has its HTTP API; or of this process itself.
+ *
+ * It lists `series/NAME` for each metric, and what a source has of `alerts`, `rules` and `targets`; `query` takes PromQL. Series are
+ * JSON with a summary, CSV or a picture. What is shown has few enough points to be read, its smallest and largest among them
+ * ({@link downsample}), and says how many series were left out.
+ *
+ * Reads throw ResourceError `invalid` (reasons `as`, `match`, `query`, `step`, `time`), and `too-large` for a query that asks for more
+ * than the source gives.
+ *
+ * @throws ResourceError `invalid` for options out of bounds, and for a URL that is none.
+ */
+export async function metrics(options: MetricsOptions): Promise<Provider> {
+  const interval = bounded('interval', options.interval ?? defaults.interval, 100, 24 * 3_600_000)
+  const maxPoints = bounded('maxPoints', options.maxPoints ?? defaults.maxPoints, 16, 11_000)
+  const maxSeries = bounded('maxSeries', options.maxSeries ?? defaults.maxSeries, 1, 10_000)
+  const source = await open(options, interval, maxSeries)
+  const directories = createDirectories(source)
+  const watch = createWatch(source, directories, interval)
+
+  const showSeries = async (metric: Metric, params: Params, { signal }: Context): Promise<Text> => {
+    const matchers = parseMatchers(params.get('match') ?? '')
+    const wanted = wantedIn(params, { interval: source.interval, now: now(), spans: true })
+    if ('at' in wanted.when) throw invalid('Series are of a span of time.', 'time')
+    const selector = { metric: metric.name, matchers }
+    const answer = await source.select(selector, wanted.when, signal)
+    return contentOf(answer, wanted, { query: formatSelector(selector), ...metric })
+  }
+
+  const showQuery = async (params: Params, { signal }: Context): Promise<Text> => {
+    const query = params.get('query') ?? ''
+    if (query.trim() === '')
+      throw invalid('Write the query: ?query=up, or ?query=sum(rate(http_requests_total[5m])).', 'query')
+    if (query.length > maxQuery) throw invalid(`The query is longer than ${maxQuery} characters.`, 'query')
+    const wanted = wantedIn(params, { interval: source.interval, now: now(), spans: false })
+    const answer = await source.query(query, wanted.when, signal)
+    return contentOf(answer, wanted, { query })
+  }
+
+  const contentOf = (
+    answer: Answer,
+    { form, when, exact }: Wanted,
+    about: Pick<Shown, 'query' | 'type' | 'help' | 'unit'>,
+  ): Text => {
+    const { start, end, step } = 'at' in when ? { start: when.at, end: when.at, step: 0 } : when
+    const limits = form === 'csv' ? table : form === 'chart' || exact ? many : { perSeries: maxPoints, inAll }
+    const series = thinned(answer, { step, isCounter: about.type === 'counter', ...limits })
+    const { query, type, help, unit } = about
+    const facts = { ...(type === undefined ? {} : { type }), ...(help === undefined ? {} : { help }) }
+    const shown: Shown = {
+      ...{ query, ...facts, ...(unit === undefined ? {} : { unit }) },
+      ...{ start, end, step, series, total: answer.total, notes: answer.notes },
+    }
+    if (form === 'csv') return { mimeType: 'text/csv', text: formatCsv(shown) }
+    if (form === 'chart') return { mimeType: 'image/svg+xml', text: formatChart(shown) }
+    return { mimeType: jsonType, text: formatJson(shown) }
+  }
+
+  const read = async (path: string, params: Params, context: Context): Promise<Text> => {
+    context.signal.throwIfAborted()
+    if (path === 'query') return showQuery(params, context)
+    const page = pageNames.find((name) => name === path)
+    if (page !== undefined && source.page !== undefined)
+      return { mimeType: jsonType, text: `${JSON.stringify(await source.page(page, context.signal), undefined, 2)}\n` }
+    const name = metricAt(path)
+    const metric = name === undefined ? undefined : await directories.find(name, context.signal)
+    if (metric === undefined) throw notFound('no such metric')
+    return showSeries(metric, params, context)
+  }
+
+  return {
+    list: async function* ({ prefix = '', after }, { signal }) {
+      const { entries } = await directories.now(signal)
+      for (let index = firstBehind(entries, after); index < entries.length; index++) {
+        const entry = entries[index]
+        if (entry === undefined || !entry.path.startsWith(prefix)) continue
+        signal.throwIfAborted()
+        yield entry
+      }
+    },
+    stat: async (path, { signal }) => {
+      const { entries } = await directories.now(signal)
+      const found = entries[firstBehind(entries, path) - 1]
+      if (found?.path === path) return found
+      const name = metricAt(path)
+      // One that has just come is there, though the listing does not know it yet.
+      const metric = name === undefined ? undefined : await directories.find(name, signal)
+      const entry = metric && (await directories.now(signal)).entries.find((one) => one.path === path)
+      if (entry === undefined) throw notFound('no such metric')
+      return entry
+    },
+    read: async ({ path, params }, context) => [versioned(await read(path, params, context))],
+    templates: async () => templates,
+    complete: (request, context) => completeMetrics(request, { source, directories }, context),
+    watch: watch.watch,
+    degraded: () => (watch.away ? 'unavailable' : undefined),
+    ...(source.close === undefined ? {} : { close: source.close }),
+  }
+}
+
+/** A content with a version that is another one when it is: what is of now changes by itself. */
+function versioned(content: Text): Content {
+  return { ...content, version: createHash('sha256').update(content.text).digest('base64url').slice(0, 22) }
+}
+
+/** In whole seconds since 1970, rounded up: what has just been measured lies before it. */
+const now = () => Math.ceil(Date.now() / 1000)
+
+async function open(options: MetricsOptions, intervalMs: number, maxSeries: number): Promise<Source> {
+  const interval = intervalMs / 1000
+  if (options.source === 'self') {
+    const keep = bounded('keep', options.keep ?? defaults.keep, intervalMs, 366 * 24 * 3_600_000)
+    return self({ ...options, interval, keep: keep / 1000, maxSeries })
+  }
+  const { url, credentials } = options
+  return prometheus({
+    ...{ url, credentials, interval, maxSeries },
+    timeoutMs: bounded('timeoutMs', options.timeoutMs ?? defaults.timeoutMs, 1, 600_000),
+    maxBytes: bounded('maxBytes', options.maxBytes ?? defaults.maxBytes, 1024, 1024 * 1024 * 1024),
+  })
+}
+
+/** The index of the first entry strictly after a path, by halving. */
+function firstBehind(entries: readonly { readonly path: string }[], after: string | undefined): number {
+  let low = 0
+  let high = after === undefined ? 0 : entries.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (comparePaths(entries[middle]?.path ?? '', after ?? '') > 0) high = middle
+    else low = middle + 1
+  }
+  return low
+}

@@ -1,0 +1,136 @@
+import type { Gap } from './gaps.ts'
+import { distinctLabels, formatLabels, type Shown, type ShownSeries } from './shown.ts'
+import type { At, Summary } from './summary.ts'
+import { formatDuration, formatTime } from './time.ts'
+import { formatOf, type ValueFormat } from './units.ts'
+
+/** So many series are summed up in words. */
+const maxWords = 10
+/** So many gaps of a series are named, the longest first. */
+const maxGaps = 20
+/** In characters. */
+const maxLabels = 200
+
+/** What JSON has no number for is a text, as Prometheus writes it. */
+function numberOf(value: number): number | string {
+  if (Number.isNaN(value)) return 'NaN'
+  if (Number.isFinite(value)) return value
+  return value > 0 ? '+Inf' : '-Inf'
+}
+
+/** Series as JSON: a summary for who reads, then each series with its labels, its own summary, gaps and points. */
+export function formatJson(shown: Shown): string {
+  const { query, type, help, unit, start, end, step, series, total, notes } = shown
+  const isThinned = series.some((one) => one.points > one.times.length)
+  const head = {
+    summary: inWords(shown),
+    query,
+    ...(type === undefined ? {} : { type }),
+    ...(help === undefined ? {} : { help }),
+    ...(unit === undefined ? {} : { unit }),
+    ...(step === 0 ? { time: formatTime(end) } : { start: formatTime(start), end: formatTime(end), step }),
+    ...(total > series.length ? { omitted: { series: total - series.length, of: total } } : {}),
+    ...(notes.length === 0 ? {} : { notes }),
+    ...(isThinned
+      ? { sampling: 'the smallest and largest of each interval, the first, the last, the edges of gaps' }
+      : {}),
+    format: 'points are [Unix seconds, value]',
+  }
+  const lines = Object.entries(head).map(([key, value]) => `  ${JSON.stringify(key)}: ${JSON.stringify(value)},\n`)
+  // A series is a line: what is too long for a reader is cut between them.
+  const rows = series.map((one) => `    ${formatSeries(one, step)}`).join(',\n')
+  return `{\n${lines.join('')}  "series": [${rows === '' ? '' : `\n${rows}\n  `}]\n}\n`
+}
+
+function formatSeries({ labels, summary, gaps, points, times, values }: ShownSeries, step: number): string {
+  const told = {
+    labels: Object.fromEntries(labels),
+    ...(summary === undefined || step === 0 ? {} : { summary: summaryOf(summary) }),
+    ...(gaps.length === 0 ? {} : { gaps: gapsIn(gaps) }),
+    ...(gaps.length > maxGaps ? { gapsInAll: gaps.length } : {}),
+    ...(points > times.length ? { pointsInAll: points } : {}),
+  }
+  const pairs = Array.from(times, (time, index) => [round(time), numberOf(values[index] ?? Number.NaN)])
+  return JSON.stringify({ ...told, points: pairs })
+}
+
+/** Times are told to the millisecond. */
+const round = (time: number) => Math.round(time * 1000) / 1000
+
+function summaryOf({ min, max, first, last, mean, trend, increase, perSecond }: Summary) {
+  const at = ({ value, time }: At) => ({ value: numberOf(value), time: formatTime(round(time)) })
+  return {
+    min: at(min),
+    max: at(max),
+    mean: short(mean),
+    first: at(first),
+    last: at(last),
+    trend,
+    ...(increase === undefined ? {} : { increase: short(increase) }),
+    ...(perSecond === undefined ? {} : { perSecond: short(perSecond) }),
+  }
+}
+
+/** What was computed has no more digits than mean something. */
+const short = (value: number) => Number(value.toPrecision(6))
+
+function gapsIn(gaps: readonly Gap[]) {
+  const longest = [...gaps].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, maxGaps)
+  return longest
+    .sort((a, b) => a.from - b.from)
+    .map(({ from, to }) => ({ from: formatTime(round(from)), to: formatTime(round(to)) }))
+}
+
+/** What the series say, in a few sentences: how many there are, and of each where it is and how it went. */
+export function inWords(shown: Shown): string {
+  const { query, type, series, total, start, end, step } = shown
+  const when =
+    step === 0
+      ? `at ${formatTime(round(end))}`
+      : `from ${formatTime(round(start))} to ${formatTime(round(end))}, every ${formatDuration(step)}`
+  const kind = type === undefined || type === 'unknown' ? '' : ` (${type})`
+  const some =
+    total > series.length ? `${series.length} of ${total} series` : total === 1 ? '1 series' : `${total} series`
+  const head = `${query}${kind}: ${total === 0 ? 'no samples' : some} ${when}.`
+  const { own } = distinctLabels(series)
+  const format = formatOf(shown.unit)
+  const each = series.slice(0, maxWords).map((one, index) => sentence(one, own[index] ?? [], format, step === 0))
+  const rest = series.length > maxWords ? [`${series.length - maxWords} more series are below.`] : []
+  return [head, ...each, ...rest, ...adviceOn(shown)].join(' ')
+}
+
+function sentence(
+  { summary, gaps }: ShownSeries,
+  labels: readonly (readonly [string, string])[],
+  { format }: ValueFormat,
+  isMoment: boolean,
+): string {
+  const name = labels.length === 0 ? '' : `${cut(formatLabels(labels))}: `
+  if (summary === undefined) return `${name}no finite value.`
+  const { last, min, max, trend, perSecond } = summary
+  if (isMoment) return `${name}${format(last.value)}.`
+  const clock = (time: number) => formatTime(Math.round(time))
+  const facts = [
+    `last ${format(last.value)}`,
+    ...(perSecond === undefined
+      ? [`min ${format(min.value)} at ${clock(min.time)}`, `max ${format(max.value)} at ${clock(max.time)}`, trend]
+      : [`grew by ${format(summary.increase ?? 0)}, ${format(perSecond)} a second`]),
+    ...(gaps.length === 0 ? [] : [gaps.length === 1 ? '1 gap' : `${gaps.length} gaps`]),
+  ]
+  return `${name}${facts.join(', ')}.`
+}
+
+function adviceOn({ total, series, step, type, notes }: Shown): readonly string[] {
+  return [
+    ...(total === 0 && step > 0 ? ['Ask for an earlier or longer time: ?start=-7d.'] : []),
+    ...(total > series.length
+      ? [`${total - series.length} series are left out: narrow it down with ?match=, or aggregate in a query.`]
+      : []),
+    ...(type === 'counter' && total > 0 ? ['It is a counter: rate(…[5m]) in a query shows how fast it grows.'] : []),
+    ...notes,
+  ]
+}
+
+function cut(text: string): string {
+  return text.length > maxLabels ? `${text.slice(0, maxLabels).toWellFormed()}…` : text
+}

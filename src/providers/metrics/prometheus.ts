@@ -1,0 +1,256 @@
+import { ResourceError } from '../../core/errors.ts'
+import { createElementReader } from './elements.ts'
+import { type ApiError, faultOf, noAnswer } from './faults.ts'
+import { pageOf } from './pages.ts'
+import { type Ask, type ClientOptions, createClient, type Fields } from './request.ts'
+import { formatLabel, formatSelector, type Selector } from './selector.ts'
+import type { Answer, Labels, Metric, MetricType, Series, Source } from './source.ts'
+import { type Moment, mostSteps, type Span } from './time.ts'
+import { familyNames, unitIn } from './units.ts'
+
+export interface PrometheusOptions extends ClientOptions {
+  /** How far apart its samples are, in seconds. */
+  readonly interval: number
+  /** How many series of an answer are taken. */
+  readonly maxSeries: number
+}
+
+/** The longest answer that is parsed as a whole, in bytes: names, labels, alerts. */
+const maxWhole = 32 * 1024 * 1024
+
+/** Prometheus, or whatever has its HTTP API. */
+export function prometheus(options: PrometheusOptions): Source {
+  const { maxSeries, timeoutMs } = options
+  const client = createClient(options)
+  const forWhole = createClient({ ...options, maxBytes: Math.min(options.maxBytes, maxWhole) })
+  // It gives up shortly before we do: then it can say that the query takes too long, which is no fault of its own.
+  const patience = `${Math.max(1, Math.floor(timeoutMs * 0.8))}ms`
+
+  /** What the API has under a path: the `data` of its answer. */
+  const get = async (path: string, fields: Fields, signal: AbortSignal): Promise<unknown> => {
+    const chunks: Uint8Array[] = []
+    const { status } = await forWhole({ path, fields, signal }, (chunk) => void chunks.push(chunk))
+    return successOf(status, parsed(Buffer.concat(chunks)), undefined).data
+  }
+
+  const ask = async (request: Omit<Ask, 'post'>, query: string | undefined): Promise<Answer> => {
+    const series: Series[] = []
+    let total = 0
+    let histograms = 0
+    const reader = createElementReader((json) => {
+      // What is beyond the limit is counted, and not even parsed.
+      if (++total > maxSeries) return
+      const found = seriesIn(parsed(json))
+      if (found === 'histogram') histograms++
+      else series.push(found)
+    })
+    const { status } = await client({ ...request, post: true }, reader.push)
+    const { data, warnings } = successOf(status, parsed(reader.end()), query)
+    const single = singleIn(data)
+    if (single !== undefined) return { series: [single], total: 1, notes: [] }
+    if (memberOf(data, 'resultType') === 'string')
+      return { series: [], total: 0, notes: ['The query comes to a text, which is no series.'] }
+    if (!Array.isArray(memberOf(data, 'result'))) throw noAnswer()
+    const notes = [
+      ...(histograms === 0
+        ? []
+        : [`${histograms} series are native histograms, of which only histogram_quantile(…) and such can be shown.`]),
+      ...(warnings ? ['Prometheus warns that this may not be all.'] : []),
+    ]
+    return { series, total, notes }
+  }
+
+  const at = (text: string, when: Span | Moment, signal: AbortSignal, own: boolean): Promise<Answer> => {
+    const fields: Fields =
+      'at' in when
+        ? [['time', String(when.at)]]
+        : [
+            ['start', String(when.start)],
+            ['end', String(when.end)],
+            ['step', String(when.step)],
+          ]
+    const path = 'at' in when ? 'query' : 'query_range'
+    const all: Fields = [['query', text], ...fields, ['timeout', patience]]
+    return ask({ path, fields: all, signal }, own ? text : undefined)
+  }
+
+  const names = async (path: string, fields: Fields, signal: AbortSignal): Promise<readonly string[]> =>
+    textsIn(await get(path, fields, signal))
+
+  return {
+    interval: options.interval,
+    metrics: async (signal) => {
+      const [found, facts] = await Promise.all([
+        names('label/__name__/values', [], signal),
+        // What is known of metrics is worth having, and no reason to fail: not everything that speaks so has it.
+        get('metadata', [], signal).catch((error: unknown) => {
+          if (error instanceof ResourceError) return {}
+          throw error
+        }),
+      ])
+      return found.map((name) => describeMetric(name, facts))
+    },
+    select: (selector: Selector, span, signal) => at(formatSelector(selector), span, signal, false),
+    query: (text, when, signal) => at(text, when, signal, true),
+    labels: async (metric, signal) => {
+      const found = await names('labels', [['match[]', formatSelector({ metric, matchers: [] })]], signal)
+      return found.filter((name) => name !== '__name__')
+    },
+    values: (metric, label, signal) =>
+      // In a path, only classic names: others would have to be escaped, each version in its way.
+      formatLabel(label) === label
+        ? names(`label/${label}/values`, [['match[]', formatSelector({ metric, matchers: [] })]], signal)
+        : Promise.resolve([]),
+    stamp: (signal) => stampOf(get, signal),
+    page: async (name, signal) => {
+      const data = await get(name, name === 'targets' ? [['state', 'active']] : [], signal)
+      return pageOf(name, data)
+    },
+  }
+}
+
+/** When the newest sample came. Who does not tell, has new ones whenever one looks. */
+async function stampOf(
+  get: (path: string, fields: Fields, signal: AbortSignal) => Promise<unknown>,
+  signal: AbortSignal,
+): Promise<string> {
+  const unknown = () => `at ${performance.now()}`
+  try {
+    const stats = memberOf(await get('status/tsdb', [], signal), 'headStats')
+    const newest = memberOf(stats, 'maxTime')
+    return typeof newest === 'number' ? String(newest) : unknown()
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!(error instanceof ResourceError)) throw error
+    // Where nothing answers at all, this throws as well.
+    await get(
+      'label/__name__/values',
+      [
+        ['limit', '1'],
+        ['match[]', 'up'],
+      ],
+      signal,
+    )
+    return unknown()
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** The JSON in bytes of UTF-8, whatever their header says. `undefined`: it is none. */
+function parsed(bytes: Uint8Array | string): unknown {
+  try {
+    return JSON.parse(typeof bytes === 'string' ? bytes : utf8.decode(bytes)) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+function memberOf(value: unknown, key: string): unknown {
+  const isRecord = typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+  return isRecord ? (value as Record<string, unknown>)[key] : undefined
+}
+
+function successOf(status: number, body: unknown, query: string | undefined) {
+  if (status === 200 && memberOf(body, 'status') === 'success') {
+    const warnings = memberOf(body, 'warnings')
+    return { data: memberOf(body, 'data'), warnings: Array.isArray(warnings) && warnings.length > 0 }
+  }
+  if (memberOf(body, 'status') === 'error') throw faultOf(status, body as ApiError, query)
+  throw status === 200 ? noAnswer() : faultOf(status, undefined, query)
+}
+
+function textsIn(data: unknown): readonly string[] {
+  // Of what has no names at all, some answer null.
+  if (data === null || data === undefined) return []
+  if (!Array.isArray(data)) throw noAnswer()
+  return [
+    ...new Set((data as readonly unknown[]).filter((text) => typeof text === 'string' && text.isWellFormed())),
+  ] as string[]
+}
+
+const types: ReadonlySet<unknown> = new Set<MetricType>([
+  'counter',
+  'gauge',
+  'histogram',
+  'summary',
+  'info',
+  'stateset',
+])
+/** In characters. */
+const maxHelp = 500
+
+function describeMetric(name: string, facts: unknown): Metric {
+  const families = familyNames(name)
+  const [fact] = families.flatMap((family) => {
+    const told = memberOf(facts, family)
+    return Array.isArray(told) && told.length > 0 ? [(told as readonly unknown[])[0]] : []
+  })
+  const [type, help, told] = ['type', 'help', 'unit'].map((key) => memberOf(fact, key))
+  const unit = typeof told === 'string' && told !== '' ? told : unitIn(name)
+  const text =
+    typeof help === 'string'
+      ? help
+          .toWellFormed()
+          .replace(/[\p{Cc}\s]+/gu, ' ')
+          .trim()
+      : ''
+  return {
+    name,
+    type: typeIn(name, type),
+    ...(text === '' ? {} : { help: text.slice(0, maxHelp).toWellFormed() }),
+    ...(unit === undefined ? {} : { unit: unit.slice(0, 64).toWellFormed() }),
+  }
+}
+
+/** The parts of a histogram or a summary only grow, as does what is called so. */
+function typeIn(name: string, told: unknown): MetricType {
+  const type = types.has(told) ? (told as MetricType) : 'unknown'
+  const isPart = (type === 'histogram' || type === 'summary') && /_(?:bucket|count|sum)$/.test(name)
+  return isPart || (type === 'unknown' && name.endsWith('_total')) ? 'counter' : type
+}
+
+/** A scalar as a series without labels. */
+function singleIn(data: unknown): Series | undefined {
+  if (memberOf(data, 'resultType') !== 'scalar') return undefined
+  return seriesOf(new Map(), [memberOf(data, 'result')])
+}
+
+function seriesIn(element: unknown): Series | 'histogram' {
+  const [values, value] = [memberOf(element, 'values'), memberOf(element, 'value')]
+  const labels = labelsIn(memberOf(element, 'metric'))
+  if (Array.isArray(values)) return seriesOf(labels, values)
+  if (value !== undefined) return seriesOf(labels, [value])
+  if (memberOf(element, 'histograms') !== undefined || memberOf(element, 'histogram') !== undefined) return 'histogram'
+  throw noAnswer()
+}
+
+/** So many labels of a series, and so many characters of a value, are taken. */
+const maxLabels = 100
+const maxValue = 1000
+
+function labelsIn(metric: unknown): Labels {
+  if (typeof metric !== 'object' || metric === null) throw noAnswer()
+  const labels = Object.entries(metric).slice(0, maxLabels)
+  return new Map(labels.map(([name, value]) => [name.toWellFormed(), String(value).slice(0, maxValue).toWellFormed()]))
+}
+
+function seriesOf(labels: Labels, samples: readonly unknown[]): Series {
+  const count = Math.min(samples.length, mostSteps + 1)
+  const times = new Float64Array(count)
+  const values = new Float64Array(count)
+  for (let index = 0; index < count; index++) {
+    const sample = samples[index]
+    if (!Array.isArray(sample)) throw noAnswer()
+    const [time, value] = sample as readonly unknown[]
+    if (typeof time !== 'number' || typeof value !== 'string' || time <= (times[index - 1] ?? -1)) throw noAnswer()
+    times[index] = time
+    values[index] = valueIn(value)
+  }
+  return { labels, times, values }
+}
+
+function valueIn(text: string): number {
+  if (text === '+Inf') return Number.POSITIVE_INFINITY
+  return text === '-Inf' ? Number.NEGATIVE_INFINITY : Number(text)
+}

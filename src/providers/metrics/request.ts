@@ -1,0 +1,145 @@
+import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
+import { parseUri } from '../../core/uri.ts'
+
+/** How a caller shows who it is. */
+export type Credentials = { readonly bearer: string } | { readonly user: string; readonly password: string }
+
+export interface ClientOptions {
+  /** Where the API is, without `/api/v1`. */
+  readonly url: string
+  readonly credentials?: Credentials | undefined
+  readonly timeoutMs: number
+  /** The longest answer, in bytes, once it is unpacked. */
+  readonly maxBytes: number
+}
+
+export type Fields = readonly (readonly [name: string, value: string])[]
+
+export interface Ask {
+  /** Below `/api/v1/`. */
+  readonly path: string
+  readonly fields?: Fields
+  /** Sends the fields in a body: they may be long. */
+  readonly post?: boolean
+  readonly signal: AbortSignal
+}
+
+/** What was answered: its status, and its body, which was given piece by piece. */
+export interface Answered {
+  readonly status: number
+}
+
+export type Client = (ask: Ask, take: (chunk: Uint8Array) => void) => Promise<Answered>
+
+/**
+ * The address of an API without a `/` at its end.
+ *
+ * @throws ResourceError `invalid` for what is no `http` or `https` URL, or has a password, a query or a fragment.
+ */
+export function apiAddress(url: string): string {
+  const { scheme, authority, query } = parseUri(url)
+  if ((scheme !== 'http' && scheme !== 'https') || authority === '')
+    throw invalid('It does not begin with http:// or https:// and a host.', 'url')
+  if (query !== undefined) throw invalid('It has a query (?).', 'url')
+  return url.replace(/\/+$/, '')
+}
+
+/**
+ * Asks an API over HTTP. It asks nothing but this address: redirects are not followed, and no environment sends it elsewhere.
+ *
+ * Throws ResourceError `unavailable` where there is no answer, and `too-large` for one that is too long. No error holds anything of the
+ * answer.
+ */
+export function createClient({ url, credentials, timeoutMs, maxBytes }: ClientOptions): Client {
+  const base = apiAddress(url)
+  const credentialHeaders = credentials === undefined ? {} : { Authorization: authorizationOf(credentials) }
+
+  const send = async ({ path, fields = [], post = false, signal }: Ask, take: (chunk: Uint8Array) => void) => {
+    const encoded = new URLSearchParams(fields.map(([name, value]): [string, string] => [name, value])).toString()
+    const query = post || encoded === '' ? '' : `?${encoded}`
+    const response = await fetch(`${base}/api/v1/${path}${query}`, {
+      method: post ? 'POST' : 'GET',
+      redirect: 'manual',
+      signal,
+      headers: {
+        Accept: 'application/json',
+        ...credentialHeaders,
+        ...(post ? { 'Content-Type': 'application/x-www-form-urlencoded' } : {}),
+      },
+      ...(post ? { body: encoded } : {}),
+    })
+    let length = 0
+    // Bytes are counted as they come out of the decompression: leaving the loop ends the connection.
+    for await (const chunk of response.body ?? []) {
+      length += (chunk as Uint8Array).length
+      if (length > maxBytes) throw tooLong(maxBytes)
+      take(chunk as Uint8Array)
+    }
+    return { status: response.status }
+  }
+
+  return async (ask, take) => {
+    const late = AbortSignal.timeout(timeoutMs)
+    const signal = AbortSignal.any([ask.signal, late])
+    let begun = false
+    const note = (chunk: Uint8Array) => {
+      begun = true
+      take(chunk)
+    }
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await send({ ...ask, signal }, note)
+      } catch (error) {
+        ask.signal.throwIfAborted()
+        if (isResourceError(error)) throw error
+        const code = codeOf(error)
+        // A connection that was kept open may be gone by now, which shows only when it is used.
+        if (attempt === 1 && !begun && !late.aborted && closedCodes.has(code)) continue
+        throw unreachable(late.aborted ? `it took longer than ${timeoutMs} ms` : (reasons[code] ?? code), error)
+      }
+    }
+  }
+}
+
+function authorizationOf(credentials: Credentials): string {
+  if ('bearer' in credentials) return `Bearer ${credentials.bearer}`
+  return `Basic ${Buffer.from(`${credentials.user}:${credentials.password}`).toString('base64')}`
+}
+
+function unreachable(why: string, cause: unknown): ResourceError {
+  return new ResourceError(
+    'unavailable',
+    `Prometheus does not answer: ${why}. Look whether it runs, and whether "url" is right.`,
+    {},
+    { cause },
+  )
+}
+
+function tooLong(limit: number): ResourceError {
+  return new ResourceError(
+    'too-large',
+    `The answer would be longer than ${limit} bytes: ask for a shorter range, a larger step or fewer series.`,
+    { reason: 'too-large', limit },
+  )
+}
+
+const closedCodes: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there',
+  ECONNRESET: 'it closed the connection',
+  UND_ERR_SOCKET: 'it closed the connection',
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'the name of the host cannot be looked up',
+  EHOSTUNREACH: 'there is no way to the host',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection comes about',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by nobody who is trusted (NODE_EXTRA_CA_CERTS names who is)',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+}
+
+/** The code of what went wrong below. Never a text, which may hold what was answered. */
+function codeOf(error: unknown): string {
+  for (let at: unknown = error; at instanceof Error; at = at.cause)
+    if ('code' in at && typeof at.code === 'string') return at.code
+  return 'the connection failed'
+}

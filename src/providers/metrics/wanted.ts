@@ -1,0 +1,50 @@
+import { invalid } from '../../core/errors.ts'
+import type { Params } from '../../core/provider.ts'
+import { checkSpan, chooseStep, type Moment, parseStep, parseTime, type Span } from './time.ts'
+
+/** The forms in which series are shown, beside JSON. */
+export const forms = ['csv', 'chart'] as const
+export type Form = (typeof forms)[number] | 'json'
+
+/** What is asked of series, whichever they are. */
+export interface Wanted {
+  readonly form: Form
+  readonly when: Span | Moment
+  /** Whether the step was asked for, rather than chosen: then every point is wanted. */
+  readonly exact: boolean
+}
+
+/** So many points are fetched of each series, where the step is chosen: those that are shown are picked out of them. */
+const fetched = 10_000
+const hour = 3600
+
+/**
+ * @param interval How far apart samples are, in seconds.
+ * @param now In seconds since 1970.
+ * @param spans Whether a time without `start` is a span, rather than one moment.
+ * @throws ResourceError `invalid` (reasons `as`, `time`, `step`).
+ */
+export function wantedIn(
+  params: Params,
+  { interval, now, spans }: { readonly interval: number; readonly now: number; readonly spans: boolean },
+): Wanted {
+  const form = formIn(params.get('as'))
+  const [from, to, by] = [params.get('start'), params.get('end'), params.get('step')]
+  const end = to === undefined ? now : parseTime('end', to, now)
+  // A picture of one moment shows nothing.
+  if (from === undefined && by === undefined && !spans && form !== 'chart')
+    return { form, when: { at: end }, exact: true }
+  const start = from === undefined ? Math.max(0, end - hour) : parseTime('start', from, now)
+  const step = by === undefined ? chooseStep(end - start, interval, fetched) : parseStep(by)
+  return { form, when: checkSpan({ start, end, step }), exact: by !== undefined }
+}
+
+function formIn(as: string | undefined): Form {
+  if (as === undefined || as === 'json') return 'json'
+  const form = forms.find((name) => name === as)
+  if (form !== undefined) return form
+  throw invalid(
+    'Series can be read as JSON, as a table or as a picture: leave "as" out, or write as=csv or as=chart.',
+    'as',
+  )
+}

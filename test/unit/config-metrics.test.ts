@@ -1,0 +1,121 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { openCatalog, openMount, planConfig } from '../../src/config/build.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import type { Catalog } from '../../src/core/catalog.ts'
+import { createMeasurements } from '../../src/core/measurements.ts'
+import { checkProvider } from '../../src/testing/index.ts'
+import { createFolder, type Folder } from '../support/folder.ts'
+import { type StandIn, standIn } from '../support/prometheus-stand-in.ts'
+
+let folder: Folder
+let api: StandIn
+const opened: Catalog[] = []
+beforeEach(async () => {
+  folder = createFolder()
+  api = await standIn({ metrics: { up: { type: 'gauge' } } })
+})
+afterEach(async () => {
+  for (const catalog of opened.splice(0)) await catalog.close()
+  await api.close()
+  folder.remove()
+})
+
+async function load(mount: Readonly<Record<string, unknown>>, env: Readonly<Record<string, string>> = {}) {
+  const store = { sqlite: 'store.sqlite' }
+  folder.write({
+    'hikidashi.json': JSON.stringify({ mounts: { 'metrics://m': { provider: 'metrics', ...mount } }, store }),
+  })
+  return loadConfig(folder.at('hikidashi.json'), { env })
+}
+
+async function problemsOf(mount: Readonly<Record<string, unknown>>): Promise<readonly string[]> {
+  const loaded = await load(mount)
+  return 'problems' in loaded ? loaded.problems.map(({ key, message, fix }) => `${key}: ${message} ${fix}`) : []
+}
+
+async function configOf(mount: Readonly<Record<string, unknown>>) {
+  const loaded = await load(mount)
+  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems))
+  return loaded.config
+}
+
+describe('a mount of metrics', () => {
+  test.each([
+    [{}, /url: The key is missing. Add it: the address of Prometheus/],
+    [{ url: 'prometheus:9090' }, /not the address of an HTTP API/],
+    [{ url: 'http://u:hunter2@x' }, /not the address of an HTTP API/],
+    [{ url: 'http://x', bearer: 'hunter2' }, /literal secret/],
+    [
+      { url: 'http://x', bearer: { env: 'A' }, basic: { user: 'u', password: { env: 'B' } } },
+      /two kinds of credentials/,
+    ],
+    [{ url: 'http://x', keep: '1d' }, /keeps its samples itself/],
+    [{ source: 'self', url: 'http://x' }, /measures itself/],
+    [{ source: 'other' }, /There is no value "other"/],
+    [{ url: 'http://x', interval: '1ms' }, /from "100ms" to "1d"/],
+    [{ url: 'http://x', maxPoints: 5 }, /at least 16/],
+  ])('%j is refused, in words that help', async (mount, words) => {
+    const problems = await problemsOf(mount)
+    expect(problems.join('\n')).toMatch(words)
+    expect(problems.join('\n')).not.toContain('hunter2')
+  })
+
+  test('asks with its credentials, and keeps them among the secrets', async () => {
+    folder.write({ token: 'the-token-of-the-mount\n' })
+    const config = await configOf({ url: api.url, bearer: { file: 'token' } })
+    expect(config.secrets).toContain('the-token-of-the-mount')
+    const catalog = await openCatalog(planConfig(config), { log: () => {} })
+    opened.push(catalog)
+    await catalog.view({ id: 'x', roles: [] }).read('metrics://m/series/up')
+    expect(api.asked.at(-1)?.headers.authorization).toBe('Bearer the-token-of-the-mount')
+  })
+
+  test('sends no credentials in the clear beyond this machine, unless it is told to', async () => {
+    folder.write({ token: 'the-token' })
+    const open = async (mount: Readonly<Record<string, unknown>>) => {
+      const [planned] = planConfig(await configOf({ bearer: { file: 'token' }, ...mount }))
+      if (planned === undefined) throw new Error('nothing is planned')
+      const { provider } = await openMount(planned, { log: () => {} })
+      await provider.close?.()
+    }
+    await expect(open({ url: 'http://metrics.example.org:9090' })).rejects.toThrow(/in the clear/)
+    for (const mount of [
+      { url: 'http://metrics.example.org', insecure: true },
+      { url: 'https://metrics.example.org' },
+      { url: 'http://[::1]:9090' },
+      { url: 'http://localhost' },
+    ])
+      await open(mount)
+    await expect(open({ url: 'https://x', bearer: { env: 'HIKIDASHI_NOT_SET' } })).rejects.toThrow(
+      /HIKIDASHI_NOT_SET is not set/,
+    )
+  })
+
+  test('keeps every promise of a provider as it is mounted', async () => {
+    for (const mount of [{ url: api.url }, { source: 'self' }]) {
+      const [planned] = planConfig(await configOf(mount))
+      if (planned === undefined) throw new Error('nothing is planned')
+      const { provider } = await openMount(planned, { log: () => {} })
+      const { problems, examined } = await checkProvider(provider, {}, { samples: 6, timeoutMs: 60_000 })
+      await provider.close?.()
+      expect(problems).toEqual([])
+      expect(examined).toBeGreaterThan(3)
+    }
+  })
+
+  test('of this server has what is measured elsewhere, and what its mounts answer', async () => {
+    const measurements = createMeasurements()
+    measurements.add(() => [{ name: 'own_total', type: 'counter', help: 'Own.', samples: [{ value: 3 }] }])
+    const catalog = await openCatalog(planConfig(await configOf({ source: 'self', interval: '100ms' })), {
+      log: () => {},
+      measurements,
+    })
+    opened.push(catalog)
+    const view = catalog.view({ id: 'x', roles: [] })
+    const read = async (path: string) => JSON.stringify((await view.read(`metrics://m/${path}`)).contents)
+    expect(await read('series/own_total')).toContain('own_total (counter): 1 series')
+    await expect
+      .poll(() => read('series/hikidashi_source_answers_total').catch(() => ''), { timeout: 30_000 })
+      .toMatch(/provider\\*":\\*"metrics/)
+  })
+})
