@@ -1,0 +1,165 @@
+import type { Catalog, Mount } from '../core/catalog.ts'
+import { invalid, isResourceError, notFound } from '../core/errors.ts'
+import type { Context, Principal } from '../core/provider.ts'
+import type { JsonObject, Posting, Tool } from '../core/tool.ts'
+import { formatUri, parseAddress } from '../core/uri.ts'
+import type { Results, Stored } from '../providers/results/index.ts'
+
+/** A mount that can be written to, and who may. Wrappers keep what a provider can do beside the rest. */
+export interface WritableMount extends Mount {
+  readonly provider: Results
+  /** The roles that may; none where nobody may. */
+  readonly writers: readonly string[]
+}
+
+/** What a catalog can be told: the tools that a principal has, and the places that it may post to. */
+export interface Writing {
+  tools(principal: Principal): readonly Tool[]
+  /** What takes posts below {@link postsUnder}. `undefined`: nothing that the principal may post to. */
+  postingAt(path: string, principal: Principal): Posting | undefined
+}
+
+/** Where everything is posted to. */
+export const postsUnder = '/results/'
+/** So many results can be posted at once. */
+const mostAtOnce = 100
+
+/** `undefined`: nobody may write anything. */
+export function writingOf(catalog: Catalog): Writing | undefined {
+  const writable = catalog.mounts.filter(isWritable).filter(({ writers }) => writers.length > 0)
+  if (writable.length === 0) return undefined
+  const mayWrite = (principal: Principal) => (mount: WritableMount) =>
+    (mount.writers.includes('*') || principal.roles.some((role) => mount.writers.includes(role))) &&
+    catalog.allows(principal, formatUri(parseAddress(mount.address), 'results/'))
+
+  const put = async (mount: WritableMount, value: unknown, { principal, signal }: Context) => {
+    signal.throwIfAborted()
+    const id = typeof value === 'object' && value !== null && 'id' in value ? value.id : undefined
+    // What one may not see, one may not replace either.
+    if (typeof id === 'string' && isWrittenAlike(id) && !catalog.allows(principal, uriOf(mount, id)))
+      throw notFound('the id may not be seen')
+    const stored = await mount.provider.put(value)
+    return { ...stored, uri: uriOf(mount, stored.id) }
+  }
+
+  return {
+    tools: (principal) => {
+      const mounts = writable.filter(mayWrite(principal))
+      return mounts.length === 0 ? [] : [saveTool(mounts, put)]
+    },
+    postingAt: (path, principal) => {
+      const mount = writable.filter(mayWrite(principal)).find(({ address }) => postPath(address) === path)
+      return mount === undefined ? undefined : postingTo(mount, put)
+    },
+  }
+}
+
+export function isWritable(mount: Mount): mount is WritableMount {
+  return 'writers' in mount && 'put' in mount.provider
+}
+
+/** Where results are posted to for a mount: its address without the scheme. */
+export function postPath(address: string): string {
+  return `${postsUnder}${parseAddress(address).text.replace(/^[^:]*:\/\/\/?/, '')}`
+}
+
+/** Whether a URI can hold an id as it is. Any other is refused for what it is. */
+function isWrittenAlike(id: string): boolean {
+  return /^[A-Za-z0-9][\w.~-]{0,127}$/.test(id)
+}
+
+type Saved = Stored & { readonly uri: string }
+type Put = (mount: WritableMount, value: unknown, context: Context) => Promise<Saved>
+
+function uriOf({ address }: WritableMount, id: string): string {
+  return formatUri(parseAddress(address), `results/${id}`)
+}
+
+const outputSchema: JsonObject = {
+  type: 'object',
+  properties: {
+    uri: { type: 'string', description: 'Where it can be read.' },
+    id: { type: 'string' },
+    status: { type: 'string', enum: ['created', 'replaced', 'unchanged'] },
+    created: { type: 'string' },
+    expires: { type: 'string' },
+  },
+  required: ['uri', 'id', 'status', 'created'],
+}
+
+/** The tool of MCP. Where there are several mounts to write to, it is told which. */
+function saveTool(mounts: readonly WritableMount[], put: Put): Tool {
+  const [first] = mounts
+  const addresses = mounts.map(({ address }) => parseAddress(address).text)
+  const schema = first?.provider.schema ?? {}
+  const { properties, required } = schema as { readonly properties?: JsonObject; readonly required?: readonly string[] }
+  const to = { type: 'string', enum: addresses, description: 'Where it is saved: the address of a mount.' }
+  const isOne = mounts.length === 1
+  return {
+    name: 'save_analysis',
+    title: 'Save an analysis',
+    description:
+      'Saves the result of a wall-bounce analysis: what several models answered to one question, and the consensus. It can then be ' +
+      'found by its prompt, its tags and its id. Saving the same analysis again changes nothing.',
+    inputSchema: isOne
+      ? schema
+      : { ...schema, properties: { to, ...properties }, required: ['to', ...(required ?? [])] },
+    outputSchema,
+    annotations: { readOnly: false, destructive: true, idempotent: true, openWorld: false },
+    call: async (given, context) => {
+      const { to: address, ...analysis } = given
+      const mount = isOne && address === undefined ? first : mounts[addresses.indexOf(String(address))]
+      if (mount === undefined || (isOne && address !== undefined))
+        throw invalid(
+          isOne
+            ? 'to: There is no such key.'
+            : `to: It must be one of ${addresses.map((text) => JSON.stringify(text)).join(', ')}.`,
+          'record',
+          { field: 'to' },
+        )
+      const saved = await put(mount, analysis, context)
+      return {
+        text: `${sentences[saved.status]} ${saved.uri}`,
+        structured: { ...saved },
+        resources: [{ uri: saved.uri, name: saved.id }],
+      }
+    },
+  }
+}
+
+const sentences: Readonly<Record<Stored['status'], string>> = {
+  created: 'Saved:',
+  replaced: 'Saved in the place of what was there:',
+  unchanged: 'It was there already:',
+}
+
+/** Takes one analysis, or an array of them, each of which is kept or not by itself. */
+function postingTo(mount: WritableMount, put: Put): Posting {
+  return {
+    post: async (value, context) => {
+      if (!Array.isArray(value)) {
+        const saved = await put(mount, value, context)
+        return { answer: { ...saved }, created: saved.status === 'created', location: saved.uri }
+      }
+      if (value.length === 0 || value.length > mostAtOnce)
+        throw invalid(`There are ${value.length} analyses, and may be from 1 to ${mostAtOnce}.`, 'record', {
+          field: '',
+        })
+      for (const [index, one] of value.entries()) checkAt(mount, one, index)
+      const results: Saved[] = []
+      for (const one of value) results.push(await put(mount, one, context))
+      return { answer: { results }, created: results.some(({ status }) => status === 'created') }
+    },
+  }
+}
+
+/** @throws ResourceError `invalid`, which says which of them it is. */
+function checkAt({ provider }: WritableMount, value: unknown, index: number): void {
+  try {
+    provider.check(value)
+  } catch (error) {
+    if (!isResourceError(error, 'invalid')) throw error
+    const { reason = 'record', ...detail } = error.detail
+    throw invalid(`[${index}] ${error.message}`, String(reason), { ...detail, index })
+  }
+}

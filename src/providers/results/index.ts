@@ -1,0 +1,190 @@
+import { notFound } from '../../core/errors.ts'
+import type { Content, Params, Provider, Template } from '../../core/provider.ts'
+import type { JsonObject } from '../../core/tool.ts'
+import type { Store } from '../../store/store.ts'
+import { completeResults } from './complete.ts'
+import { type ComputeOptions, computeOnce } from './compute.ts'
+import { findRecord, listEntries, recentEntry, recordEntry, reportEntry, tagEntry, voteEntry } from './list.ts'
+import { look, type Question } from './lookup.ts'
+import { parsePlace } from './places.ts'
+import { readPlace } from './read.ts'
+import { type Analysis, analysisJsonSchema, type NewAnalysis } from './record.ts'
+import { tagTerm } from './row.ts'
+import { createTags } from './tags.ts'
+import { watchResults } from './watch.ts'
+import { createWriter, type Stored, type WriteOptions } from './write.ts'
+
+/** What keeps them. */
+export { openStore, type Store, type StoreOptions } from '../../store/index.ts'
+export type { ComputeOptions } from './compute.ts'
+export type { Question } from './lookup.ts'
+export { type Analysis, analysisJsonSchema, type NewAnalysis, type TaskType, taskTypes, type Vote } from './record.ts'
+export { formatReport, type ReportLanguage } from './report.ts'
+export { hashPrompt, normalizePrompt } from './text.ts'
+export type { Keep, Stored } from './write.ts'
+
+export interface ResultsOptions extends WriteOptions {
+  /** Where results are kept. It is not closed with this: others may use it. */
+  readonly store: Store
+  /** What tells these results from others in the same store, at most 200 bytes. Default `results`. */
+  readonly collection?: string
+}
+
+/** An analysis that was found, and how close its prompt is: 1 where it is the same once it is normalized. */
+export interface Closest {
+  readonly analysis: Analysis
+  readonly similarity: number
+}
+
+/** Results of wall-bounce analyses: a provider of what is kept, and what keeps it. */
+export interface Results extends Provider {
+  /**
+   * Keeps an analysis, given as {@link NewAnalysis}. The same content put twice is kept once: nothing changes then. Of what
+   * is there under the id, everything is replaced.
+   *
+   * @throws ResourceError `invalid` (reason `record`, with `field`) for what is no analysis, or is over already; `invalid`
+   * (reason `too-large`) beyond the limit; `unavailable` when the store does not answer.
+   */
+  put(value: unknown): Promise<Stored>
+  /** Judges an analysis as `put` does, without the store. */
+  check(value: unknown): void
+  /** JSON Schema (draft 2020-12) of what is put. */
+  readonly schema: JsonObject
+  get(id: string): Promise<Analysis | undefined>
+  /** Those of the same prompt, newest first; where there are none, of similar ones, the closest first. */
+  lookup(
+    question: Question,
+  ): Promise<{ readonly match: 'exact' | 'similar' | 'none'; readonly found: readonly Closest[] }>
+  /**
+   * The newest analysis of the same prompt and task type; where there is none, `compute` makes it, and it is kept. Of all who
+   * ask at the same time, in whatever process, one computes, and the others get what it made. Whoever dies while it computes is
+   * replaced. What `compute` throws is thrown here, and not kept.
+   */
+  getOrCompute(
+    key: Required<Question>,
+    compute: (signal: AbortSignal) => Promise<Omit<NewAnalysis, 'prompt' | 'taskType'>>,
+    options?: ComputeOptions,
+  ): Promise<Analysis>
+  /** `false`: it was not there. */
+  delete(id: string): Promise<boolean>
+  /** Removes what has expired, and what is too much. It happens by itself while there is writing. Answers the ids. */
+  evict(): Promise<readonly string[]>
+}
+
+const templates: readonly Template[] = [
+  {
+    template: 'results/{id}',
+    name: 'Result',
+    title: 'A wall-bounce analysis',
+    description: 'What several models answered to one question, and the consensus, as JSON.',
+    mimeType: 'application/json',
+  },
+  {
+    template: 'results/{id}/report{?lang}',
+    name: 'Report',
+    title: 'A wall-bounce analysis as a report',
+    description: 'The analysis in Markdown, in its own language or that of lang: ja or en.',
+    mimeType: 'text/markdown',
+  },
+  {
+    template: 'results/{id}/votes/{provider}',
+    name: 'Vote',
+    title: 'What one provider answered',
+    mimeType: 'application/json',
+  },
+  {
+    template: 'by-tag/{tag}',
+    name: 'Results by tag',
+    title: 'The results with a tag',
+    description: 'In the tag ~1 stands for a slash and ~0 for a tilde.',
+    mimeType: 'application/json',
+  },
+  {
+    template: 'lookup{?prompt,taskType}',
+    name: 'Lookup',
+    title: 'A result for a question',
+    description:
+      'Looks for an analysis of this prompt. "match" says whether one is of the same prompt (exact, with the analysis), or of ' +
+      'similar ones ("similarity", up to 1), or none. taskType is basic, premium or critical.',
+    mimeType: 'application/json',
+  },
+]
+
+/** Cached results of wall-bounce analyses: records in a store, each as JSON, as a report, and vote by vote. */
+export function results(options: ResultsOptions): Results {
+  const { store, collection = 'results', scrubber } = options
+  const records = store.collection(collection)
+  const tags = createTags(store.collection(`${collection}/tags`), records)
+  const writer = createWriter(records, tags, options)
+  const clean = (text: string) => scrubber?.scrub(text) ?? text
+
+  const findPlace = (path: string) => {
+    const place = parsePlace(path)
+    if (place === undefined) throw notFound('nothing has such a path')
+    return place
+  }
+  const foundAt = async (id: string) => {
+    const found = await findRecord(records, id)
+    if (found === undefined) throw notFound('no such result')
+    return found
+  }
+  /** A secret in a prompt is not kept: the prompt is found as it is kept. */
+  const asked = <T extends Question>(question: T): T => ({ ...question, prompt: clean(question.prompt) })
+  const lookup: Results['lookup'] = async (question) => {
+    const { match, found } = await look(records, asked(question))
+    return { match, found: found.map(({ record, similarity }) => ({ analysis: record.analysis(), similarity })) }
+  }
+
+  return {
+    list: (query, context) => listEntries(records, tags, query, context),
+    stat: async (path, { signal }) => {
+      signal.throwIfAborted()
+      const place = findPlace(path)
+      switch (place.kind) {
+        case 'recent':
+          return recentEntry
+        case 'lookup':
+          throw notFound('a lookup needs a prompt')
+        case 'tag':
+          if ((await records.list({ term: tagTerm(place.tag), limit: 1 })).length === 0)
+            throw notFound('no result with the tag')
+          return tagEntry(place.tag)
+        case 'record':
+          return recordEntry(await foundAt(place.id))
+        case 'report':
+          return reportEntry(await foundAt(place.id))
+        case 'vote': {
+          const found = await foundAt(place.id)
+          if (!found.head.providers.includes(place.provider)) throw notFound('no such vote')
+          return voteEntry(found, place.provider)
+        }
+      }
+    },
+    read: async ({ path, params }, { signal }): Promise<readonly Content[]> => {
+      signal.throwIfAborted()
+      const content = await readPlace(findPlace(path), mapParams(params, clean), records)
+      if (!('text' in content)) return [content]
+      const text = clean(content.text)
+      // What was written by somebody who did not know of the secret is shorter or longer now.
+      const { size: _, ...rest } = content
+      return [text === content.text ? content : { ...rest, text }]
+    },
+    templates: async () => templates,
+    complete: (request, { signal }) => completeResults(request, records, tags, signal),
+    watch: (signal) => watchResults(store, collection, records, signal),
+    close: writer.close,
+    put: writer.put,
+    check: writer.prepare,
+    schema: analysisJsonSchema(),
+    get: async (id) => (await findRecord(records, id))?.analysis(),
+    lookup,
+    getOrCompute: (key, compute, computeOptions) =>
+      computeOnce({ store, collection, records, writer }, asked(key), compute, computeOptions),
+    delete: writer.delete,
+    evict: writer.evict,
+  }
+}
+
+function mapParams(params: Params, change: (text: string) => string): Params {
+  return new Map([...params].map(([name, value]) => [name, change(value)]))
+}

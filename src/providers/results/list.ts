@@ -1,0 +1,157 @@
+import { comparePaths } from '../../core/path.ts'
+import type { Context, Entry, ListQuery } from '../../core/provider.ts'
+import type { Collection } from '../../store/store.ts'
+import { idPattern } from './names.ts'
+import { folders, recordPath, reportPath, tagPath, votePath } from './places.ts'
+import { reportLanguageOf } from './report.ts'
+import { type Found, parseRow } from './row.ts'
+import type { Tags } from './tags.ts'
+
+const json = 'application/json'
+
+/** So many rows are fetched at a time, with everything in them. */
+const pageSize = 32
+/** Longer than any id, and than the segment of any tag, in characters. */
+const longest = 300
+
+export const recentEntry: Entry = {
+  path: 'recent',
+  title: 'Recent results',
+  description: 'The results that were written last, newest first.',
+  mimeType: json,
+}
+
+export function tagEntry(tag: string): Entry {
+  return { path: tagPath(tag), title: tag, description: 'The results with this tag, newest first.', mimeType: json }
+}
+
+export function recordEntry({ id, head, row }: Found): Entry {
+  const { title, taskType, providers, confidence, met } = head
+  const description = `A ${taskType} analysis by ${providers.length} of them: confidence ${confidence}, thresholds ${met ? 'met' : 'not met'}.`
+  return { path: recordPath(id), title, description, mimeType: json, size: head.size, ...factsOf(row) }
+}
+
+export function reportEntry({ id, head, row }: Found): Entry {
+  const description = 'The analysis as a report in Markdown.'
+  return {
+    path: reportPath(id),
+    title: `${reportWord(head.language)}: ${head.title}`,
+    description,
+    mimeType: 'text/markdown',
+    ...factsOf(row),
+  }
+}
+
+export function voteEntry({ id, head, row }: Found, provider: string): Entry {
+  const description = `What ${provider} answered.`
+  return {
+    path: votePath(id, provider),
+    title: `${provider}: ${head.title}`,
+    description,
+    mimeType: json,
+    ...factsOf(row),
+  }
+}
+
+function reportWord(language: string): string {
+  return reportLanguageOf(language) === 'ja' ? 'レポート' : 'Report'
+}
+
+function factsOf({ modified, revision }: Found['row']): Pick<Entry, 'modified' | 'version'> {
+  return { modified, version: String(revision) }
+}
+
+/** What lies in the folder of an analysis, in path order. */
+function* partsOf(found: Found): Generator<Entry> {
+  yield reportEntry(found)
+  const votes = found.head.providers.map((provider) => voteEntry(found, provider))
+  yield* votes.sort((a, b) => comparePaths(a.path, b.path))
+}
+
+/** Lists tags, `recent`, and the results with their parts. */
+export async function* listEntries(
+  records: Collection,
+  tags: Tags,
+  query: ListQuery,
+  { signal }: Context,
+): AsyncGenerator<Entry> {
+  const { prefix = '', after } = query
+  const isLeft = ({ path }: Entry) => path.startsWith(prefix) && (after === undefined || comparePaths(path, after) > 0)
+  const inTags = sectionIn(folders.tags, query)
+  // Nothing lies in the folder of a tag.
+  if (inTags !== undefined && prefix.length <= folders.tags.length)
+    for await (const tag of tags.list(inTags, signal)) yield tagEntry(tag)
+  signal.throwIfAborted()
+  if (isLeft(recentEntry)) yield recentEntry
+  const inRecords = sectionIn(folders.records, query)
+  if (inRecords === undefined) return
+  for await (const entry of recordsIn(records, prefix, inRecords, signal)) if (isLeft(entry)) yield entry
+}
+
+/** Where a listing enters a folder: after which path in it. `undefined`: it asks for nothing in there. */
+function sectionIn(folder: string, { prefix = '', after }: ListQuery): { readonly after?: string } | undefined {
+  if (!prefix.startsWith(folder) && !folder.startsWith(prefix)) return undefined
+  if (after === undefined || comparePaths(after, folder) <= 0) return {}
+  return after.startsWith(folder) ? { after: [...after.slice(folder.length)].slice(0, longest).join('') } : undefined
+}
+
+async function* recordsIn(
+  records: Collection,
+  prefix: string,
+  { after }: { readonly after?: string },
+  signal: AbortSignal,
+): AsyncGenerator<Entry> {
+  const [only = ''] = prefix.slice(folders.records.length).split('/')
+  if (only !== '') {
+    const found = await findRecord(records, only)
+    if (found !== undefined) yield* partsOf(found)
+    return
+  }
+  // A result is listed where its id sorts, and its parts where `id/` does: `a`, `a-b`, `a-b/report`, `a/report`. Those whose
+  // parts are still to come are a chain in which each id begins with the one before.
+  const open: Found[] = []
+  for (const id of chainOf(after ?? '')) {
+    const found = await findRecord(records, id)
+    if (found !== undefined) open.push(found)
+  }
+  for await (const found of rowsAfter(records, after, signal)) {
+    for (let last = open.at(-1); last !== undefined && `${last.id}/` < found.id; last = open.at(-1)) {
+      open.pop()
+      yield* partsOf(last)
+    }
+    yield recordEntry(found)
+    open.push(found)
+  }
+  for (const found of open.reverse()) yield* partsOf(found)
+}
+
+/** The ids whose parts may come behind a path, though they themselves do not. */
+function chainOf(path: string): readonly string[] {
+  const [first = ''] = path.split('/', 1)
+  const ids: string[] = []
+  for (let end = 1; end <= first.length; end++) {
+    const next = first[end]
+    if ((next === undefined || next < '/') && idPattern.test(first.slice(0, end))) ids.push(first.slice(0, end))
+  }
+  return ids
+}
+
+async function* rowsAfter(records: Collection, after: string | undefined, signal: AbortSignal): AsyncGenerator<Found> {
+  let from = after === '' ? undefined : after
+  for (;;) {
+    signal.throwIfAborted()
+    const page = await records.list({ limit: pageSize, values: true, ...(from === undefined ? {} : { after: from }) })
+    for (const row of page) {
+      signal.throwIfAborted()
+      yield parseRow(row)
+    }
+    from = page.at(-1)?.key
+    if (page.length < pageSize) return
+  }
+}
+
+/** An analysis by its id. */
+export async function findRecord(records: Collection, id: string): Promise<Found | undefined> {
+  const row = idPattern.test(id) ? await records.get(id) : undefined
+  return row === undefined ? undefined : parseRow(row)
+}

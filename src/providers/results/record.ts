@@ -1,0 +1,163 @@
+import { z } from 'zod'
+import { invalid } from '../../core/errors.ts'
+import { faultsOf, wordsFor } from './faults.ts'
+import { idPattern, nameFault } from './names.ts'
+
+/** How much was spent on an answer. */
+export const taskTypes = ['basic', 'premium', 'critical'] as const
+export type TaskType = (typeof taskTypes)[number]
+
+/** The largest parts of a record, in characters and items. A record as a whole has a limit in bytes beside. */
+export const largest = { prompt: 262_144, content: 524_288, name: 128, tag: 64, tags: 32, votes: 64, rounds: 1000 }
+
+const fraction = z.number().min(0).max(1)
+const name = z.string().min(1).max(largest.name).superRefine(withoutFault)
+const content = z.string().max(largest.content)
+
+const time = z.string().refine((text) => timeOf(text) !== undefined, {
+  error: 'It must be a time in ISO 8601 with its zone, such as "2026-05-01T09:30:00Z".',
+})
+
+const vote = z
+  .strictObject({
+    provider: name.describe('Who answered. No other vote of the analysis has this name.'),
+    model: name.describe('The model that answered.'),
+    content: content.exactOptional().describe('What it answered. May be left out beside "error".'),
+    confidence: fraction.exactOptional().describe('How sure it is, from 0 to 1. May be left out beside "error".'),
+    agreement: fraction
+      .exactOptional()
+      .describe('How far it agrees with the others, from 0 to 1. May be left out beside "error".'),
+    tokens: z.int().min(0).exactOptional().describe('How many tokens that took, input and output.'),
+    cost: z.number().min(0).max(1e9).exactOptional().describe('What that cost, in US dollars.'),
+    duration: z.number().min(0).max(1e12).exactOptional().describe('How long that took, in milliseconds.'),
+    error: z.string().min(1).max(10_000).exactOptional().describe('Why it gave no answer, or not all of one.'),
+  })
+  .superRefine((value, context) => {
+    if (value.error !== undefined) return
+    for (const key of ['content', 'confidence', 'agreement'] as const)
+      if (value[key] === undefined)
+        context.addIssue({ code: 'custom', path: [key], message: 'It is missing, and there is no "error" either.' })
+  })
+
+/** What is put: everything that the writer knows of an analysis. The descriptions are those of the MCP tool, too. */
+export const analysisSchema = z.strictObject({
+  id: z
+    .string()
+    .regex(idPattern, {
+      error: 'It must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ - and begin with a letter or a digit.',
+    })
+    .exactOptional()
+    .describe('What it is called. What was there under the same id is replaced. By default made from the content.'),
+  prompt: z
+    .string()
+    .max(largest.prompt)
+    .refine((text) => text.trim() !== '', { error: 'It is empty.' })
+    .describe('The question that was asked.'),
+  taskType: z.enum(taskTypes).describe('How much was to be spent on the answer.'),
+  language: z
+    .string()
+    .max(35)
+    .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, { error: 'It must be a language tag, such as "ja" or "en".' })
+    .exactOptional()
+    .describe('What the answer is written in, such as "ja" or "en".'),
+  rounds: z.int().min(1).max(largest.rounds).describe('How many rounds it took.'),
+  votes: z
+    .array(vote)
+    .min(1)
+    .max(largest.votes)
+    .superRefine((votes, context) => {
+      const seen = new Set<string>()
+      for (const [index, { provider }] of votes.entries()) {
+        if (seen.has(provider))
+          context.addIssue({
+            code: 'custom',
+            path: [index, 'provider'],
+            message: 'An earlier vote has this name. Give each its own, such as "gpt" and "gpt-second".',
+          })
+        seen.add(provider)
+      }
+    })
+    .describe('What each provider answered.'),
+  consensus: z
+    .strictObject({
+      content: content.describe('The answer.'),
+      confidence: fraction.describe('How sure it is, from 0 to 1.'),
+      reasoning: content.exactOptional().describe('How it came about.'),
+    })
+    .describe('What the aggregator made of the votes.'),
+  thresholds: z
+    .strictObject({
+      met: z.boolean().describe('Whether the consensus is good enough.'),
+      confidence: fraction.exactOptional().describe('The least confidence that was asked for.'),
+      agreement: fraction.exactOptional().describe('The least agreement that was asked for.'),
+    })
+    .describe('What was asked of the consensus, and whether it was met.'),
+  totalCost: z.number().min(0).max(1e12).exactOptional().describe('In US dollars. By default the sum over the votes.'),
+  created: time.exactOptional().describe('When it was made (ISO 8601). By default now.'),
+  expires: time.exactOptional().describe('From when on it is not kept (ISO 8601). By default as the server is told.'),
+  tags: z
+    .array(z.string().min(1).max(largest.tag).superRefine(withoutFault))
+    .max(largest.tags)
+    .exactOptional()
+    .describe('What it is found by, beside its prompt.'),
+})
+
+export type NewAnalysis = z.output<typeof analysisSchema>
+export type Vote = NewAnalysis['votes'][number]
+
+/** An analysis as it is kept. */
+export type Analysis = Omit<NewAnalysis, 'id' | 'language' | 'totalCost' | 'created' | 'tags'> & {
+  readonly id: string
+  readonly language: string
+  readonly totalCost: number
+  readonly created: string
+  /** Each once, in order. */
+  readonly tags: readonly string[]
+}
+
+function withoutFault(text: string, context: z.RefinementCtx): void {
+  const fault = nameFault(text)
+  if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
+}
+
+/** Milliseconds since 1970 of an ISO 8601 time with a zone. */
+export function timeOf(text: string): number | undefined {
+  if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/.test(text)) return undefined
+  const time = Date.parse(text)
+  return Number.isNaN(time) ? undefined : time
+}
+
+/**
+ * Checks what is to be put, and answers it with half characters replaced (U+FFFD) and tags in NFC, each once, in order.
+ *
+ * @throws ResourceError `invalid` (reason `record`), which names every field that is wrong, up to five, and why; never what
+ * stands in it.
+ */
+export function parseAnalysis(value: unknown): NewAnalysis {
+  const { data, error } = analysisSchema.safeParse(value, { error: wordsFor })
+  if (data === undefined) {
+    const faults = faultsOf(error.issues)
+    throw invalid(faults.map(({ text }) => text).join('\n'), 'record', { field: faults[0]?.field ?? '' })
+  }
+  const { tags, ...rest } = wellFormed(data) as NewAnalysis
+  return tags === undefined ? rest : { ...rest, tags: [...new Set(tags.map((tag) => tag.normalize('NFC')))].sort() }
+}
+
+/** The same value, with every text in it well-formed. */
+function wellFormed(value: unknown): unknown {
+  return mapTexts(value, (text) => text.toWellFormed())
+}
+
+/** The same JSON value, with every text in it changed. Keys are left as they are. */
+export function mapTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change))
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, mapTexts(member, change)]))
+}
+
+/** JSON Schema (draft 2020-12) of what is put, for tools. */
+export function analysisJsonSchema(): Readonly<Record<string, unknown>> {
+  const { $schema: _, ...schema } = z.toJSONSchema(analysisSchema, { io: 'input' })
+  return schema
+}

@@ -1,0 +1,115 @@
+import { ResourceError } from '../../core/errors.ts'
+import type { Row } from '../../store/store.ts'
+import type { Analysis, TaskType } from './record.ts'
+import { gramsOf, hashPrompt, sampled, sampleGrams, sha256 } from './text.ts'
+
+/** What listings say of an analysis. It stands in front of the analysis in its row, so that none of that need be parsed. */
+export interface Head {
+  /** The beginning of the prompt, in one line. */
+  readonly title: string
+  readonly taskType: TaskType
+  readonly language: string
+  readonly confidence: number
+  readonly met: boolean
+  readonly totalCost: number
+  readonly providers: readonly string[]
+  readonly tags: readonly string[]
+  readonly created: string
+  readonly expires?: string
+  /** Of the JSON behind it, in bytes. */
+  readonly size: number
+  /** Of the content: the same for the same analysis, whatever its id, tags and times. */
+  readonly digest: string
+}
+
+/** A row, taken apart as far as it is needed. */
+export interface Found {
+  readonly id: string
+  readonly row: Row
+  readonly head: Head
+  /** The analysis as it is served. */
+  json(): string
+  analysis(): Analysis
+}
+
+const titleLength = 80
+const newline = 0x0a
+
+/** The value of the row of an analysis: its head and itself, a line of JSON and then as it is served. */
+export function formatRow(analysis: Analysis): Uint8Array {
+  const json = `${JSON.stringify(analysis, undefined, 2)}\n`
+  const { taskType, language, totalCost, tags, created, expires, consensus, thresholds, votes } = analysis
+  const head: Head = {
+    title: titleOf(analysis.prompt),
+    taskType,
+    language,
+    confidence: consensus.confidence,
+    met: thresholds.met,
+    totalCost,
+    providers: votes.map(({ provider }) => provider),
+    tags,
+    created,
+    ...(expires === undefined ? {} : { expires }),
+    size: Buffer.byteLength(json),
+    digest: digestOf(analysis),
+  }
+  return Buffer.from(`${JSON.stringify(head)}\n${json}`)
+}
+
+/** @throws ResourceError `internal` for a row that something else has written. */
+export function parseRow(row: Row): Found {
+  const bytes = Buffer.from(row.value.buffer, row.value.byteOffset, row.value.byteLength)
+  const end = bytes.indexOf(newline)
+  const json = () => bytes.toString('utf8', end + 1)
+  try {
+    const head = JSON.parse(bytes.toString('utf8', 0, end)) as Head
+    return { id: row.key, row, head, json, analysis: () => JSON.parse(json()) as Analysis }
+  } catch (error) {
+    throw new ResourceError('internal', 'a row of the store is no result', {}, { cause: error })
+  }
+}
+
+/** The terms by which an analysis is found. */
+export function termsOf({ prompt, tags }: Pick<Analysis, 'prompt' | 'tags'>): readonly string[] {
+  return [hashTerm(prompt), ...tags.map(tagTerm), ...gramTerms(gramsOf(prompt), sampled.kept)]
+}
+
+export const hashTerm = (prompt: string): string => `hash:${hashPrompt(prompt)}`
+export const tagTerm = (tag: string): string => `tag:${tag}`
+export const gramTerms = (grams: ReadonlySet<string>, count: number): readonly string[] =>
+  sampleGrams(grams, count).map((gram) => `gram:${gram}`)
+
+/** The tags among terms. */
+export function tagsIn(terms: readonly string[]): readonly string[] {
+  return terms.flatMap((term) => (term.startsWith('tag:') ? [term.slice('tag:'.length)] : []))
+}
+
+/** What is the same for the same content, whatever the id, the tags and the times of an analysis. */
+export function digestOf(analysis: Omit<Analysis, 'id'>): string {
+  const content = Object.entries(analysis).filter(([key]) => !facts.has(key))
+  return sha256(canonical(Object.fromEntries(content)))
+}
+
+const facts: ReadonlySet<string> = new Set(['id', 'tags', 'created', 'expires'])
+
+/** The id of an analysis that was given none. */
+export function idOf(digest: string): string {
+  return digest.slice(0, 32)
+}
+
+/** JSON with the members of each object in the order of their names. */
+function canonical(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`
+}
+
+function titleOf(prompt: string): string {
+  const line = prompt
+    .slice(0, 10 * titleLength)
+    .replace(/[\s\p{Cc}\u2028\u2029]+/gu, ' ')
+    .trim()
+  const characters = [...line.toWellFormed()]
+  return characters.length <= titleLength ? line : `${characters.slice(0, titleLength - 1).join('')}…`
+}

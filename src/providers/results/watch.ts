@@ -1,0 +1,149 @@
+import type { Change } from '../../core/provider.ts'
+import type { Collection, Row, Store } from '../../store/store.ts'
+import { folders, recordPath, tagPath } from './places.ts'
+import { tagsIn } from './row.ts'
+
+/** What is known of a result while it is watched: what to tell when it goes. */
+interface Known {
+  readonly revision: number
+  readonly tags: readonly string[]
+  readonly expires: number
+}
+
+const pageSize = 1000
+/** What expires within so many milliseconds of each other is told at once. */
+const together = 100
+/** The longest that a timer waits: clocks are set. */
+const longestWait = 60_000
+/** So many results are told one by one; of more, that everything changed. */
+const maxTold = 1000
+
+/**
+ * Watches the results: what is written and removed, by whichever process, and what expires, by the clock. Resolves once it is
+ * armed.
+ */
+export async function watchResults(
+  store: Store,
+  name: string,
+  records: Collection,
+  signal: AbortSignal,
+): Promise<AsyncIterable<Change>> {
+  const news = await store.watch(name, signal)
+  // What happens from here on is news, so what is known is never older than that.
+  let known = await scan(records, signal)
+
+  const tellOf = function* (id: string, after: Known | undefined): Generator<Change> {
+    const before = known.get(id)
+    if (after === undefined) known.delete(id)
+    else known.set(id, after)
+    yield { path: recordPath(id), listed: true }
+    yield { path: `${recordPath(id)}/`, listed: true }
+    // Of one that came and went in between, nobody knows the tags.
+    if (before === undefined && after === undefined) yield { path: folders.tags, listed: true }
+    for (const tag of new Set([...(before?.tags ?? []), ...(after?.tags ?? [])]))
+      yield { path: tagPath(tag), listed: true }
+  }
+
+  /** What has become of results. Of no particular ones: of those that are not as they were. */
+  const tell = async function* (ids: readonly string[] | undefined): AsyncGenerator<Change> {
+    const all = ids === undefined ? await scan(records, signal) : undefined
+    const changed = all === undefined ? new Set(ids) : difference(known, all)
+    if (changed.size > maxTold) {
+      known = all ?? (await scan(records, signal))
+      return yield {}
+    }
+    for (const id of changed) {
+      const row = all === undefined ? await rowOf(records, id) : undefined
+      yield* tellOf(id, all === undefined ? row && knownOf(row) : all.get(id))
+    }
+    if (changed.size > 0) yield* [{ path: 'recent' }, { path: 'lookup' }]
+  }
+
+  /** Those that are over now, and really gone: one may have been renewed meanwhile, and clocks differ. */
+  const expired = async (): Promise<readonly string[]> => {
+    const now = Date.now()
+    const over = [...known].flatMap(([id, { expires }]) => (expires <= now ? [id] : []))
+    const gone: string[] = []
+    for (const id of over) {
+      const row = await rowOf(records, id)
+      if (row === undefined) gone.push(id)
+      else known.set(id, knownOf(row))
+    }
+    return gone
+  }
+
+  return (async function* () {
+    const incoming = news[Symbol.asyncIterator]()
+    let next = incoming.next()
+    try {
+      while (!signal.aborted) {
+        const clock = waitUntil(earliest(known), signal)
+        const heard = await Promise.race([next, clock.over]).finally(clock.stop)
+        if (signal.aborted) return
+        if (heard === undefined) yield* tell(await expired())
+        else if (heard.done) return
+        else {
+          yield* tell(heard.value)
+          next = incoming.next()
+        }
+      }
+    } finally {
+      // It may never settle, now that nobody waits for it.
+      next.catch(() => {})
+      void incoming.return?.()?.catch(() => {})
+    }
+  })()
+}
+
+/** The ids that are in one and not in the other, or are not as they were. */
+function difference(before: ReadonlyMap<string, Known>, after: ReadonlyMap<string, Known>): ReadonlySet<string> {
+  const changed = new Set<string>()
+  for (const [id, { revision }] of after) if (before.get(id)?.revision !== revision) changed.add(id)
+  for (const id of before.keys()) if (!after.has(id)) changed.add(id)
+  return changed
+}
+
+function earliest(known: ReadonlyMap<string, Known>): number {
+  let time = Number.POSITIVE_INFINITY
+  for (const { expires } of known.values()) if (expires < time) time = expires
+  return time
+}
+
+/** Resolves at a time, or a little later; at the latest after a while, and when the signal aborts. */
+function waitUntil(time: number, signal: AbortSignal) {
+  let stop = () => {}
+  const over = new Promise<undefined>((resolve) => {
+    const wait = Math.min(Math.max(time - Date.now(), 0) + together, longestWait)
+    const end = () => resolve(undefined)
+    const timer = setTimeout(end, wait)
+    timer.unref()
+    signal.addEventListener('abort', end)
+    stop = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', end)
+    }
+  })
+  return { over, stop }
+}
+
+async function scan(records: Collection, signal: AbortSignal): Promise<Map<string, Known>> {
+  const known = new Map<string, Known>()
+  let after: string | undefined
+  for (;;) {
+    signal.throwIfAborted()
+    const page = await records.list({ limit: pageSize, ...(after === undefined ? {} : { after }) })
+    for (const row of page) known.set(row.key, knownOf(row))
+    after = page.at(-1)?.key
+    if (page.length < pageSize) return known
+  }
+}
+
+/** A row without its value: of all keys that begin with one, it is the first itself. */
+async function rowOf(records: Collection, id: string): Promise<Row | undefined> {
+  const [row] = await records.list({ prefix: id, limit: 1 })
+  return row?.key === id ? row : undefined
+}
+
+function knownOf({ revision, terms, expires = Number.POSITIVE_INFINITY }: Row): Known {
+  return { revision, tags: tagsIn(terms), expires }
+}

@@ -1,0 +1,197 @@
+import { invalid, ResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import type { Scrubber } from '../../core/scrub.ts'
+import type { Collection } from '../../store/store.ts'
+import { type Analysis, mapTexts, type NewAnalysis, parseAnalysis, timeOf } from './record.ts'
+import { digestOf, type Found, formatRow, idOf, parseRow, termsOf } from './row.ts'
+import type { Tags } from './tags.ts'
+
+/** What is kept at most. What expires first goes first, then what was written first. */
+export interface Keep {
+  readonly records?: number
+  readonly bytes?: number
+  /** In milliseconds, since it was written. */
+  readonly age?: number
+}
+
+export interface WriteOptions {
+  /** For how long an analysis is kept that does not say when it expires, in milliseconds. By default for ever. */
+  readonly ttl?: number
+  readonly keep?: Keep
+  /** The largest analysis, in bytes of its JSON. Default 1 MiB. */
+  readonly maxBytes?: number
+  /** The language of an analysis that does not name one. Default `en`. */
+  readonly language?: string
+  /** Values that are known to be secret: they are not stored. */
+  readonly scrubber?: Scrubber
+  readonly log?: Log
+}
+
+/** What became of an analysis that was put. */
+export interface Stored {
+  readonly id: string
+  /** `unchanged`: the same was there already. */
+  readonly status: 'created' | 'replaced' | 'unchanged'
+  readonly created: string
+  readonly expires?: string
+}
+
+export interface Writer {
+  put(value: unknown): Promise<Stored>
+  /** An analysis as it would be kept where nothing is there yet. */
+  prepare(value: unknown): Analysis
+  delete(id: string): Promise<boolean>
+  /** Removes what has expired and what is too much, now. Answers the ids. */
+  evict(): Promise<readonly string[]>
+  /** Does what is still to be done. */
+  close(): Promise<void>
+}
+
+const defaultMaxBytes = 1024 * 1024
+const attempts = 16
+/** How often it is looked, while there is writing, whether there is too much, in milliseconds. */
+const evictEvery = 1000
+/** How far ahead of ours the clock of a writer may be, in milliseconds. */
+const ahead = 24 * 3_600_000
+
+export function createWriter(records: Collection, tags: Tags, options: WriteOptions): Writer {
+  const { ttl, keep = {}, maxBytes = defaultMaxBytes, language = 'en', scrubber, log = () => {} } = options
+  let evicting: Promise<readonly string[]> | undefined
+  let timer: NodeJS.Timeout | undefined
+  let evicted = 0
+
+  const evict = (): Promise<readonly string[]> => {
+    evicting ??= records.evict(boundsOf(keep)).finally(() => {
+      evicting = undefined
+      evicted = performance.now()
+    })
+    return evicting
+  }
+
+  /** Looks soon whether there is too much: now and then, however fast is written. */
+  const evictSoon = (): void => {
+    if (timer !== undefined) return
+    const wait = Math.max(0, evicted + evictEvery - performance.now())
+    timer = setTimeout(() => void evictPending(), evicted === 0 ? 0 : wait)
+    timer.unref()
+  }
+  const evictPending = async (): Promise<void> => {
+    if (timer === undefined) return
+    clearTimeout(timer)
+    timer = undefined
+    // Whoever writes next looks again.
+    await evict().catch((error) => log('warn', 'old results could not be removed', { error }))
+  }
+
+  const clean = (value: NewAnalysis): NewAnalysis => {
+    if (scrubber === undefined) return value
+    if (value.id !== undefined && scrubber.scrub(value.id) !== value.id)
+      throw invalid('id: It holds a secret.', 'record', { field: 'id' })
+    const { prompt, votes, consensus, tags } = value
+    const texts = { prompt, votes, consensus, ...(tags === undefined ? {} : { tags }) }
+    return { ...value, ...(mapTexts(texts, (text) => scrubber.scrub(text)) as typeof texts) }
+  }
+
+  /** The analysis as it is to be kept, beside what is there under its id. */
+  const complete = (given: NewAnalysis, known: Found | undefined): Analysis => {
+    const now = Date.now()
+    const created = given.created === undefined ? now : (timeOf(given.created) ?? now)
+    if (created > now + ahead) throw wrongTime('created', 'It lies more than a day ahead.')
+    const before = known?.head
+    const kept = before === undefined ? undefined : { created: before.created, expires: before.expires }
+    const end = given.expires === undefined ? (ttl === undefined ? undefined : created + ttl) : timeOf(given.expires)
+    const expires = given.expires === undefined && kept !== undefined ? kept.expires : timeText(end)
+    if (expires !== undefined && (timeOf(expires) ?? 0) <= now)
+      throw wrongTime('expires', 'It is over already: nothing would be kept.')
+    const { id, expires: _, ...rest } = given
+    const analysis = {
+      ...rest,
+      language: given.language ?? language,
+      totalCost: given.totalCost ?? sumOf(given.votes),
+      created: given.created === undefined && kept !== undefined ? kept.created : new Date(created).toISOString(),
+      ...(expires === undefined ? {} : { expires }),
+      tags: given.tags ?? before?.tags ?? [],
+    }
+    return inOrder({ id: id ?? idOf(digestOf(analysis)), ...analysis })
+  }
+
+  const write = async (given: NewAnalysis): Promise<Stored> => {
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      const fresh = complete(given, undefined)
+      const row = await records.get(fresh.id)
+      const known = row === undefined ? undefined : parseRow(row)
+      // Of the same content, what is not said anew stays as it was; other content has times of its own.
+      const isSame = known !== undefined && known.head.digest === digestOf(fresh)
+      const analysis = isSame ? complete({ ...given, id: fresh.id }, known) : fresh
+      const value = formatRow(analysis)
+      if (known !== undefined && Buffer.from(known.row.value).equals(value)) return storedOf(analysis, 'unchanged')
+      const bytes = Buffer.byteLength(value)
+      if (bytes > maxBytes)
+        throw invalid(`The analysis has ${bytes} bytes, and may have at most ${maxBytes}.`, 'too-large', {
+          limit: maxBytes,
+          size: bytes,
+        })
+      const end = analysis.expires === undefined ? undefined : timeOf(analysis.expires)
+      // First the tags: what has one is never without it.
+      await tags.note(analysis.tags, end)
+      const written = await records.put(
+        { key: analysis.id, value, terms: termsOf(analysis), ...(end === undefined ? {} : { expires: end }) },
+        known === undefined ? { absent: true } : { revision: known.row.revision },
+      )
+      if (written === undefined) continue
+      evictSoon()
+      return storedOf(analysis, known === undefined ? 'created' : 'replaced')
+    }
+    throw new ResourceError('unavailable', 'A result is written by too many at once.', { reason: 'busy' })
+  }
+
+  return {
+    put: async (value) => write(clean(parseAnalysis(value))),
+    prepare: (value) => complete(clean(parseAnalysis(value)), undefined),
+    delete: (id) => records.delete(id),
+    evict,
+    close: async () => {
+      // One that has begun already may not know of what was written last.
+      while (evicting !== undefined || timer !== undefined) {
+        await evicting?.catch(() => {})
+        await evictPending()
+      }
+    },
+  }
+}
+
+function wrongTime(field: 'created' | 'expires', why: string): ResourceError {
+  return invalid(`${field}: ${why}`, 'record', { field })
+}
+
+/** The last moment that ISO 8601 has four digits for the year of. */
+const lastTime = Date.UTC(10_000, 0) - 1
+
+function timeText(time: number | undefined): string | undefined {
+  return time === undefined ? undefined : new Date(Math.min(time, lastTime)).toISOString()
+}
+
+/** In millionths of a millionth, so that it is the same however it is summed. */
+function sumOf(votes: NewAnalysis['votes']): number {
+  return Math.round(votes.reduce((sum, { cost = 0 }) => sum + cost, 0) * 1e12) / 1e12
+}
+
+function boundsOf({ records: rows, bytes, age }: Keep) {
+  return {
+    ...(rows === undefined ? {} : { rows }),
+    ...(bytes === undefined ? {} : { bytes }),
+    ...(age === undefined ? {} : { age }),
+  }
+}
+
+function storedOf({ id, created, expires }: Analysis, status: Stored['status']): Stored {
+  return { id, status, created, ...(expires === undefined ? {} : { expires }) }
+}
+
+/** The same analysis with its members always in one order: what is equal is written alike. */
+function inOrder(analysis: Analysis): Analysis {
+  const { id, prompt, taskType, language, rounds, consensus, thresholds, votes, totalCost, ...rest } = analysis
+  const { created, expires, tags } = rest
+  const head = { id, prompt, taskType, language, rounds, consensus, thresholds, votes, totalCost, created }
+  return { ...head, ...(expires === undefined ? {} : { expires }), tags }
+}

@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { NewAnalysis } from '../../src/providers/results/index.ts'
+import { openStore, type Store } from '../../src/store/index.ts'
+
+/** An analysis of one vote; what is given takes the place of what it would have. */
+export function analysisOf(prompt: string, given: Partial<NewAnalysis> = {}): NewAnalysis {
+  return {
+    prompt,
+    taskType: 'basic',
+    rounds: 1,
+    votes: [
+      {
+        provider: 'model-a',
+        model: 'a-1',
+        content: `About ${prompt}`,
+        confidence: 0.75,
+        agreement: 1,
+        tokens: 120,
+        cost: 0.25,
+        duration: 1500,
+      },
+    ],
+    consensus: { content: `It is so: ${prompt}`, confidence: 0.9, reasoning: 'They agree.' },
+    thresholds: { met: true, confidence: 0.7 },
+    ...given,
+  }
+}
+
+/** A store in a file of its own, which `remove` closes and removes. */
+export async function sqliteStore(): Promise<{
+  readonly store: Store
+  readonly file: string
+  remove(): Promise<void>
+}> {
+  const folder = mkdtempSync(join(tmpdir(), 'hikidashi-results-'))
+  const file = join(folder, 'store.sqlite')
+  const store = await openStore({ sqlite: { file } })
+  return {
+    store,
+    file,
+    remove: async () => {
+      await store.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
