@@ -1,0 +1,85 @@
+import { isResourceError, ResourceError } from '../../core/errors.ts'
+
+/** What an operator has to mend: it is told when the source is opened, and the source is not served. */
+const faults: Readonly<Record<string, string>> = {
+  '28P01': 'The database refused the role or its password. Correct the URL.',
+  '28000': 'The database does not let this role in from here. Look at its pg_hba.conf, and at the URL.',
+  '3D000': 'The server has no database of this name. Correct the URL.',
+  '42501': 'The role may not connect to this database. Grant it CONNECT.',
+}
+
+const away: Readonly<Record<string, string>> = {
+  '53300': 'The database has no connection left for us. Raise max_connections, or lower "connections".',
+  '57P03': 'The database is starting or stopping.',
+  '57P01': 'The database ended the connection.',
+  '57P02': 'The database ended the connection.',
+  '57P05': 'The database ended the connection.',
+  '57014': 'The database took longer than a statement may take.',
+  '55P03': 'Something holds a lock for longer than we wait for one.',
+  '25P03': 'The database ended a transaction that took too long.',
+}
+
+/** Something that was there when it was looked for, and is not now, or may not be seen any longer. */
+const gone = new Set(['42P01', '42703', '42501', '3F000', '42704', '42883', '55000'])
+
+/** A value that is not one of its type. */
+const unusable = new Set(['22P02', '22003', '22007', '22008', '22021', '22P05', '22023', '22P03', '22026', '22001'])
+
+/** The SQLSTATE of an error of PostgreSQL, or the code of one of the system. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
+
+/** Whether what failed is a value that came from outside, and not the statement. */
+export function isUnusableValue(error: unknown): boolean {
+  return isResourceError(error) && error.detail.sqlstate !== undefined && unusable.has(String(error.detail.sqlstate))
+}
+
+/** Whether something in the catalog went away while it was described: asking once more helps. */
+export function isDisturbed(error: unknown): boolean {
+  return isResourceError(error) && (error.detail.sqlstate === 'XX000' || error.detail.reason === 'gone')
+}
+
+/** Whether a connection had ended: the server was started again, say. Another one may do. */
+export function isEnded(error: unknown): boolean {
+  return isResourceError(error) && error.detail.reason === 'ended'
+}
+
+export function endedError(): ResourceError {
+  return new ResourceError('unavailable', 'The connection to the database has ended.', { reason: 'ended' })
+}
+
+/** Whether an operator has to mend something: trying again does not help. */
+export function isFault(error: unknown): boolean {
+  return isResourceError(error) && error.detail.reason === 'refused'
+}
+
+/** An error of connecting, without any text of the server: that may name hosts, roles and whatever else. */
+export function connectError(error: unknown): ResourceError {
+  if (isResourceError(error)) return error
+  const code = codeOf(error) ?? 'unknown'
+  const fault = faults[code] ?? tlsFault(error, code)
+  if (fault !== undefined) return new ResourceError('unavailable', fault, { reason: 'refused', sqlstate: code })
+  const message = away[code] ?? `The database cannot be reached (${code}).`
+  return new ResourceError('unavailable', message, { sqlstate: code })
+}
+
+function tlsFault(error: unknown, code: string): string | undefined {
+  if (/^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH)/.test(code))
+    return 'The certificate of the database cannot be trusted. Name the authority that signed it: "tls": { "ca": … }.'
+  if (error instanceof Error && /does not support SSL/.test(error.message))
+    return 'The database does not encrypt, and the connection must be: turn TLS on there.'
+  return undefined
+}
+
+/** An error of a statement, without any text of the server. */
+export function statementError(error: unknown): ResourceError {
+  if (isResourceError(error)) return error
+  const code = codeOf(error) ?? 'unknown'
+  if (gone.has(code)) return new ResourceError('not-found', `not there (${code})`, { sqlstate: code, reason: 'gone' })
+  const message = away[code] ?? `The database did not answer (${code}).`
+  if (/^57P0[125]$/.test(code)) return new ResourceError('unavailable', message, { sqlstate: code, reason: 'ended' })
+  // What a row or a view does wrong is no reason to leave the source alone.
+  const isOurs = /^(?:2[0-8]|3|4[2-4]|P0|XX|0A|38|39|54)/.test(code)
+  return new ResourceError(isOurs ? 'internal' : 'unavailable', message, { sqlstate: code })
+}

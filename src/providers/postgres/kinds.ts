@@ -1,0 +1,15 @@
+import type { RelationKind } from '../relational/model.ts'
+
+/** What a letter of `pg_class.relkind` says. */
+export function kindOf(letter: string): RelationKind {
+  switch (letter) {
+    case 'p':
+      return 'partitioned table'
+    case 'v':
+      return 'view'
+    case 'm':
+      return 'materialized view'
+    default:
+      return 'table'
+  }
+}

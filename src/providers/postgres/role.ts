@@ -1,0 +1,91 @@
+import { ResourceError } from '../../core/errors.ts'
+import type { Settings } from './options.ts'
+import type { Query } from './session.ts'
+import { servedSchema } from './sql.ts'
+
+/** What a connection says of itself when it is opened. */
+export interface SessionFacts {
+  readonly pid: number
+  readonly version: number
+  readonly encoding: string
+  /** What the role could do besides reading, in words. */
+  readonly powers: readonly string[]
+}
+
+/** Predefined roles that reach beyond the database, or write to it. */
+const dangerous = [
+  'pg_checkpoint',
+  'pg_create_subscription',
+  'pg_database_owner',
+  'pg_execute_server_program',
+  'pg_maintain',
+  'pg_read_server_files',
+  'pg_signal_backend',
+  'pg_write_all_data',
+  'pg_write_server_files',
+]
+
+/** Functions that read or write what is no table; only a superuser may call them unless somebody granted it. */
+const functions = [
+  'pg_catalog.pg_read_file(text)',
+  'pg_catalog.pg_read_binary_file(text)',
+  'pg_catalog.pg_ls_dir(text)',
+  'pg_catalog.lo_export(oid,text)',
+  'pg_catalog.lo_import(text)',
+]
+
+const factsSql = `
+SELECT pg_catalog.pg_backend_pid()::text,
+       pg_catalog.current_setting('server_version_num'),
+       pg_catalog.current_setting('server_encoding'),
+       pg_catalog.array_to_json(ARRAY(
+         SELECT p.power FROM (
+           SELECT 1 AS n, 'it is a superuser, or can become one' AS power
+            WHERE EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.rolsuper AND pg_catalog.pg_has_role(current_user, r.oid, 'MEMBER'))
+           UNION ALL SELECT 2, 'it is not bound by row-level security (BYPASSRLS)'
+            WHERE EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.rolbypassrls AND pg_catalog.pg_has_role(current_user, r.oid, 'MEMBER'))
+           UNION ALL SELECT 3, 'it may replicate (REPLICATION)'
+            WHERE EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.rolreplication AND pg_catalog.pg_has_role(current_user, r.oid, 'MEMBER'))
+           UNION ALL SELECT 4, 'it may create roles (CREATEROLE)'
+            WHERE EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.rolcreaterole AND pg_catalog.pg_has_role(current_user, r.oid, 'MEMBER'))
+           UNION ALL SELECT 5, 'it is a member of ' || r.rolname
+             FROM pg_catalog.pg_roles r WHERE r.rolname = ANY ($1::text[]) AND pg_catalog.pg_has_role(current_user, r.oid, 'MEMBER')
+           UNION ALL SELECT 6, 'it may call ' || f
+             FROM pg_catalog.unnest($2::text[]) f WHERE pg_catalog.has_function_privilege(f, 'EXECUTE')
+           UNION ALL SELECT 7, 'it owns what is served, or may write to it'
+            WHERE EXISTS (
+              SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+               WHERE c.relkind IN ('r', 'p', 'v', 'm') AND ${servedSchema('$3')}
+                 AND (pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
+                   OR pg_catalog.pg_has_role(current_user, c.relowner, 'MEMBER')))
+         ) p ORDER BY p.n, p.power))::text`
+
+/** Asks for what a new connection is. */
+export async function sessionFacts(query: Query, { schemas }: Settings): Promise<SessionFacts> {
+  const [row] = await query({ text: factsSql }, [dangerous, functions, schemas ?? null])
+  const [pid, version, encoding, powers] = row ?? []
+  return {
+    pid: Number(pid),
+    version: Number(version),
+    encoding: encoding ?? '',
+    powers: JSON.parse(powers ?? '[]') as readonly string[],
+  }
+}
+
+const minVersion = 120_000
+
+/**
+ * @throws ResourceError `unavailable` (reason `refused`) for a role that could do more than read, unless that is allowed, and
+ *   for a server whose names cannot be told apart.
+ */
+export function requireHarmless({ version, encoding, powers }: SessionFacts, { allowPrivileged }: Settings): void {
+  const refuse = (message: string) => new ResourceError('unavailable', message, { reason: 'refused' })
+  if (version < minVersion) throw refuse('The server is older than PostgreSQL 12, and is not served.')
+  if (encoding === 'SQL_ASCII')
+    throw refuse('The database has the encoding SQL_ASCII, in which names are not told apart. Move it to UTF8.')
+  if (powers.length === 0 || allowPrivileged) return
+  throw refuse(
+    `The role of the URL could do more than read: ${powers.slice(0, 5).join('; ')}. ` +
+      'Make one that only reads ("hikidashi init --sql postgres" prints how), or take this one all the same: "allowPrivileged": true.',
+  )
+}

@@ -1,0 +1,176 @@
+import { invalid, isResourceError, notFound } from '../../core/errors.ts'
+import type { ObjectName } from '../relational/model.ts'
+import type { KeyQuery, Row, RowPage, RowQuery, SourceContext } from '../relational/source.ts'
+import { nameOf } from './ddl.ts'
+import { isUnusableValue } from './errors.ts'
+import type { PageOptions } from './page.ts'
+import type { Query, Session } from './session.ts'
+import { openSchema, quoteName, readableRows, servedSchema, visibleRelation } from './sql.ts'
+import { jsonOf, pieceOf, sizeOf, textOf } from './values.ts'
+
+export interface RowSettings extends PageOptions {
+  readonly principalSetting: string | undefined
+}
+
+/** The types of a relation's columns, as they are now. */
+type Types = ReadonlyMap<string, string>
+
+/**
+ * A page of rows, in one read-only snapshot. Statements are made of names that the catalog told, quoted; whatever a client
+ * said is bound.
+ */
+export async function readRows(
+  session: Session,
+  query: RowQuery,
+  settings: RowSettings,
+  context: SourceContext,
+): Promise<RowPage> {
+  const { relation, columns, limit, key: only, after } = query
+  const key = relation.rows?.key ?? []
+  if (columns.length === 0) return { rows: [], more: false }
+  try {
+    return await session.transaction(async (run) => {
+      await become(run, settings, context)
+      const types = await typesOf(run, relation, settings)
+      if ([...columns, ...key].some((column) => !types.has(column))) throw notFound('a column has gone')
+      const values = only ?? after ?? []
+      const text = rowsSql(query, key, types, only === undefined ? '>' : '=')
+      const found = await run({ text }, [...values, limit + 1, query.maxBytes])
+      const rows = found.map(([json]) => rowOf(JSON.parse(json ?? '') as RawRow, columns, types))
+      const fetched = Number(found[0]?.[1] ?? 0)
+      return { rows: rows.slice(0, limit), more: fetched > Math.min(limit, rows.length) }
+    })
+  } catch (error) {
+    if (!isUnusableValue(error)) throw error
+    // What a row holds may be of no use either, to a view that converts it.
+    if (only !== undefined) return { rows: [], more: false }
+    if (after !== undefined) throw invalid('The parameter "after" is not the key of a row of this table.', 'after')
+    throw error
+  }
+}
+
+/** Keys from a text on, in the order of the first column. */
+export async function readKeys(
+  session: Session,
+  { relation, typed, limit }: KeyQuery,
+  settings: RowSettings,
+  context: SourceContext,
+): Promise<readonly (readonly string[])[]> {
+  const key = relation.rows?.key ?? []
+  const [first] = key
+  if (first === undefined) return []
+  try {
+    return await session.transaction(async (run) => {
+      await become(run, settings, context)
+      const types = await typesOf(run, relation, settings)
+      if (key.some((column) => !types.has(column))) return []
+      const names = key.map(quoteName)
+      const from = typed === '' ? 'WHERE $1::text IS NOT NULL' : `WHERE ${quoteName(first)} >= $1`
+      const text = `SELECT pg_catalog.json_build_array(${key.map(textOf).join(', ')})::text
+        FROM ${nameOf(relation)} ${from} ORDER BY ${names.join(', ')} LIMIT $2::int`
+      const rows = await run({ text }, [typed, limit])
+      return rows.map(([json]) => JSON.parse(json ?? '[]') as readonly string[])
+    })
+  } catch (error) {
+    if (isUnusableValue(error) || isResourceError(error, 'not-found')) return []
+    throw error
+  }
+}
+
+/** Says to policies of row-level security who asks, for this transaction alone. */
+async function become(run: Query, { principalSetting }: RowSettings, { principal }: SourceContext): Promise<void> {
+  if (principalSetting === undefined) return
+  const text = 'SELECT pg_catalog.set_config($1, $2, true)'
+  await run({ text, fixed: true }, [principalSetting, principal?.id ?? ''])
+}
+
+/** The columns that the role may read, with their types; those of domains are what they are made of. */
+async function typesOf(run: Query, name: ObjectName, { schemas, views }: RowSettings): Promise<Types> {
+  const rows = await run({ text: typesSql(views), fixed: true }, [schemas ?? null, name.schema, name.name])
+  return new Map(rows.map(([column, type]) => [column ?? '', type ?? '']))
+}
+
+const typesSql = (views: boolean) => `
+SELECT a.attname, (
+    WITH RECURSIVE base AS (
+      SELECT t.typname, t.typtype, t.typbasetype, t.typnamespace FROM pg_catalog.pg_type t WHERE t.oid = a.atttypid
+      UNION ALL SELECT t.typname, t.typtype, t.typbasetype, t.typnamespace
+        FROM pg_catalog.pg_type t JOIN base b ON b.typtype = 'd' AND t.oid = b.typbasetype)
+    SELECT CASE WHEN b.typnamespace = 'pg_catalog'::regnamespace THEN b.typname::text ELSE '' END FROM base b WHERE b.typtype <> 'd')
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+ WHERE n.nspname = $2::text AND c.relname = $3::text AND ${servedSchema('$1')} AND ${openSchema} AND ${visibleRelation}
+   AND ${readableRows(views)} AND a.attnum > 0 AND NOT a.attisdropped
+   AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT')`
+
+function rowsSql(
+  { relation, columns, maxValueBytes, key: only, after }: RowQuery,
+  key: readonly string[],
+  types: Types,
+  comparison: '>' | '=',
+): string {
+  const names = key.map(quoteName)
+  const bound = only ?? after
+  const where =
+    bound === undefined
+      ? ''
+      : `WHERE (${names.join(', ')}) ${comparison} (${names.map((_, i) => `$${i + 1}`).join(', ')})`
+  const order = names.length === 0 ? '' : `ORDER BY ${names.join(', ')}`
+  const [limit, budget] = [`$${(bound?.length ?? 0) + 1}::int`, `$${(bound?.length ?? 0) + 2}::bigint`]
+  const typed = columns.map((column) => ({ column, type: types.get(column) ?? '' }))
+  // Arrays, since a table may have as many columns as a statement can answer.
+  const pieces = typed.map(({ column, type }) => pieceOf(column, type, maxValueBytes)).join(', ')
+  const sizes = typed.map(({ column, type }) => sizeOf(column, type, maxValueBytes)).join(', ')
+  const keys = key.length === 0 ? "'{}'::text[]" : `ARRAY[${key.map(textOf).join(', ')}]`
+  return `
+SELECT pg_catalog.json_build_array(r.k, r.v, r.s)::text, r.fetched
+  FROM (
+    SELECT q.*, pg_catalog.count(*) OVER () AS fetched,
+           pg_catalog.sum(pg_catalog.octet_length(pg_catalog.array_to_string(q.v, ''))) OVER (ORDER BY q.n) AS total
+      FROM (
+        SELECT ${keys} AS k, ARRAY[${pieces}]::text[] AS v, ARRAY[${sizes}]::int[] AS s,
+               pg_catalog.row_number() OVER (${order}) AS n
+          FROM ${nameOf(relation)} ${where} ${order} LIMIT ${limit}
+      ) q
+  ) r WHERE r.n = 1 OR r.total <= ${budget} ORDER BY r.n`
+}
+
+type RawRow = readonly [readonly string[], readonly (string | null)[], readonly (number | null)[]]
+
+function rowOf([key, values, sizes]: RawRow, columns: readonly string[], types: Types): Row {
+  return {
+    key,
+    values: columns.map((column, i) => {
+      const cut = sizes[i] ?? undefined
+      const json = jsonOf(values[i] ?? null, types.get(column) ?? '', cut !== undefined)
+      return { json, ...(cut === undefined ? {} : { cut }) }
+    }),
+  }
+}
+
+/** For each relation a text that changes when its rows do. Those of a view may come from anywhere. */
+export async function readStamps(
+  session: Session,
+  { schemas, views, only }: PageOptions,
+  keyOf: (name: ObjectName) => string,
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await session.query({ text: stampsSql(views), fixed: true }, [schemas ?? null])
+  return new Map(
+    rows.map(([schema, name, stamp]) => [keyOf({ schema: schema ?? only ?? '', name: name ?? '' }), stamp ?? '']),
+  )
+}
+
+const stampsSql = (views: boolean) => `
+WITH counted AS MATERIALIZED (
+  SELECT c.oid, pg_catalog.pg_stat_get_tuples_inserted(c.oid) + pg_catalog.pg_stat_get_tuples_updated(c.oid)
+       + pg_catalog.pg_stat_get_tuples_deleted(c.oid) AS writes, pg_catalog.pg_relation_filenode(c.oid) AS file
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+   WHERE c.relkind IN ('r', 'm') AND n.nspname !~ '^pg_'
+), summed AS MATERIALIZED (
+  SELECT a.oid, pg_catalog.sum(t.writes) AS writes, pg_catalog.sum(t.file::bigint) AS files FROM counted t
+    CROSS JOIN LATERAL (SELECT t.oid UNION SELECT p.relid FROM pg_catalog.pg_partition_ancestors(t.oid) p) a GROUP BY a.oid
+), everything AS MATERIALIZED (SELECT pg_catalog.sum(t.writes) AS writes, pg_catalog.sum(t.file::bigint) AS files FROM counted t)
+SELECT n.nspname, c.relname, CASE WHEN c.relkind = 'v' THEN e.writes || ' ' || e.files ELSE s.writes || ' ' || s.files END
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  LEFT JOIN summed s ON s.oid = c.oid CROSS JOIN everything e
+ WHERE ${servedSchema('$1')} AND ${openSchema} AND ${visibleRelation} AND ${readableRows(views)}`

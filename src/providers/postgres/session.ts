@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+import { ResourceError } from '../../core/errors.ts'
+import { createCancel } from './cancel.ts'
+import { codeOf, connectError, endedError, statementError } from './errors.ts'
+import type { Settings } from './options.ts'
+import { requireHarmless, sessionFacts } from './role.ts'
+import type { Target } from './target.ts'
+
+/** A statement, always with its values apart. */
+export interface Statement {
+  readonly text: string
+  /** Whether it is the same each time: the server then plans it once. */
+  readonly fixed?: boolean
+}
+
+/** A row: its columns in order, as texts. */
+export type Cells = readonly (string | null)[]
+
+/** One connection. */
+export interface Session {
+  /** Whether something between us and the server shares its connections among clients (PgBouncer): nothing of a session lasts. */
+  readonly shared: boolean
+  /** The encoding of the database. */
+  readonly encoding: string
+  /** Rows of one statement. It reads only, and what it sets lasts no longer than it does. */
+  query(statement: Statement, values: readonly unknown[]): Promise<readonly Cells[]>
+  /** The same for several statements, in one transaction and one snapshot. */
+  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
+  isUsable(): boolean
+  /** Ends the connection at once, and what it is doing. */
+  close(): void
+  /** Calls back for each notification; `ended` once the connection has ended. */
+  onNotification(told: () => void, ended: () => void): void
+}
+
+export type Query = Session['query']
+
+/** How much later than the server's own limit we give up waiting, in milliseconds: it may have frozen. */
+const grace = 2000
+
+const asText = { getTypeParser: () => (text: unknown) => text }
+
+/**
+ * Opens a session. All it does is read-only, with time-outs, and names are looked for in `pg_catalog` alone.
+ *
+ * @throws ResourceError `unavailable`, with the reason `refused` where trying again does not help.
+ */
+export async function openSession(target: Target, settings: Settings, signal: AbortSignal): Promise<Session> {
+  signal.throwIfAborted()
+  const { connectTimeoutMs, statementTimeoutMs } = settings
+  const client = new pg.Client({
+    ...target,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    application_name: 'hikidashi',
+    client_encoding: 'UTF8',
+    // pg wants functions of another shape for each type; texts are all that is wanted here.
+    types: asText as unknown as pg.CustomTypesConfig,
+  })
+  let ended = false
+  let busy = 0
+  let onEnd = () => {}
+  const end = () => {
+    ended = true
+    onEnd()
+  }
+  client.on('error', end)
+  client.on('end', end)
+  const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection
+  const destroy = () => {
+    end()
+    streamOf(client, stream).destroy()
+  }
+  signal.addEventListener('abort', destroy, { once: true })
+  try {
+    await client.connect()
+  } catch (error) {
+    destroy()
+    signal.throwIfAborted()
+    throw connectError(error)
+  } finally {
+    signal.removeEventListener('abort', destroy)
+  }
+  const cancel = createCancel(client, target)
+
+  const run = async ({ text, fixed }: Statement, values: readonly unknown[], named: boolean) => {
+    if (ended) throw endedError()
+    let late = false
+    const timer = setTimeout(() => {
+      late = true
+      destroy()
+    }, statementTimeoutMs + grace)
+    busy++
+    try {
+      const result = await client.query({
+        text,
+        values: [...values],
+        // Without this, pg sends what has no values as text that may be several statements.
+        queryMode: 'extended',
+        rowMode: 'array',
+        ...(fixed && named ? { name: createHash('sha256').update(text).digest('hex').slice(0, 32) } : {}),
+      } as pg.QueryArrayConfig)
+      return result.rows as readonly Cells[]
+    } catch (error) {
+      if (late) throw new ResourceError('unavailable', 'The database does not answer.', { sqlstate: 'late' })
+      // What the server said last tells more.
+      throw ended && codeOf(error)?.length !== 5 ? endedError() : statementError(error)
+    } finally {
+      busy--
+      clearTimeout(timer)
+    }
+  }
+
+  const close = () => {
+    if (ended) return
+    if (busy > 0) cancel()
+    destroy()
+  }
+
+  try {
+    const onAbort = () => close()
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      const facts = await sessionFacts((statement, values) => run(statement, values, false), settings)
+      requireHarmless(facts, settings)
+      const shared = facts.pid !== (client as unknown as { processID: number | null }).processID
+      const set = (isLocal: boolean) => run(settingsStatement, settingsValues(settings, isLocal), !shared)
+      if (!shared) {
+        await set(false)
+        // A connection that we ended then ends its statement too. Not every server can tell.
+        await run(checkStatement, [], false).catch(() => {})
+      }
+
+      const transaction: Session['transaction'] = async (work) => {
+        await run({ text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' }, [], false)
+        try {
+          if (shared) await set(true)
+          return await work((statement, values) => run(statement, values, !shared))
+        } finally {
+          // Rolled back, so that nothing that a function in a view may have set is left.
+          if (!ended) await run({ text: 'ROLLBACK' }, [], false).catch(destroy)
+        }
+      }
+      return {
+        shared,
+        encoding: facts.encoding,
+        transaction,
+        query: (statement, values) =>
+          shared ? transaction((query) => query(statement, values)) : run(statement, values, true),
+        isUsable: () => !ended && busy === 0,
+        close,
+        onNotification: (told, over) => {
+          client.on('notification', told)
+          onEnd = over
+          if (ended) over()
+        },
+      }
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+    }
+  } catch (error) {
+    destroy()
+    signal.throwIfAborted()
+    throw error
+  }
+}
+
+/** With TLS the stream is another one by now. */
+function streamOf(client: pg.Client, first: { destroy(): void }): { destroy(): void } {
+  return (client as unknown as { connection: { stream?: { destroy(): void } } }).connection.stream ?? first
+}
+
+const settingsStatement: Statement = {
+  text: 'SELECT pg_catalog.set_config(s.name, s.value, $3::bool) FROM ROWS FROM (pg_catalog.unnest($1::text[]), pg_catalog.unnest($2::text[])) AS s(name, value)',
+  fixed: true,
+}
+
+const checkStatement: Statement = {
+  text: "SELECT pg_catalog.set_config('client_connection_check_interval', '1000', false)",
+}
+
+function settingsValues(settings: Settings, isLocal: boolean): readonly unknown[] {
+  const pairs: readonly (readonly [string, string])[] = [
+    ['default_transaction_read_only', 'on'],
+    ['search_path', 'pg_catalog, pg_temp'],
+    ['statement_timeout', String(settings.statementTimeoutMs)],
+    ['lock_timeout', String(settings.lockTimeoutMs)],
+    ['idle_in_transaction_session_timeout', String(settings.statementTimeoutMs + grace)],
+    ['row_security', 'on'],
+    ['DateStyle', 'ISO, YMD'],
+    ['IntervalStyle', 'iso_8601'],
+    ['TimeZone', 'UTC'],
+    ['bytea_output', 'hex'],
+    ['extra_float_digits', '1'],
+    ['quote_all_identifiers', 'off'],
+    // Statements over the catalog look expensive, and are not: compiling them takes longer than they do.
+    ['jit', 'off'],
+  ]
+  return [pairs.map(([name]) => name), pairs.map(([, value]) => value), isLocal]
+}

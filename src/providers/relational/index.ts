@@ -1,0 +1,127 @@
+import { notFound } from '../../core/errors.ts'
+import type { Content, Context, Entry, Provider, ReadRequest } from '../../core/provider.ts'
+import { createBatcher } from './batch.ts'
+import { createCompleter } from './complete.ts'
+import {
+  enumDocument,
+  extensionsDocument,
+  jsonContent,
+  mimeTypes,
+  relationDocument,
+  routineDocument,
+  textContent,
+} from './documents.ts'
+import { createLister } from './list.ts'
+import type { ObjectName, Relation } from './model.ts'
+import { keyOf } from './names.ts'
+import { readOverview } from './overview.ts'
+import { type Place, placeOf } from './places.ts'
+import { readRow, readRows, type Table } from './rows.ts'
+import { createRowRules, type RowOptions } from './rules.ts'
+import type { Source, SourceContext } from './source.ts'
+import { templatesOf } from './templates.ts'
+import { createWatch } from './watch.ts'
+
+export type { RowOptions } from './rules.ts'
+export type { Source } from './source.ts'
+
+export interface RelationalOptions {
+  readonly source: Source
+  /** Which rows are served. Left out: none. */
+  readonly rows?: RowOptions
+  /** Whether changes are told. Default `true`. */
+  readonly watch?: boolean
+  /** How often the catalog is looked at where nothing hints at a change, in milliseconds. Default 30,000. */
+  readonly reconcile?: number
+}
+
+/**
+ * A relational database as resources: its tables, views, enums and functions as JSON and as SQL, overviews with a diagram, and
+ * rows where they are asked for. See docs/providers/postgres.md.
+ *
+ * Nothing that a client says becomes SQL: names and keys are looked up, never written into statements.
+ */
+export function relational(options: RelationalOptions): Provider {
+  const { source, watch = true, reconcile = 30_000 } = options
+  const rules = createRowRules(options.rows)
+  const { hasRows } = rules
+  const lister = createLister(source, hasRows)
+  const relations = createBatcher((names, signal) => source.relations(names, { signal }))
+  const enums = createBatcher(async (names, signal) => (await source.enums?.(names, { signal })) ?? [])
+  const routines = createBatcher(async (names, signal) => (await source.routines?.(names, { signal })) ?? [])
+  const templates = templatesOf(source, options.rows !== undefined)
+  const watching = createWatch({ source, interval: reconcile, hasRows })
+
+  const relationAt = async (name: ObjectName, context: SourceContext): Promise<Relation> =>
+    found(await relations.ask(name, context.signal))
+
+  const tableOf = async (name: ObjectName, context: SourceContext): Promise<Table | undefined> => {
+    const key = keyOf(name, source.schema)
+    const relation = hasRows(key) ? await relations.ask(name, context.signal) : undefined
+    const access = relation === undefined ? undefined : rules.accessTo(relation, key)
+    return relation === undefined || access === undefined ? undefined : { relation, access }
+  }
+
+  const read = async (place: Place, { params }: ReadRequest, context: Context): Promise<Content> => {
+    switch (place.kind) {
+      case 'overview':
+        return found(await readOverview(source, place.schema, params, context))
+      case 'extensions':
+        return jsonContent(extensionsDocument(found(await source.extensions?.(context))), mimeTypes.extensions)
+      case 'schema':
+        return jsonContent(relationDocument(await relationAt(place.name, context)), mimeTypes.schema)
+      case 'schema.sql':
+        return textContent((await relationAt(place.name, context)).definition, mimeTypes.sql)
+      case 'enum':
+        return jsonContent(enumDocument(found(await enums.ask(place.name, context.signal))), mimeTypes.enum)
+      case 'function':
+        return jsonContent(routineDocument(found(await routines.ask(place.name, context.signal))), mimeTypes.function)
+      case 'rows':
+        return readRows(found(source.rows), found(await tableOf(place.name, context)), params, rules, context)
+      case 'row':
+        return readRow(found(source.rows), found(await tableOf(place.name, context)), place.row, rules, context)
+    }
+  }
+
+  const stat = async (path: string, context: Context): Promise<Entry> => {
+    const place = found(placeOf(path, source.schema))
+    if (place.kind === 'row') {
+      const table = found(await tableOf(place.name, context))
+      await readRow(found(source.rows), table, place.row, rules, context)
+      return { path, mimeType: mimeTypes.rows }
+    }
+    const page = lister.pages.find((one) => one.path === path)
+    if (page !== undefined) return page
+    const entries = await lister.entriesAt('key' in place ? place.key : path, context)
+    return found(entries.find((entry) => entry.path === path))
+  }
+
+  const complete = createCompleter({ source, tableOf })
+  return {
+    list: async function* (query, context) {
+      context.signal.throwIfAborted()
+      yield* lister.list(query, context)
+    },
+    stat: async (path, context) => {
+      context.signal.throwIfAborted()
+      return stat(path, context)
+    },
+    read: async (request, context) => {
+      context.signal.throwIfAborted()
+      return [await read(found(placeOf(request.path, source.schema)), request, context)]
+    },
+    templates: async () => templates,
+    complete: async (request, context) => {
+      context.signal.throwIfAborted()
+      return complete(request, context)
+    },
+    ...(watch ? { watch: watching.watch, degraded: watching.degraded } : {}),
+    close: () => source.close(),
+  }
+}
+
+/** @throws ResourceError `not-found` where there is nothing. */
+function found<T>(value: T | undefined): T {
+  if (value === undefined) throw notFound()
+  return value
+}

@@ -1,0 +1,135 @@
+import { comparePaths } from '../../core/path.ts'
+import type { Entry, ListQuery } from '../../core/provider.ts'
+import { mimeTypes } from './documents.ts'
+import { behind } from './overview.ts'
+import { depthOf, type Leaf, leaves } from './places.ts'
+import type { Listed, Source, SourceContext } from './source.ts'
+
+/** So many objects are asked for at once: as many as the longest page of a list holds. */
+const pageLength = 2000
+
+export interface Lister {
+  list(query: ListQuery, context: SourceContext): AsyncGenerator<Entry>
+  /** The entries of one object, by its key. */
+  entriesAt(key: string, context: SourceContext): Promise<readonly Entry[]>
+  /** What is there beside objects. */
+  readonly pages: readonly Entry[]
+}
+
+/** @param hasRows Whether the rows of an object are served, by its key. */
+export function createLister(source: Source, hasRows: (key: string) => boolean): Lister {
+  const depth = depthOf(source.schema)
+
+  const entriesOf = (item: Listed): readonly Entry[] => {
+    if (!('name' in item)) return [overviewEntry(item.key, item.schema, item.comment)]
+    return leavesOf(item, hasRows).map((leaf) => leafEntry(item, leaf))
+  }
+
+  const pages: readonly Entry[] = [
+    ...(source.extensions === undefined ? [] : [extensionsEntry]),
+    overviewEntry('overview', source.schema === '' ? undefined : source.schema),
+  ]
+
+  const objects = async function* (prefix: string, from: string, context: SourceContext): AsyncGenerator<Entry> {
+    for (let next = from; ; ) {
+      const page = await source.page({ from: next, prefix, limit: pageLength }, context)
+      for (const item of page) yield* entriesOf(item)
+      const last = page.at(-1)
+      if (last === undefined || page.length < pageLength) return
+      next = behind(last.key)
+    }
+  }
+
+  return {
+    pages,
+    list: async function* ({ prefix = '', after }, context) {
+      const from = startOf(prefix, after, depth)
+      if (from === undefined) return
+      const ahead = prefix === '' ? [...pages] : []
+      const isLeft = ({ path }: Entry) => after === undefined || comparePaths(path, after) > 0
+      for await (const entry of objects(prefix, from, context)) {
+        context.signal.throwIfAborted()
+        while (ahead[0] !== undefined && comparePaths(ahead[0].path, entry.path) < 0) {
+          const page = ahead.shift()
+          if (page !== undefined && isLeft(page)) yield page
+        }
+        if (isLeft(entry)) yield entry
+      }
+      yield* ahead.filter(isLeft)
+    },
+    entriesAt: async (key, context) => {
+      const found = await source.page({ from: key, prefix: key.endsWith('/') ? key : '', limit: 1 }, context)
+      return found.flatMap((item) => (item.key === key ? entriesOf(item) : []))
+    },
+  }
+}
+
+/**
+ * Where in the order of keys a listing begins; `undefined` where nothing is left of it. Entries of the object that `after`
+ * lies in may still be to come.
+ */
+function startOf(prefix: string, after: string | undefined, depth: number): string | undefined {
+  const segments = prefix.split('/').length - 1
+  if (segments > depth) return undefined
+  if (after === undefined || (!after.startsWith(prefix) && comparePaths(after, prefix) < 0)) return prefix
+  if (!after.startsWith(prefix)) return undefined
+  const parts = after.split('/')
+  const from = parts.length > depth ? `${parts.slice(0, depth).join('/')}/` : after
+  // No name of ours holds it, and no database takes it.
+  return from.replaceAll('\0', '\u0001')
+}
+
+function leavesOf(item: Extract<Listed, { name: string }>, hasRows: (key: string) => boolean): readonly Leaf[] {
+  const isThere: Readonly<Record<Leaf, boolean>> = {
+    enum: item.isEnum === true,
+    function: item.isRoutine === true,
+    rows: item.rows === true && hasRows(item.key),
+    schema: item.relation !== undefined,
+    'schema.sql': item.relation !== undefined,
+  }
+  return leaves.filter((leaf) => isThere[leaf])
+}
+
+const mimeTypeOf: Readonly<Record<Leaf, string>> = {
+  enum: mimeTypes.enum,
+  function: mimeTypes.function,
+  rows: mimeTypes.rows,
+  schema: mimeTypes.schema,
+  'schema.sql': mimeTypes.sql,
+}
+
+function leafEntry({ key, name, relation, comment }: Extract<Listed, { name: string }>, leaf: Leaf): Entry {
+  const titles: Readonly<Record<Leaf, string>> = {
+    enum: `${name}: enum`,
+    function: `${name}: function`,
+    rows: `${name}: rows`,
+    schema: `${name}: ${relation}`,
+    'schema.sql': `${name}: ${relation}, as SQL`,
+  }
+  const description = comment?.replace(/\p{Cc}+/gu, ' ').trim() ?? ''
+  return {
+    path: `${key}${leaf}`,
+    title: titles[leaf].replace(/\p{Cc}/gu, ' '),
+    ...(description === '' ? {} : { description }),
+    mimeType: mimeTypeOf[leaf],
+  }
+}
+
+function overviewEntry(path: string, schema: string | undefined, comment?: string): Entry {
+  const of = schema === undefined ? 'the database' : `the schema ${schema.replace(/\p{Cc}/gu, ' ')}`
+  const said = comment === undefined ? '' : ` ${comment.replace(/\p{Cc}+/gu, ' ').trim()}`
+  return {
+    path,
+    title: `Overview of ${of}`,
+    description: `Tables, views and how they refer to each other, with a diagram.${said}`,
+    mimeType: mimeTypes.overview,
+    priority: 0.8,
+  }
+}
+
+const extensionsEntry: Entry = {
+  path: 'extensions',
+  title: 'Extensions',
+  description: 'The extensions that are installed, with their versions.',
+  mimeType: mimeTypes.extensions,
+}

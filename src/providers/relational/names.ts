@@ -1,0 +1,65 @@
+import type { ObjectName } from './model.ts'
+
+/**
+ * Names of a database as segments of paths, one to one. What a segment cannot hold (`/`, control characters, the names
+ * `.` and `..`, the empty name) is written as `~` and the two hexadecimal digits of each byte of UTF-8; so is `~` itself.
+ * All else stays as it is.
+ */
+
+/** The characters that are escaped wherever they stand, `~` first. Sources in SQL build their expression from it. */
+export const specialCharacters: readonly string[] = [
+  '~',
+  '/',
+  ...codes(0x00, 0x1f),
+  ...codes(0x7f, 0x9f),
+  '\u2028',
+  '\u2029',
+]
+
+function codes(first: number, last: number): readonly string[] {
+  return Array.from({ length: last - first + 1 }, (_, i) => String.fromCharCode(first + i))
+}
+
+const special = /[~/\p{Cc}\u2028\u2029]/gu
+
+/** How a text is escaped: `~` and hexadecimal digits for each byte of UTF-8. */
+export function escapeBytes(text: string): string {
+  return Buffer.from(text).toString('hex').replace(/../g, '~$&')
+}
+
+/** The segment of a path that a name has. A name with a lone surrogate has none: sources leave it out. */
+export function segmentOf(name: string): string {
+  if (name === '') return '~'
+  if (name === '.' || name === '..') return escapeBytes(name)
+  return name.replace(special, escapeBytes)
+}
+
+/** The name that has a segment; `undefined` where no name has it. */
+export function nameOf(segment: string): string | undefined {
+  if (segment === '') return undefined
+  if (segment === '~') return ''
+  if (/~(?![0-9a-f]{2})/.test(segment)) return undefined
+  const name = segment.replace(/(?:~[0-9a-f]{2})+/g, (bytes) =>
+    Buffer.from(bytes.replaceAll('~', ''), 'hex').toString('utf8'),
+  )
+  // Each name has one segment only: what is escaped needlessly, or is no UTF-8, is none.
+  return segmentOf(name) === segment ? name : undefined
+}
+
+/** Where everything of a name is, as a directory. */
+export function keyOf({ schema, name }: ObjectName, only: string | undefined): string {
+  return only === undefined ? `${segmentOf(schema)}/${segmentOf(name)}/` : `${segmentOf(name)}/`
+}
+
+/** The key of a row as a segment: its parts, each escaped as names are, with `,` between them. */
+export function rowSegmentOf(key: readonly string[]): string {
+  return key.map((part) => segmentOf(part).replaceAll(',', '~2c')).join(',')
+}
+
+/** The parts of a key of so many columns; `undefined` where no key has this segment. */
+export function rowKeyOf(segment: string, columns: number): readonly string[] | undefined {
+  const parts = segment.split(',').map((part) => nameOf(part.replaceAll('~2c', ',')))
+  if (parts.length !== columns || parts.some((part) => part === undefined)) return undefined
+  const key = parts as readonly string[]
+  return rowSegmentOf(key) === segment ? key : undefined
+}

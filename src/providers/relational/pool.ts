@@ -1,0 +1,124 @@
+import { ResourceError } from '../../core/errors.ts'
+
+export interface PoolOptions<C> {
+  /** Makes a connection. What it throws, whoever waits for one gets. It ends soon after the signal is aborted. */
+  readonly open: (signal: AbortSignal) => Promise<C>
+  /** Ends a connection; it has to do so at once, whatever the connection is doing. */
+  readonly close: (connection: C) => void
+  /** Whether a connection can be used once more. */
+  readonly isUsable: (connection: C) => boolean
+  /** How many connections there are at most. */
+  readonly size: number
+  /** How long one waits for a connection, in milliseconds. */
+  readonly patience: number
+  /** After how long without use a connection is ended, in milliseconds. */
+  readonly idle: number
+}
+
+export interface Pool<C> {
+  /**
+   * Does something with a connection of its own. The connection is kept for others where the work succeeds, or where it
+   * fails and the connection can still be used; where the signal aborts, it is ended at once.
+   *
+   * @throws ResourceError `unavailable` where none is free in time.
+   */
+  use<T>(signal: AbortSignal, work: (connection: C) => Promise<T>): Promise<T>
+  /** Ends every connection. What is under way fails. */
+  close(): void
+}
+
+interface Waiting {
+  readonly enter: () => void
+}
+
+/** A bounded pool of connections: so many at once, and whoever waits does so for a while and no longer. */
+export function createPool<C>({ open, close, isUsable, size, patience, idle }: PoolOptions<C>): Pool<C> {
+  const free = new Map<C, NodeJS.Timeout>()
+  const queue = new Set<Waiting>()
+  const closing = new AbortController()
+  let taken = 0
+
+  /** A place among those that may have a connection. */
+  const enter = (signal: AbortSignal): Promise<void> => {
+    signal.throwIfAborted()
+    if (taken < size) {
+      taken++
+      return Promise.resolve()
+    }
+    return new Promise((resolve, reject) => {
+      const settle = (then: () => void) => {
+        clearTimeout(timer)
+        queue.delete(waiting)
+        signal.removeEventListener('abort', onAbort)
+        then()
+      }
+      const waiting: Waiting = { enter: () => settle(resolve) }
+      const onAbort = () => settle(() => reject(signal.reason))
+      const busy = () => new ResourceError('unavailable', `All ${size} connections to the database are in use.`)
+      const timer = setTimeout(() => settle(() => reject(busy())), patience)
+      queue.add(waiting)
+      signal.addEventListener('abort', onAbort)
+    })
+  }
+
+  const leave = (): void => {
+    const [next] = queue
+    // The place goes straight to the next one, so that nobody who just came can take it.
+    if (next === undefined) taken--
+    else next.enter()
+  }
+
+  const takeFree = (): C | undefined => {
+    // The one that was used last: the others can go.
+    const connection = [...free.keys()].at(-1)
+    if (connection === undefined) return undefined
+    clearTimeout(free.get(connection))
+    free.delete(connection)
+    if (isUsable(connection)) return connection
+    close(connection)
+    return takeFree()
+  }
+
+  const keep = (connection: C): void => {
+    if (closing.signal.aborted || !isUsable(connection)) {
+      close(connection)
+      return
+    }
+    const timer = setTimeout(() => {
+      free.delete(connection)
+      close(connection)
+    }, idle)
+    timer.unref()
+    free.set(connection, timer)
+  }
+
+  return {
+    use: async (signal, work) => {
+      const either = AbortSignal.any([signal, closing.signal])
+      await enter(either)
+      try {
+        const connection = takeFree() ?? (await open(either))
+        const onAbort = () => close(connection)
+        either.addEventListener('abort', onAbort, { once: true })
+        try {
+          either.throwIfAborted()
+          return await work(connection)
+        } finally {
+          either.removeEventListener('abort', onAbort)
+          if (either.aborted) close(connection)
+          else keep(connection)
+        }
+      } finally {
+        leave()
+      }
+    },
+    close: () => {
+      closing.abort(new ResourceError('unavailable', 'The source is closed.'))
+      for (const [connection, timer] of free) {
+        clearTimeout(timer)
+        close(connection)
+      }
+      free.clear()
+    },
+  }
+}

@@ -1,0 +1,132 @@
+import { invalid, notFound } from '../../core/errors.ts'
+import { metaKeys } from '../../core/meta.ts'
+import type { Content, Params } from '../../core/provider.ts'
+import { mimeTypes, schemaOf, textContent } from './documents.ts'
+import type { Relation, RowAccess } from './model.ts'
+import { rowKeyOf, rowSegmentOf } from './names.ts'
+import type { RowRules } from './rules.ts'
+import type { Row, RowPage, RowSource, SourceContext } from './source.ts'
+
+const defaultLimit = 100
+
+/** A relation whose rows may be read. */
+export interface Table {
+  readonly relation: Relation
+  readonly access: RowAccess
+}
+
+/** Rows of a table, in the order of its key. */
+export async function readRows(
+  source: RowSource,
+  { relation, access }: Table,
+  params: Params,
+  rules: RowRules,
+  context: SourceContext,
+): Promise<Content> {
+  const limit = limitIn(params, rules.limit)
+  const columns = columnsIn(params, access)
+  const after = afterIn(params, access)
+  const { maxValueBytes, maxBytes } = rules
+  const page = await source.read(
+    {
+      relation: { ...relation, rows: access },
+      columns,
+      limit,
+      maxValueBytes,
+      maxBytes,
+      ...(after === undefined ? {} : { after }),
+    },
+    context,
+  )
+  const last = page.rows.at(-1)
+  const next = page.more && last !== undefined && access.key.length > 0 ? rowSegmentOf(last.key) : undefined
+  return contentOf(relation, access, columns, page, next)
+}
+
+/** The one row with a key. */
+export async function readRow(
+  source: RowSource,
+  { relation, access }: Table,
+  segment: string,
+  rules: RowRules,
+  context: SourceContext,
+): Promise<Content> {
+  const key = access.key.length === 0 ? undefined : rowKeyOf(segment, access.key.length)
+  if (key === undefined) throw notFound('no such key')
+  const { maxValueBytes, maxBytes } = rules
+  const columns = access.readable
+  const page = await source.read(
+    { relation: { ...relation, rows: access }, columns, key, limit: 1, maxValueBytes, maxBytes },
+    context,
+  )
+  const [row] = page.rows
+  // Databases take several spellings for a key: `01` for `1`. Here each row has one.
+  if (row === undefined || rowSegmentOf(row.key) !== segment) throw notFound('no such row')
+  return contentOf(relation, access, columns, page, undefined)
+}
+
+function limitIn(params: Params, most: number): number {
+  const text = params.get('limit')
+  if (text === undefined) return Math.min(defaultLimit, most)
+  const limit = Number(text)
+  if (!/^[0-9]{1,9}$/.test(text) || limit < 1 || limit > most)
+    throw invalid(`The parameter "limit" is a whole number from 1 to ${most}.`, 'limit', { limit: most })
+  return limit
+}
+
+function columnsIn(params: Params, { readable }: RowAccess): readonly string[] {
+  const text = params.get('columns')
+  if (text === undefined) return readable
+  const columns = rowKeyOf(text, text.split(',').length)
+  const isKnown = columns?.every((column) => readable.includes(column)) && new Set(columns).size === columns.length
+  if (columns === undefined || !isKnown)
+    throw invalid(
+      'The parameter "columns" is names of columns of this table, each once, with commas between.',
+      'columns',
+    )
+  return columns
+}
+
+function afterIn(params: Params, { key }: RowAccess): readonly string[] | undefined {
+  const text = params.get('after')
+  if (text === undefined) return undefined
+  if (key.length === 0) throw invalid('The rows of this table have no key, so there is no "after".', 'after')
+  const after = rowKeyOf(text, key.length)
+  if (after === undefined)
+    throw invalid('The parameter "after" is the key of a row, as an answer gives it in "next".', 'after')
+  return after
+}
+
+/** The document is put together from what the database wrote, since JSON numbers of JavaScript would lose digits. */
+function contentOf(
+  relation: Relation,
+  access: RowAccess,
+  columns: readonly string[],
+  page: RowPage,
+  next: string | undefined,
+): Content {
+  const types = new Map(relation.columns.map(({ name, type }) => [name, type]))
+  const head = {
+    ...schemaOf(relation.schema),
+    table: relation.name,
+    columns: columns.map((name) => ({ name, type: types.get(name) ?? null })),
+    key: access.key,
+    more: page.more,
+    next: next ?? null,
+    cut: page.rows.flatMap((row, index) => cutsOf(row, index, columns)),
+  }
+  const rows = page.rows.map((row) => `    ${rowText(row, columns)}`).join(',\n')
+  const text = `${JSON.stringify(head, null, 2).slice(0, -2)},\n  "rows": [${rows === '' ? '' : `\n${rows}\n  `}]\n}\n`
+  return textContent(text, mimeTypes.rows, page.more ? { [metaKeys.truncated]: true } : undefined)
+}
+
+function rowText({ values }: Row, columns: readonly string[]): string {
+  return `{ ${columns.map((column, i) => `${JSON.stringify(column)}: ${values[i]?.json ?? 'null'}`).join(', ')} }`
+}
+
+function cutsOf({ values }: Row, row: number, columns: readonly string[]) {
+  return columns.flatMap((column, i) => {
+    const bytes = values[i]?.cut
+    return bytes === undefined ? [] : [{ row, column, bytes }]
+  })
+}

@@ -1,0 +1,125 @@
+import type { Context } from '../../core/provider.ts'
+import type { EnumType, Extension, ObjectName, Relation, RelationKind, Routine } from './model.ts'
+
+/**
+ * A relational database, as far as `relational` needs it. Every method throws only ResourceError (`unavailable` where the
+ * database does not answer, with nothing of its text), and ends its statement soon after the signal is aborted. What the
+ * role may not see is left out everywhere, as if it were not there.
+ */
+export interface Source {
+  /**
+   * The only schema that is served: it is left out of paths. `undefined` where paths begin with the name of a schema.
+   * Of a database without schemas: `''`.
+   */
+  readonly schema: string | undefined
+  /** Which of `enum` and `function` it has: templates are told of no others. */
+  readonly kinds: readonly ('enum' | 'function')[]
+  /**
+   * A page of what there is, in the order of keys, from `from` on (inclusive; not always a key itself). A key is a path: the
+   * segments of the name, each followed by `/` (`public/customers/`; `customers/` where the schema is left out), and of a
+   * schema, where paths begin with one, `public/overview`. Keys are ordered by the bytes of their UTF-8 form. Fewer than `limit`: there are no more.
+   *
+   * It is one query, whatever there is. Where `from` and `until` allow it, it looks at less than everything.
+   */
+  page(query: PageQuery, context: SourceContext): Promise<readonly Listed[]>
+  /** All that is told of objects, in any order; those that are not there are left out. One query for each kind, or less. */
+  relations(names: readonly ObjectName[], context: SourceContext): Promise<readonly Relation[]>
+  enums?(names: readonly ObjectName[], context: SourceContext): Promise<readonly EnumType[]>
+  routines?(names: readonly ObjectName[], context: SourceContext): Promise<readonly Routine[]>
+  extensions?(context: SourceContext): Promise<readonly Extension[]>
+  /** A page of rows. `undefined` here: rows cannot be read. */
+  readonly rows?: RowSource
+  /**
+   * A text that is another one whenever anything that `page`, `relations`, `enums`, `routines` or `extensions` tells is, but
+   * for estimates. It costs little, whatever there is: it is asked for again and again.
+   */
+  fingerprint(context: SourceContext): Promise<string>
+  /**
+   * Yields whenever something may have changed, sooner than the next look would see it; resolves once it is armed. An
+   * iteration that ends: hints are lost, and asked for again later. `undefined`: there are none just now.
+   */
+  hints?(signal: AbortSignal): Promise<AsyncIterable<void> | undefined>
+  close(): Promise<void>
+}
+
+/** `principal` is there where somebody asks, and not where we look by ourselves. */
+export type SourceContext = Pick<Context, 'signal'> & Partial<Pick<Context, 'principal'>>
+
+export interface PageQuery {
+  /** Only keys from here on, in the order of bytes. `''`: from the beginning. */
+  readonly from: string
+  /** Only keys that begin with this, which is empty or ends in `/`. */
+  readonly prefix: string
+  readonly limit: number
+}
+
+/** A schema, or everything of one name in it: a table, an enum and functions may have the same one. */
+export type Listed =
+  | { readonly key: string; readonly schema: string; readonly comment?: string }
+  | ({
+      readonly key: string
+      /** The table or view of this name. */
+      readonly relation?: RelationKind
+      /** Whether its rows can be read, as far as the source knows without asking more. */
+      readonly rows?: boolean
+      readonly isEnum?: boolean
+      readonly isRoutine?: boolean
+      readonly comment?: string
+    } & ObjectName)
+
+export interface RowSource {
+  /** Rows in the order of the key, strictly after a key. A key that is not one of the type of its columns: `[]` at `key`, `invalid` at `after`. */
+  read(query: RowQuery, context: SourceContext): Promise<RowPage>
+  /** Keys that come at or after a text in the order of the first column of the key, for completion. */
+  keys(query: KeyQuery, context: SourceContext): Promise<readonly (readonly string[])[]>
+  /**
+   * For each relation whose rows can be read, a text that changes when its rows do; by key. Where there is none, changes of
+   * rows are not told.
+   */
+  stamps?(context: SourceContext): Promise<ReadonlyMap<string, string>>
+}
+
+export interface RowQuery {
+  /** The relation as it was described a moment ago. If it is another one by now: `not-found`. */
+  readonly relation: Relation
+  /** Columns that were asked for, all of them readable, in this order. */
+  readonly columns: readonly string[]
+  /** Texts of the key columns: only this row. */
+  readonly key?: readonly string[]
+  readonly after?: readonly string[]
+  /** At most so many rows. */
+  readonly limit: number
+  /** The longest value, in bytes; of a longer one the beginning is answered. */
+  readonly maxValueBytes: number
+  /** About how many bytes of values there may be; the first row is there in any case. */
+  readonly maxBytes: number
+}
+
+export interface KeyQuery {
+  readonly relation: Relation
+  readonly typed: string
+  readonly limit: number
+}
+
+export interface RowPage {
+  readonly rows: readonly Row[]
+  /** Whether there are more behind them. */
+  readonly more: boolean
+}
+
+export interface Row {
+  /** The texts of the key columns, as the database writes them; empty where there is no key. */
+  readonly key: readonly string[]
+  /** In the order of the columns asked for. */
+  readonly values: readonly Value[]
+}
+
+/**
+ * A value as a fragment of JSON that loses nothing: integers of up to 32 bits and finite floats as numbers, booleans, JSON
+ * as it is; whole numbers of 64 bits, decimals and everything else as strings; bytes in base64, times in ISO 8601.
+ */
+export interface Value {
+  readonly json: string
+  /** The length of the whole value in bytes, where this is only its beginning. */
+  readonly cut?: number
+}

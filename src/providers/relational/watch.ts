@@ -1,0 +1,138 @@
+import { isResourceError } from '../../core/errors.ts'
+import type { Change, Degradation } from '../../core/provider.ts'
+import { sleep } from '../../core/sleep.ts'
+import { differences, type Snapshot, takeSnapshot } from './snapshot.ts'
+import type { Source } from './source.ts'
+
+export interface WatchOptions {
+  readonly source: Source
+  /** From the end of one look to the beginning of the next where nothing hints at a change, in milliseconds. */
+  readonly interval: number
+  /** Whether rows of a table are served, by its key. */
+  readonly hasRows: (key: string) => boolean
+}
+
+/** Hints that come in a crowd are one, in milliseconds. */
+const settling = 100
+
+/** What was seen at one look. */
+interface Sight {
+  readonly fingerprint: string
+  /** `undefined` where there is too much to compare. */
+  readonly snapshot: Snapshot | undefined
+  readonly rows: ReadonlyMap<string, string>
+}
+
+/**
+ * Watches a database: it looks at the fingerprint of the catalog, from time to time and whenever there is a hint, and at
+ * everything where that has changed. A hint is only a reason to look: what it says is not believed.
+ */
+export function createWatch({ source, interval, hasRows }: WatchOptions) {
+  let away = false
+
+  const lookAt = async (before: Sight | undefined, signal: AbortSignal): Promise<Sight> => {
+    const context = { signal }
+    // First the fingerprint: what changes meanwhile is seen at the next look.
+    const fingerprint = await source.fingerprint(context)
+    const snapshot = before?.fingerprint === fingerprint ? before.snapshot : await takeSnapshot(source, context)
+    const rows = (await source.rows?.stamps?.(context)) ?? new Map<string, string>()
+    return { fingerprint, snapshot, rows }
+  }
+
+  const changesOf = function* (before: Sight, now: Sight): Generator<Change> {
+    if (before.fingerprint !== now.fingerprint) {
+      if (before.snapshot === undefined || now.snapshot === undefined) return yield {}
+      yield* differences(before.snapshot, now.snapshot, source.schema)
+    }
+    for (const [key, stamp] of now.rows) {
+      if (before.rows.get(key) === stamp || !hasRows(key)) continue
+      yield { path: `${key}rows` }
+      yield { path: `${key}rows/` }
+    }
+  }
+
+  const follow = async function* (armed: Hints, first: Sight, signal: AbortSignal): AsyncGenerator<Change> {
+    let known = first
+    let wait = interval
+    for (;;) {
+      // Many replicas that began at once do not ask at once.
+      await armed.wait(wait * (0.8 + Math.random() * 0.4))
+      if (signal.aborted) return
+      try {
+        await armed.renew()
+        const now = await lookAt(known, signal)
+        yield* changesOf(known, now)
+        known = now
+        wait = interval
+        away = false
+      } catch (error) {
+        if (signal.aborted) return
+        if (!isResourceError(error)) throw error
+        away = true
+        wait = Math.min(interval, retry)
+      }
+    }
+  }
+
+  return {
+    watch: async (signal: AbortSignal): Promise<AsyncIterable<Change>> => {
+      const armed = createHints(source, signal)
+      await armed.renew()
+      const first = await lookAt(undefined, signal)
+      away = false
+      return follow(armed, first, signal)
+    },
+    degraded: (): Degradation | undefined => (away ? 'unavailable' : undefined),
+  }
+}
+
+/** How long until a database that did not answer is asked again, in milliseconds. */
+const retry = 2000
+
+interface Hints {
+  /** Waits so many milliseconds, or until there is a hint; or the signal aborts. */
+  wait(ms: number): Promise<void>
+  /** Arms them again where they were lost. */
+  renew(): Promise<void>
+}
+
+function createHints(source: Source, signal: AbortSignal): Hints {
+  let hinted = false
+  let armed = false
+  let wake = () => {}
+  const note = () => {
+    hinted = true
+    wake()
+  }
+
+  const follow = async (hints: AsyncIterable<void>): Promise<void> => {
+    try {
+      for await (const _ of hints) note()
+    } catch {
+      // They are lost either way.
+    }
+    armed = false
+    // What was not told in between is looked for.
+    note()
+  }
+
+  return {
+    wait: async (ms) => {
+      if (!hinted) {
+        const waiting = new AbortController()
+        wake = () => waiting.abort()
+        await sleep(ms, AbortSignal.any([signal, waiting.signal]))
+        wake = () => {}
+      }
+      if (hinted) await sleep(settling, signal)
+      hinted = false
+    },
+    renew: async () => {
+      if (armed || source.hints === undefined) return
+      const hints = await source.hints(signal)
+      if (hints === undefined) return
+      armed = true
+      void follow(hints)
+    },
+  }
+}

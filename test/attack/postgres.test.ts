@@ -1,0 +1,579 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Provider } from '../../src/core/provider.ts'
+import { type PostgresOptions, postgres } from '../../src/providers/postgres/index.ts'
+import { eventTriggerSql } from '../../src/providers/postgres/setup.ts'
+import { useArena, wireNames } from '../support/attack-arena.ts'
+import { expectOutcome } from '../support/attack-oracles.ts'
+import { startConfigured } from '../support/attack-target.ts'
+import type { Wire } from '../support/attack-wire.ts'
+import type { World } from '../support/attack-world.ts'
+import { asRole, connectionsOf, type Database, grants, startDatabase } from '../support/database.ts'
+import { startDatabaseProxy } from '../support/database-proxy.ts'
+import { authority, startTlsFront } from '../support/database-tls.ts'
+import { startWatching } from '../support/watching.ts'
+
+// The rows PG of the attack corpus, on a real PostgreSQL: those that a client can try against the built command line, the
+// others against the provider. That no canary leaves in any spelling, the arena looks after (oracle O1).
+
+const sql = `
+CREATE TABLE customers (id int PRIMARY KEY, name text);
+INSERT INTO customers SELECT i, 'name ' || i FROM generate_series(1, 20) i;
+CREATE TABLE masked (id int PRIMARY KEY, open text, secret text);
+CREATE TABLE elsewhere_parts (id int) PARTITION BY LIST (id);
+CREATE SCHEMA private; CREATE TABLE private.vault (id int PRIMARY KEY, secret text);
+CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw;
+CREATE TABLE written (id int); INSERT INTO written VALUES (1);
+CREATE FUNCTION write_it() RETURNS int LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN INSERT INTO written VALUES (2); RETURN 1; END $$;
+CREATE VIEW writing AS SELECT write_it() AS x;
+CREATE FUNCTION set_it() RETURNS text LANGUAGE plpgsql AS $$ BEGIN
+  PERFORM set_config('default_transaction_read_only', 'off', false), set_config('statement_timeout', '0', false),
+          set_config('search_path', 'private', false), set_config('row_security', 'off', false), set_config('DateStyle', 'German', false);
+  RETURN current_setting('default_transaction_read_only'); END $$;
+CREATE VIEW setting AS SELECT set_it() AS x;
+CREATE FUNCTION commit_it() RETURNS int LANGUAGE plpgsql AS $$ BEGIN COMMIT; RETURN 1; END $$;
+CREATE VIEW committing AS SELECT commit_it() AS x;
+CREATE FUNCTION become_it() RETURNS int LANGUAGE plpgsql AS $$ BEGIN SET LOCAL ROLE postgres; RETURN 1; END $$;
+CREATE VIEW becoming AS SELECT become_it() AS x;
+CREATE FUNCTION writable() RETURNS int LANGUAGE plpgsql AS $$ BEGIN SET TRANSACTION READ WRITE; RETURN 1; END $$;
+CREATE VIEW unlocking AS SELECT writable() AS x;
+CREATE FUNCTION passwords() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN pg_read_file('/etc/passwd'); END $$;
+CREATE VIEW reading AS SELECT passwords() AS x;
+CREATE FUNCTION program() RETURNS int LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'COPY customers TO PROGRAM ''id'''; RETURN 1; END $$;
+CREATE VIEW programming AS SELECT program() AS x;
+CREATE FUNCTION exporting() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN lo_export(1, '/tmp/x'); END $$;
+CREATE VIEW exports AS SELECT exporting() AS x;
+CREATE VIEW sleeping AS SELECT pg_sleep(1e9)::text AS x;
+CREATE VIEW crossing AS SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b;
+CREATE VIEW counting AS SELECT count(*) FROM generate_series(1, 1000000000000) a;
+CREATE VIEW endless AS WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r) SELECT count(*) FROM r;
+CREATE TABLE big (id int PRIMARY KEY, body text, raw bytea);
+INSERT INTO big VALUES (1, repeat('x', 60000000), decode(repeat('00', 30000000), 'hex'));
+CREATE TABLE many_rows (id int PRIMARY KEY, t text); INSERT INTO many_rows SELECT i, i::text FROM generate_series(1, 200000) i;
+CREATE TABLE owned_by_tenants (id int PRIMARY KEY, tenant text);
+INSERT INTO owned_by_tenants SELECT i, 'tenant ' || i % 2 FROM generate_series(1, 10) i;
+ALTER TABLE owned_by_tenants ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON owned_by_tenants USING (tenant = current_setting('app.tenant', true));
+CREATE DOMAIN positive AS int CHECK (value > 0); CREATE TYPE mood AS ENUM ('ok');
+CREATE TABLE exact (id int PRIMARY KEY, n numeric, d date, l bigint, b bytea, m mood, p positive, r numrange, x xml, j json);
+INSERT INTO exact VALUES (1, ('1' || repeat('0', 400))::numeric, '-infinity', -9223372036854775808, '\\x00', 'ok', 7, '[1.10,2)', '<a>&#xd;</a>',
+  '{"nul": "\\u0000", "n": 1e400}');
+ANALYZE customers`
+
+const wide = Array.from({ length: 1600 }, (_, i) => `c${i} text`).join(', ')
+
+let database: Database
+const opened: Provider[] = []
+beforeAll(async () => {
+  database = await startDatabase(sql)
+  await database.run(
+    `CREATE TABLE very_wide (${wide}); INSERT INTO very_wide (c0, c1599) VALUES ('first', 'last'); ${grants}`,
+  )
+  await database.run(
+    'REVOKE ALL ON masked FROM reader; REVOKE ALL ON SCHEMA private FROM reader; REVOKE ALL ON private.vault FROM reader',
+  )
+  await database.run('GRANT SELECT (id, open) ON masked TO reader')
+}, 120_000)
+afterAll(async () => {
+  for (const provider of opened) await provider.close?.()
+  await database?.remove()
+}, 120_000)
+
+let prepared: Promise<void> | undefined
+
+/** Secrets in the database, in a file of its machine, and in the URL that the server is given. */
+async function plant(world: World): Promise<void> {
+  const file = join(dirname(world.root), 'foreign.csv')
+  writeFileSync(file, `${world.canaries.plant('foreign')}\n`)
+  const secret = world.canaries.plant('row')
+  const password = world.canaries.plant('password')
+  await database.run(`INSERT INTO masked VALUES (1, 'open', '${secret}'); INSERT INTO private.vault VALUES (1, '${secret}');
+    CREATE FOREIGN TABLE foreigner (line text) SERVER files OPTIONS (filename '${file}');
+    CREATE FOREIGN TABLE foreign_part PARTITION OF elsewhere_parts FOR VALUES IN (1) SERVER files OPTIONS (filename '${file}');
+    GRANT SELECT ON foreigner, foreign_part TO reader; ALTER ROLE reader PASSWORD '${password}'`)
+  writeFileSync(join(dirname(world.root), 'url'), asRole(database.superuserUrl, 'reader', password))
+}
+
+const arena = useArena(
+  {},
+  async (world, { transport }) => {
+    prepared ??= plant(world)
+    await prepared
+    return startConfigured(world, transport, {
+      mounts: {
+        [world.address]: { provider: 'files', root: world.root },
+        'postgres://db/app': { provider: 'postgres', url: { file: './url' }, schemas: ['public'], rows: true },
+        'postgres://db/all': { provider: 'postgres', url: { file: './url' }, rows: { limit: 10 } },
+      },
+    })
+  },
+  { slack: { descriptors: 64, threads: 24 } },
+)
+
+const textOf = (wire: Wire, uri: string) => arena.read(wire, uri).then((answer) => answer.raw.toString())
+
+describe('a client', () => {
+  test.each(wireNames)('PG01: reaches nothing with names that are SQL, over %s', async (name) => {
+    const wire = arena.wire(name)
+    const names = [
+      ...[
+        't"; drop table customers; --',
+        "t') union select 1 --",
+        '"customers"',
+        'public.customers',
+        'CUSTOMERS',
+        'customers ',
+        ' customers',
+      ],
+      ...[
+        "customers'",
+        'customers"',
+        'customers;',
+        '$1',
+        'pg_class',
+        'x'.repeat(63),
+        'x'.repeat(64),
+        'x'.repeat(70),
+        'あ'.repeat(40),
+      ],
+      ...['customers~', '~63ustomers', '%', '%25', '__proto__', '\u{10ffff}', "customers' OR '1'='1"],
+    ]
+    for (const [i, one] of names.entries()) {
+      const encoded = encodeURIComponent(one)
+      const uris = [
+        `postgres://db/app/${encoded}/schema`,
+        `postgres://db/all/public/${encoded}/rows`,
+        `postgres://db/all/${encoded}/customers/schema`,
+      ]
+      // Each name in one place over each transport, and everywhere over all of them.
+      const uri = uris[(i + wireNames.indexOf(name)) % uris.length] ?? ''
+      expectOutcome(wire, await arena.read(wire, uri), 'NF', uri)
+    }
+    for (const bad of ['customers%00', '%ED%A0%80', 'a%2Fb']) {
+      const uri = `postgres://db/app/${bad}/schema`
+      expectOutcome(wire, await arena.read(wire, uri), 'BAD', uri)
+    }
+    const good = 'postgres://db/app/customers/schema'
+    expectOutcome(wire, await arena.read(wire, good), 'ctl', good)
+  })
+
+  test.each(wireNames)('PG02: sees no schema of the system, over %s', async (name) => {
+    const wire = arena.wire(name)
+    for (const schema of [
+      'pg_catalog',
+      'information_schema',
+      'pg_toast',
+      'pg_temp_1',
+      'pg_toast_temp_1',
+      'private',
+      'public/../pg_catalog',
+    ])
+      for (const table of ['pg_class', 'tables', 'pg_authid', 'vault']) {
+        const uri = `postgres://db/all/${schema}/${table}/schema`
+        expectOutcome(wire, await arena.read(wire, uri), schema.includes('..') ? 'BAD' : 'NF', uri)
+      }
+  })
+
+  test('PG03: reaches no other server or file through foreign tables, and runs nothing by reading views', async () => {
+    for (const wire of arena.wires) {
+      for (const path of [
+        'foreigner/schema',
+        'foreigner/rows',
+        'foreign_part/rows',
+        'elsewhere_parts/rows',
+        'writing/rows',
+        'sleeping/rows',
+      ]) {
+        const uri = `postgres://db/app/${path}`
+        expectOutcome(wire, await arena.read(wire, uri), 'NF', uri)
+      }
+      expect(await textOf(wire, 'postgres://db/app/writing/schema')).toContain('write_it')
+    }
+    expect(await database.run('SELECT * FROM written')).toHaveLength(1)
+  })
+
+  test('PG12: has nothing but values in what it says of keys', async () => {
+    const forged = [
+      "1' OR '1'='1",
+      '1) OR (1=1',
+      '1; DROP TABLE customers',
+      '1 UNION SELECT 1',
+      '0x1',
+      '1e0',
+      '+1',
+      ' 1',
+      '1/**/',
+      '~',
+      'NULL',
+      '99999999999999999999',
+    ]
+    for (const wire of arena.wires)
+      for (const after of forged) {
+        const encoded = encodeURIComponent(after)
+        const row = `postgres://db/app/customers/rows/${encoded}`
+        if (!after.includes('/')) expectOutcome(wire, await arena.read(wire, row), 'NF', row)
+        const { message } = await arena.read(wire, `postgres://db/app/customers/rows?after=${encoded}`)
+        const [content] = (message?.result?.contents ?? []) as readonly { readonly text: string }[]
+        // What PostgreSQL takes for the same number is that number, and no more.
+        if (content === undefined) expect(message?.error?.code).toBe(-32602)
+        else expect(JSON.parse(content.text).rows.length, after).toBeLessThan(20)
+      }
+    expect(await database.run('SELECT * FROM customers')).toHaveLength(20)
+  })
+
+  test('PG19: sees granted columns alone, in whatever way it asks', async () => {
+    for (const wire of arena.wires) {
+      for (const path of ['schema', 'schema.sql', 'rows', 'rows/1', 'rows?columns=id,open'])
+        expect(await textOf(wire, `postgres://db/app/masked/${path}`), path).not.toContain('secret')
+      for (const columns of ['secret', 'id,secret', '*', 'id%2Csecret', 'ctid', 'masked', 'tableoid']) {
+        const { message } = await arena.read(wire, `postgres://db/app/masked/rows?columns=${columns}`)
+        expect(message?.error?.code, columns).toBe(-32602)
+      }
+      const { message } = await arena.ask(wire, 'completion/complete', {
+        ref: { type: 'ref/resource', uri: 'postgres://db/app/{table}/rows{?limit,after,columns}' },
+        argument: { name: 'columns', value: '' },
+        context: { arguments: { table: 'masked' } },
+      })
+      expect(message?.result?.completion).toMatchObject({ values: ['id', 'open'] })
+    }
+  })
+})
+
+const context = () => ({ principal: { id: 'someone', roles: [] }, signal: new AbortController().signal })
+const readerUrl = () => readFileSync(join(dirname(arena.world.root), 'url'), 'utf8')
+
+async function open(options: Partial<PostgresOptions> = {}): Promise<Provider> {
+  const provider = await postgres({ url: readerUrl(), schemas: ['public'], rows: { views: true }, ...options })
+  opened.push(provider)
+  return provider
+}
+
+async function read(
+  provider: Provider,
+  path: string,
+  params: Record<string, string> = {},
+  id = 'someone',
+): Promise<string> {
+  const own = { principal: { id, roles: [] }, signal: new AbortController().signal }
+  const [content] = await provider.read({ path, params: new Map(Object.entries(params)) }, own)
+  return content !== undefined && 'text' in content ? content.text : ''
+}
+
+const failure = (work: Promise<unknown>): Promise<Record<string, unknown>> =>
+  work.then(
+    () => ({}),
+    (error: Record<string, unknown>) => error,
+  )
+
+describe('a role', () => {
+  const roles: readonly (readonly [name: string, made: string, told: RegExp])[] = [
+    ['is a superuser', 'SUPERUSER', /superuser/],
+    ['passes by row-level security', 'BYPASSRLS', /BYPASSRLS/],
+    ['may replicate', 'REPLICATION', /REPLICATION/],
+    ['may create roles', 'CREATEROLE', /CREATEROLE/],
+    ['may become a superuser', 'IN ROLE postgres', /superuser/],
+    ['may run programs', 'IN ROLE pg_execute_server_program', /pg_execute_server_program/],
+    ['may read files', 'IN ROLE pg_read_server_files', /pg_read_server_files/],
+    ['may write everything', 'IN ROLE pg_write_all_data', /pg_write_all_data/],
+  ]
+
+  test.each(roles)(
+    'PG04: that %s is refused when the source is opened, unless that is allowed',
+    async (_, made, told) => {
+      await database.run(
+        `CREATE ROLE strong LOGIN PASSWORD 'the-strong-password' ${made}; GRANT USAGE ON SCHEMA public TO strong`,
+      )
+      try {
+        const url = asRole(database.superuserUrl, 'strong', 'the-strong-password')
+        const error = await failure(open({ url }))
+        expect(error).toMatchObject({ kind: 'invalid', message: expect.stringMatching(told) })
+        expect(String(error.message)).not.toContain('the-strong-password')
+        await open({ url, allowPrivileged: true })
+      } finally {
+        await opened.pop()?.close?.()
+        await database.run('DROP OWNED BY strong; DROP ROLE strong')
+      }
+    },
+  )
+
+  test.each([
+    ['owns a table', 'ALTER TABLE customers OWNER TO strong', 'ALTER TABLE customers OWNER TO postgres'],
+    ['may write to a table', 'GRANT INSERT ON customers TO strong', 'REVOKE ALL ON customers FROM strong'],
+    [
+      'PG08: may call what reads files',
+      'GRANT EXECUTE ON FUNCTION pg_read_file(text) TO strong',
+      'REVOKE ALL ON FUNCTION pg_read_file(text) FROM strong',
+    ],
+  ])('PG04: that %s is refused', async (_, grant, revoke) => {
+    await database.run(
+      `CREATE ROLE strong LOGIN PASSWORD 'the-strong-password'; GRANT USAGE, CREATE ON SCHEMA public TO strong; ${grant}`,
+    )
+    try {
+      const error = await failure(open({ url: asRole(database.superuserUrl, 'strong', 'the-strong-password') }))
+      expect(error).toMatchObject({ kind: 'invalid', message: expect.stringMatching(/could do more than read/) })
+    } finally {
+      await database.run(`${revoke}; DROP OWNED BY strong; DROP ROLE strong`)
+    }
+  })
+})
+
+test('PG06: every statement goes over the extended protocol, one at a time', async () => {
+  const folder = join(import.meta.dirname, '../../src/providers/postgres')
+  const asking = readdirSync(folder).filter((file) => /client\.query\(/.test(readFileSync(join(folder, file), 'utf8')))
+  expect(asking).toEqual(['session.ts'])
+  expect(readFileSync(join(folder, 'session.ts'), 'utf8').match(/client\.query\(\{/g)).toHaveLength(1)
+  expect(readFileSync(join(folder, 'session.ts'), 'utf8')).toContain("queryMode: 'extended'")
+  const proxy = await startDatabaseProxy(database.port)
+  try {
+    const provider = await open({ url: proxy.through(readerUrl()) })
+    for (const path of [
+      'customers/schema',
+      'customers/rows',
+      'customers/rows/1',
+      'overview',
+      'extensions',
+      'mood/enum',
+      'set_it/function',
+    ])
+      await read(provider, path)
+    expect(proxy.simple).toEqual([])
+    expect(proxy.executed).toBeGreaterThan(10)
+  } finally {
+    await proxy.close()
+  }
+})
+
+describe('code in views, where they are allowed,', () => {
+  test('PG07: cannot write, commit, become another role, or change what comes after it', async () => {
+    const provider = await open({ connections: 1 })
+    for (const view of ['writing', 'committing', 'becoming', 'unlocking'])
+      expect(await failure(read(provider, `${view}/rows`)), view).toMatchObject({ name: 'ResourceError' })
+    expect(await database.run('SELECT * FROM written')).toHaveLength(1)
+    // It may set what it likes for itself: nothing of that is left.
+    await read(provider, 'setting/rows')
+    expect(JSON.parse(await read(provider, 'exact/rows')).rows[0].d).toBe('-infinity')
+    expect(await failure(read(provider, 'writing/rows'))).toMatchObject({ name: 'ResourceError' })
+    expect(await database.run('SELECT * FROM written')).toHaveLength(1)
+    expect(await failure(read(provider, 'customers/schema'))).toEqual({})
+  })
+
+  test('PG08: cannot read files, run programs or export, and no text of the server comes out', async () => {
+    const provider = await open()
+    for (const view of ['reading', 'programming', 'exports']) {
+      const error = await failure(read(provider, `${view}/rows`))
+      expect(error, view).toMatchObject({ name: 'ResourceError' })
+      expect(JSON.stringify([error.message, error.detail])).not.toMatch(/passwd|permission|superuser|COPY|PL\/pgSQL/)
+    }
+  })
+
+  test.each(['sleeping', 'crossing', 'counting', 'endless'])(
+    'PG09: cannot keep connections by never ending (%s)',
+    async (view) => {
+      const provider = await open({ statementTimeoutMs: 300, waitTimeoutMs: 30_000, connections: 2 })
+      const all = await Promise.all(Array.from({ length: 6 }, () => failure(read(provider, `${view}/rows`))))
+      for (const error of all) expect(error).toMatchObject({ kind: 'unavailable' })
+      expect(JSON.parse(await read(provider, 'customers/rows')).rows).toHaveLength(20)
+      await until(async () => (await active()) === 0)
+    },
+  )
+})
+
+const active = async () =>
+  Number(
+    (
+      await database.run(
+        "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'hikidashi' AND state = 'active'",
+      )
+    )[0]?.n,
+  )
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  const end = performance.now() + 40_000
+  while (!(await holds())) {
+    if (performance.now() > end) throw new Error('It never came to this.')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+test('PG11: huge values, very many columns and very many rows are answered in part', async () => {
+  const provider = await open({ statementTimeoutMs: 60_000 })
+  const huge = await read(provider, 'big/rows')
+  expect(huge.length).toBeLessThan(100_000)
+  expect(JSON.parse(huge).cut.map((one: { bytes: number }) => one.bytes)).toEqual([60_000_000, 30_000_000])
+  const [row] = JSON.parse(await read(provider, 'very_wide/rows')).rows
+  expect([row.c0, row.c1599, Object.keys(row).length]).toEqual(['first', 'last', 1600])
+  expect(JSON.parse(await read(provider, 'very_wide/schema')).columns).toHaveLength(1600)
+  const last = JSON.parse(await read(provider, 'many_rows/rows', { after: '199990' }))
+  expect([last.rows.length, last.more]).toEqual([10, false])
+  expect(JSON.parse(await read(provider, 'many_rows/rows', { limit: '1000' })).rows).toHaveLength(1000)
+})
+
+test('PG13: values come out as exactly what they are', async () => {
+  const provider = await open()
+  const text = await read(provider, 'exact/rows')
+  expect(JSON.parse(text).rows[0]).toMatchObject({
+    ...{ n: `1${'0'.repeat(400)}`, d: '-infinity', l: '-9223372036854775808', b: 'AA==', m: 'ok', p: 7, r: '[1.10,2)' },
+    x: '<a>&#xd;</a>',
+  })
+  expect(text).toContain('{"nul": "\\u0000", "n": 1e400}')
+})
+
+test('PG16: who asks is known to policies for one transaction only, however often that changes', async () => {
+  const provider = await open({ rows: { principalSetting: 'app.tenant' }, connections: 2 })
+  const rowsOf = async (id: string) =>
+    JSON.parse(await read(provider, 'owned_by_tenants/rows', { columns: 'tenant' }, id)).rows
+  const ask = async (i: number) => {
+    const id = ['tenant 0', 'tenant 1', 'nobody', "tenant 0'; RESET ALL; --"][i % 4] ?? ''
+    const rows: readonly { tenant: string }[] = await rowsOf(id)
+    const own = rows.length === (i % 4 < 2 ? 5 : 0) && rows.every(({ tenant }) => tenant === id)
+    if (!own) throw new Error(`${id} saw ${JSON.stringify(rows)}`)
+  }
+  for (let first = 0; first < 200; first += 20) await Promise.all(Array.from({ length: 20 }, (_, i) => ask(first + i)))
+  // Without the setting, whoever asks has no tenant: neither does anything of the last one.
+  expect(JSON.parse(await read(await open(), 'owned_by_tenants/rows')).rows).toEqual([])
+}, 120_000)
+
+test('PG17: behind a pooler nothing of a session is relied on', async () => {
+  const proxy = await startDatabaseProxy(database.port)
+  proxy.disguise = true
+  try {
+    const provider = await open({ url: proxy.through(readerUrl()) })
+    await read(provider, 'customers/rows')
+    await read(provider, 'customers/schema')
+    // What rows are asked for is described first.
+    const [, ...statements] = proxy.prepared
+    const begun = statements.flatMap((text, i) => (text.startsWith('BEGIN') ? [statements[i + 1] ?? ''] : []))
+    expect(begun).toHaveLength(3)
+    for (const next of begun) expect(next).toContain('set_config')
+    expect(proxy.prepared.some((text) => text.startsWith('LISTEN'))).toBe(false)
+  } finally {
+    await proxy.close()
+  }
+})
+
+test('PG18: a table that changes while it is read is told as it is, or not at all', async () => {
+  await database.run(
+    `CREATE TABLE shifting (id int PRIMARY KEY, a text, b text); INSERT INTO shifting VALUES (1, 'a', 'b'); ${grants}`,
+  )
+  const provider = await open()
+  let going = true
+  const changing = (async () => {
+    for (let i = 0; going && i < 60; i++) {
+      await database.run('ALTER TABLE shifting RENAME COLUMN b TO c; ALTER TABLE shifting ADD COLUMN b int')
+      await database.run('ALTER TABLE shifting DROP COLUMN b; ALTER TABLE shifting RENAME COLUMN c TO b')
+      if (i % 3 === 0) await database.run('ALTER TABLE shifting RENAME TO shifted')
+      if (i % 3 === 0) await database.run('ALTER TABLE shifted RENAME TO shifting')
+    }
+  })()
+  let told = 0
+  for (let i = 0; i < 60; i++) {
+    for (const path of ['shifting/schema', 'shifting/rows']) {
+      const outcome = await failure(read(provider, path))
+      if (outcome.kind === undefined) told++
+      else expect(outcome, path).toMatchObject({ kind: expect.stringMatching(/^(?:not-found|unavailable)$/) })
+    }
+  }
+  going = false
+  await changing
+  expect(told).toBeGreaterThan(0)
+  await database.run('ALTER TABLE shifting DROP COLUMN a')
+  expect(Object.keys(JSON.parse(await read(provider, 'shifting/rows')).rows[0])).toEqual(['id', 'b'])
+  await database.run('DROP TABLE shifting')
+  expect(await failure(read(provider, 'shifting/rows'))).toMatchObject({ kind: 'not-found' })
+}, 120_000)
+
+test('PG21: forged notifications are hints and no more: they tell nothing, and cost little', async () => {
+  await database.run(eventTriggerSql)
+  const proxy = await startDatabaseProxy(database.port)
+  const provider = await open({ url: proxy.through(readerUrl()), rows: undefined as never, reconcile: 3_600_000 })
+  const watching = await startWatching(provider)
+  try {
+    const before = proxy.executed
+    await database.run(
+      `DO $$ BEGIN FOR i IN 1..3000 LOOP PERFORM pg_notify('hikidashi', 'customers/schema ' || i); END LOOP; END $$`,
+    )
+    // A true change comes through behind them.
+    await database.run('CREATE TABLE told (id int); GRANT SELECT ON told TO reader')
+    await watching.until('told/')
+    expect(watching.changes.some((change) => change.path?.startsWith('customers'))).toBe(false)
+    expect(proxy.executed - before).toBeLessThan(200)
+  } finally {
+    await watching.stop()
+    await proxy.close()
+    await database.run('DROP EVENT TRIGGER hikidashi_changed; DROP EVENT TRIGGER hikidashi_dropped; DROP TABLE told')
+  }
+})
+
+describe('PG22: a connection that should be encrypted', () => {
+  const at = (port: number, host = 'localhost', query = '') =>
+    `${readerUrl().replace(/@[^/]*\//, `@${host}:${port}/`)}${query}`
+
+  test('is, with a certificate that is good; what is not asked for any longer is cancelled there too', async () => {
+    const front = await startTlsFront(database.port)
+    try {
+      const provider = await open({
+        url: at(front.port),
+        tls: { mode: 'verify', ca: authority },
+        statementTimeoutMs: 600_000,
+      })
+      expect(JSON.parse(await read(provider, 'customers/rows/1')).rows).toHaveLength(1)
+      expect(front.encrypted).toBe(1)
+      const gone = new AbortController()
+      const left = provider.read({ path: 'sleeping/rows', params: new Map() }, { ...context(), signal: gone.signal })
+      left.catch(() => {})
+      await until(async () => (await active()) === 1)
+      gone.abort()
+      await expect(left).rejects.toThrow()
+      await until(async () => (await active()) === 0)
+      // The name in the certificate may be another one than that of the host, where that is said.
+      await open({
+        url: at(front.port, '127.0.0.1'),
+        tls: { mode: 'verify', ca: authority, serverName: 'database.test' },
+      })
+    } finally {
+      await front.close()
+    }
+  })
+
+  test('is refused with a certificate of nobody, of another host, and without any', async () => {
+    const front = await startTlsFront(database.port)
+    const plain = await startTlsFront(database.port, true)
+    try {
+      const attempts: readonly Partial<PostgresOptions>[] = [
+        { url: at(front.port), tls: { mode: 'verify' } },
+        { url: at(front.port, '127.0.0.1'), tls: { mode: 'verify', ca: authority } },
+        { url: at(front.port), tls: { mode: 'verify', ca: authority, serverName: 'other.test' } },
+        { url: at(plain.port), tls: { mode: 'verify', ca: authority } },
+        { url: at(front.port, 'localhost', '?sslmode=verify-full') },
+        { url: at(plain.port, 'localhost', '?sslmode=verify-full') },
+      ]
+      for (const attempt of attempts) {
+        const error = await failure(open(attempt))
+        expect(error, JSON.stringify(attempt.tls)).toMatchObject({ kind: 'invalid' })
+        expect(String(error.message)).toMatch(/certificate|encrypt/)
+      }
+    } finally {
+      await front.close()
+      await plain.close()
+    }
+  })
+
+  test('cannot be told by the URL not to be', async () => {
+    for (const [host, query, tls] of [
+      ['database.example.org', '?sslmode=no-verify', undefined],
+      ['localhost', '?sslmode=no-verify', undefined],
+      ['localhost', '?sslmode=no-verify', { mode: 'verify' }],
+      ['localhost', '?sslmode=verify-full', { mode: 'off' }],
+    ] as const)
+      expect(await failure(open({ url: at(1, host, query), ...(tls === undefined ? {} : { tls }) }))).toMatchObject({
+        kind: 'invalid',
+      })
+  })
+})
+
+test('PG09: no connection is left over, whatever was tried', async () => {
+  for (const provider of opened.splice(0)) await provider.close?.()
+  // Those of the servers under attack stay: two mounts each, of three servers.
+  await until(async () => (await connectionsOf(database)) <= 3 * 2 * 4)
+})

@@ -1,0 +1,230 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as fc from 'fast-check'
+import { describe, expect, test, vi } from 'vitest'
+import { isPath } from '../../src/core/path.ts'
+import { createBatcher } from '../../src/providers/relational/batch.ts'
+import type { ObjectName, Relation } from '../../src/providers/relational/model.ts'
+import { roundEstimate } from '../../src/providers/relational/model.ts'
+import { nameOf, rowKeyOf, rowSegmentOf, segmentOf, specialCharacters } from '../../src/providers/relational/names.ts'
+import { diagramOf } from '../../src/providers/relational/overview.ts'
+import { placeOf } from '../../src/providers/relational/places.ts'
+import { createPool } from '../../src/providers/relational/pool.ts'
+
+const name = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc
+    .array(fc.constantFrom(...specialCharacters, '.', '..', ',', '2', 'f', 'c', 'あ', '\u{10ffff}'))
+    .map((all) => all.join('')),
+)
+
+describe('names', () => {
+  test('have one segment each, which is valid, and leads back', () => {
+    fc.assert(
+      fc.property(name, (text) => {
+        const segment = segmentOf(text)
+        expect(isPath(segment) && segment !== '' && !segment.includes('/')).toBe(true)
+        expect(nameOf(segment)).toBe(text)
+      }),
+    )
+  })
+
+  test('are found by their own segment alone', () => {
+    fc.assert(
+      fc.property(name, (segment) => {
+        const found = nameOf(segment)
+        if (found !== undefined) expect(segmentOf(found)).toBe(segment)
+      }),
+    )
+    for (const segment of ['~2F', '~61', '~', '~7', '~e3', '~c2', 'a~', ''])
+      if (segment !== '~') expect(nameOf(segment)).toBe(undefined)
+  })
+
+  test('and keys of rows lead back as well, whatever they hold', () => {
+    fc.assert(
+      fc.property(fc.array(name, { minLength: 1, maxLength: 4 }), (key) => {
+        const segment = rowSegmentOf(key)
+        expect(isPath(segment) && !segment.includes('/')).toBe(true)
+        expect(rowKeyOf(segment, key.length)).toEqual(key)
+        expect(rowKeyOf(segment, key.length + 1)).toBe(undefined)
+      }),
+    )
+  })
+})
+
+test('paths mean what they say, with and without a schema', () => {
+  const customers = { name: { schema: 'public', name: 'customers' } }
+  expect(placeOf('public/customers/schema', undefined)).toMatchObject({
+    kind: 'schema',
+    ...customers,
+    key: 'public/customers/',
+  })
+  expect(placeOf('customers/rows/1,a', 'public')).toMatchObject({
+    kind: 'row',
+    ...customers,
+    key: 'customers/',
+    row: '1,a',
+  })
+  expect(placeOf('overview', undefined)).toEqual({ kind: 'overview' })
+  expect(placeOf('overview/schema', 'public')).toMatchObject({ kind: 'schema', name: { name: 'overview' } })
+  expect(placeOf('public/overview', undefined)).toEqual({ kind: 'overview', schema: 'public' })
+  for (const path of [
+    '',
+    'public',
+    'public/',
+    'public/customers',
+    'public/customers/',
+    'public/customers/rows/',
+    'a/b/schema/c',
+    'a/b/x',
+    'a/b/rows/1/2',
+  ])
+    expect(placeOf(path, undefined), path).toBe(undefined)
+})
+
+test('estimates have two digits', () => {
+  expect([0, 7, 123, 98_765, 1_234_567, -1, Number.NaN].map(roundEstimate)).toEqual([
+    0, 7, 120, 99_000, 1_200_000, 0, 0,
+  ])
+})
+
+test('a diagram holds nothing that a name could end or begin', () => {
+  const hostile = 'x"]} \n%% click t0 "javascript:alert(1)"\u2028'
+  const relation: Relation = {
+    ...{
+      schema: 's',
+      name: hostile,
+      kind: 'table',
+      definition: '',
+      uniqueKeys: [],
+      checks: [],
+      referencedBy: [],
+      indexes: [],
+    },
+    columns: [{ name: hostile, type: 'numeric(10,2)', nullable: true }],
+    foreignKeys: [
+      { name: hostile, columns: [hostile], references: { schema: 's', name: hostile, columns: [hostile] } },
+    ],
+  }
+  const lines = diagramOf([relation], undefined).split('\n')
+  expect(lines).toHaveLength(6)
+  expect(lines[1]).toMatch(/^ {2}t0\["[^"]*"\] \{$/)
+  expect(lines[2]).toMatch(/^ {4}[\p{L}\p{N}_()[\]-]+ [\p{L}\p{N}_()[\]-]+ FK$/u)
+  expect(lines[4]).toMatch(/^ {2}t0 \}o--o\| t0 : "[^"]*"$/)
+})
+
+describe('a batcher', () => {
+  const named = (text: string): ObjectName => ({ schema: '', name: text })
+
+  test('joins what is asked for at the same time, and while queries are under way', async () => {
+    const batches: string[][] = []
+    const batcher = createBatcher(async (names) => {
+      batches.push(names.map((one) => one.name))
+      await sleep(20)
+      return names.filter((one) => one.name !== 'none')
+    })
+    const ask = (one: string) => batcher.ask(named(one), new AbortController().signal)
+    const first = ['a', 'b', 'a', 'none'].map(ask)
+    expect(await Promise.all(first)).toEqual([named('a'), named('b'), named('a'), undefined])
+    expect(batches).toEqual([['a', 'b', 'none']])
+    const many = Array.from({ length: 1000 }, (_, i) => ask(`${i}`))
+    await Promise.all(many)
+    expect(batches).toHaveLength(6)
+  })
+
+  test('ends a query that nobody waits for, and fails all who wait for one that fails', async () => {
+    const seen: AbortSignal[] = []
+    const batcher = createBatcher<ObjectName>(async (names, signal) => {
+      seen.push(signal)
+      if (names[0]?.name === 'bad') throw new Error('bad')
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      return []
+    })
+    const [one, other] = [new AbortController(), new AbortController()]
+    const asked = [one, other].map(({ signal }, i) => batcher.ask(named(`${i}`), signal))
+    await vi.waitFor(() => expect(seen).toHaveLength(1))
+    one.abort(new Error('gone'))
+    await expect(asked[0]).rejects.toThrow('gone')
+    expect(seen[0]?.aborted).toBe(false)
+    other.abort(new Error('gone too'))
+    await expect(asked[1]).rejects.toThrow('gone too')
+    expect(seen[0]?.aborted).toBe(true)
+    const { signal } = new AbortController()
+    const outcomes = await Promise.allSettled([batcher.ask(named('bad'), signal), batcher.ask(named('worse'), signal)])
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  })
+})
+
+describe('a pool', () => {
+  interface Connection {
+    readonly id: number
+    open: boolean
+  }
+  const make = (options: { readonly size?: number; readonly patience?: number; readonly idle?: number } = {}) => {
+    const all: Connection[] = []
+    const pool = createPool<Connection>({
+      open: async () => {
+        const connection = { id: all.length, open: true }
+        all.push(connection)
+        return connection
+      },
+      close: (connection) => {
+        connection.open = false
+      },
+      isUsable: ({ open }) => open,
+      ...{ size: 2, patience: 10_000, idle: 10_000, ...options },
+    })
+    return { pool, all }
+  }
+  test('has so many connections and no more, and uses them again', async () => {
+    const { pool, all } = make()
+    let most = 0
+    let now = 0
+    await Promise.all(
+      Array.from({ length: 20 }, () =>
+        pool.use(new AbortController().signal, async () => {
+          most = Math.max(most, ++now)
+          await sleep(1)
+          now--
+        }),
+      ),
+    )
+    expect([most, all.length]).toEqual([2, 2])
+    expect(all.every(({ open }) => open)).toBe(true)
+    pool.close()
+    expect(all.some(({ open }) => open)).toBe(false)
+    await expect(pool.use(new AbortController().signal, async () => {})).rejects.toMatchObject({ kind: 'unavailable' })
+  })
+
+  test('lets whoever waits go when the signal ends, or after a while', async () => {
+    const { pool, all } = make({ size: 1, patience: 50 })
+    let release = () => {}
+    const held = pool.use(new AbortController().signal, () => new Promise<void>((resolve) => (release = resolve)))
+    const gone = new AbortController()
+    const waiting = pool.use(gone.signal, async () => {})
+    const patient = pool.use(new AbortController().signal, async () => {})
+    gone.abort(new Error('gone'))
+    await expect(waiting).rejects.toThrow('gone')
+    await expect(patient).rejects.toMatchObject({ kind: 'unavailable' })
+    release()
+    await held
+    await pool.use(new AbortController().signal, async () => {})
+    expect(all).toHaveLength(1)
+  })
+
+  test('ends a connection whose work was given up, and one that is not used', async () => {
+    const { pool, all } = make({ idle: 20 })
+    const gone = new AbortController()
+    const work = pool.use(gone.signal, (connection) => vi.waitFor(() => expect(connection.open).toBe(false)))
+    await vi.waitFor(() => expect(all).toHaveLength(1))
+    gone.abort()
+    await work
+    expect(all[0]?.open).toBe(false)
+    await pool.use(new AbortController().signal, async () => {})
+    await vi.waitFor(() => expect(all[1]?.open).toBe(false))
+    await expect(pool.use(new AbortController().signal, async () => Promise.reject(new Error('bad')))).rejects.toThrow(
+      'bad',
+    )
+    expect(all[2]?.open).toBe(true)
+    pool.close()
+  })
+})
