@@ -1,0 +1,83 @@
+import { invalid } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Provider } from '../core/provider.ts'
+import { providers } from '../providers/index.ts'
+import { resolveFolder } from './folder.ts'
+import type { MountConfig } from './schema.ts'
+import { resolveSecret, type SecretSource } from './secret.ts'
+
+type S3Config = Extract<MountConfig, { readonly provider: 's3' }>
+type GcsConfig = Extract<MountConfig, { readonly provider: 'gcs' }>
+
+/** Opens a bucket of S3, as its mount says. */
+export async function openS3(config: S3Config, folder: string, log: Log): Promise<Provider> {
+  const { accessKeyId, secretAccessKey, sessionToken, endpoint, insecure, region, pathStyle, profile } = config
+  const { anonymous, requesterPays } = config
+  const keys = await keysIn({ accessKeyId, secretAccessKey, sessionToken }, folder)
+  const { s3 } = await providers.s3()
+  return s3({
+    ...bucketOptions(config),
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(insecure === undefined ? {} : { insecure }),
+    ...(region === undefined ? {} : { region }),
+    ...(pathStyle === undefined ? {} : { pathStyle }),
+    ...(keys === undefined ? {} : { keys }),
+    ...(profile === undefined ? {} : { profile }),
+    ...(anonymous === undefined ? {} : { anonymous }),
+    ...(requesterPays === undefined ? {} : { requesterPays }),
+    log,
+  })
+}
+
+/** Opens a bucket of Google Cloud Storage, as its mount says. */
+export async function openGcs(config: GcsConfig, folder: string, log: Log): Promise<Provider> {
+  const { endpoint, insecure, keyFile, userProject, anonymous } = config
+  const options = bucketOptions(config)
+  const { gcs } = await providers.gcs()
+  return gcs({
+    ...options,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(insecure === undefined ? {} : { insecure }),
+    ...(keyFile === undefined ? {} : { keyFile: resolveFolder(keyFile, folder) }),
+    ...(userProject === undefined ? {} : { userProject }),
+    ...(anonymous === undefined ? {} : { anonymous }),
+    log,
+  })
+}
+
+/** @throws ResourceError `invalid` for links past what looks for secrets. */
+function bucketOptions({ bucket, prefix, maxBytes, links, timeout, redact = 'off' }: S3Config | GcsConfig) {
+  if (links !== undefined && redact !== 'off')
+    throw invalid('A link leads past "redact": what it shows is not looked through. Remove one of the two.', 'links')
+  return {
+    bucket,
+    ...(prefix === undefined ? {} : { prefix }),
+    ...(maxBytes === undefined ? {} : { maxBytes }),
+    ...(links === undefined ? {} : { linkMs: links }),
+    ...(timeout === undefined ? {} : { timeoutMs: timeout }),
+  }
+}
+
+interface KeySources {
+  readonly accessKeyId: SecretSource | undefined
+  readonly secretAccessKey: SecretSource | undefined
+  readonly sessionToken: SecretSource | undefined
+}
+
+async function keysIn({ accessKeyId, secretAccessKey, sessionToken }: KeySources, folder: string) {
+  if (accessKeyId === undefined && secretAccessKey === undefined && sessionToken === undefined) return undefined
+  if (accessKeyId === undefined || secretAccessKey === undefined)
+    throw invalid('An access key has two parts. Add "accessKeyId" and "secretAccessKey", or remove them.', 'keys')
+  const token = sessionToken === undefined ? undefined : await secretAt('sessionToken', sessionToken, folder)
+  return {
+    accessKeyId: await secretAt('accessKeyId', accessKeyId, folder),
+    secretAccessKey: await secretAt('secretAccessKey', secretAccessKey, folder),
+    ...(token === undefined ? {} : { sessionToken: token }),
+  }
+}
+
+async function secretAt(key: string, source: SecretSource, folder: string): Promise<string> {
+  const found = await resolveSecret(source, { folder })
+  if ('value' in found) return found.value
+  throw invalid(`There is no "${key}". ${found.message} ${found.fix}`, 'secret')
+}

@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import { text } from '../fields.ts'
+import { objectsShape } from './objects.ts'
+import { s3Shape } from './s3.ts'
+
+/** The options of a mount whose provider is `gcs`. */
+export const gcsShape = {
+  ...objectsShape,
+  endpoint: text
+    .exactOptional()
+    .describe('Where the API is, if it is not that of Google: "http://127.0.0.1:4443". By default that of Google.'),
+  insecure: s3Shape.insecure,
+  keyFile: text
+    .exactOptional()
+    .describe(
+      'A file with the key of a service account, relative to the configuration file. By default the application default credentials.',
+    ),
+  userProject: text.exactOptional().describe('The project that pays for what is asked. By default that of the bucket.'),
+  anonymous: z
+    .boolean()
+    .exactOptional()
+    .describe('Sends no credentials: for public buckets. By default false: without credentials nothing is asked.'),
+}

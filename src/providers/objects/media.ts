@@ -1,0 +1,25 @@
+import { baseName } from '../../core/path.ts'
+import { mimeTypeFor, mimeTypeOf } from '../files/media.ts'
+
+/**
+ * The type that an object is said to have: by its name and content. Where they say no more than that it is text or bytes, the
+ * type that it was stored with counts, unless that makes a program of it.
+ */
+export function typeOf(
+  path: string,
+  mimeType: string | undefined,
+  content: { readonly text: boolean; readonly head: Buffer },
+): string {
+  const own = mimeTypeFor(baseName(path), content)
+  const isVague = own === 'text/plain' || own === 'application/octet-stream'
+  const stored = isVague && mimeTypeOf(baseName(path)) === undefined ? storedType(mimeType) : undefined
+  const isStoredText = stored !== undefined && /^text\/|[+/]json$/.test(stored)
+  return stored !== undefined && isStoredText === content.text ? stored : own
+}
+
+/** The stored type, without its parameters, if it is one and nothing runs it. */
+export function storedType(mimeType: string | undefined): string | undefined {
+  const type = mimeType?.split(';')[0]?.trim().toLowerCase()
+  if (type === undefined || !/^[a-z]{1,20}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}$/.test(type)) return undefined
+  return /html|xml|script|svg|octet-stream|x-www-form-urlencoded/.test(type) ? undefined : type
+}

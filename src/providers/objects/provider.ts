@@ -1,0 +1,81 @@
+import { notFound, ResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { isPath } from '../../core/path.ts'
+import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
+import { directoryMimeType } from '../../core/view.ts'
+import { createLister, entryOf } from './list.ts'
+import { createOddKeys } from './odd-keys.ts'
+import { createReader } from './read.ts'
+import { createRemainders } from './remainders.ts'
+import type { ObjectStore } from './store.ts'
+import { timed } from './timed.ts'
+
+export interface ObjectsOptions {
+  /** Of all keys that are served; it is no part of the paths. Empty, or ends in `/`. */
+  readonly prefix: string
+  readonly maxBytes: number
+  readonly linkSeconds: number | undefined
+  /** How long the store may take for one answer, in milliseconds, with everything that is tried again. */
+  readonly timeoutMs: number
+  readonly log: Log
+}
+
+const template: Template = {
+  template: '{+path}',
+  name: 'Objects',
+  title: 'An object by its key',
+  description: 'The content of one object. The path is its key, as in the listing.',
+}
+
+/** The objects of a store, as the providers of object storage serve them. */
+export function createObjects(store: ObjectStore, options: ObjectsOptions): Provider {
+  const { prefix, maxBytes, linkSeconds, timeoutMs, log } = options
+  const odd = createOddKeys(prefix, log)
+  const asked = timed(store, timeoutMs)
+  const lister = createLister({ store: asked, prefix, odd, remainders: createRemainders() })
+  const reader = createReader({ store: asked, maxBytes, linkSeconds })
+  const closing = new AbortController()
+
+  const signalOf = ({ signal }: Context): AbortSignal => {
+    signal.throwIfAborted()
+    if (closing.signal.aborted) throw new ResourceError('unavailable', 'The provider is closed.')
+    return AbortSignal.any([signal, closing.signal])
+  }
+
+  /** The key of a path that was asked for. One that is no valid path names nothing, whatever key there may be. */
+  const keyOf = (path: string): string => {
+    if (path === '' || path.endsWith('/') || !isPath(path)) throw notFound('no key can have this path')
+    const key = prefix + path
+    if (Buffer.byteLength(key) > 1024) throw notFound('no key is that long')
+    return key
+  }
+
+  /** A directory is there while any key is below it, be it one that no path can name. */
+  const statDirectory = async (path: string, signal: AbortSignal): Promise<Entry> => {
+    const key = prefix + path
+    if (!isPath(path) || Buffer.byteLength(key) > 1024) throw notFound('no directory can have this path')
+    const { objects } = await asked.page({ prefix: key, limit: 1 }, signal)
+    if (objects.length === 0) throw notFound()
+    return { path, mimeType: directoryMimeType }
+  }
+
+  return {
+    list: async function* (query, context) {
+      yield* lister.list(query, signalOf(context))
+    },
+    stat: async (path, context) => {
+      const signal = signalOf(context)
+      if (path.endsWith('/')) return statDirectory(path, signal)
+      return entryOf(path, await asked.head(keyOf(path), signal))
+    },
+    read: async ({ path, range }, context) => [await reader.read(keyOf(path), path, range, signalOf(context))],
+    templates: async (context) => {
+      signalOf(context)
+      return [template]
+    },
+    close: async () => {
+      closing.abort()
+      store.close()
+    },
+  }
+}

@@ -1,0 +1,174 @@
+import { ResourceError } from '../../core/errors.ts'
+import { metaKeys } from '../../core/meta.ts'
+import type { ByteRange, Content } from '../../core/provider.ts'
+import { rangeWithin } from '../../core/range.ts'
+import { createRecent } from '../../core/recent.ts'
+import { isText, wholeCharacters } from '../../core/utf8.ts'
+import { textOf } from '../files/read.ts'
+import { typeOf } from './media.ts'
+import { type ObjectBody, type ObjectDetails, type ObjectStore, replaced, torn, unsatisfiable } from './store.ts'
+
+/** How much of an object is looked at to tell whether it is text, when only a part of it is read. */
+const headBytes = 8192
+/** How much of an object is answered beside a link to the whole. */
+const shownBytes = 64 * 1024
+const attempts = 6
+/** How often an answer that came torn is asked for again. */
+const maxTorn = 2
+
+export interface ReaderParts {
+  readonly store: ObjectStore
+  /** In bytes, of what is read at once. */
+  readonly maxBytes: number
+  /** How long links to what is larger hold, in seconds; without it there are none. */
+  readonly linkSeconds: number | undefined
+}
+
+interface Part {
+  readonly details: ObjectDetails
+  readonly bytes: Buffer
+  readonly start: number
+}
+
+/** What the beginning of an object told: it may be read in many parts. */
+interface Beginning {
+  readonly text: boolean
+  /** Enough of it to tell a type by. */
+  readonly head: Buffer
+}
+
+/** Reads objects: each answer is one version, whole as it is stored, or the part that was asked for. */
+export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
+  const beginnings = createRecent<Beginning>(10_000)
+
+  /** Fetches what was answered to a range, unless that is more than is read at once. */
+  const fetchPart = async (body: ObjectBody, range: ByteRange | undefined): Promise<Part> => {
+    const { details, start } = body
+    try {
+      rangeWithin(range, details.size, maxBytes)
+    } catch (error) {
+      body.discard()
+      throw error
+    }
+    return { details, bytes: await body.bytes(), start }
+  }
+
+  /** A part without bytes cannot be asked for, nor one of an object without any. */
+  const emptyPart = async (key: string, range: ByteRange, signal: AbortSignal): Promise<Part> => {
+    const details = await store.head(key, signal)
+    const { start, end } = rangeWithin(range, details.size, maxBytes)
+    if (end > start) throw replaced
+    return { details, bytes: Buffer.alloc(0), start }
+  }
+
+  const readPart = async (key: string, range: ByteRange | undefined, signal: AbortSignal): Promise<Part> => {
+    if (range === undefined) return fetchPart(await store.get({ key }, signal), range)
+    const { start, end = Number.MAX_SAFE_INTEGER } = range
+    const isFetched = Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && end > start
+    if (!isFetched) return emptyPart(key, range, signal)
+    try {
+      return await fetchPart(await store.get({ key, range }, signal), range)
+    } catch (error) {
+      if (error === unsatisfiable) return emptyPart(key, range, signal)
+      throw error
+    }
+  }
+
+  const beginningOf = async (key: string, part: Part, signal: AbortSignal): Promise<Beginning> => {
+    const { details, bytes, start } = part
+    const name = JSON.stringify([key, details.version])
+    const known = beginnings.get(name)
+    if (known !== undefined) return known
+    const end = Math.min(headBytes, details.size)
+    const isHeld = start === 0 && bytes.length >= end
+    const range = { start: 0, end }
+    const query = { key, range, version: details.version }
+    const head = isHeld ? bytes.subarray(0, end) : await (await store.get(query, signal)).bytes()
+    const text = isText(head.subarray(0, head.length < details.size ? wholeCharacters(head).to : head.length))
+    const found = { text, head: Buffer.from(head.subarray(0, 16)) }
+    beginnings.set(name, found)
+    return found
+  }
+
+  const contentOf = async (
+    path: string,
+    part: Part,
+    range: ByteRange | undefined,
+    key: string,
+    signal: AbortSignal,
+  ) => {
+    const { details, bytes, start } = part
+    const { text: begun, head } = await beginningOf(key, part, signal)
+    // In the middle of what begins as something else, nothing is text.
+    const text = begun ? textOf({ bytes, start, head: Buffer.alloc(0) }, range === undefined) : undefined
+    const shown = text ?? { start, end: start + bytes.length }
+    return {
+      mimeType: typeOf(path, details.mimeType, { text: text !== undefined, head }),
+      version: details.version,
+      size: details.size,
+      ...metaOf(details),
+      ...(range === undefined ? {} : { range: { start: shown.start, end: shown.end } }),
+      ...(text === undefined ? { bytes } : { text: text.text }),
+    }
+  }
+
+  /** The beginning of what is too large, and where the whole is. */
+  const readLinked = async (key: string, path: string, seconds: number, signal: AbortSignal): Promise<Content> => {
+    const range = { start: 0, end: Math.min(shownBytes, maxBytes) }
+    const part = await readPart(key, range, signal)
+    const content = await contentOf(path, part, range, key, signal)
+    const until = Date.now() + seconds * 1000
+    const link = { href: await store.link(part.details, seconds, signal), expires: new Date(until).toISOString() }
+    const meta = { [metaKeys.truncated]: true, [metaKeys.size]: part.details.size, [metaKeys.link]: link }
+    return { ...content, meta: { ...content.meta, ...meta } }
+  }
+
+  const readOnce = async (
+    key: string,
+    path: string,
+    range: ByteRange | undefined,
+    signal: AbortSignal,
+  ): Promise<Content> => {
+    try {
+      return await contentOf(path, await readPart(key, range, signal), range, key, signal)
+    } catch (error) {
+      const isTooLarge = error instanceof ResourceError && error.kind === 'too-large'
+      if (!isTooLarge || range !== undefined || linkSeconds === undefined) throw error
+      return readLinked(key, path, linkSeconds, signal)
+    }
+  }
+
+  return {
+    /** @throws ResourceError what the store does, `too-large` above the limit, `invalid` for a range behind the end. */
+    read: async (key: string, path: string, range: ByteRange | undefined, signal: AbortSignal): Promise<Content> => {
+      let tears = 0
+      for (let attempt = 0; attempt < attempts && tears <= maxTorn; attempt++) {
+        try {
+          return await readOnce(key, path, range, signal)
+        } catch (error) {
+          signal.throwIfAborted()
+          if (error !== replaced && error !== torn && error !== unsatisfiable) throw error
+          if (error === torn) tears++
+        }
+      }
+      throw tears > maxTorn
+        ? new ResourceError(
+            'unavailable',
+            'The answers of the store end before their end, or are not what was stored. Look at the store, and at what lies between.',
+          )
+        : new ResourceError('unavailable', 'An object changes faster than it can be read as one version.')
+    },
+  }
+}
+
+/** What the store says besides, as data: it is shown, and nothing acts by it. */
+function metaOf({ mimeType, encoding, storageClass, versionId, metadata = {} }: ObjectDetails): Pick<Content, 'meta'> {
+  const told = {
+    ...(mimeType === undefined ? {} : { contentType: mimeType }),
+    ...(encoding === undefined ? {} : { contentEncoding: encoding }),
+    ...(storageClass === undefined ? {} : { storageClass }),
+    ...(versionId === undefined ? {} : { versionId }),
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+  }
+  return Object.keys(told).length === 0 ? {} : { meta: { [metaKeys.object]: told } }
+}

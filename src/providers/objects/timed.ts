@@ -1,0 +1,70 @@
+import { ResourceError } from '../../core/errors.ts'
+import { untilAbort } from '../files/pool.ts'
+import type { ObjectStore } from './store.ts'
+import { silent } from './ways.ts'
+
+/**
+ * A store of which no answer takes longer than so many milliseconds, whatever it is waiting for: a socket, credentials, another
+ * attempt, the rest of a body. What takes longer is ended, and `unavailable`.
+ */
+export function timed(store: ObjectStore, ms: number): ObjectStore {
+  return {
+    ...store,
+    page: (query, signal) => once(ms, signal, (own) => store.page(query, own)),
+    head: (key, signal) => once(ms, signal, (own) => store.head(key, own)),
+    link: (details, seconds, signal) => once(ms, signal, (own) => store.link(details, seconds, own)),
+    get: async (query, signal) => {
+      const watch = createWatch(ms, signal)
+      try {
+        const body = await watch.run((own) => store.get(query, own))
+        return {
+          ...body,
+          bytes: () => watch.run(() => body.bytes()).finally(watch.end),
+          discard: () => {
+            watch.end()
+            body.discard()
+          },
+        }
+      } catch (error) {
+        watch.end()
+        throw error
+      }
+    },
+  }
+}
+
+async function once<T>(ms: number, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const watch = createWatch(ms, signal)
+  try {
+    return await watch.run(work)
+  } catch (error) {
+    // What only an answer with content can be.
+    throw typeof error === 'symbol' ? new ResourceError('unavailable', silent) : error
+  } finally {
+    watch.end()
+  }
+}
+
+function createWatch(ms: number, signal: AbortSignal) {
+  const late = new AbortController()
+  const own = AbortSignal.any([signal, late.signal])
+  const timer = setTimeout(() => late.abort(), ms)
+  return {
+    run: async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+      try {
+        return await untilAbort(work(own), own)
+      } catch (error) {
+        signal.throwIfAborted()
+        throw late.signal.aborted ? tooLate(ms) : error
+      }
+    },
+    end: () => clearTimeout(timer),
+  }
+}
+
+function tooLate(ms: number): ResourceError {
+  return new ResourceError(
+    'unavailable',
+    `The store did not answer within ${ms} ms. Look at whether it can be reached from here, or raise "timeout".`,
+  )
+}

@@ -1,0 +1,216 @@
+import type { Readable } from 'node:stream'
+import {
+  GetObjectCommand,
+  type GetObjectCommandOutput,
+  HeadObjectCommand,
+  type HeadObjectCommandOutput,
+  ListObjectsV2Command,
+  type S3Client,
+} from '@aws-sdk/client-s3'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import { notFound, ResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import type { ByteRange } from '../../core/provider.ts'
+import { createSeldom } from '../objects/seldom.ts'
+import type { GetQuery, ObjectBody, ObjectDetails, ObjectStore } from '../objects/store.ts'
+import { replaced, torn } from '../objects/store.ts'
+import { isMute, translate, translateBody } from './errors.ts'
+
+export interface S3StoreOptions {
+  readonly client: S3Client
+  readonly bucket: string
+  readonly requesterPays: boolean
+  readonly log: Log
+}
+
+/** A bucket of S3, or of what speaks its protocol. */
+export function createS3Store({ client, bucket, requesterPays, log }: S3StoreOptions): ObjectStore {
+  const seldom = createSeldom(log)
+  const common = { Bucket: bucket, ...(requesterPays ? { RequestPayer: 'requester' as const } : {}) }
+
+  const answered = async <T>(about: 'list' | 'object', work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work()
+    } catch (error) {
+      throw translate(error, about, seldom)
+    }
+  }
+
+  const open = async ({ key, range, version }: GetQuery, signal: AbortSignal): Promise<Opened> => {
+    const leaving = new AbortController()
+    const command = new GetObjectCommand({
+      ...common,
+      Key: key,
+      ...(range === undefined ? {} : { Range: rangeHeader(range) }),
+      ...(version === undefined ? {} : { IfMatch: `"${version}"` }),
+    })
+    const answer = await client.send(command, { abortSignal: AbortSignal.any([signal, leaving.signal]) })
+    const discard = () => {
+      const body = answer.Body as Readable | undefined
+      body?.on('error', () => {})
+      body?.destroy()
+      // What checks a sum stands before the connection, and would keep it.
+      leaving.abort()
+    }
+    return { answer, discard }
+  }
+
+  const head = async (key: string, signal: AbortSignal): Promise<HeadObjectCommandOutput> => {
+    try {
+      return await client.send(new HeadObjectCommand({ ...common, Key: key }), { abortSignal: signal })
+    } catch (error) {
+      if (!isMute(error)) throw error
+      // An answer to HEAD has no body that would say why: that to GET has.
+      const { discard } = await open({ key }, signal)
+      discard()
+      throw notFound('HEAD is refused, GET is not')
+    }
+  }
+
+  return {
+    page: ({ prefix, after, limit, shallow = false }, signal) =>
+      answered('list', async () => {
+        const command = new ListObjectsV2Command({
+          ...common,
+          MaxKeys: limit,
+          // Keys can hold what XML cannot.
+          EncodingType: 'url',
+          ...(prefix === '' ? {} : { Prefix: prefix }),
+          ...(after === undefined ? {} : { StartAfter: after }),
+          ...(shallow ? { Delimiter: '/' } : {}),
+        })
+        const answer = await client.send(command, { abortSignal: signal })
+        const { Contents = [], CommonPrefixes = [], IsTruncated = false } = answer
+        const plain = answer.EncodingType === 'url' ? decodeKey : (key: string) => key
+        const objects = Contents.map(({ Key = '', Size, LastModified, ETag }) => ({
+          key: plain(Key),
+          ...factsOf(Size, LastModified, ETag),
+        }))
+        return { objects, prefixes: CommonPrefixes.map(({ Prefix = '' }) => plain(Prefix)), more: IsTruncated }
+      }),
+    head: (key, signal) => answered('object', async () => detailsOf(key, await head(key, signal))),
+    get: async (query, signal) => {
+      const opened = await answered('object', () => open(query, signal))
+      return bodyOf(query, opened, signal, seldom)
+    },
+    link: ({ key, versionId }, seconds) =>
+      answered('object', () =>
+        getSignedUrl(
+          client,
+          new GetObjectCommand({ ...common, Key: key, ...(versionId === undefined ? {} : { VersionId: versionId }) }),
+          { expiresIn: seconds },
+        ),
+      ),
+    close: () => client.destroy(),
+  }
+}
+
+/** An answer, and how to let go of it unread, with its connection. */
+interface Opened {
+  readonly answer: GetObjectCommandOutput
+  readonly discard: () => void
+}
+
+/** The keys of a listing with `encoding-type=url`: as in a form, a space may be a plus. */
+function decodeKey(key: string): string {
+  if (!/[%+]/.test(key)) return key
+  try {
+    return decodeURIComponent(key.replaceAll('+', ' '))
+  } catch {
+    throw notS3('a key is not encoded as it should be')
+  }
+}
+
+function rangeHeader({ start, end }: ByteRange): string {
+  return `bytes=${start}-${end === undefined || end >= Number.MAX_SAFE_INTEGER ? '' : end - 1}`
+}
+
+function factsOf(size: number | undefined, modified: Date | undefined, etag: string | undefined) {
+  const version = etag?.replace(/^(?:W\/)?"|"$/g, '')
+  if (size === undefined || !Number.isSafeInteger(size) || size < 0) throw notS3('an object has no size')
+  const time = modified?.getTime()
+  return {
+    size,
+    // The header of an object has whole seconds only.
+    ...(time === undefined || Number.isNaN(time) ? {} : { modified: Math.floor(time / 1000) * 1000 }),
+    version: version === undefined || version === '' ? `${size}-${time ?? 0}` : version,
+  }
+}
+
+function detailsOf(
+  key: string,
+  answer: HeadObjectCommandOutput | GetObjectCommandOutput,
+  size = answer.ContentLength,
+): ObjectDetails {
+  const { ContentType, ContentEncoding, StorageClass, VersionId, Metadata } = answer
+  return {
+    key,
+    ...factsOf(size, answer.LastModified, answer.ETag),
+    ...(ContentType === undefined ? {} : { mimeType: ContentType }),
+    ...(ContentEncoding === undefined || ContentEncoding === 'aws-chunked' ? {} : { encoding: ContentEncoding }),
+    ...(StorageClass === undefined ? {} : { storageClass: StorageClass }),
+    ...(VersionId === undefined || VersionId === 'null' ? {} : { versionId: VersionId }),
+    ...(Metadata === undefined ? {} : { metadata: Metadata }),
+  }
+}
+
+function bodyOf(query: GetQuery, opened: Opened, signal: AbortSignal, log: Log): ObjectBody {
+  const { key, range, version } = query
+  const { answer, discard } = opened
+  try {
+    const { start, end, size } = placeOf(range, answer)
+    const details = detailsOf(key, answer, size)
+    // Not every store knows If-Match.
+    if (version !== undefined && details.version !== version) throw replaced
+    return {
+      ...{ details, start, end },
+      bytes: () => collect(opened, end - start, signal, log),
+      discard,
+    }
+  } catch (error) {
+    discard()
+    throw error
+  }
+}
+
+/** Which bytes of an object an answer has: those that were asked for. */
+function placeOf(range: ByteRange | undefined, { ContentRange, ContentLength }: GetObjectCommandOutput) {
+  if (ContentRange === undefined) {
+    if (ContentLength === undefined) throw notS3('an object has no length')
+    if (range !== undefined) throw notS3('a range is answered with the whole')
+    return { start: 0, end: ContentLength, size: ContentLength }
+  }
+  const [, first, last, all] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(ContentRange) ?? []
+  const [start, end, size] = [Number(first), Number(last) + 1, Number(all)]
+  const isAsked = range !== undefined && start === range.start && end === Math.min(range.end ?? size, size)
+  if (!isAsked || !Number.isSafeInteger(size)) throw notS3('another range is answered than was asked for')
+  return { start, end, size }
+}
+
+/** All bytes of an answer: so many, and no more. What the client knows a checksum of is compared with that. */
+async function collect({ answer, discard }: Opened, length: number, signal: AbortSignal, log: Log): Promise<Buffer> {
+  const pieces: Uint8Array[] = []
+  let count = 0
+  try {
+    for await (const piece of answer.Body as Readable) {
+      signal.throwIfAborted()
+      count += piece.length
+      if (count > length) throw torn
+      pieces.push(piece)
+    }
+  } catch (error) {
+    discard()
+    signal.throwIfAborted()
+    throw translateBody(error, log)
+  }
+  signal.throwIfAborted()
+  if (count !== length) throw torn
+  return Buffer.concat(pieces, length)
+}
+
+function notS3(what: string): ResourceError {
+  return new ResourceError(
+    'unavailable',
+    `What the store answers is not what S3 answers: ${what}. Look at what answers at the endpoint.`,
+  )
+}

@@ -1,0 +1,42 @@
+import type { LookupAddress } from 'node:dns'
+import { afterEach, expect, test, vi } from 'vitest'
+import { gcs } from '../../src/providers/gcs/index.ts'
+import { s3 } from '../../src/providers/s3/index.ts'
+import { listAll } from '../support/object-stores.ts'
+
+/** What hosts lead to, as whoever answers for their names says. */
+const names = vi.hoisted(() => new Map<string, readonly LookupAddress[]>())
+
+vi.mock('node:dns', async (load) => {
+  const dns = await load<typeof import('node:dns')>()
+  const lookup = (host: string, _: unknown, done: (error: Error | null, found: readonly LookupAddress[]) => void) =>
+    done(null, names.get(host) ?? [{ address: '127.0.0.1', family: 4 }])
+  return { ...dns, lookup }
+})
+// A machine with other work takes its time.
+vi.setConfig({ testTimeout: 120_000 })
+afterEach(() => names.clear())
+
+const places: readonly (readonly [what: string, addresses: readonly string[]])[] = [
+  ['where machines are given their credentials', ['169.254.169.254']],
+  ['such a place of IPv6', ['fd00:ec2::254']],
+  ['such a place, written as an address of IPv6', ['::ffff:169.254.169.254']],
+  ['such a place beside an honest one', ['203.0.113.7', '169.254.169.254']],
+]
+
+test.each(places)('SS04: a name that leads to %s is not asked', async (_, addresses) => {
+  names.set(
+    'rebound.example',
+    addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+  )
+  for (const scheme of ['http', 'https'])
+    for (const open of [s3, gcs]) {
+      const endpoint = `${scheme}://rebound.example`
+      const provider = await open({ bucket: 'drawer', endpoint, insecure: true, anonymous: true })
+      await expect(listAll(provider)).rejects.toMatchObject({
+        kind: 'unavailable',
+        message: expect.stringMatching(/given their credentials\. It is not asked/),
+      })
+      await provider.close?.()
+    }
+})

@@ -1,0 +1,202 @@
+import { CreateBucketCommand, DeleteObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { comparePaths } from '../../src/core/path.ts'
+import type { Context, Provider } from '../../src/core/provider.ts'
+import { children } from '../../src/core/tree.ts'
+import { s3 } from '../../src/providers/s3/index.ts'
+import { describeProvider } from '../../src/testing/index.ts'
+import { polled } from '../../src/wrap/polled.ts'
+import { type Ceph, cephReason, hasCeph, startCeph } from '../support/ceph.ts'
+import { expectedObjects, heldObjects } from '../support/object-samples.ts'
+import { requires } from '../support/require.ts'
+
+// A machine with other work takes its time.
+vi.setConfig({ testTimeout: 120_000 })
+
+const suite = requires('ceph', hasCeph, cephReason)
+const context: Context = { principal: { id: 'test', roles: [] }, signal: new AbortController().signal }
+const bucket = 'drawer'
+const other = { accessKeyId: 'AKIDOTHER', secretAccessKey: 'secret-of-somebody-else' }
+
+let ceph: Ceph
+let client: S3Client
+let opened: Provider[] = []
+
+const put = (Key: string, content: string | Uint8Array) =>
+  client.send(new PutObjectCommand({ Bucket: bucket, Key, Body: Buffer.from(content) }))
+
+const open = async (options: Partial<Parameters<typeof s3>[0]> = {}) => {
+  const provider = await s3({ bucket, endpoint: ceph.url, keys: ceph.keys, ...options })
+  opened.push(provider)
+  return provider
+}
+
+const read = async (provider: Provider, path: string) => {
+  const [content] = await provider.read({ path, params: new Map() }, context)
+  return content !== undefined && 'text' in content ? content.text : undefined
+}
+
+const listed = async (provider: Provider, prefix = '') => {
+  const paths: string[] = []
+  for await (const { path } of provider.list({ prefix }, context)) paths.push(path)
+  return paths
+}
+
+/** Tries until it answers, as a client does. */
+const recovered = async (provider: Provider, path: string, within: number) => {
+  const until = Date.now() + within
+  for (;;) {
+    try {
+      return await read(provider, path)
+    } catch (error) {
+      if (Date.now() > until) throw error
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+}
+
+suite('s3, a gateway of Ceph', () => {
+  beforeAll(async () => {
+    ceph = await startCeph()
+    client = new S3Client({ endpoint: ceph.url, region: 'us-east-1', forcePathStyle: true, credentials: ceph.keys })
+    await client.send(new CreateBucketCommand({ Bucket: bucket }))
+    await ceph.admin(
+      ...['user', 'create', '--uid=other', '--display-name=other'],
+      ...[`--access-key=${other.accessKeyId}`, `--secret-key=${other.secretAccessKey}`],
+    )
+    const entries = Object.entries(heldObjects)
+    // Many at once, and not all.
+    for (let at = 0; at < entries.length; at += 50)
+      await Promise.all(entries.slice(at, at + 50).map(([key, content]) => put(key, content)))
+  }, 300_000)
+  afterAll(async () => {
+    await Promise.all(opened.map((provider) => provider.close?.()))
+    opened = []
+    client?.destroy()
+    await ceph?.close()
+  }, 60_000)
+
+  describeProvider(
+    { describe: (name, body) => suite(name, body), test },
+    'the contract',
+    async () => ({
+      provider: await s3({ bucket, endpoint: ceph.url, keys: ceph.keys }),
+      expectation: expectedObjects,
+    }),
+    { samples: 6, timeoutMs: 30_000 },
+  )
+
+  test('tells what lies directly in a directory with a request for all, and goes on behind any of it', async () => {
+    const provider = await open()
+    const childrenOf = async (directory: string, after?: string) => {
+      const paths: string[] = []
+      for await (const { path } of children((query) => provider.list(query, context), directory, after))
+        paths.push(path)
+      return paths
+    }
+    const expected = [...new Set(Object.keys(heldObjects).map((key) => key.replace(/\/.*$/s, '/')))].sort(comparePaths)
+    expect(await childrenOf('')).toEqual(expected)
+    for (const [at, path] of expected.entries()) expect(await childrenOf('', path)).toEqual(expected.slice(at + 1))
+    expect(await childrenOf('a/')).toEqual(['a/b/'])
+    expect(await provider.stat?.('a/b/', context)).toMatchObject({ path: 'a/b/' })
+  })
+
+  test('refuses a wrong secret and an unknown key as unavailable, and says what to do', async () => {
+    const wrong = await open({ keys: { ...ceph.keys, secretAccessKey: 'wrong' } })
+    for (const ask of [() => read(wrong, 'a.txt'), () => wrong.stat?.('a.txt', context), () => listed(wrong)])
+      await expect(ask()).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringMatching(/secret key/) })
+    const unknown = await open({ keys: { accessKeyId: 'AKIDNOBODY', secretAccessKey: 'x' } })
+    await expect(listed(unknown)).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(/access key/),
+    })
+  })
+
+  test('lets what may not be read be absent, and says of a bucket that may not be listed that it is', async () => {
+    const provider = await open({ keys: other })
+    await expect(read(provider, 'a.txt')).rejects.toMatchObject({ kind: 'not-found' })
+    await expect(provider.stat?.('a.txt', context)).rejects.toMatchObject({ kind: 'not-found' })
+    await expect(listed(provider)).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(/ListBucket/),
+    })
+    const nowhere = await open({ bucket: 'no-such-bucket' })
+    await expect(listed(nowhere)).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(/bucket/),
+    })
+  })
+
+  test('reads one version, however fast an object changes', async () => {
+    const size = 300_000
+    const provider = await open()
+    let going = true
+    const writing = (async () => {
+      for (let i = 0; going; i++) await put('changing.txt', String(i % 10).repeat(size))
+    })()
+    try {
+      await recovered(provider, 'changing.txt', 30_000)
+      for (let i = 0; i < 40; i++) {
+        const range = i % 2 === 0 ? undefined : { start: 100_000, end: 250_000 }
+        const outcome = await provider
+          .read({ path: 'changing.txt', params: new Map(), ...(range === undefined ? {} : { range }) }, context)
+          .catch((error: unknown) => error)
+        // It may give up; it may not mix.
+        if (outcome instanceof Error) expect(outcome).toMatchObject({ kind: 'unavailable' })
+        else {
+          const [content] = outcome as Awaited<ReturnType<Provider['read']>>
+          const text = content !== undefined && 'text' in content ? content.text : ''
+          expect(text).toBe((text[0] ?? '').repeat(range === undefined ? size : 150_000))
+        }
+      }
+    } finally {
+      going = false
+      await writing
+      await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: 'changing.txt' }))
+    }
+  })
+
+  test('tells of what came, changed and went, by asking again and again', async () => {
+    await put('live/kept', 'kept')
+    await put('live/changed', 'before')
+    await put('live/gone', 'gone')
+    const abort = new AbortController()
+    const changes = await polled(await open({ prefix: 'live' }), { interval: 100 }).watch?.(abort.signal)
+    await put('live/changed', 'after')
+    await put('live/new', 'new')
+    await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: 'live/gone' }))
+    const told = new Map<string | undefined, boolean | undefined>()
+    for await (const { path, listed: isListed } of changes ?? []) {
+      told.set(path, isListed)
+      if (told.size === 3) break
+    }
+    abort.abort()
+    expect(Object.fromEntries(told)).toEqual({ changed: undefined, new: true, gone: true })
+  })
+
+  test('gives up on a gateway that is frozen, and goes on when that does', async () => {
+    const provider = await open({ timeoutMs: 1500 })
+    expect(await recovered(provider, 'a.txt', 30_000)).toBe('dot')
+    process.kill(ceph.gateway.pid, 'SIGSTOP')
+    try {
+      await expect(read(provider, 'a.txt')).rejects.toMatchObject({ kind: 'unavailable' })
+      await expect(listed(provider)).rejects.toMatchObject({ kind: 'unavailable' })
+    } finally {
+      process.kill(ceph.gateway.pid, 'SIGCONT')
+    }
+    expect(await recovered(provider, 'a.txt', 30_000)).toBe('dot')
+  })
+
+  test('says that nothing listens where the gateway is gone, and goes on when it is back', async () => {
+    const provider = await open({ timeoutMs: 10_000 })
+    expect(await recovered(provider, 'a.txt', 30_000)).toBe('dot')
+    await ceph.gateway.stop()
+    await expect(read(provider, 'a.txt')).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(/Nothing listens/),
+    })
+    await ceph.gateway.start()
+    expect(await recovered(provider, 'a.txt', 30_000)).toBe('dot')
+    expect(await listed(provider, 'kana/')).toHaveLength(2)
+  })
+})

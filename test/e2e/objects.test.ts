@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type Bucket, startBucket } from '../support/buckets.ts'
+import { main, run, start } from '../support/cli.ts'
+import { createFolder, type Folder } from '../support/folder.ts'
+import type { GcsStandIn } from '../support/gcs-stand-in.ts'
+import type { S3StandIn } from '../support/s3-stand-in.ts'
+
+// A machine with other work takes its time.
+vi.setConfig({ testTimeout: 120_000 })
+
+const recorder = fileURLToPath(new URL('../fixtures/modules/record.mjs', import.meta.url))
+
+let folder: Folder
+beforeAll(() => {
+  folder = createFolder()
+  folder.write({ 'docs/a.md': '# A\n' })
+})
+afterAll(() => folder.remove())
+
+/** The modules that a command imports. */
+async function modulesOf(args: readonly string[], record: string): Promise<string> {
+  const env = { NODE_OPTIONS: `--import=${recorder}`, RECORD_MODULES: folder.at(record) }
+  const { code, err } = await run(args, { cwd: folder.root, env })
+  expect(code, err).toBe(0)
+  return readFileSync(folder.at(record), 'utf8')
+}
+
+const official = /node_modules\/(?:@aws-sdk|@smithy|@google-cloud|google-auth-library|gaxios)\//
+
+test('who serves no bucket loads no client for one', async () => {
+  const modules = await modulesOf(['ls', '--recursive', 'docs'], 'files.modules')
+  expect(modules).toContain('/providers/files/')
+  expect(modules).not.toMatch(official)
+  expect(modules).not.toMatch(/providers\/(?:s3|gcs|objects)\//)
+})
+
+describe.each(['s3', 'gcs'] as const)('a bucket of %s', (provider) => {
+  let bucket: Bucket<S3StandIn | GcsStandIn>
+  const config = `${provider}.json`
+
+  beforeAll(async () => {
+    bucket = await startBucket(provider)
+    for (let i = 0; i < 300; i++) bucket.store.table.put(`many/${i}.txt`, `number ${i}`)
+    bucket.store.table.put('notes/日本語.md', '# 梅雨\n')
+    bucket.store.table.put('odd//key', 'out of reach')
+    const mounts = { [`${provider}://drawer`]: { ...bucket.mount, poll: '200ms' } }
+    folder.write({ [config]: JSON.stringify({ mounts }) })
+  })
+  afterAll(() => bucket.close())
+
+  test('is checked, listed and read by the command line, which loads its client and no other, and says nothing of Node.js', async () => {
+    const modules = await modulesOf(['ls', '--recursive', '--config', config], `${provider}.modules`)
+    const others = { s3: /@google-cloud|google-auth-library/, gcs: /@aws-sdk|@smithy/ }
+    expect(modules).toMatch({ s3: /@aws-sdk\/client-s3/, gcs: /@google-cloud\/storage/ }[provider])
+    expect(modules).not.toMatch(others[provider])
+
+    const checked = await run(['check', '--config', config], { cwd: folder.root })
+    expect(checked.out).toMatch(new RegExp(`^ok +${provider}://drawer +${provider} +301 entries looked at`, 'm'))
+    expect(checked.code, checked.out).toBe(0)
+    expect(checked.err).not.toMatch(/NodeVersionSupportWarning|node --trace-warnings/)
+
+    const read = await run(['read', `${provider}://drawer/notes/日本語.md`, '--config', config], { cwd: folder.root })
+    expect(read).toMatchObject({ code: 0, out: '# 梅雨\n' })
+    expect(read.err).not.toMatch(/Warning/)
+  })
+
+  test('is served to the official client over both transports, with changes', async () => {
+    const server = start(['serve', '--config', config, '--http', '0'], { cwd: folder.root })
+    const [, url = ''] = await server.says(/at (http:\/\/127\.0\.0\.1:\d+\/mcp)\n/)
+    const overHttp = new Client({ name: 'test', version: '0' })
+    const overStdio = new Client({ name: 'test', version: '0' })
+    try {
+      await overHttp.connect(new StreamableHTTPClientTransport(new URL(url)))
+      await overStdio.connect(
+        new StdioClientTransport({
+          command: process.execPath,
+          args: [main, 'serve', '--config', folder.at(config), '--stdio', '--log-level', 'error'],
+        }),
+      )
+      for (const client of [overHttp, overStdio]) {
+        const uris: string[] = []
+        let cursor: string | undefined
+        do {
+          const page = await client.listResources(cursor === undefined ? {} : { cursor })
+          uris.push(...page.resources.map(({ uri }) => uri))
+          cursor = page.nextCursor
+        } while (cursor !== undefined)
+        expect(new Set(uris).size).toBe(301)
+        const { contents } = await client.readResource({ uri: `${provider}://drawer/many/7.txt` })
+        expect(contents).toMatchObject([{ text: 'number 7', mimeType: 'text/plain' }])
+        await expect(client.readResource({ uri: `${provider}://drawer/odd//key` })).rejects.toThrow()
+        await expect(client.readResource({ uri: `${provider}://other/many/7.txt` })).rejects.toThrow()
+      }
+      const updated: string[] = []
+      overStdio.setNotificationHandler('notifications/resources/updated', ({ params }) => void updated.push(params.uri))
+      const uri = `${provider}://drawer/many/8.txt`
+      await overStdio.subscribeResource({ uri })
+      bucket.store.table.put('many/8.txt', 'changed')
+      await expect.poll(() => updated, { timeout: 30_000 }).toContain(uri)
+      const { contents } = await overStdio.readResource({ uri })
+      expect(contents).toMatchObject([{ text: 'changed' }])
+    } finally {
+      await Promise.allSettled([overHttp.close(), overStdio.close()])
+      server.child.kill('SIGTERM')
+      await server.ended
+    }
+  })
+
+  test('that does not answer is a problem that says what to do, and nothing of the credentials', async () => {
+    const mount = { ...bucket.mount, endpoint: 'http://127.0.0.1:1' }
+    folder.write({ 'gone.json': JSON.stringify({ mounts: { [`${provider}://gone`]: mount } }) })
+    const checked = await run(['check', '--config', 'gone.json'], { cwd: folder.root })
+    expect(checked.code).not.toBe(0)
+    expect(checked.out).toContain('Nothing listens at the endpoint. Start the store, or correct "endpoint".')
+    expect(checked.out + checked.err).not.toMatch(/canary-secret|PRIVATE KEY/)
+  })
+})

@@ -1,0 +1,416 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { compileAccess } from '../../src/core/access.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
+import { metaKeys } from '../../src/core/meta.ts'
+import { children } from '../../src/core/tree.ts'
+import { checkProvider } from '../../src/testing/index.ts'
+import { polled } from '../../src/wrap/polled.ts'
+import { eventually } from '../support/authorized.ts'
+import { sendGcsError } from '../support/gcs-stand-in.ts'
+import { oddKeys } from '../support/object-samples.ts'
+import { context, listAll, readOne, readText, type Subject, startSubject } from '../support/object-stores.ts'
+
+// A machine with other work takes its time.
+vi.setConfig({ testTimeout: 120_000 })
+
+describe.each(['s3', 'gcs'] as const)('%s', (name) => {
+  let store: Subject
+  beforeEach(async () => {
+    store = await startSubject(name)
+  })
+  afterEach(() => store.close())
+
+  const fill = (count: number, prefix = 'many/') => {
+    for (let i = 0; i < count; i++) store.table.put(`${prefix}${String(i).padStart(6, '0')}.txt`, `${i}`)
+  }
+
+  describe('a listing', () => {
+    test('asks for a page of a thousand keys at a time, and not for more than is taken', async () => {
+      fill(3500)
+      const provider = await store.open()
+      expect(await listAll(provider)).toHaveLength(3500)
+      expect(store.requests.length).toBeLessThanOrEqual(4)
+      store.requests.length = 0
+      for await (const entry of provider.list({}, context)) if (entry.path.endsWith('001200.txt')) break
+      expect(store.requests).toHaveLength(2)
+    })
+
+    test('page by page takes hardly more requests than in one go', async () => {
+      fill(20_000)
+      const catalog = createCatalog({ mounts: [{ address: 's3://drawer', provider: await store.open() }] })
+      const view = catalog.view(context.principal)
+      const seen: string[] = []
+      let cursor: string | undefined
+      do {
+        const page = await view.list(cursor === undefined ? {} : { cursor })
+        seen.push(...page.items.map(({ uri }) => uri))
+        cursor = page.nextCursor
+      } while (cursor !== undefined)
+      expect(new Set(seen).size).toBe(20_000)
+      expect(seen).toHaveLength(20_000)
+      // What is kept between two pages is kept for a second: on a slow machine it may be asked for again.
+      expect(store.requests.length).toBeLessThan(32)
+    })
+
+    test('shows what came meanwhile where it is resumed, once somebody has looked there', async () => {
+      fill(1500)
+      const provider = await store.open()
+      const first: string[] = []
+      for await (const { path } of provider.list({}, context)) if (first.push(path) === 500) break
+      const after = first.at(-1) ?? ''
+      store.table.put(`${after}-new`, 'new')
+      // A listing of all, as a poll makes it, has seen it: nobody may be told less than that.
+      expect((await listAll(provider)).map(({ path }) => path)).toContain(`${after}-new`)
+      const [next] = await listAll(provider, { after })
+      expect(next?.path).toBe(`${after}-new`)
+    })
+
+    test('of what lies directly in a directory takes one request, whatever is in the directories there', async () => {
+      for (let i = 0; i < 12; i++) fill(1000, `${i}/`)
+      for (const key of ['0', '0-', '00', 'empty/', 'x/y', 'a//b', '/c']) store.table.put(key, key)
+      const provider = await store.open()
+      const found: string[] = []
+      for await (const { path, entry } of children((query) => provider.list(query, context), '')) {
+        found.push(path)
+        expect(entry === undefined).toBe(path.endsWith('/'))
+      }
+      const numbers = ['0', '0-', '0/', '00', '1/', '10/', '11/', '2/', '3/', '4/', '5/', '6/', '7/', '8/', '9/']
+      expect(found).toEqual([...numbers, 'a/', 'empty/', 'x/'])
+      expect(store.requests).toHaveLength(1)
+      const after: string[] = []
+      for await (const { path } of children((query) => provider.list(query, context), '', '11/')) after.push(path)
+      expect(after).toEqual([...numbers.slice(7), 'a/', 'empty/', 'x/'])
+      // A folder in which there is nothing is there, as its owner made it.
+      expect(await provider.stat?.('empty/', context)).toEqual({ path: 'empty/', mimeType: 'inode/directory' })
+      await expect(provider.stat?.('none/', context)).rejects.toMatchObject({ kind: 'not-found' })
+    })
+
+    test('of thousands of directories takes a request for each thousand', async () => {
+      for (let i = 0; i < 2500; i++) for (const name of ['a', 'b']) store.table.put(`d${i}/${name}`, 'x')
+      const provider = await store.open()
+      let count = 0
+      for await (const _ of children((query) => provider.list(query, context), '')) count++
+      expect(count).toBe(2500)
+      expect(store.requests).toHaveLength(3)
+    })
+
+    test('of a directory that not all may see is looked through, and seeks behind what is hidden', async () => {
+      for (let i = 0; i < 4; i++) fill(1000, `${i}/`)
+      const access = compileAccess([{ allow: ['*'], match: ['0/**', '2/000001.txt'] }])
+      const mounts = [{ address: 's3://drawer', provider: await store.open(), access }]
+      const view = createCatalog({ mounts }).view(context.principal)
+      const { items } = await view.directory({ uri: 's3://drawer/' })
+      expect(items.map(({ uri }) => uri)).toEqual(
+        ['s3://drawer/0/', 's3://drawer/2/'].map((uri) => uri.replace(/\/$/, '/')),
+      )
+      expect((await view.directory({ uri: 's3://drawer/2/' })).items).toHaveLength(1)
+      expect(store.requests.length).toBeLessThan(14)
+    })
+
+    test('leaves out keys that no path can name, and says so once, with some of them', async () => {
+      for (const key of oddKeys) store.table.put(key, 'odd')
+      store.table.put('fine.txt', 'fine')
+      const provider = await store.open()
+      for (let i = 0; i < 3; i++) expect((await listAll(provider)).map(({ path }) => path)).toEqual(['fine.txt'])
+      const warnings = provider.logged.filter(({ message }) => message.startsWith('keys that are no valid paths'))
+      expect(warnings).toHaveLength(1)
+      expect(warnings[0]?.fields).toMatchObject({ keys: oddKeys.length - 1, folders: 1 })
+      const { examples = [] } = (warnings[0]?.fields ?? {}) as { examples?: string[] }
+      expect(examples).toHaveLength(5)
+      for (const example of examples) expect(example).toMatch(/^"[\x20-\x7e]+"$/)
+    })
+
+    test('is compared by versions where it is polled', async () => {
+      store.table.put('a.txt', 'before')
+      store.table.put('b.txt', 'kept')
+      const provider = polled(await store.open(), { interval: 100 })
+      const abort = new AbortController()
+      const changes = await provider.watch?.(abort.signal)
+      store.table.put('a.txt', 'after!')
+      for await (const change of changes ?? []) {
+        expect(change).toEqual({ path: 'a.txt' })
+        break
+      }
+      abort.abort()
+    })
+  })
+
+  describe('an object', () => {
+    test('tells its size, time, type and version, what else is stored with it, and the same when it is read', async () => {
+      const modified = Date.UTC(2026, 10, 21, 12, 0, 5)
+      store.table.put('report', '{"a":1}', {
+        ...{ modified, contentType: 'application/json; charset=utf-8', metadata: { owner: 'ada' } },
+        storageClass: 'STANDARD_IA',
+      })
+      const provider = await store.open()
+      const entry = await provider.stat?.('report', context)
+      expect(entry).toMatchObject({ path: 'report', size: 7, modified, mimeType: 'application/json' })
+      const content = await readOne(provider, { path: 'report' })
+      expect(content).toMatchObject({ text: '{"a":1}', mimeType: 'application/json', size: 7, version: entry?.version })
+      expect(content.meta?.[metaKeys.object]).toMatchObject({ metadata: { owner: 'ada' }, storageClass: 'STANDARD_IA' })
+    })
+
+    test('is read with one request, and a part of it with one more at most', async () => {
+      store.table.put('long.txt', 'x'.repeat(100_000))
+      const provider = await store.open()
+      await readText(provider, 'long.txt')
+      expect(store.requests).toHaveLength(1)
+      store.requests.length = 0
+      const part = await readOne(provider, { path: 'long.txt', range: { start: 50_000, end: 50_010 } })
+      expect(part).toMatchObject({ text: 'x'.repeat(10), range: { start: 50_000, end: 50_010 }, size: 100_000 })
+      expect(store.requests).toHaveLength(1)
+      const fresh = await store.open()
+      store.requests.length = 0
+      await readOne(fresh, { path: 'long.txt', range: { start: 50_000, end: 50_010 } })
+      expect(store.requests).toHaveLength(2)
+    })
+
+    test('that is larger than the limit is too large, and a part of it is not', async () => {
+      store.table.put('large.bin', new Uint8Array(5000))
+      const provider = await store.open({ maxBytes: 1000 })
+      for (const range of [undefined, { start: 0 }, { start: 10, end: 3000 }])
+        await expect(
+          readOne(provider, { path: 'large.bin', ...(range === undefined ? {} : { range }) }),
+        ).rejects.toMatchObject({ kind: 'too-large', detail: { size: 5000, limit: 1000 } })
+      const part = await readOne(provider, { path: 'large.bin', range: { start: 4500, end: 9000 } })
+      expect(part).toMatchObject({ range: { start: 4500, end: 5000 } })
+      await expect(readOne(provider, { path: 'large.bin', range: { start: 5000, end: 5001 } })).rejects.toMatchObject({
+        kind: 'invalid',
+        detail: { reason: 'range', size: 5000 },
+      })
+    })
+
+    test('that is too large is let go of with its connection, however many there are', async () => {
+      store.table.put('large.bin', new Uint8Array(1_000_000))
+      const provider = await store.open({ maxBytes: 1000 })
+      // More than there are connections.
+      const reads = Array.from({ length: 40 }, () => readOne(provider, { path: 'large.bin' }))
+      for (const outcome of await Promise.allSettled(reads))
+        expect(outcome).toMatchObject({ reason: { kind: 'too-large' } })
+      const part = await readOne(provider, { path: 'large.bin', range: { start: 0, end: 10 } })
+      expect(part).toMatchObject({ size: 1_000_000 })
+    })
+
+    test('that is larger than the limit comes with a link to it, where links are on, which nobody logs', async () => {
+      store.table.put('large.txt', 'y'.repeat(200_000))
+      const provider = await store.open({ maxBytes: 100_000, linkMs: 60_000 })
+      const content = await readOne(provider, { path: 'large.txt' })
+      expect(content).toMatchObject({ text: 'y'.repeat(65_536), range: { start: 0, end: 65_536 } })
+      expect(content.meta).toMatchObject({ [metaKeys.truncated]: true, [metaKeys.size]: 200_000 })
+      const { href = '', expires = '' } = (content.meta?.[metaKeys.link] ?? {}) as { href?: string; expires?: string }
+      expect(Date.parse(expires) - Date.now()).toBeLessThanOrEqual(60_000)
+      const response = await fetch(href)
+      expect(response.status).toBe(200)
+      expect(await response.text()).toBe('y'.repeat(200_000))
+      const forged = await fetch(href.replace(/Expires=\d+/, 'Expires=3600'))
+      expect(forged.status).toBe(403)
+      expect(JSON.stringify(provider.logged)).not.toContain('Signature')
+      // What is asked for in parts has no need of one.
+      const part = await readOne(provider, { path: 'large.txt', range: { start: 0, end: 10 } })
+      expect(part.meta?.[metaKeys.link]).toBeUndefined()
+    })
+
+    test('that cannot be read as it is says why, is listed, and is no fault of the source', async () => {
+      store.table.put('cold.txt', 'cold', { storageClass: 'GLACIER' })
+      store.table.put('sealed.txt', 'sealed')
+      const provider = await store.open()
+      store.intercept = ({ method, path }, response) => {
+        if (!path.endsWith('sealed.txt') || method !== 'GET') return false
+        if (name === 's3') {
+          response.writeHead(400, { 'content-type': 'application/xml' })
+          response.end('<Error><Code>InvalidRequest</Code><Message>SSE-C</Message></Error>')
+        } else sendGcsError(response, 400, 'resourceIsEncryptedWithCustomerEncryptionKey')
+        return true
+      }
+      await expect(readText(provider, 'sealed.txt')).rejects.toMatchObject({
+        kind: 'invalid',
+        detail: { reason: 'encrypted' },
+      })
+      // Google's archive is read at once.
+      if (name === 'gcs') return expect(await readText(provider, 'cold.txt')).toBe('cold')
+      await expect(readText(provider, 'cold.txt')).rejects.toMatchObject({
+        kind: 'invalid',
+        message: expect.stringMatching(/archived\. Restore it/),
+        detail: { reason: 'archived' },
+      })
+      expect((await provider.stat?.('cold.txt', context))?.size).toBe(4)
+      expect((await checkProvider(provider)).problems).toEqual([])
+    })
+
+    test('is read as one version when another one takes its place between two requests', async () => {
+      store.table.put('a.txt', 'a'.repeat(20_000))
+      let replaced = 0
+      store.intercept = ({ headers }) => {
+        // Once the part is there, and before its beginning is asked for.
+        if (headers.range === 'bytes=0-8191' && replaced++ === 0) store.table.put('a.txt', 'b'.repeat(20_000))
+        return false
+      }
+      const provider = await store.open()
+      const content = await readOne(provider, { path: 'a.txt', range: { start: 10_000, end: 10_005 } })
+      expect(content).toMatchObject({ text: 'bbbbb' })
+      expect(replaced).toBe(2)
+      store.intercept = ({ headers }) => {
+        if (headers.range === 'bytes=0-8191') store.table.put('a.txt', `${Math.random()}`.padEnd(20_000))
+        return false
+      }
+      const busy = await store.open()
+      await expect(readOne(busy, { path: 'a.txt', range: { start: 10_000, end: 10_005 } })).rejects.toMatchObject({
+        kind: 'unavailable',
+        message: expect.stringMatching(/changes faster/),
+      })
+    })
+  })
+
+  describe('a store that', () => {
+    test('asks for patience is asked again, and then no more', async () => {
+      store.table.put('a.txt', 'a')
+      let refused = 0
+      store.intercept = (...args) => refused++ < 2 && store.throttle(...args)
+      const provider = await store.open()
+      expect(await readText(provider, 'a.txt')).toBe('a')
+      store.intercept = store.throttle
+      store.requests.length = 0
+      await expect(listAll(provider)).rejects.toMatchObject({
+        kind: 'unavailable',
+        message: expect.stringMatching(/fewer requests/),
+      })
+      expect(store.requests).toHaveLength(3)
+    })
+
+    test('cuts an answer off is asked again, and is never believed', async () => {
+      store.table.put('a.txt', 'whole')
+      let cut = 0
+      const half: Subject['intercept'] = ({ method, path }, response) => {
+        if (method !== 'GET' || !path.endsWith('a.txt')) return false
+        cut++
+        response.writeHead(200, { 'content-length': 5, etag: '"e"', 'x-goog-generation': '1' })
+        response.write('who', () => response.destroy())
+        return true
+      }
+      store.intercept = (...args) => cut < 1 && half(...args)
+      const provider = await store.open()
+      expect(await readText(provider, 'a.txt')).toBe('whole')
+      expect(cut).toBe(1)
+      store.intercept = half
+      await expect(readText(provider, 'a.txt')).rejects.toMatchObject({ kind: 'unavailable' })
+      expect(cut).toBe(4)
+    })
+
+    test('answers other bytes than it has a sum of is not believed', async () => {
+      store.table.put('a.txt', 'whole')
+      store.intercept = ({ path }, response) => {
+        if (!path.endsWith('a.txt')) return false
+        const sums = { 'x-amz-checksum-crc32': 'AAAAAA==', 'x-goog-hash': 'crc32c=AAAAAA==' }
+        response.writeHead(200, { 'content-length': 5, etag: '"e"', 'x-goog-generation': '1', ...sums })
+        response.end('wrong')
+        return true
+      }
+      const provider = await store.open()
+      await expect(readText(provider, 'a.txt')).rejects.toMatchObject({ kind: 'unavailable' })
+    })
+
+    test('refuses a right lets what may not be read be absent, and says so in the log alone', async () => {
+      store.table.put('secret.txt', 'secret')
+      store.forbidden.add('secret.txt')
+      const provider = await store.open()
+      for (let i = 0; i < 3; i++) {
+        await expect(readText(provider, 'secret.txt')).rejects.toMatchObject({ kind: 'not-found' })
+        await expect(provider.stat?.('secret.txt', context)).rejects.toMatchObject({ kind: 'not-found' })
+      }
+      expect(provider.logged.filter(({ message }) => message.includes('refuses to give'))).toHaveLength(1)
+      store.forbidden.add('list')
+      await expect(listAll(provider)).rejects.toMatchObject({
+        kind: 'unavailable',
+        message: expect.stringMatching(/may not list/),
+      })
+    })
+
+    test('never answers is given up after the time-out, which frees the way', async () => {
+      store.table.put('a.txt', 'a')
+      const provider = await store.open({ timeoutMs: 600 })
+      store.intercept = () => true
+      const outcomes = await Promise.allSettled([
+        readText(provider, 'a.txt'),
+        provider.stat?.('a.txt', context),
+        listAll(provider),
+      ])
+      for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { kind: 'unavailable' } })
+      store.intercept = undefined
+      // The machine may be as slow as the store was.
+      await eventually(
+        () => readText(provider, 'a.txt').catch(() => undefined),
+        (text) => text === 'a',
+      )
+    })
+
+    test('answers a byte at a time is given up, whatever comes', async () => {
+      const provider = await store.open({ timeoutMs: 600 })
+      const timers: NodeJS.Timeout[] = []
+      store.intercept = (_, response) => {
+        response.writeHead(200, { 'content-length': 1000, etag: '"e"', 'x-goog-generation': '1' })
+        timers.push(setInterval(() => response.write('x'), 50))
+        return true
+      }
+      try {
+        await expect(readText(provider, 'a.txt')).rejects.toMatchObject({ kind: 'unavailable' })
+        await expect(listAll(provider)).rejects.toMatchObject({ kind: 'unavailable' })
+      } finally {
+        timers.forEach(clearInterval)
+      }
+    })
+
+    test('is not there is said to be', async () => {
+      // Nobody listens at the first port of all.
+      const provider = await store.open({ endpoint: 'http://127.0.0.1:1' })
+      await expect(readText(provider, 'a.txt')).rejects.toMatchObject({
+        kind: 'unavailable',
+        message: 'Nothing listens at the endpoint. Start the store, or correct "endpoint".',
+      })
+    })
+
+    test('is left when the caller goes, and asked no more', async () => {
+      fill(10)
+      const provider = await store.open()
+      store.intercept = () => true
+      for (const ask of [
+        (signal: AbortSignal) => provider.read({ path: 'a', params: new Map() }, { ...context, signal }),
+        (signal: AbortSignal) => provider.stat?.('a', { ...context, signal }),
+        (signal: AbortSignal) =>
+          provider
+            .list({}, { ...context, signal })
+            [Symbol.asyncIterator]()
+            .next(),
+      ]) {
+        const abort = new AbortController()
+        const before = store.requests.length
+        const asked = ask(abort.signal)
+        await expect.poll(() => store.requests.length, { timeout: 30_000 }).toBe(before + 1)
+        abort.abort(new Error('gone'))
+        await expect(asked).rejects.toThrow('gone')
+        expect(store.requests).toHaveLength(before + 1)
+      }
+    })
+
+    test('is not asked over more connections than there may be', async () => {
+      store.table.put('a.txt', 'a')
+      const open = new Set<unknown>()
+      let most = 0
+      store.intercept = (_, __, { socket }) => {
+        if (!open.has(socket)) socket.once('close', () => open.delete(socket))
+        most = Math.max(most, open.add(socket).size)
+        return false
+      }
+      const provider = await store.open()
+      await Promise.all(Array.from({ length: 200 }, () => readText(provider, 'a.txt')))
+      expect(most).toBeGreaterThan(1)
+      expect(most).toBeLessThanOrEqual(32)
+    })
+  })
+
+  test('a provider that is closed answers nothing more', async () => {
+    const provider = await store.open()
+    await provider.close?.()
+    await expect(readText(provider, 'a.txt')).rejects.toMatchObject({ kind: 'unavailable' })
+    await expect(listAll(provider)).rejects.toMatchObject({ kind: 'unavailable' })
+  })
+})
