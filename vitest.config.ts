@@ -1,7 +1,9 @@
 import { defineConfig } from 'vitest/config'
 
-/** Tests that watch how a server behaves, its work and its memory included: nothing else runs beside them. */
-const alone = ['test/attack/**/*.test.ts', 'test/guarantees/**/*.test.ts']
+/** Tests that flood a server and watch what its other clients notice: nothing else runs beside them. */
+const alone = ['backpressure', 'bombs', 'cancelling', 'framing', 'http-raw', 'http-slow', 'meta', 'tokens-flood'].map(
+  (name) => `test/attack/${name}.test.ts`,
+)
 
 export default defineConfig({
   test: {

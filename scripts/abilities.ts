@@ -4,17 +4,37 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openMount } from '../src/config/build.ts'
+import { lazyStore } from '../src/config/lazy-store.ts'
 import { configSchema } from '../src/config/schema.ts'
 import type { Entry, Provider, Template } from '../src/core/provider.ts'
 import { type ProviderName, providers } from '../src/providers/index.ts'
+import type { NewAnalysis, Results } from '../src/providers/results/index.ts'
+import { startBucket } from '../test/support/buckets.ts'
 
 /** The smallest mount of each provider. */
 const samples: Readonly<Record<ProviderName, Readonly<Record<string, unknown>>>> = {
   env: {},
   files: { root: '.' },
+  gcs: {},
   git: { repository: '.' },
+  metrics: { source: 'self' },
+  postgres: { url: { file: '.git/postgres' }, rows: true },
+  results: {},
+  s3: {},
   settings: { root: '.' },
 }
+
+const sampleAnalysis: NewAnalysis = {
+  prompt: 'A sample?',
+  taskType: 'basic',
+  rounds: 1,
+  votes: [{ provider: 'model', model: 'model-1', content: 'Yes.', confidence: 1, agreement: 1 }],
+  consensus: { content: 'Yes.', confidence: 1 },
+  thresholds: { met: true },
+}
+
+/** Databases that nobody started: their URLs lead nowhere. */
+const away: ReadonlySet<ProviderName> = new Set(['postgres'] as const)
 
 /** What was found out about one provider. */
 interface Found {
@@ -81,20 +101,38 @@ function writeSample(folder: string): void {
       },
     )
   git('init', '--quiet')
+  writeFileSync(join(folder, '.git', 'postgres'), 'postgres://reader@127.0.0.1:1/sample')
   git('add', '.')
   git('commit', '--quiet', '--message', 'sample')
 }
 
 async function openSample(name: ProviderName, folder: string): Promise<Found> {
   const address = `${name}://sample`
-  const { mounts } = configSchema.parse({ mounts: { [address]: { provider: name, ...samples[name] } } })
+  // What is not on this machine is stood in for.
+  const bucket = name === 's3' || name === 'gcs' ? await startBucket(name) : undefined
+  bucket?.store.table.put('docs/README.md', '# Sample\n')
+  const sample = { provider: name, ...samples[name], ...bucket?.mount }
+  const { mounts } = configSchema.parse({ mounts: { [address]: sample } })
   const config = mounts[address]
   if (config === undefined) throw new Error(`There is no sample of ${name}.`)
-  const { provider } = await openMount({ address, config, folder }, { log: () => {} })
+  const store = lazyStore({ sqlite: { file: join(folder, '.git', 'hikidashi', 'store.sqlite') } }, () => {})
+  const { provider } = await openMount({ address, config, folder }, { log: () => {}, store })
+  if ('put' in provider) await (provider as Results).put(sampleAnalysis)
   const context = { principal: { id: 'abilities', roles: [] }, signal: new AbortController().signal }
   const entries: Entry[] = []
-  for await (const entry of provider.list({}, context)) if (entries.push(entry) === 100) break
-  return { name, provider, entries, templates: (await provider.templates?.(context)) ?? [] }
+  try {
+    for await (const entry of provider.list({}, context)) if (entries.push(entry) === 100) break
+  } catch (error) {
+    // A database that is away lists nothing, and can do all that it can do.
+    if (!away.has(name)) throw error
+  }
+  const templates = (await provider.templates?.(context)) ?? []
+  const close = async () => {
+    await provider.close?.()
+    await store.close()
+    await bucket?.close()
+  }
+  return { name, provider: { ...provider, close }, entries, templates }
 }
 
 /** Whether it takes part in completing its templates: one that only adds a query to paths says of those that it does not know. */

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { type MountSettings, openMount, type PlannedMount } from '../config/build.ts'
+import { lazyStore } from '../config/lazy-store.ts'
 import { type ConfigProblem, formatConfigProblem } from '../config/problem.ts'
 import { createCatalog, type Mount } from '../core/catalog.ts'
 import { isResourceError } from '../core/errors.ts'
@@ -64,16 +65,23 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   const planned = await planLocal(options.config === undefined ? {} : { config: options.config }, io.secrets)
   if ('problems' in planned) return reportConfig(planned.problems, options, io)
   const { local } = planned
+  const store = local.config === undefined ? undefined : lazyStore(local.config.store, log)
   const file = local.config?.file ?? null
   const reports: MountReport[] = []
   const opened: Mount[] = []
   for (const mount of local.mounts) {
-    const report = await checkMount(mount, options.limit, { log, scrubber }, (it) => opened.push(it))
+    const report = await checkMount(
+      mount,
+      options.limit,
+      { log, scrubber, ...(store === undefined ? {} : { store }) },
+      (it) => opened.push(it),
+    )
     reports.push(report)
     if (!options.json) await io.out.write(formatReport(report))
   }
   // Where clients say who they are, their roles come from elsewhere.
   const hidden = local.config?.auth === undefined ? await hiddenFrom(local.principal, opened, log) : []
+  await store?.close()
   const wrong = reports.filter(isWrong).length
   if (options.json) await writeJson(io.out, { file, ok: wrong === 0, problems: [], mounts: reports, hidden })
   else

@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Command } from 'commander'
 import { fileAddress, formatUri, parseAddress } from '../core/uri.ts'
 import { joinCommand } from './command-line.ts'
-import { exitCodeHelp, failed } from './exit.ts'
+import { exitCodeHelp, failed, misused } from './exit.ts'
 import type { Io } from './io.ts'
 import { writeJson } from './json.ts'
 import { defaultConfig } from './local.ts'
@@ -15,6 +15,7 @@ interface InitOptions {
   readonly force?: true
   readonly stdout?: true
   readonly json?: true
+  readonly sql?: string
 }
 
 export function define(command: Command, io: Io): void {
@@ -24,15 +25,29 @@ export function define(command: Command, io: Io): void {
     .option('--force', 'replace the one that is there')
     .option('--stdout', 'print it instead')
     .option('--json', 'print what was written, as JSON')
+    .option(
+      '--sql <database>',
+      'print statements for a database instead (postgres): a role that only reads, and a trigger that tells of changes',
+    )
     .addHelpText(
       'after',
       `
 Examples:
   hikidashi init
   hikidashi init ~/notes --stdout
+  hikidashi init --sql postgres | psql
 ${exitCodeHelp}`,
     )
-    .action((folder: string, options: InitOptions) => init(folder, options, io))
+    .action((folder: string, options: InitOptions) =>
+      options.sql === undefined ? init(folder, options, io) : printSql(options.sql, io),
+    )
+}
+
+/** Statements that an operator runs in a database, once. */
+async function printSql(database: string, io: Io): Promise<void> {
+  if (database !== 'postgres') throw misused('There are statements for postgres alone: --sql postgres.')
+  const { setupSql } = await import('../providers/postgres/setup.ts')
+  await io.out.write(setupSql)
 }
 
 async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
@@ -120,6 +135,13 @@ export function configFor({
     // The variables in .env, each by its name; the values of those that "allow" names.
     ${text(`env://${name}`)}: { "provider": "env", "file": ".env", "poll": "5s" }`
     : ''
+  const postgresMount =
+    survey.postgres === undefined
+      ? ''
+      : `
+    // The database that ${survey.postgres} in .env names: its tables, and with "rows" their rows. The variable has to be set for the server,
+    // and its role should only read: hikidashi init --sql postgres.
+    // ${text(`postgres://${name}`)}: { "provider": "postgres", "url": { "env": ${text(survey.postgres)} }, "schemas": ["public"] },`
   const shown = rules.map((rule) =>
     text(rule)
       .replaceAll('":', '": ')
@@ -147,9 +169,12 @@ ${documentOptions(survey)}      // Contents are served as they are. This shows w
       // "access": ["reader", { "deny": ["*"], "match": "private/**" }],
       // For how long clients may keep what they got.
       // "cache": { "ttl": "60s", "scope": "private" }
-    }${gitMount}${settingsMount}${envMount},
+    }${gitMount}${settingsMount}${envMount},${postgresMount}
     // The environment of the server: the names of all variables, the values of those that "allow" names.
-    // "env://process": { "provider": "env", "allow": ["LANG", "TZ"] }
+    // "env://process": { "provider": "env", "allow": ["LANG", "TZ"] },
+    // Buckets, with the credentials that the clients of AWS and Google find: docs/providers/s3.md, docs/providers/gcs.md.
+    // "s3://reports": { "provider": "s3", "bucket": "reports", "poll": "1m" },
+    // "gcp://reports": { "provider": "gcs", "bucket": "reports", "poll": "1m" }
   },
   // Where "hikidashi serve" listens, if it is not to be started by a host (stdio).
   // "http": { "listen": "127.0.0.1:8787" }

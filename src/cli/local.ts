@@ -8,6 +8,7 @@ import { type ConfigProblem, formatConfigProblem } from '../config/problem.ts'
 import type { Catalog } from '../core/catalog.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import type { Measurements } from '../core/measurements.ts'
 import type { Principal } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import { failed, misused } from './exit.ts'
@@ -83,14 +84,21 @@ export async function requireLocal(options: LocalOptions, secrets: Secrets): Pro
  *
  * @throws CommandError for what cannot be opened, and for folders that lie in one another.
  */
-export async function openLocal({ config, mounts }: Local, log: Log, scrubber: Scrubber): Promise<Catalog> {
-  const { pages, changes, cursorSecret } = config ?? {}
+export async function openLocal(
+  { config, mounts }: Local,
+  log: Log,
+  scrubber: Scrubber,
+  measurements?: Measurements,
+): Promise<Catalog> {
+  const { pages, changes, cursorSecret, store } = config ?? {}
   const settings = {
     log,
     scrubber,
+    ...(measurements === undefined ? {} : { measurements }),
     ...(pages === undefined ? {} : { pages }),
     ...(changes === undefined ? {} : { changes }),
     ...(cursorSecret === undefined ? {} : { cursorSecret }),
+    ...(store === undefined ? {} : { store }),
   }
   return openCatalog(mounts, settings).catch((error: unknown) => {
     throw isResourceError(error) ? failed(error.message) : error

@@ -22,6 +22,7 @@ const commands: Readonly<Record<string, { readonly summary: string; load(): Prom
   check: { summary: 'check the configuration, and every source in it', load: () => import('./check.ts') },
   access: { summary: 'explain who may see what', load: () => import('./access.ts') },
   token: { summary: 'add, list and revoke tokens for clients over HTTP', load: () => import('./token.ts') },
+  results: { summary: 'keep results of analyses', load: () => import('./results.ts') },
   init: { summary: 'write a hikidashi.json for a folder', load: () => import('./init.ts') },
 }
 

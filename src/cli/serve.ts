@@ -14,6 +14,7 @@ import { hostName, ownCommand } from './hosts.ts'
 import type { Io } from './io.ts'
 import { type Local, openLocal, requireLocal } from './local.ts'
 import { createLog, logFormats, logLevels } from './log.ts'
+import { startMeasuring } from './measure.ts'
 import { createStop } from './stop.ts'
 import { packageVersion } from './version.ts'
 
@@ -87,11 +88,16 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   const stop = createStop(log)
   warnOfLargeFolders(local, log)
   const auditFile = await openAudit(local, log, secrets)
-  const catalog = await openLocal(local, log, secrets).catch(async (error: unknown) => {
+  const measuring = await startMeasuring(local)
+  const catalog = await openLocal(local, log, secrets, measuring?.measurements).catch(async (error: unknown) => {
+    measuring?.end()
     await auditFile?.close()
     throw error
   })
   const { name = 'hikidashi', instructions } = local.config ?? {}
+  // Whoever serves folders does not wait for what reads configurations.
+  const { postsUnder, writingOf } = await import('../config/writing.ts')
+  const writing = writingOf(catalog)
   const service: Service = {
     view: catalog.view,
     name,
@@ -100,6 +106,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     scrubber: secrets,
     principal: local.principal,
     ...(auditFile === undefined ? {} : { audit: auditFile.write }),
+    ...(writing === undefined ? {} : { tools: writing.tools }),
     ...(instructions === undefined ? {} : { instructions }),
   }
   const announce = createAnnouncer({
@@ -119,12 +126,15 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
           ...listen,
           degraded: catalog.degraded,
           scopesOf: catalog.scopesOf,
+          ...(measuring === undefined ? {} : { measurements: measuring.measurements }),
+          ...(writing === undefined ? {} : { postings: { under: postsUnder, at: writing.postingAt } }),
         },
         stop.signal,
         announce,
       )
   } finally {
     await catalog.close()
+    measuring?.end()
     await auditFile?.close()
     stop.done()
   }

@@ -1,5 +1,6 @@
 import { lstat, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { parseEnv } from 'node:util'
 import { isExcludedByDefault } from '../providers/files/excludes.ts'
 import { createFormats } from '../providers/settings/formats.ts'
 import { detectEncoding } from '../wrap/encoding/detect.ts'
@@ -14,6 +15,8 @@ export interface Survey {
   readonly settings: boolean
   /** Whether there is a file `.env`. (A folder of that name is one of Python's environments.) */
   readonly dotenv: boolean
+  /** The variable in `.env` that names a database of PostgreSQL. Its value is not kept. */
+  readonly postgres?: string
   /** What texts in another encoding than UTF-8 are written in, if there are any. */
   readonly language?: 'ja' | 'zh' | 'ko'
   /** Whether documents are there in several languages. */
@@ -54,15 +57,26 @@ export async function surveyFolder(folder: string): Promise<Survey> {
   }
   const there = new Set(paths)
   const [language, other] = found
+  const dotenv = await isFile(join(folder, '.env'))
+  const postgres = dotenv ? postgresIn(await startOf(join(folder, '.env'))) : undefined
   return {
     names,
-    dotenv: await isFile(join(folder, '.env')),
+    dotenv,
+    ...(postgres === undefined ? {} : { postgres }),
     settings: names.some((name) => name !== defaultConfig && formatOf(name) !== undefined),
     // Where there are several, none of them helps with the others.
     ...(language === undefined || other !== undefined ? {} : { language }),
     twins: paths.some((path) => twinsOf(path, languages).some((twin) => there.has(twin.path))),
     frontMatter,
   }
+}
+
+/** The name of a variable that holds the URL of a database, `DATABASE_URL` before any other. */
+function postgresIn(dotenv: Buffer): string | undefined {
+  const names = Object.entries(parseEnv(dotenv.toString()))
+    .filter(([name, value]) => /^[A-Z][A-Z0-9_]*$/.test(name) && /^postgres(?:ql)?:\/\//.test(value ?? ''))
+    .map(([name]) => name)
+  return names.find((name) => name === 'DATABASE_URL') ?? names[0]
 }
 
 /** Some documents, by their paths in the folder, those near the top first. */

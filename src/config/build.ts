@@ -4,6 +4,7 @@ import { compileAccess } from '../core/access.ts'
 import { type Catalog, createCatalog, type Mount } from '../core/catalog.ts'
 import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import type { Measurements } from '../core/measurements.ts'
 import { isPath } from '../core/path.ts'
 import type { Provider } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
@@ -13,9 +14,15 @@ import { decoded } from '../wrap/decoded.ts'
 import { limited } from '../wrap/limited.ts'
 import { polled } from '../wrap/polled.ts'
 import { sliced } from '../wrap/sliced.ts'
+import { openPostgres } from './databases.ts'
 import { encodingOptions, withDocuments } from './documents.ts'
 import { resolveFolder } from './folder.ts'
+import { type LazyStore, lazyStore } from './lazy-store.ts'
 import type { Config } from './load.ts'
+import { openMetrics } from './metrics.ts'
+import { openGcs, openS3 } from './objects.ts'
+import { observed } from './observed.ts'
+import { openResults } from './results.ts'
 import type { MountConfig } from './schema.ts'
 
 /** A mount that is not open yet: its address, and how to open it. */
@@ -64,6 +71,12 @@ export interface MountSettings {
   readonly scrubber?: Scrubber
   /** What versions of redacted contents are hashed with; replicas share it. By default one is made for each mount. */
   readonly key?: Uint8Array
+  /** Where results and measurements are kept. */
+  readonly store?: LazyStore
+  /** What this process measures of itself. */
+  readonly measurements?: Measurements
+  /** The place of the mount among all, from 1: what it is called where its address is not to be told. */
+  readonly place?: number
 }
 
 /**
@@ -76,8 +89,8 @@ export async function openMount({ address, config, folder }: PlannedMount, setti
   const log: Log = (level, message, fields) => settings.log(level, message, { mount: address, ...fields })
   let provider: Provider
   try {
-    const opened = await withPolling(await openProvider(config, folder, { ...settings, log }), config)
-    provider = limited(opened, { ...limits, log })
+    const opened = await withPolling(await openProvider(address, config, folder, { ...settings, log }), config)
+    provider = limited(opened, { ...limits, log, ...observed(config.provider, settings) })
   } catch (error) {
     if (!isResourceError(error)) throw error
     const message = `The mount ${address} cannot be opened. ${error.message}`
@@ -91,12 +104,18 @@ export async function openMount({ address, config, folder }: PlannedMount, setti
     ...(access === undefined ? {} : { access: compileAccess(access) }),
     ...(scopes === undefined ? {} : { scopes }),
     ...(cache === undefined ? {} : { cache: { ttlMs: cache.ttl, scope: cache.scope } }),
+    ...(config.provider === 'results' ? { writers: config.write ?? [] } : {}),
   }
 }
 
 /** Opens the provider of a mount, in the wrappers that belong to it. */
-async function openProvider(config: MountConfig, folder: string, settings: MountSettings): Promise<Provider> {
-  const { log, ...redaction } = settings
+async function openProvider(
+  address: string,
+  config: MountConfig,
+  folder: string,
+  settings: MountSettings,
+): Promise<Provider> {
+  const { log, store: _, ...redaction } = settings
   switch (config.provider) {
     case 'files': {
       const { files } = await providers.files()
@@ -132,6 +151,16 @@ async function openProvider(config: MountConfig, folder: string, settings: Mount
         }),
       )
     }
+    case 's3':
+      return withDocuments(await openS3(config, folder, log), config, settings)
+    case 'gcs':
+      return withDocuments(await openGcs(config, folder, log), config, settings)
+    case 'postgres':
+      return openPostgres(config, folder, log)
+    case 'results':
+      return openResults(address, config, settings)
+    case 'metrics':
+      return openMetrics(address, config, folder, settings)
     case 'env': {
       const { env } = await providers.env()
       const { allow = [], file } = config
@@ -153,7 +182,9 @@ async function withPolling(provider: Provider, config: MountConfig): Promise<Pro
   throw invalid(`${refusal} Remove "poll".`, 'poll')
 }
 
-export interface CatalogSettings extends MountSettings {
+export interface CatalogSettings extends Omit<MountSettings, 'store'> {
+  /** Where the store is that some mounts need. It is opened when the first of them is, and closed with the catalog. */
+  readonly store?: Config['store']
   readonly pages?: Config['pages']
   readonly changes?: Config['changes']
   readonly cursorSecret?: string
@@ -165,21 +196,28 @@ export interface CatalogSettings extends MountSettings {
  * @throws ResourceError of the first mount that cannot be opened, or `invalid` for addresses that overlap.
  */
 export async function openCatalog(planned: readonly PlannedMount[], settings: CatalogSettings): Promise<Catalog> {
-  const { log, pages, changes, cursorSecret } = settings
+  const { log, pages, changes, cursorSecret, store: kept, ...rest } = settings
+  const store = kept === undefined ? undefined : lazyStore(kept, log)
   const key = cursorSecret === undefined ? {} : { key: createHmac('sha256', cursorSecret).update('versions').digest() }
-  const opened = await Promise.allSettled(planned.map((mount) => openMount(mount, { ...key, ...settings })))
+  const opened = await Promise.allSettled(
+    planned.map((mount, index) =>
+      openMount(mount, { ...key, ...rest, log, place: index + 1, ...(store === undefined ? {} : { store }) }),
+    ),
+  )
   const mounts = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   try {
     for (const result of opened) if (result.status === 'rejected') throw result.reason
-    return createCatalog({
+    const catalog = createCatalog({
       mounts,
       log,
       ...(pages === undefined ? {} : { pages }),
       ...(changes === undefined ? {} : { changes }),
       ...(cursorSecret === undefined ? {} : { secret: Buffer.from(cursorSecret) }),
     })
+    return { ...catalog, close: () => catalog.close().finally(() => store?.close()) }
   } catch (error) {
     await Promise.allSettled(mounts.map((mount) => mount.provider.close?.()))
+    await store?.close()
     throw error
   }
 }

@@ -4,7 +4,7 @@ import type { RedactedOptions } from '../wrap/redacted.ts'
 import { redacted } from '../wrap/redacted.ts'
 import type { MountConfig } from './schema.ts'
 
-type DocumentsConfig = Extract<MountConfig, { readonly provider: 'files' | 'git' }>
+type DocumentsConfig = Extract<MountConfig, { readonly provider: 'files' | 'git' | 's3' | 'gcs' }>
 
 /** Makes documents of the files of a provider, as its mount says. */
 export function withDocuments(
@@ -33,11 +33,11 @@ export function withDocuments(
 
 /**
  * The languages that documents are told apart by. None, where rules hide some paths: a document would name what not everybody
- * may see. None in a history either, unless they are named: looking for twins there takes git for each.
+ * may see. None elsewhere than in files either, unless they are named: looking for twins there takes a request for each.
  */
 function languagesOf({ provider, languages, access = [] }: DocumentsConfig): readonly string[] | undefined {
   if (hidesPaths(access)) return []
-  return languages ?? (provider === 'git' ? [] : undefined)
+  return languages ?? (provider === 'files' ? undefined : [])
 }
 
 /** Whether access rules make a difference between the paths of a mount. */

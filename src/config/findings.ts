@@ -3,6 +3,7 @@ import { parseAddress } from '../core/uri.ts'
 import type { Finding } from './problem.ts'
 import type { configSchema } from './schema.ts'
 import { partsOfRefusal, unknownKey } from './words.ts'
+import { postPath } from './writing.ts'
 
 /** What zod says is wrong with one value. */
 type Issue = NonNullable<ReturnType<typeof configSchema.safeParse>['error']>['issues'][number]
@@ -51,6 +52,39 @@ export function addressFindings(addresses: readonly string[]): readonly Finding[
     }
   }
   return findings
+}
+
+/** Mounts that would be written to at the same place over HTTP. */
+export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
+  const seen = new Map<string, string>()
+  return [...mounts].flatMap(([address, mount]) => {
+    if (!isAddress(address) || !isWritten(mount)) return []
+    const place = postPath(address)
+    const other = seen.get(place)
+    seen.set(place, address)
+    if (other === undefined) return []
+    const message = `Results would be posted to it at ${place}, and to ${JSON.stringify(other)} as well.`
+    return [{ path: ['mounts', address, 'write'], message, fix: 'Give one of them another address.' }]
+  })
+}
+
+function isWritten(mount: unknown): boolean {
+  return (
+    typeof mount === 'object' &&
+    mount !== null &&
+    'provider' in mount &&
+    mount.provider === 'results' &&
+    'write' in mount
+  )
+}
+
+function isAddress(text: string): boolean {
+  try {
+    parseAddress(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function isBelow(address: string, other: string): boolean {

@@ -1,27 +1,31 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { isLoopback } from '../core/host.ts'
+import type { StoreOptions } from '../store/index.ts'
 import { type Auth, loadAuth } from './auth.ts'
 import { parseDocument } from './document.ts'
 import { hidesPaths } from './documents.ts'
 import { access as accessSchema, listen as listenSchema } from './fields.ts'
-import { addressFindings, findingsOf } from './findings.ts'
+import { addressFindings, findingsOf, postingFindings } from './findings.ts'
 import { checkFile, checkFolder, resolveFolder } from './folder.ts'
 import { type ConfigProblem, type Finding, locate } from './problem.ts'
 import { envShape } from './providers/env.ts'
 import { filesShape } from './providers/files.ts'
+import { gcsShape } from './providers/gcs.ts'
 import { gitShape } from './providers/git.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
 import { resolveSecret, secretSourcesIn } from './secret.ts'
+import { loadStore } from './store.ts'
 import { describeIssue } from './words.ts'
 
 /** A configuration that was found good: it can be built. */
-export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema'> {
+export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 'store'> {
   /** Its absolute path. */
   readonly file: string
   /** The folder that it is in: relative paths start there. */
   readonly folder: string
   readonly cursorSecret?: string
+  readonly store: StoreOptions
   /** Every secret that it refers to, for nothing but to keep them out of what is told. */
   readonly secrets: readonly string[]
   /** `http.auth`, with its secrets. */
@@ -59,8 +63,11 @@ export async function loadConfig(file: string, { env = process.env }: LoadOption
   const secret = await loadSecret(document.value, { folder, env })
   const servedBy = (path: string) => [...mounts].find(([, mount]) => isServed(path, mount, folder))?.[0]
   const authorization = await loadAuth(memberOf(memberOf(document.value, 'http'), 'auth'), { folder, env, servedBy })
+  const kept = await loadStore(memberOf(document.value, 'store'), mounts, { folder, env, servedBy })
   const values = [
     ...authorization.findings,
+    ...kept.findings,
+    ...postingFindings(mounts),
     ...(await mountFindings(mounts, folder)),
     ...secretFindings(secret, mounts, folder),
     ...listenFindings(document.value),
@@ -74,11 +81,11 @@ export async function loadConfig(file: string, { env = process.env }: LoadOption
   ]
   if (!parsed.success || problems.length > 0)
     return { problems: problems.sort((a, b) => a.line - b.line || a.column - b.column) }
-  const { cursorSecret: _, $schema: __, ...config } = parsed.data
+  const { cursorSecret: _, $schema: __, store: ___, ...config } = parsed.data
   const cursorSecret = secret !== undefined && 'value' in secret ? { cursorSecret: secret.value } : {}
   const auth = authorization.auth === undefined ? {} : { auth: authorization.auth }
   const secrets = await resolveSecrets(parsed.data, { folder, env })
-  return { config: { ...config, file: absolute, folder, secrets, ...cursorSecret, ...auth } }
+  return { config: { ...config, file: absolute, folder, secrets, store: kept.store, ...cursorSecret, ...auth } }
 }
 
 function unreadable(file: string, error: unknown): ConfigProblem {
@@ -105,6 +112,9 @@ async function mountFindings(mounts: ReadonlyMap<string, unknown>, folder: strin
     const { data: file } = envShape.file.safeParse(memberOf(mount, 'file'))
     if (file !== undefined && memberOf(mount, 'provider') === 'env')
       findings.push(...(await checkFile(resolveFolder(file, folder), ['mounts', address, 'file'])))
+    const { data: keyFile } = gcsShape.keyFile.safeParse(memberOf(mount, 'keyFile'))
+    if (keyFile !== undefined && memberOf(mount, 'provider') === 'gcs')
+      findings.push(...(await checkFile(resolveFolder(keyFile, folder), ['mounts', address, 'keyFile'])))
     findings.push(...twinFindings(mount, ['mounts', address, 'languages']))
     const { data: repository } = gitShape.repository.safeParse(memberOf(mount, 'repository'))
     if (repository !== undefined && memberOf(mount, 'provider') === 'git')

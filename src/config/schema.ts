@@ -4,8 +4,14 @@ import { access, duration, interval, listen, secret, size, text } from './fields
 import { documentsShape } from './providers/documents.ts'
 import { envShape } from './providers/env.ts'
 import { filesShape } from './providers/files.ts'
+import { gcsShape } from './providers/gcs.ts'
 import { gitShape } from './providers/git.ts'
+import { checkMetrics, metricsShape } from './providers/metrics.ts'
+import { postgresShape } from './providers/postgres.ts'
+import { resultsShape } from './providers/results.ts'
+import { s3Shape } from './providers/s3.ts'
 import { settingsShape } from './providers/settings.ts'
+import { store } from './store.ts'
 import { refusal } from './words.ts'
 
 /**
@@ -85,8 +91,37 @@ const mount = z.discriminatedUnion('provider', [
     ...mountShape,
   }),
   z.strictObject({
+    provider: z.literal('s3').describe('The objects of a bucket of Amazon S3, or of what speaks its protocol.'),
+    ...s3Shape,
+    ...mountShape,
+  }),
+  z.strictObject({
+    provider: z.literal('gcs').describe('The objects of a bucket of Google Cloud Storage.'),
+    ...gcsShape,
+    ...mountShape,
+  }),
+  z.strictObject({
+    provider: z
+      .literal('postgres')
+      .describe('A database of PostgreSQL: its tables, and rows where they are asked for.'),
+    ...postgresShape,
+    ...mountShape,
+  }),
+  z.strictObject({
     provider: z.literal('env').describe('Environment variables, without their secrets.'),
     ...envShape,
+    ...mountShape,
+  }),
+  z
+    .strictObject({
+      provider: z.literal('metrics').describe('Measurements over time: of Prometheus, or of this server itself.'),
+      ...metricsShape,
+      ...mountShape,
+    })
+    .superRefine(checkMetrics),
+  z.strictObject({
+    provider: z.literal('results').describe('Cached results of wall-bounce analyses.'),
+    ...resultsShape,
     ...mountShape,
   }),
 ])
@@ -125,6 +160,25 @@ const http = z.strictObject({
     .exactOptional()
     .describe(
       'How clients say who they are. Without this nobody is asked, and `serve` listens beyond the loopback only when it is told --insecure.',
+    ),
+  metrics: z
+    .union(
+      [
+        z.boolean(),
+        z.strictObject({
+          roles: z.array(text).min(1).describe('The roles of whom it is told to, one of which is enough.'),
+        }),
+      ],
+      {
+        error: refusal(
+          'This does not say whether measurements are told.',
+          'Write true, false or { "roles": ["monitor"] }.',
+        ),
+      },
+    )
+    .exactOptional()
+    .describe(
+      'Tells measurements of this server at /metrics, for Prometheus: to who asks from this machine, where nobody is asked who they are; with `http.auth`, to who has a token, or a token with one of some roles. By default false.',
     ),
   sse: z
     .boolean()
@@ -165,6 +219,20 @@ const http = z.strictObject({
       concurrent: count.exactOptional().describe('How many requests are worked on at once. By default 64.'),
       waiting: count.exactOptional().describe('How many more may wait for that. By default 1024.'),
       connections: count.exactOptional().describe('How many connections may be open. By default 1024.'),
+      newConnections: z
+        .number()
+        .min(0)
+        .exactOptional()
+        .describe(
+          'How many connections a second one address may open in the long run; after a rest ten times as many at once. 0: as many as it likes. By default 200.',
+        ),
+      badTokens: z
+        .number()
+        .min(0)
+        .exactOptional()
+        .describe(
+          'How many tokens a second that are not good one address may send in the long run; after a rest ten times as many at once. 0: as many as it likes. By default 20.',
+        ),
       sessions: count
         .exactOptional()
         .describe('How many sessions (clients up to 2025-11-25) may be open. By default 1000.'),
@@ -248,6 +316,9 @@ export const configSchema = z.strictObject({
     })
     .exactOptional()
     .describe('How much clients may listen to.'),
+  store: store
+    .exactOptional()
+    .describe('Where what the server itself remembers is kept: results, and its own measurements.'),
   cursorSecret: secret
     .exactOptional()
     .describe(

@@ -2,7 +2,12 @@
 export const providers = {
   env: () => import('./env/index.ts'),
   files: () => import('./files/index.ts'),
+  gcs: () => import('./gcs/index.ts'),
   git: () => import('./git/index.ts'),
+  postgres: () => import('./postgres/index.ts'),
+  results: () => import('./results/index.ts'),
+  s3: () => import('./s3/index.ts'),
+  metrics: () => import('./metrics/index.ts'),
   settings: () => import('./settings/index.ts'),
 } as const
 

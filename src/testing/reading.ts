@@ -1,4 +1,4 @@
-import { isResourceError } from '../core/errors.ts'
+import { type ErrorDetail, isResourceError } from '../core/errors.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { ByteRange, Content, Context, Entry } from '../core/provider.ts'
 import { contentFaults, isSize, show } from './metadata.ts'
@@ -95,6 +95,8 @@ async function checkRanges(run: Run, path: string, whole: Whole): Promise<void> 
     const parts = await read(run, path, range)
     const part = typeof parts === 'string' ? undefined : parts?.[0]
     if (part === undefined) return
+    // What says that it has changed since is another thing.
+    if (part.content.version !== whole.content.version) return
     honoured.add(part.content.range !== undefined)
     const fault = rangeFault(whole, part, range)
     if (fault !== undefined) return run.fail('read-range', `${show(range)}: ${fault}`, path)
@@ -122,7 +124,7 @@ function rangeFault(whole: Whole, { content, bytes }: Whole, asked: ByteRange): 
 
 /**
  * The contents at a listed path. `too-large` is an answer, and so is that the resource is damaged (`invalid`, with the line
- * where); of other failures the problem is noted.
+ * where), or put away where it cannot be read (`archived`, `encrypted`); of other failures the problem is noted.
  */
 async function read(run: Run, path: string, range?: ByteRange): Promise<readonly Whole[] | Failed | undefined> {
   const promise = range === undefined ? 'read-content' : 'read-range'
@@ -138,7 +140,7 @@ async function read(run: Run, path: string, range?: ByteRange): Promise<readonly
     const { error } = outcome
     if (isResourceError(error)) {
       if (error.kind === 'too-large') return 'too-large'
-      if (error.kind === 'invalid' && error.detail.line !== undefined) return 'damaged'
+      if (error.kind === 'invalid' && (error.detail.line !== undefined || isSealed(error.detail))) return 'damaged'
     }
     run.fail(promise, `it threw ${nameOf(error)}`, path)
     return undefined
@@ -147,6 +149,8 @@ async function read(run: Run, path: string, range?: ByteRange): Promise<readonly
   run.fail(promise, 'it answered no content', path)
   return undefined
 }
+
+const isSealed = ({ reason }: ErrorDetail) => reason === 'archived' || reason === 'encrypted'
 
 async function bytesOf(content: Content, limit: number, { signal }: Context): Promise<Buffer> {
   if ('text' in content) return Buffer.from(content.text)

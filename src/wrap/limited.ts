@@ -1,4 +1,4 @@
-import { isResourceError, ResourceError } from '../core/errors.ts'
+import { type ErrorKind, isResourceError, ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Content, Context, Entry, ListQuery, Provider } from '../core/provider.ts'
 import { createBreaker } from './breaker.ts'
@@ -16,7 +16,11 @@ export interface LimitedOptions {
   readonly pause?: number
   readonly longestPause?: number
   readonly log?: Log
+  /** Hears what came of each question: an answer, an error of a kind, or that whoever asked has gone (or a fault of ours). */
+  readonly observe?: (outcome: Outcome) => void
 }
+
+export type Outcome = 'ok' | ErrorKind | 'ended'
 
 const defaults = { timeout: 30_000, concurrent: 32, waiting: 256, failures: 5, pause: 1000, longestPause: 60_000 }
 
@@ -29,7 +33,7 @@ const defaults = { timeout: 30_000, concurrent: 32, waiting: 256, failures: 5, p
  */
 export function limited(provider: Provider, options: LimitedOptions = {}): Provider {
   const { timeout, concurrent, waiting, failures, pause, longestPause: longest } = { ...defaults, ...options }
-  const { log = () => {} } = options
+  const { log = () => {}, observe = () => {} } = options
   const breaker = createBreaker({ failures, pause, longest })
   const places = createPlaces(concurrent, waiting)
 
@@ -38,6 +42,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
 
   const learn = (error: unknown): void => {
     const wasOpen = breaker.open
+    observe(error === undefined ? 'ok' : isResourceError(error) ? error.kind : 'ended')
     if (isResourceError(error, 'unavailable')) {
       // What was refused here was never asked.
       if (error.detail.retryAfter === undefined) breaker.failed()

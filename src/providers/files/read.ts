@@ -107,7 +107,7 @@ export interface Text {
  * The text that bytes of a file are; `undefined` where they are none. A part of a file is text when the beginning of the
  * file is too, and is then cut to whole characters.
  */
-export function textOf({ bytes, start, head }: Bytes, whole: boolean): Text | undefined {
+export function textOf({ bytes, start, head }: Omit<Bytes, 'stats'>, whole: boolean): Text | undefined {
   const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)
   const part = bytes.subarray(from, to)
   if (!isText(part) || (part.length === 0 && bytes.length > 0)) return undefined

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto'
+import { homedir } from 'node:os'
+import { basename, join, resolve } from 'node:path'
+import { z } from 'zod'
+import type { StoreOptions } from '../store/index.ts'
+import { secret, text } from './fields.ts'
+import { resolveFolder } from './folder.ts'
+import type { Finding } from './problem.ts'
+import { resolveSecret } from './secret.ts'
+import { refusal } from './words.ts'
+
+/** Where what the server itself remembers is kept. */
+export const store = z
+  .strictObject({
+    sqlite: text
+      .exactOptional()
+      .describe(
+        'The file of an SQLite database, which is made where it is missing. A relative path starts at this file. By default one in the state folder of the user, for the folder that this file is in.',
+      ),
+    postgres: secret
+      .exactOptional()
+      .describe(
+        'Where the URL of a PostgreSQL database is, which replicas share: { "env": "NAME" } or { "file": "path" }.',
+      ),
+    schema: z
+      .string()
+      .regex(/^[a-z_][a-z0-9_]{0,62}$/, {
+        error: refusal('This is no name of a schema.', 'Write one of a-z, 0-9 and _, such as "hikidashi".'),
+      })
+      .exactOptional()
+      .describe('The schema in PostgreSQL that the tables are in. By default "hikidashi".'),
+    connections: z
+      .int()
+      .min(1)
+      .max(100)
+      .exactOptional()
+      .describe('How many connections to PostgreSQL there are at most, besides the one that listens. By default 8.'),
+  })
+  .refine(({ sqlite, postgres }) => sqlite === undefined || postgres === undefined, {
+    error: refusal('There are two stores.', 'Remove "sqlite" or "postgres".'),
+  })
+  .refine(
+    ({ postgres, schema, connections }) =>
+      postgres !== undefined || (schema === undefined && connections === undefined),
+    { error: refusal('Only PostgreSQL has a schema and connections.', 'Add "postgres", or remove the others.') },
+  )
+
+/** The providers that keep something in the store. */
+const keeping: ReadonlySet<unknown> = new Set(['results', 'metrics'])
+
+interface StoreContext {
+  readonly folder: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Which served folder a file lies in, by the address of its mount. */
+  readonly servedBy: (file: string) => string | undefined
+}
+
+/** Fetches what the file only points to. Whatever is not as the schema wants it is passed over: that is told already. */
+export async function loadStore(
+  value: unknown,
+  mounts: ReadonlyMap<string, { readonly provider?: unknown } | unknown>,
+  { folder, env, servedBy }: StoreContext,
+): Promise<{ readonly store: StoreOptions; readonly findings: readonly Finding[] }> {
+  const { data = {} } = store.safeParse(value ?? {})
+  const { sqlite, postgres, schema, connections } = data
+  if (postgres !== undefined) {
+    const found = await resolveSecret(postgres, { folder, env })
+    const options = {
+      connectionString: 'message' in found ? '' : found.value,
+      ...(schema === undefined ? {} : { schema }),
+      ...(connections === undefined ? {} : { connections }),
+    }
+    const findings = 'message' in found ? [{ path: ['store', 'postgres'], ...found }] : []
+    return { store: { postgres: options }, findings }
+  }
+  const file = sqlite === undefined ? defaultFile(folder, env) : resolveFolder(sqlite, folder)
+  const isNeeded = sqlite !== undefined || [...mounts.values()].some((mount) => keeping.has(providerOf(mount)))
+  const address = isNeeded ? servedBy(file) : undefined
+  const findings =
+    address === undefined
+      ? []
+      : [
+          {
+            path: sqlite === undefined ? ['mounts', address, 'root'] : ['store', 'sqlite'],
+            message: `The store ${file} lies in the folder that ${JSON.stringify(address)} serves.`,
+            fix: 'Keep it elsewhere: { "store": { "sqlite": "path" } }.',
+          },
+        ]
+  return { store: { sqlite: { file } }, findings }
+}
+
+function providerOf(mount: unknown): unknown {
+  return typeof mount === 'object' && mount !== null && 'provider' in mount ? mount.provider : undefined
+}
+
+/** A file in the state folder (XDG Base Directory Specification), for the folder of a configuration. */
+export function defaultFile(folder: string, env: StoreContext['env'] = process.env): string {
+  const own =
+    process.platform === 'win32'
+      ? (env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'))
+      : (env.XDG_STATE_HOME ?? join(homedir(), '.local', 'state'))
+  const digest = createHash('sha256').update(resolve(folder)).digest('hex').slice(0, 8)
+  return join(own, 'hikidashi', `${basename(folder) || 'root'}-${digest}`, 'store.sqlite')
+}
