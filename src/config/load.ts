@@ -166,7 +166,9 @@ function rootOf(mount: unknown, folder: string): string | undefined {
 }
 
 async function resolveSecrets(config: ConfigFile, options: { folder: string; env: Env }): Promise<readonly string[]> {
-  const found = await Promise.all(secretSourcesIn(config).map((source) => resolveSecret(source, options)))
+  // Where the audit log goes is said as where a secret is; it holds none, and may be very long.
+  const { audit: _, ...others } = config
+  const found = await Promise.all(secretSourcesIn(others).map((source) => resolveSecret(source, options)))
   return found.flatMap((secret) => ('value' in secret ? [secret.value] : []))
 }
 

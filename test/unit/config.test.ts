@@ -69,6 +69,13 @@ describe('a good configuration', () => {
     expect((await config(withFile)).cursorSecret).toBe(value)
   })
 
+  test('takes no audit log for a secret', async () => {
+    await writeFile(join(folder, 'secret'), 'x'.repeat(32))
+    await writeFile(join(folder, 'audit.jsonl'), '{"verb":"read"}\n')
+    const text = `{ "mounts": { ${mount} }, "cursorSecret": { "file": "secret" }, "audit": { "file": "audit.jsonl" } }`
+    expect((await config(text)).secrets).toEqual(['x'.repeat(32)])
+  })
+
   test('may name the home folder', async () => {
     expect(await problems('{ "mounts": { "file:///a": { "provider": "files", "root": "~" } } }')).toEqual([])
     expect(homedir()).not.toBe('')
