@@ -39,7 +39,7 @@ interface Call {
 export type PassOf = (id: unknown) => Pass | undefined
 
 /** Where nothing is large enough to wait. */
-const freePass: Pass = { room: async () => {}, turn: async () => {} }
+const freePass: Pass = { room: async () => {}, turn: async () => {}, breath: async () => {}, until: () => {} }
 
 type Method = (call: Call, context: ServerContext) => Promise<Record<string, unknown>>
 

@@ -22,6 +22,8 @@ export interface ReceiveOptions {
   readonly write?: (message: Notification) => Promise<void>
   /** Takes the answer of a single request, or of a batch, which then keeps its place in the gate until it is written. */
   readonly deliver?: ((answer: Response | readonly Response[]) => Promise<void>) | undefined
+  /** Resolves when the reader has taken the answer, where that is known. */
+  readonly taken?: Promise<unknown>
 }
 
 const tooLong: WireError = {
@@ -125,6 +127,7 @@ export function createConnection(
         return undefined
       }
       const ran = await gate.run(async (pass) => {
+        if (options.taken !== undefined) pass.until(options.taken)
         const response = await channel.request(request, { pass, signal, ...(onNotification ? { onNotification } : {}) })
         if (response === undefined || deliver === undefined) return response
         await deliver(response)
@@ -169,7 +172,7 @@ export function createConnection(
     if (agreed === undefined || !hasBatches(agreed)) return refused('There are no batches in this protocol revision.')
     if (values.length === 0) return refused('The batch is empty.')
     if (values.length > maxBatch) return refused(`The batch has more than ${maxBatch} messages.`)
-    const { deliver, ...rest } = options
+    const { deliver, taken: _, ...rest } = options
     const ran = await batches.run(async () => {
       const responses: Response[] = []
       let left = maxBatchBytes

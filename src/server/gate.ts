@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ResourceError } from '../core/errors.ts'
 import { type Claim, type Crowded, createPlaces, type PlaceCount } from './places.ts'
 
@@ -39,10 +40,19 @@ export interface Pass {
    * @throws ResourceError as `room` does.
    */
   turn(): Promise<void>
+  /** To be waited for between pieces of something large: resolves as `turn` does. */
+  breath(): Promise<void>
+  /**
+   * To be told when the answer is taken by its reader: until then a large one keeps its place in the lane, though for two
+   * seconds at most. So nobody has many of them in memory at once by not reading them.
+   */
+  until(taken: Promise<unknown>): void
 }
 
 /** So many large tasks run at once. Each costs the event loop some milliseconds for each megabyte, and several times its size in memory. */
 const large = 4
+/** How long a large answer keeps its place while its reader does not take it, in milliseconds. */
+const longestKept = 2000
 /** How long a large task lets small ones go first, in milliseconds. */
 const patience = 10
 
@@ -88,6 +98,7 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
       let claim: Claim = first
       let isLarge = false
       let ended = false
+      let kept: Promise<unknown> | undefined
       /** @param keep Whether it keeps its place until it is in. */
       const enterLane = async (keep: boolean): Promise<void> => {
         // Whoever asked is gone.
@@ -96,11 +107,11 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
         const next = lane.take(share)
         if ('refused' in next) throw tooMuch()
         isLarge = true
-        const kept = keep ? keepIdle(claim) : claim
-        claim = both(kept, next)
-        if (!keep) kept.leave()
+        const first = keep ? keepIdle(claim) : claim
+        claim = both(first, next)
+        if (!keep) first.leave()
         await next.entered
-        kept.leave()
+        first.leave()
       }
       const pass: Pass = {
         room: async () => {
@@ -112,13 +123,18 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
           await enterLane(true)
           await turn()
         },
+        breath: turn,
+        until: (taken) => {
+          kept = taken
+        },
       }
       try {
         if (first.entered !== undefined) await first.entered
         return { value: await task(pass) }
       } finally {
         ended = true
-        claim.leave()
+        if (!isLarge || kept === undefined) claim.leave()
+        else void Promise.race([kept, sleep(longestKept, undefined, { ref: false })]).finally(claim.leave)
       }
     },
     get running() {

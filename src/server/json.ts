@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { ResourceError } from '../core/errors.ts'
 
 /** So deep may arrays and objects lie in one another. */
@@ -95,19 +96,84 @@ function names(seen: Set<string> | undefined, quoted: string): boolean {
  */
 export function formatJson(message: unknown, limit = Number.POSITIVE_INFINITY): string {
   let json = JSON.stringify(message)
-  // Each of these searches is far cheaper than a regular expression, and nearly always in vain.
-  for (const end of lineEnds) if (json.length <= limit && json.includes(end)) json = json.replaceAll(end, escapeOf(end))
-  if (json.length > limit || Buffer.byteLength(json) > limit)
-    throw new ResourceError(
-      'too-large',
-      `The answer is larger than ${limit} bytes. Read a part of the resource: append ?lines=1-1000 or ?bytes=0-1048575 to its URI.`,
-      { reason: 'too-large', limit },
-    )
+  if (json.length <= limit) json = escapeLineEnds(json)
+  if (json.length > limit || Buffer.byteLength(json) > limit) throw tooLong(limit)
   return json
+}
+
+/** So long a string, in characters, is a piece by itself. */
+const pieceLength = 128 * 1024
+
+/**
+ * The same JSON as that of `formatJson`, in UTF-8, for a message that holds long strings: they are written piece by piece, each
+ * in a turn of the event loop of its own, so that nobody waits for all of them.
+ *
+ * @param breath Resolves in the turn for the next piece.
+ * @throws ResourceError `too-large` as `formatJson` does.
+ */
+export async function encodeJsonInPieces(
+  message: unknown,
+  limit = Number.POSITIVE_INFINITY,
+  breath: () => Promise<void> = () => new Promise((resolve) => setImmediate(resolve)),
+): Promise<Buffer> {
+  const long: string[] = []
+  // No string of the message can be taken for it.
+  const mark = `piece ${randomUUID()} `
+  const frame = JSON.stringify(message, (_, value: unknown) =>
+    typeof value === 'string' && value.length > pieceLength ? `${mark}${long.push(value) - 1}"` : value,
+  )
+  const pieces: string[] = []
+  let length = 0
+  const add = (json: string) => {
+    const piece = escapeLineEnds(json)
+    length += Buffer.byteLength(piece)
+    if (length > limit) throw tooLong(limit)
+    pieces.push(piece)
+  }
+  // Between two marks there is what is short, with the quotation marks around what is long.
+  for (const [index, part] of frame.split(new RegExp(`${mark}\\d+\\\\"`)).entries()) {
+    add(part)
+    const text = long[index] ?? ''
+    for (let start = 0; start < text.length; ) {
+      const end = endOfPiece(text, start + pieceLength)
+      add(JSON.stringify(text.slice(start, end)).slice(1, -1))
+      start = end
+      await breath()
+    }
+  }
+  // One allocation: many that are smaller would leave the memory of the process in pieces, too.
+  const bytes = Buffer.allocUnsafeSlow(length)
+  let written = 0
+  for (const [index, piece] of pieces.entries()) {
+    written += bytes.write(piece, written)
+    if (index % 16 === 15) await breath()
+  }
+  return bytes
+}
+
+/** Never between the halves of one character. */
+function endOfPiece(text: string, end: number): number {
+  const [high, low] = [text.charCodeAt(end - 1), text.charCodeAt(end)]
+  return high >= 0xd800 && high <= 0xdbff && low >= 0xdc00 && low <= 0xdfff ? end + 1 : end
+}
+
+function tooLong(limit: number): ResourceError {
+  return new ResourceError(
+    'too-large',
+    `The answer is larger than ${limit} bytes. Read a part of the resource: append ?lines=1-1000 or ?bytes=0-1048575 to its URI.`,
+    { reason: 'too-large', limit },
+  )
 }
 
 /** What ends a line besides the controls that JSON escapes anyway. */
 const lineEnds = ['\u0085', '\u2028', '\u2029']
+
+function escapeLineEnds(json: string): string {
+  let escaped = json
+  // Each of these searches is far cheaper than a regular expression, and nearly always in vain.
+  for (const end of lineEnds) if (escaped.includes(end)) escaped = escaped.replaceAll(end, escapeOf(end))
+  return escaped
+}
 
 function escapeOf(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

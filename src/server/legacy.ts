@@ -10,7 +10,7 @@ import { createMailbox } from './mailbox.ts'
 import { failure, isObject, type RequestId, type Response } from './messages.ts'
 import type { Meter } from './meter.ts'
 import { countOverload, statusOfOverload } from './overload.ts'
-import { type EventStream, openEventStream, refuse, replyEmpty, replyJson } from './reply.ts'
+import { type EventStream, openEventStream, refuse, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
 import { isRevision } from './revisions.ts'
 import { type Announcements, openView, type ServedOptions } from './serve.ts'
 import { createSessions, type Session } from './sessions.ts'
@@ -83,6 +83,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     let stream: EventStream | undefined
     // Whoever hangs up does not cancel, in these revisions.
     const answer = await connection.receive(body, {
+      taken: taken(response),
       onNotification: (message) => {
         stream ??= openEventStream(response, headers())
         stream.send(message)
@@ -94,7 +95,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       else stream.end()
     } else if (stream === undefined) {
       const later = Array.isArray(answer) ? undefined : statusOfOverload(answer as Response)
-      replyJson(response, later?.status ?? statusOf(answer), answer, { ...headers(), ...later?.headers })
+      await replyLong(response, later?.status ?? statusOf(answer), answer, { ...headers(), ...later?.headers })
     } else {
       for (const message of [answer].flat()) stream.send(message)
       stream.end()

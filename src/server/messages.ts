@@ -1,6 +1,6 @@
 import { isResourceError } from '../core/errors.ts'
 import { codes, type WireError } from './errors.ts'
-import { formatJson } from './json.ts'
+import { encodeJsonInPieces, formatJson } from './json.ts'
 
 export type RequestId = string | number
 
@@ -81,10 +81,32 @@ export function formatMessage(message: unknown, limit?: number): string {
   try {
     return formatJson(message, limit)
   } catch (error) {
-    const id = isObject(message) && isId(message.id) ? message.id : null
-    if (!isResourceError(error)) return formatJson(failure(id, { code: codes.internal, message: 'Internal error' }))
-    return formatJson(failure(id, { code: codes.invalidParams, message: error.message, data: { ...error.detail } }))
+    return formatJson(unwritten(message, error))
   }
+}
+
+/** So long a string, in characters, takes about a millisecond to write. */
+export const longText = 512 * 1024
+
+/** The same in UTF-8. One that holds a long content is written in pieces, so that others get their turns meanwhile. */
+export async function encodeMessage(message: unknown, limit?: number, breath?: () => Promise<void>): Promise<Buffer> {
+  if (!holdsLong(message)) return Buffer.from(formatMessage(message, limit))
+  try {
+    return await encodeJsonInPieces(message, limit, breath)
+  } catch (error) {
+    return Buffer.from(formatJson(unwritten(message, error)))
+  }
+}
+
+function holdsLong(message: unknown): boolean {
+  if (!isObject(message) || !isObject(message.result) || !Array.isArray(message.result.contents)) return false
+  return message.result.contents.some(({ text, blob }) => String(text ?? blob ?? '').length > longText)
+}
+
+function unwritten(message: unknown, error: unknown): Response {
+  const id = isObject(message) && isId(message.id) ? message.id : null
+  if (!isResourceError(error)) return failure(id, { code: codes.internal, message: 'Internal error' })
+  return failure(id, { code: codes.invalidParams, message: error.message, data: { ...error.detail } })
 }
 
 /** A key of a map for an id: `1` and `"1"` are two. */

@@ -11,7 +11,7 @@ import { listen } from './listen.ts'
 import { classify, failure, isObject, type Request, type RequestId, type Response } from './messages.ts'
 import type { Meter } from './meter.ts'
 import { countOverload, overloaded, statusOfOverload } from './overload.ts'
-import { type EventStream, openEventStream, replyEmpty, replyJson } from './reply.ts'
+import { type EventStream, openEventStream, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
 import { modern } from './revisions.ts'
 import { openView, type ServedOptions } from './serve.ts'
 
@@ -76,30 +76,26 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       }
       return
     }
-    const ran = await gate.run(
-      (pass) =>
-        channel.request(message, {
-          pass,
-          signal: controller.signal,
-          // An answer becomes a stream only when there is something to say before it.
-          onNotification: (notification) => {
-            stream ??= openEventStream(response)
-            stream.send(notification)
-          },
-        }),
-      caller.share,
-    )
-    if ('refused' in ran) {
-      const refused = overloaded(message.id, ran.refused)
-      countOverload(refused, { meter, onRefused: options.onRefused, principal: caller.principal, body: message })
-      return replyAnswer(response, refused)
-    }
-    if (ran.value === undefined) return
-    if (stream === undefined) replyAnswer(response, ran.value)
-    else {
-      stream.send(ran.value)
+    const ran = await gate.run(async (pass) => {
+      pass.until(taken(response))
+      const answered = await channel.request(message, {
+        pass,
+        signal: controller.signal,
+        // An answer becomes a stream only when there is something to say before it.
+        onNotification: (notification) => {
+          stream ??= openEventStream(response)
+          stream.send(notification)
+        },
+      })
+      if (answered === undefined) return
+      if (stream === undefined) return replyAnswer(response, answered, pass.breath)
+      stream.send(answered)
       stream.end()
-    }
+    }, caller.share)
+    if (!('refused' in ran)) return
+    const refused = overloaded(message.id, ran.refused)
+    countOverload(refused, { meter, onRefused: options.onRefused, principal: caller.principal, body: message })
+    await replyAnswer(response, refused)
   }
 
   return {
@@ -172,8 +168,8 @@ function replyUnopened(response: ServerResponse, answer: Response): void {
   replyJson(response, later ? 429 : 200, answer, later ? { 'Retry-After': '5' } : {})
 }
 
-function replyAnswer(response: ServerResponse, answer: Response): void {
+function replyAnswer(response: ServerResponse, answer: Response, breath?: () => Promise<void>): Promise<void> {
   const later = statusOfOverload(answer)
   const status = later?.status ?? ('error' in answer ? statusOf(answer.error.code) : 200)
-  replyJson(response, status, answer, later?.headers)
+  return replyLong(response, status, answer, later?.headers, breath)
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { taken } from './reply.ts'
 
 /** So many requests may wait on one connection for the answers to those before them. Then nothing more is read from it. */
 const mostWaiting = 16
@@ -8,7 +9,10 @@ const mostWaiting = 16
 const mostRead = 512
 /** When so many wait on all connections together, those on which too many wait are cut. */
 const mostInAll = 16_384
-/** A connection that is not read from rests after each answer: so many times as long as that took, and so long at most, in milliseconds. */
+/**
+ * A connection that is not read from rests after each answer: so many times as long as that took, and so long at most, in
+ * milliseconds; twice that where there are two of them, and so on, so that together they have no more than one would.
+ */
 const restTimes = 3
 const longestRest = 100
 
@@ -44,6 +48,7 @@ export function inTurn(
 ): (...args: Parameters<Handle>) => void {
   const lines = new WeakMap<Socket, Line>()
   let inAll = 0
+  let pausedLines = 0
   let last: Promise<unknown> = Promise.resolve()
 
   /** Resolves in a turn of the event loop of its own: whoever waits for answers goes before those who do not. */
@@ -52,9 +57,15 @@ export function inTurn(
     return last
   }
 
+  const unpause = (line: Line): void => {
+    if (line.paused) pausedLines--
+    line.paused = false
+  }
+
   const drop = (socket: Socket, line: Line): void => {
     const { length } = line.waiting.splice(0)
     inAll -= length
+    unpause(line)
     if (length > 0) onLeft(socket, length)
   }
 
@@ -72,16 +83,9 @@ export function inTurn(
   }
 
   const resume = (socket: Socket, line: Line): void => {
-    line.paused = false
+    unpause(line)
     socket.resume()
   }
-
-  /** Resolves when an answer is given, or cannot be any more. */
-  const answered = (response: ServerResponse): Promise<void> =>
-    new Promise((resolve) => {
-      if (response.writableFinished || response.destroyed) return resolve()
-      response.once('finish', resolve).once('close', resolve)
-    })
 
   const work = async (socket: Socket, line: Line): Promise<void> => {
     // All that came in one piece is here before the first of it is begun.
@@ -96,9 +100,9 @@ export function inTurn(
       if (line.paused && line.waiting.length < mostWaiting / 2) resume(socket, line)
       const begun = performance.now()
       await handle(...next)
-      await answered(next[1])
+      await taken(next[1])
       if (line.waiting.length > 0) await turn()
-      if (line.paused) await sleep(Math.min(restTimes * (performance.now() - begun), longestRest))
+      if (line.paused) await sleep(pausedLines * Math.min(restTimes * (performance.now() - begun), longestRest))
     }
     line.busy = false
   }
@@ -120,6 +124,7 @@ export function inTurn(
       void work(socket, line)
     } else if (length + 1 >= mostWaiting && !line.paused) {
       line.paused = true
+      pausedLines++
       socket.pause()
       onPause()
     }

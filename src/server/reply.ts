@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { codes } from './errors.ts'
-import { failure, formatMessage } from './messages.ts'
+import { encodeMessage, failure, formatMessage } from './messages.ts'
 
 /** What every answer carries: nobody in between keeps it, and no browser takes it for something else. */
 const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
@@ -19,16 +19,39 @@ export function limitAnswer(response: ServerResponse, own: AnswerLimits): void {
   limits.set(response, own)
 }
 
+/** Resolves when an answer is given and its reader has taken it, or cannot any more. Never rejects. */
+export function taken(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    if (response.writableFinished || response.destroyed) return resolve()
+    response.once('finish', resolve).once('close', resolve)
+  })
+}
+
 const limitsOf = (response: ServerResponse) => limits.get(response) ?? noLimits
 
-export function replyJson(
+export function replyJson(response: ServerResponse, status: number, body: unknown, headers: Headers = {}): void {
+  replyBytes(response, status, Buffer.from(formatMessage(body, limitsOf(response).answer)), headers)
+}
+
+/**
+ * The same, of what may be long. Resolves when it is written.
+ *
+ * @param breath Resolves in the turn of the event loop for the next piece of it.
+ */
+export async function replyLong(
   response: ServerResponse,
   status: number,
   body: unknown,
-  headers: Readonly<Record<string, string>> = {},
-): void {
+  headers: Headers = {},
+  breath?: () => Promise<void>,
+): Promise<void> {
+  replyBytes(response, status, await encodeMessage(body, limitsOf(response).answer, breath), headers)
+}
+
+type Headers = Readonly<Record<string, string>>
+
+function replyBytes(response: ServerResponse, status: number, bytes: Buffer, headers: Headers): void {
   if (response.headersSent || response.destroyed) return
-  const bytes = Buffer.from(formatMessage(body, limitsOf(response).answer))
   response.writeHead(status, {
     ...common,
     'Content-Type': 'application/json',

@@ -1,6 +1,7 @@
 import { metaKeys } from '../core/meta.ts'
 import type { Completion, Description } from '../core/provider.ts'
 import type { CacheHint, Page, ReadResult, Resource, ResourceContent, ResourceTemplate } from '../core/view.ts'
+import { longText } from './messages.ts'
 import { modern, type Revision, since } from './revisions.ts'
 
 type Wire = Record<string, unknown>
@@ -47,9 +48,6 @@ export function templatesToWire(page: Page<ResourceTemplate>, revision: Revision
   }
 }
 
-/** So long a text, in characters, takes about a millisecond to write. */
-const large = 512 * 1024
-
 /**
  * Streams are read to their end here: a message of JSON-RPC is one piece.
  *
@@ -63,7 +61,7 @@ export async function readToWire(
   const contents: Wire[] = []
   for (const content of result.contents) contents.push(await contentToWire(content, revision))
   // Writing it as JSON holds up everybody else: that happens right behind this.
-  if (contents.some(({ text, blob }) => String(text ?? blob ?? '').length > large)) await turn()
+  if (contents.some(({ text, blob }) => String(text ?? blob ?? '').length > longText)) await turn()
   return { contents, ...cached(result.cache, revision) }
 }
 

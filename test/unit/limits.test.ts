@@ -239,6 +239,33 @@ describe('the gate', () => {
     clearInterval(endAll)
   })
 
+  test('keeps the place of a large answer until it is taken, and of a small one never', async () => {
+    const gate = createGate(1, 10)
+    const never = new Promise(() => {})
+    expect(await gate.run(async (pass) => pass.until(never))).toEqual({ value: undefined })
+    expect(gate.running).toBe(0)
+    let take = () => {}
+    const taken = new Promise<void>((resolve) => {
+      take = resolve
+    })
+    const large = (until: Promise<unknown>) => async (pass: Pass) => {
+      pass.until(until)
+      await pass.room()
+    }
+    await gate.run(large(taken))
+    const order: string[] = []
+    const next = gate.run(large(never)).then(() => order.push('next'))
+    await until(() => gate.waiting === 1)
+    // Small ones go on meanwhile.
+    await gate.run(async () => order.push('small'))
+    expect([order, gate.running, gate.waiting]).toEqual([['small'], 1, 1])
+    take()
+    await next
+    // One that is never taken gives its place back all the same.
+    await gate.run(large(Promise.resolve()))
+    await until(() => gate.running === 0)
+  })
+
   test('keeps no room for whoever is gone, and refuses more than may wait', async () => {
     const gate = createGate(4, 1)
     const order: string[] = []
