@@ -1,0 +1,212 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { invalid, ResourceError } from '../core/errors.ts'
+import type { View } from '../core/view.ts'
+import { type Collapse, createCollapse, shinglesOf } from './alike.ts'
+import { type Form, type Formed, type Forming, formsOf } from './forms.ts'
+import { type Packed, type PackItem, pack } from './pack.ts'
+import { matcherOf } from './places.ts'
+import { rankAll } from './rank.ts'
+import { createReader } from './reader.ts'
+import { blocksOf, type Renderer, rendererOf, timeOf } from './render.ts'
+import { encodings, openCounter } from './tokens.ts'
+import {
+  type Assembled,
+  type AssembledItem,
+  type AssembleOptions,
+  type Candidate,
+  defaultLimits,
+  formats,
+  type Limits,
+  levels,
+  type ManifestEntry,
+  type OmittedItem,
+} from './types.ts'
+
+/**
+ * Chooses what of a view helps with a query, and puts it into one text of at most so many tokens: what is required first, then what brings
+ * most per token. The same view, options and time give the same text.
+ *
+ * @throws ResourceError `invalid` for faulty options (reason `options`), or where what is required does not fit (reason
+ *   `budget`, with what it takes); `not-found` where a pin is not there; `unavailable` where what is required cannot be read just now.
+ */
+export async function assemble(view: View, options: AssembleOptions): Promise<Assembled> {
+  const { encoding = 'o200k_base', format = 'markdown', reserve = 0.03, signal } = options
+  const limits = checked(options)
+  const counter = await openCounter(encoding)
+  const renderer = rendererOf(format)
+  const reader = createReader(view, limits, matcherOf(options.excludes ?? []), signal)
+  const { candidates, terms, notes } = await rankAll(view, options, limits, reader)
+
+  const required = candidates.filter((candidate) => candidate.required !== undefined)
+  const detailed = candidates.slice(0, required.length + limits.detailed)
+  const readings = await reader.read(detailed.map(({ resource }) => resource.uri))
+  const usable = Math.floor(options.budget * (1 - reserve))
+  const forming: Forming = { counter, renderer, format, terms, most: usable, signal }
+  const formed: Formed[] = []
+  const duplicates: OmittedItem[] = []
+  const collapse = createCollapse()
+  for (const [index, candidate] of candidates.entries()) {
+    if (index % 8 === 7) await turn()
+    const reading = readings[index]
+    const same = reading !== undefined && 'text' in reading ? twinOf(candidate, reading, collapse) : undefined
+    if (same === undefined) formed.push(await formsOf(candidate, reading, forming))
+    else {
+      const { resource, explanation } = candidate
+      duplicates.push({ uri: resource.uri, reason: 'duplicate', of: same, explanation })
+    }
+  }
+  refuseUnreadable(formed)
+
+  const frame = (await counter.count(renderer.head)) + (await counter.count(renderer.tail))
+  const cap = options.cap ?? Math.floor(options.budget / 4)
+  const items = new Map(formed.map((each) => [packItemOf(each), each] as const))
+  const packed = pack([...items.keys()], { budget: usable, cap, frame, items: limits.items })
+  if (packed === undefined) throw tooMuch(formed, frame, usable)
+
+  const chosen = [...items].flatMap(([item, each]) => {
+    const form = each.forms[packed.taken.get(item) ?? -1]
+    return form === undefined ? [] : [{ ...each, form }]
+  })
+  const parts = chosen.map(({ form }) => form.part)
+  return {
+    text: textOf(
+      parts.map((part, index) => renderer.part(part, index + 1)),
+      renderer,
+    ),
+    ...(format === 'mcp' ? { blocks: blocksOf(parts) } : {}),
+    tokens: packed.tokens,
+    budget: options.budget,
+    encoding,
+    format,
+    items: chosen.map(itemOf),
+    omitted: [...duplicates, ...omittedOf(items, packed, limits)],
+    manifest: chosen.map(manifestOf),
+    notes,
+  }
+}
+
+function textOf(parts: readonly string[], { head, tail }: Renderer): string {
+  return parts.length === 0 ? '' : [head, ...parts, tail].join('')
+}
+
+/** What is required is there even where it says the same as another. */
+function twinOf(
+  { resource, required }: Candidate,
+  { text, sha256 }: { readonly text: string; readonly sha256: string },
+  collapse: Collapse,
+): string | undefined {
+  const shingles = shinglesOf(text, sha256)
+  if (required === undefined) return collapse.add(resource.uri, shingles)
+  collapse.remember(resource.uri, shingles)
+  return undefined
+}
+
+function packItemOf({ candidate, forms }: Formed): PackItem {
+  return {
+    uri: candidate.resource.uri,
+    // Fused places fall off slowly. Squared, more goes to the text of the best, and less to outlines of all the others.
+    score: candidate.explanation.score ** 2,
+    options: forms,
+    ...(candidate.required === undefined ? {} : { required: 0 }),
+  }
+}
+
+type Chosen = Formed & { readonly form: Form }
+
+function itemOf({ candidate, form, notes }: Chosen): AssembledItem {
+  return {
+    uri: candidate.resource.uri,
+    level: form.part.level,
+    tokens: form.tokens,
+    required: candidate.required !== undefined,
+    explanation: candidate.explanation,
+    notes,
+  }
+}
+
+function manifestOf({ candidate, form, reading }: Chosen): ManifestEntry {
+  const { uri, modified, version: listed } = candidate.resource
+  const read = reading !== undefined && 'text' in reading ? reading : undefined
+  const version = read?.version ?? listed
+  const at = timeOf(modified)
+  return {
+    uri,
+    level: form.part.level,
+    tokens: form.tokens,
+    ...(read === undefined ? {} : { sha256: read.sha256 }),
+    ...(form.ranges === undefined ? {} : { ranges: form.ranges }),
+    ...(at === undefined ? {} : { modified: at }),
+    ...(version === undefined ? {} : { version }),
+  }
+}
+
+function omittedOf(items: ReadonlyMap<PackItem, Formed>, { taken }: Packed, limits: Limits): readonly OmittedItem[] {
+  const isFull = taken.size >= limits.items
+  return [...items].flatMap(([item, { candidate, reading, forms }]) => {
+    if (taken.has(item)) return []
+    const isUnread = reading !== undefined && 'fault' in reading
+    const tokens = Math.min(...forms.map((form) => form.tokens))
+    const reason = isUnread ? 'unreadable' : isFull ? 'count' : 'budget'
+    return [{ uri: item.uri, reason, tokens, explanation: candidate.explanation }]
+  })
+}
+
+/** What is required and cannot be read is an error, not a gap. */
+function refuseUnreadable(formed: readonly Formed[]): void {
+  const faulty = (fault: string) =>
+    formed.filter(
+      ({ candidate, reading }) =>
+        candidate.required !== undefined &&
+        (fault === 'unavailable' && reading === undefined
+          ? true
+          : reading !== undefined && 'fault' in reading && reading.fault === fault),
+    )
+  const name = (these: readonly Formed[]) => these.map(({ candidate }) => candidate.resource.uri).join(', ')
+  const absent = faulty('not-found')
+  if (absent.length > 0) throw new ResourceError('not-found', `These are required, and are not there: ${name(absent)}`)
+  const silent = faulty('unavailable')
+  if (silent.length > 0)
+    throw new ResourceError('unavailable', `These are required, and cannot be read just now: ${name(silent)}`)
+}
+
+function tooMuch(formed: readonly Formed[], frame: number, usable: number): ResourceError {
+  const required = formed.filter(({ candidate }) => candidate.required !== undefined)
+  const sizes = required.map(({ candidate, forms }) => ({ uri: candidate.resource.uri, tokens: forms[0]?.tokens ?? 0 }))
+  const needed = sizes.reduce((sum, { tokens }) => sum + tokens, frame)
+  const list = sizes
+    .sort((a, b) => b.tokens - a.tokens)
+    .map(({ uri, tokens }) => `${uri} (${tokens})`)
+    .join(', ')
+  return invalid(
+    `What is required takes ${needed} tokens of ${usable}: ${list}. Raise the budget, or ask for less of them: outline or link.`,
+    'budget',
+    { needed, usable, items: sizes.length },
+  )
+}
+
+/** The limits, once the options are without fault. */
+function checked(options: AssembleOptions): Limits {
+  const { budget, reserve = 0.03, cap = 1, encoding = 'o200k_base', format = 'markdown', now, halfLife = 1 } = options
+  const limits = { ...defaultLimits, ...options.limits }
+  const isCount = (value: number) => Number.isSafeInteger(value) && value >= 0
+  const faults = [
+    isCount(budget) ? '' : 'budget: not a whole number of tokens',
+    reserve >= 0 && reserve <= 0.5 ? '' : 'reserve: not from 0 to 0.5',
+    isCount(cap) ? '' : 'cap: not a whole number of tokens',
+    encodings.includes(encoding) ? '' : `encoding: not one of ${encodings.join(', ')}`,
+    formats.includes(format) ? '' : `format: not one of ${formats.join(', ')}`,
+    Number.isFinite(now) ? '' : 'now: not a time in milliseconds',
+    halfLife > 0 ? '' : 'halfLife: not above 0',
+    (options.pins ?? []).every((pin) => typeof pin === 'string' || levels.includes(pin.level ?? 'full'))
+      ? ''
+      : `pins: a level is not one of ${levels.join(', ')}`,
+    (options.pins ?? []).some((pin) => (typeof pin === 'string' ? pin : pin.uri).endsWith('/'))
+      ? 'pins: a folder is none'
+      : '',
+    Object.values(limits).every(isCount) && limits.concurrency > 0 && limits.items <= 999
+      ? ''
+      : 'limits: not whole numbers, no concurrency, or more than 999 items',
+  ].filter((fault) => fault !== '')
+  if (faults.length > 0) throw invalid(faults.join('; '), 'options')
+  return limits
+}

@@ -1,0 +1,40 @@
+import { termsIn } from './terms.ts'
+
+/** How often each term of a query is in a text, and how many terms it has in all. */
+export interface TermCounts {
+  readonly counts: readonly number[]
+  readonly length: number
+}
+
+/** The terms of a query, each once. */
+export function queryTerms(query: string): readonly string[] {
+  return [...new Set(termsIn(query))].slice(0, 64)
+}
+
+export function countTerms(text: string, terms: readonly string[]): TermCounts {
+  const places = new Map(terms.map((term, index) => [term, index] as const))
+  const counts = terms.map(() => 0)
+  let length = 0
+  for (const term of termsIn(text)) {
+    length++
+    const place = places.get(term)
+    if (place !== undefined) counts[place] = (counts[place] ?? 0) + 1
+  }
+  return { counts, length }
+}
+
+const k1 = 1.2
+const b = 0.75
+
+/** How well each text fits: BM25, with the rarity of a term as it is among these texts. */
+export function bm25(texts: readonly TermCounts[]): readonly number[] {
+  const average = Math.max(1, texts.reduce((sum, { length }) => sum + length, 0) / Math.max(1, texts.length))
+  const rarity = (texts[0]?.counts ?? []).map((_, term) => {
+    const having = texts.filter(({ counts }) => (counts[term] ?? 0) > 0).length
+    return Math.log(1 + (texts.length - having + 0.5) / (having + 0.5))
+  })
+  return texts.map(({ counts, length }) => {
+    const long = k1 * (1 - b + (b * length) / average)
+    return counts.reduce((sum, times, term) => sum + ((rarity[term] ?? 0) * times * (k1 + 1)) / (times + long || 1), 0)
+  })
+}

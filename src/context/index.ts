@@ -1,0 +1,35 @@
+import type { View } from '../core/view.ts'
+import { matcherOf } from './places.ts'
+import { rankAll } from './rank.ts'
+import { createReader } from './reader.ts'
+import { type AssembleOptions, type Candidate, defaultLimits } from './types.ts'
+
+/** A prompt's context out of a view: what helps with a query, within a budget of tokens. */
+export { assemble } from './assemble.ts'
+export { type Counter, type Encoding, encodings, maxCounted, openCounter } from './tokens.ts'
+export {
+  type Assembled,
+  type AssembledItem,
+  type AssembleOptions,
+  type Candidate,
+  type ContentBlock,
+  defaultLimits,
+  type Explanation,
+  type Factor,
+  type Format,
+  formats,
+  type Level,
+  type Limits,
+  type LineRange,
+  levels,
+  type ManifestEntry,
+  type OmittedItem,
+  type Pin,
+} from './types.ts'
+
+/** What `assemble` chooses from, best first, with what each is worth and why: suggestions, before anything is packed. */
+export async function rank(view: View, options: Omit<AssembleOptions, 'budget'>): Promise<readonly Candidate[]> {
+  const limits = { ...defaultLimits, ...options.limits }
+  const reader = createReader(view, limits, matcherOf(options.excludes ?? []), options.signal)
+  return (await rankAll(view, { ...options, budget: 0 }, limits, reader)).candidates
+}

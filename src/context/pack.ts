@@ -1,0 +1,103 @@
+import { createHeap } from './heap.ts'
+
+/** One form in which an item can be taken. */
+export interface PackOption {
+  readonly tokens: number
+  /** Which share of what the item is worth, from 0 to 1. */
+  readonly worth: number
+}
+
+export interface PackItem {
+  readonly uri: string
+  readonly score: number
+  /** In any order. */
+  readonly options: readonly PackOption[]
+  /** Which of the options it must have at least. */
+  readonly required?: number
+}
+
+export interface PackLimits {
+  readonly budget: number
+  /** What one item takes at most, as long as there are others to take. What is required may take more. */
+  readonly cap: number
+  /** What is spent as soon as anything is taken. */
+  readonly frame: number
+  /** How many items are taken at most. */
+  readonly items: number
+}
+
+export interface Packed {
+  /** Which option of each item was taken, by its index. */
+  readonly taken: ReadonlyMap<PackItem, number>
+  readonly tokens: number
+}
+
+interface Move {
+  readonly item: PackItem
+  readonly to: number
+  readonly tokens: number
+  readonly gain: number
+}
+
+/**
+ * Takes items, and raises them from one option to a larger one, as long as that fits: first what brings most per token. What does
+ * not fit is passed over, and the rest still has its chance. Then the same without the cap, with what is left over.
+ *
+ * The order does not depend on the budget. So of two budgets with one cap, the larger takes at least as many tokens: where they part, the
+ * larger takes what would not have fitted into the smaller. Ties are decided by URI.
+ *
+ * @returns `undefined` where what is required does not fit.
+ */
+export function pack(items: readonly PackItem[], limits: PackLimits): Packed | undefined {
+  const taken = new Map<PackItem, number>()
+  let tokens = 0
+  for (const item of items) {
+    if (item.required === undefined) continue
+    tokens += (item.options[item.required]?.tokens ?? 0) + (taken.size === 0 ? limits.frame : 0)
+    taken.set(item, item.required)
+  }
+  if (tokens > limits.budget || taken.size > limits.items) return undefined
+  for (const cap of [limits.cap, Number.POSITIVE_INFINITY]) {
+    const refused = new Map<PackItem, Set<number>>()
+    const waiting = createHeap(isBefore)
+    const wait = (move: Move | undefined) => move !== undefined && waiting.push(move)
+    for (const item of items) wait(nextMove(item, taken.get(item), cap))
+    for (let move = waiting.pop(); move !== undefined; move = waiting.pop()) {
+      const { item } = move
+      const isNew = !taken.has(item)
+      const cost = move.tokens + (taken.size === 0 ? limits.frame : 0)
+      if (isNew && taken.size >= limits.items) continue
+      if (tokens + cost <= limits.budget) {
+        tokens += cost
+        taken.set(item, move.to)
+      } else refused.set(item, (refused.get(item) ?? new Set()).add(move.to))
+      wait(nextMove(item, taken.get(item), cap, refused.get(item)))
+    }
+  }
+  return { taken, tokens }
+}
+
+/** The step that brings most per token, of an item at one of its options. */
+function nextMove(
+  item: PackItem,
+  from: number | undefined,
+  cap: number,
+  refused?: ReadonlySet<number>,
+): Move | undefined {
+  const now = from === undefined ? { tokens: 0, worth: 0 } : item.options[from]
+  if (now === undefined) return undefined
+  let best: Move | undefined
+  for (const [to, option] of item.options.entries()) {
+    const tokens = option.tokens - now.tokens
+    if (option.worth <= now.worth || tokens <= 0 || option.tokens > cap || refused?.has(to) === true) continue
+    const gain = (item.score * (option.worth - now.worth)) / tokens
+    if (best === undefined || gain > best.gain) best = { item, to, tokens, gain }
+  }
+  return best
+}
+
+function isBefore(a: Move, b: Move): boolean {
+  if (a.gain !== b.gain) return a.gain > b.gain
+  if (a.item.uri !== b.item.uri) return a.item.uri < b.item.uri
+  return a.to < b.to
+}

@@ -1,0 +1,49 @@
+import { parseAddress } from '../core/uri.ts'
+
+/** The canonical spelling of a URI without a query; any other as it is. */
+export function canonical(uri: string): string {
+  try {
+    const { text } = parseAddress(uri)
+    return uri.endsWith('/') ? `${text}/` : text
+  } catch {
+    return uri
+  }
+}
+
+/** Whether a URI is one of these, or lies below one that ends in `/`. Spellings of one resource are the same. */
+export function matcherOf(uris: readonly string[]): (uri: string) => boolean {
+  const all = uris.map(canonical)
+  const exact = new Set(all)
+  const folders = all.filter((uri) => uri.endsWith('/'))
+  return (raw) => {
+    const uri = canonical(raw)
+    // A part of a resource, or a form of it, is that resource too.
+    const [bare = uri] = uri.split(/[?#]/)
+    const isBelow = (one: string) => folders.some((folder) => one.startsWith(folder) || `${one}/` === folder)
+    return [uri, canonical(bare)].some((one) => exact.has(one) || isBelow(one))
+  }
+}
+
+/** Whether a URI is at or below one of these addresses. */
+export function isWithin(uri: string, addresses: readonly string[]): boolean {
+  return addresses.some((address) => {
+    const place = address.endsWith('/') ? address.slice(0, -1) : address
+    return uri === place || uri.startsWith(`${place}/`)
+  })
+}
+
+/** The folder that a URI lies in, with its `/`. */
+export function folderOf(uri: string): string {
+  const [path = ''] = uri.split(/[?#]/)
+  return path.slice(0, path.lastIndexOf('/') + 1)
+}
+
+/** What of a URI a person reads: the path. */
+export function pathOf(uri: string): string {
+  const [path = ''] = uri.split(/[?#]/)
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
+}

@@ -1,0 +1,130 @@
+import type { Resource, View } from '../core/view.ts'
+import { queryTerms } from './bm25.ts'
+import { compare, matchWords } from './lexical.ts'
+import { isFor, listAll } from './listed.ts'
+import { foldersOf, referredTo } from './neighbours.ts'
+import { canonical, isWithin, matcherOf } from './places.ts'
+import type { Reader } from './reader.ts'
+import { explain, type Fused, fuse, type RankedList } from './score.ts'
+import { searchAll } from './searched.ts'
+import type { AssembleOptions, Candidate, Level, Limits } from './types.ts'
+
+export interface Ranked {
+  /** What is required, in the order of the pins; then what may be taken, best first. */
+  readonly candidates: readonly Candidate[]
+  readonly terms: ReadonlySet<string>
+  readonly notes: readonly string[]
+}
+
+/** What what stands near to something good counts, beside what was found itself; and near to how many. */
+const nearness = { weight: 0.5, seeds: 10 }
+
+/** Finds what may be taken, and what each is worth. */
+export async function rankAll(view: View, options: AssembleOptions, limits: Limits, reader: Reader): Promise<Ranked> {
+  const { query = '', pins = [], excludes = [], mounts, audience = 'assistant', signal } = options
+  const isExcluded = matcherOf(excludes)
+  const listed = await listAll(view, limits, signal)
+  const isWanted = (each: Resource) =>
+    isFor(audience, each.audience) && !isExcluded(each.uri) && (mounts === undefined || isWithin(each.uri, mounts))
+  const resources = listed.resources.filter(isWanted)
+
+  // Who pins something wants it, wherever it is and whomever it is meant for.
+  const bySpelling = new Map(listed.resources.map((each) => [canonical(each.uri), each] as const))
+  const required = requiredOf(pins, resources, bySpelling, isExcluded)
+  // First of all: what else is read must not take the room.
+  await reader.read([...required.keys()])
+
+  const terms = queryTerms(query)
+  const searched =
+    query.trim() === ''
+      ? { lists: [], lines: new Map<string, never>(), resources: [], covered: [], notes: [] }
+      : await searchAll(view, query, audience, signal)
+  const isListed = new Set(listed.resources.map(({ uri }) => uri))
+  for (const found of searched.resources) {
+    if (isListed.has(found.uri) || !isWanted(found)) continue
+    isListed.add(found.uri)
+    resources.push(found)
+  }
+  const known = new Map(resources.map((resource) => [resource.uri, resource] as const))
+  const isRead = ({ uri }: Resource) => !isWithin(uri, searched.covered)
+  const words =
+    terms.length === 0 ? { list: [], notes: [] } : await matchWords(resources, terms, isRead, reader, limits)
+
+  const lists: RankedList[] = [
+    ...searched.lists.map((uris) => ({ name: 'search', uris: uris.filter((uri) => known.has(uri)), weight: 1 })),
+    { name: 'words', uris: words.list, weight: 1 },
+  ]
+  const near = await neighboursOf([...required.keys()], fuse(lists), known, reader)
+  const fused = fuse([...lists, ...near])
+  const whole: Fused = { relevance: 1, because: query.trim() === '' ? 'no query' : 'required' }
+  const candidateOf = (resource: Resource, place: Fused): Candidate => {
+    const pinned = required.get(resource.uri)
+    return {
+      resource,
+      explanation: explain(resource, place, options),
+      ...(pinned === undefined ? {} : { required: pinned.level }),
+      found: searched.lines.get(resource.uri) ?? [],
+    }
+  }
+  const must = [...required.values()].map(({ resource }) => candidateOf(resource, fused.get(resource.uri) ?? whole))
+  const may = resources
+    .filter(({ uri }) => !required.has(uri))
+    .flatMap((resource) => {
+      const place = query.trim() === '' && pins.length === 0 ? whole : fused.get(resource.uri)
+      return place === undefined ? [] : [candidateOf(resource, place)]
+    })
+    .sort((a, b) => b.explanation.score - a.explanation.score || compare(a.resource.uri, b.resource.uri))
+  const notes = [...listed.notes, ...searched.notes, ...words.notes]
+  return { candidates: [...must, ...may], terms: new Set(terms), notes }
+}
+
+interface Required {
+  readonly resource: Resource
+  readonly level: Level
+}
+
+/** Pins, as they were given, then what the listing says is required. */
+function requiredOf(
+  pins: NonNullable<AssembleOptions['pins']>,
+  resources: readonly Resource[],
+  known: ReadonlyMap<string, Resource>,
+  isExcluded: (uri: string) => boolean,
+): ReadonlyMap<string, Required> {
+  const required = new Map<string, Required>()
+  for (const pin of pins) {
+    const { uri, level = 'full' } = typeof pin === 'string' ? { uri: pin } : pin
+    if (isExcluded(uri)) continue
+    // What is not listed may be there as well: what a template leads to.
+    const resource = known.get(canonical(uri)) ?? { uri, name: uri.slice(uri.lastIndexOf('/') + 1) }
+    if (!required.has(resource.uri)) required.set(resource.uri, { resource, level })
+  }
+  for (const resource of resources)
+    if (resource.priority === 1 && !required.has(resource.uri)) required.set(resource.uri, { resource, level: 'full' })
+  return required
+}
+
+/** What the best refer to, and what lies in their folders. */
+async function neighboursOf(
+  pinned: readonly string[],
+  fused: ReadonlyMap<string, Fused>,
+  known: ReadonlyMap<string, Resource>,
+  reader: Reader,
+): Promise<readonly RankedList[]> {
+  const best = [...fused].sort(([a, one], [b, other]) => other.relevance - one.relevance || compare(a, b))
+  const seeds = [...new Set([...pinned, ...best.map(([uri]) => uri)])].slice(0, nearness.seeds)
+  if (seeds.length === 0) return []
+  const beside = foldersOf([...known.keys()])
+  const readings = await reader.read(seeds)
+  const referred = new Set<string>()
+  const together = new Set<string>()
+  for (const [index, uri] of seeds.entries()) {
+    const reading = readings[index]
+    if (reading !== undefined && 'text' in reading)
+      for (const each of referredTo(uri, reading.text, (one) => known.has(one))) referred.add(each)
+    for (const each of beside(uri)) together.add(each)
+  }
+  return [
+    { name: 'referred to', uris: [...referred], weight: nearness.weight },
+    { name: 'same folder', uris: [...together], weight: nearness.weight / 2 },
+  ]
+}

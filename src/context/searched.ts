@@ -1,0 +1,101 @@
+import { isResourceError } from '../core/errors.ts'
+import {
+  type Found,
+  type FoundHit,
+  parseFound,
+  parseSearchStatus,
+  type SearchPlace,
+  searchPlaces,
+} from '../core/found.ts'
+import type { Audience } from '../core/provider.ts'
+import type { Resource, ResourceTemplate, View } from '../core/view.ts'
+import { pagesOf } from './listed.ts'
+import type { LineRange } from './types.ts'
+
+/** What the searches of a view found. */
+export interface Searched {
+  /** What each search found, best first, each document once. */
+  readonly lists: readonly (readonly string[])[]
+  readonly lines: ReadonlyMap<string, readonly LineRange[]>
+  /** What was found, as far as a search tells of it: it may be behind where the listing was left. */
+  readonly resources: readonly Resource[]
+  /** The addresses of mounts that a search that has answered looks through as a whole. */
+  readonly covered: readonly string[]
+  readonly notes: readonly string[]
+}
+
+const most = 100
+
+/** Asks every search that the view has. One that does not answer is told of, and what it covers is looked through in another way. */
+export async function searchAll(
+  view: View,
+  query: string,
+  audience: Audience,
+  signal?: AbortSignal,
+): Promise<Searched> {
+  const options = signal === undefined ? {} : { signal }
+  const templates: ResourceTemplate[] = []
+  for await (const page of pagesOf((cursor) => view.templates(cursor, options))) templates.push(...page.items)
+  const lists: string[][] = []
+  const lines = new Map<string, LineRange[]>()
+  const resources: Resource[] = []
+  const covered: string[] = []
+  const notes: string[] = []
+  for (const place of searchPlaces(templates)) {
+    const [answer, status] = await Promise.all([
+      textAt(view, () => place.uriOf({ query, limit: most, audience }), options),
+      textAt(view, () => place.status, options),
+    ])
+    const found = answer === undefined ? undefined : parseFound(answer)
+    signal?.throwIfAborted()
+    if (found === undefined) {
+      notes.push(`the search at ${place.address} does not answer`)
+      continue
+    }
+    notes.push(...found.notes)
+    covered.push(...coveredBy(place, status))
+    lists.push(collect(found, lines))
+    resources.push(...found.hits.map(resourceOf))
+  }
+  return { lists, lines, resources, covered, notes }
+}
+
+async function textAt(view: View, uri: () => string, options: { readonly signal?: AbortSignal }) {
+  try {
+    const { contents } = await view.read(uri(), options)
+    const [content] = contents
+    return content !== undefined && 'text' in content ? content.text : undefined
+  } catch (error) {
+    if (isResourceError(error)) return undefined
+    throw error
+  }
+}
+
+/** Only mounts whose index is as they are: in any other, something may be that the search does not find. */
+function coveredBy({ address }: SearchPlace, status: string | undefined): readonly string[] {
+  const known = status === undefined ? undefined : parseSearchStatus(status)
+  const current = (known?.mounts ?? []).filter(({ state }) => state === 'current')
+  return [address, ...current.map((mount) => mount.address)]
+}
+
+function collect({ hits }: Found, lines: Map<string, LineRange[]>): string[] {
+  const documents = new Set<string>()
+  for (const { document, lines: range } of hits) {
+    documents.add(document)
+    lines.set(document, [...(lines.get(document) ?? []), range])
+  }
+  return [...documents]
+}
+
+function resourceOf({ document, title, mimeType, modified, priority, audience }: FoundHit): Resource {
+  const time = modified === undefined ? Number.NaN : Date.parse(modified)
+  return {
+    uri: document,
+    name: document.slice(document.lastIndexOf('/') + 1),
+    ...(title === undefined ? {} : { title }),
+    ...(mimeType === undefined ? {} : { mimeType }),
+    ...(Number.isNaN(time) ? {} : { modified: time }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(audience === undefined ? {} : { audience }),
+  }
+}

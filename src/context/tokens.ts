@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import { setImmediate as turn } from 'node:timers/promises'
+import { ResourceError } from '../core/errors.ts'
+import { createRecent } from '../core/recent.ts'
+import { mergeSteps, type Ranks } from './merging.ts'
+
+/** How a model cuts text into tokens. */
+export type Encoding = 'o200k_base' | 'cl100k_base'
+
+export const encodings: readonly Encoding[] = ['o200k_base', 'cl100k_base']
+
+/** Counts tokens exactly. */
+export interface Counter {
+  readonly encoding: Encoding
+  /**
+   * The tokens of a text, whatever stands in it: what looks like a special token is counted as the text that it is, and a lone
+   * surrogate as U+FFFD, which is what is sent for it. The time that it takes grows with the length, even of a run without
+   * a boundary, and other work goes on meanwhile.
+   *
+   * @throws ResourceError `too-large` for a text of more than {@link maxCounted} UTF-16 units; `unavailable` once aborted.
+   */
+  count(text: string, signal?: AbortSignal): Promise<number>
+}
+
+/** The longest text that is counted at once, in UTF-16 units. */
+export const maxCounted = 4_000_000
+
+interface Vocabulary {
+  readonly pattern: RegExp
+  readonly ranks: Ranks
+}
+
+/** Pieces up to this long are remembered, so many at a time. */
+const remembered = { units: 64, pieces: 50_000 }
+/** How many UTF-16 units are counted before other work has its turn. */
+const slice = 32_768
+
+const counters = new Map<Encoding, Promise<Counter>>()
+
+/** The counter of an encoding, whose tables are loaded when it is first asked for. */
+export function openCounter(encoding: Encoding): Promise<Counter> {
+  const open = counters.get(encoding) ?? load(encoding).then((vocabulary) => createCounter(encoding, vocabulary))
+  counters.set(encoding, open)
+  return open
+}
+
+async function load(encoding: Encoding): Promise<Vocabulary> {
+  if (encoding === 'o200k_base') {
+    const [{ O200KBase }, { default: tokens }] = await Promise.all([
+      import('gpt-tokenizer/encodingParams/o200k_base'),
+      import('gpt-tokenizer/bpeRanks/o200k_base'),
+    ])
+    return { pattern: O200KBase(tokens).tokenSplitRegex, ranks: ranksOf(tokens) }
+  }
+  const [{ Cl100KBase }, { default: tokens }] = await Promise.all([
+    import('gpt-tokenizer/encodingParams/cl100k_base'),
+    import('gpt-tokenizer/bpeRanks/cl100k_base'),
+  ])
+  return { pattern: Cl100KBase(tokens).tokenSplitRegex, ranks: ranksOf(tokens) }
+}
+
+function ranksOf(tokens: readonly (string | readonly number[])[]): Ranks {
+  const ranks = new Map<string, number>()
+  // A token that is unused is a hole.
+  tokens.forEach((token, rank) => {
+    ranks.set(typeof token === 'string' ? bytesOf(token) : String.fromCharCode(...token), rank)
+  })
+  return ranks
+}
+
+/** The bytes of a text in UTF-8, as characters from 0 to 255. */
+function bytesOf(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what is ASCII is its own bytes
+  return /^[\x00-\x7f]*$/.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1')
+}
+
+function createCounter(encoding: Encoding, { pattern, ranks }: Vocabulary): Counter {
+  const pieces = new Map<string, number>()
+  const texts = createRecent<number>(20_000)
+
+  function* steps(text: string): Generator<void, number> {
+    // One of its own: it remembers where it is.
+    const cut = new RegExp(pattern.source, pattern.flags)
+    let count = 0
+    let done = 0
+    for (let match = cut.exec(text); match !== null; match = cut.exec(text)) {
+      const [piece] = match
+      let tokens = pieces.get(piece)
+      if (tokens === undefined) {
+        tokens = yield* mergeSteps(bytesOf(piece), ranks)
+        if (pieces.size >= remembered.pieces) pieces.clear()
+        if (piece.length <= remembered.units) pieces.set(piece, tokens)
+      }
+      count += tokens
+      if (cut.lastIndex - done < slice) continue
+      done = cut.lastIndex
+      yield
+    }
+    return count
+  }
+
+  return {
+    encoding,
+    count: async (text, signal) => {
+      if (text.length > maxCounted)
+        throw new ResourceError('too-large', 'The text is too long to count its tokens.', { limit: maxCounted })
+      const key = text.length < 256 ? text : createHash('sha256').update(text.toWellFormed()).digest('base64')
+      const known = texts.get(key)
+      if (known !== undefined) return known
+      const work = steps(text)
+      let step = work.next()
+      for (; step.done !== true; step = work.next()) {
+        await turn()
+        if (signal?.aborted === true) throw new ResourceError('unavailable', 'The counting was stopped.')
+      }
+      texts.set(key, step.value)
+      return step.value
+    },
+  }
+}

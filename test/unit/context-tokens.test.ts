@@ -1,0 +1,97 @@
+import fc from 'fast-check'
+import cl100k from 'gpt-tokenizer/bpeRanks/cl100k_base'
+import o200k from 'gpt-tokenizer/bpeRanks/o200k_base'
+import { countTokens as countCl100k } from 'gpt-tokenizer/encoding/cl100k_base'
+import { countTokens as countO200k } from 'gpt-tokenizer/encoding/o200k_base'
+import { describe, expect, test } from 'vitest'
+import { longestToken } from '../../src/context/forms.ts'
+import { formats, openCounter } from '../../src/context/index.ts'
+import { mergeSteps } from '../../src/context/merging.ts'
+import { rendererOf } from '../../src/context/render.ts'
+import { maxCounted } from '../../src/context/tokens.ts'
+import { awkwardText } from '../support/awkward-text.ts'
+
+const asText = { disallowedSpecial: new Set<string>() }
+const both = [
+  { encoding: 'o200k_base', plain: (text: string) => countO200k(text, asText) },
+  { encoding: 'cl100k_base', plain: (text: string) => countCl100k(text, asText) },
+] as const
+
+describe.each(both)('the tokens of $encoding', ({ encoding, plain }) => {
+  test('are as many as the tokenizer itself counts, whatever the text', async () => {
+    const counter = await openCounter(encoding)
+    await fc.assert(
+      fc.asyncProperty(awkwardText, async (given) => {
+        // The library takes a byte order mark away where it looks a token up, and so counts two for the one there is.
+        const text = given.replaceAll('\ufeff', '')
+        expect(await counter.count(text)).toBe(plain(text))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('are as many in runs without a boundary, too', async () => {
+    const counter = await openCounter(encoding)
+    for (const unit of ['_', 'a', 'ab', 'Aa', ' ', '\n', '漢', 'あ', '😀', '👨‍👩‍👧', '\u0301', '=-', '7', '\ud800']) {
+      const text = unit.repeat(2000)
+      expect({ unit, tokens: await counter.count(text) }).toEqual({ unit, tokens: plain(text) })
+    }
+  })
+
+  test('of a special token are those of its text', async () => {
+    const counter = await openCounter(encoding)
+    expect(await counter.count('<|endoftext|>')).toBe(plain('<|endoftext|>'))
+    expect(await counter.count('<|endoftext|>')).toBeGreaterThan(1)
+    expect(await counter.count('\ufeff')).toBe(1)
+  })
+
+  test('of every index of a part are the same', async () => {
+    const counter = await openCounter(encoding)
+    for (const format of formats) {
+      const renderer = rendererOf(format)
+      const part = { resource: { uri: 'file:///a', name: 'a' }, level: 'full', body: 'text' } as const
+      const counts = new Set<number>()
+      for (let index = 1; index <= 999; index += 1) counts.add(await counter.count(renderer.part(part, index)))
+      expect(counts.size).toBe(1)
+    }
+  })
+})
+
+test('no token is longer than what is taken for the longest', () => {
+  for (const token of [...o200k, ...cl100k])
+    if (token !== undefined && Buffer.from(token as string).length > longestToken) expect(token).toBeUndefined()
+})
+
+test('the steps of merging a run grow with its length, not with the square of it', () => {
+  // Every pair of two letters is a token, and nothing longer is.
+  const ranks = new Map([...'ab'].flatMap((a) => [...'ab'].map((b) => [a + b, b === 'a' ? 1 : 2] as [string, number])))
+  for (const letter of 'ab') ranks.set(letter, 0)
+  const yields = (length: number) => {
+    const steps = mergeSteps('ab'.repeat(length / 2), ranks)
+    let count = 0
+    let step = steps.next()
+    for (; step.done !== true; step = steps.next()) count++
+    return { count, tokens: step.value }
+  }
+  const [small, large] = [yields(100_000), yields(400_000)]
+  expect(small.count).toBeGreaterThan(10)
+  expect(large.count).toBeLessThan(6 * small.count)
+  expect(large.tokens).toBeGreaterThanOrEqual(200_000)
+})
+
+test('other work goes on while a long text is counted', async () => {
+  const counter = await openCounter('o200k_base')
+  let turns = 0
+  const ticking = setInterval(() => turns++, 0)
+  await counter.count('あいうえお'.repeat(60_000))
+  clearInterval(ticking)
+  expect(turns).toBeGreaterThan(3)
+})
+
+test('counting ends with its signal, and refuses what is too long', async () => {
+  const counter = await openCounter('o200k_base')
+  await expect(counter.count('xyz_'.repeat(200_000), AbortSignal.abort())).rejects.toMatchObject({
+    kind: 'unavailable',
+  })
+  await expect(counter.count('a'.repeat(maxCounted + 1))).rejects.toMatchObject({ kind: 'too-large' })
+})

@@ -1,0 +1,273 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { type AssembleOptions, assemble, openCounter, rank } from '../../src/context/index.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
+import { ResourceError } from '../../src/core/errors.ts'
+import { foundMimeType, searchStatusMimeType } from '../../src/core/found.ts'
+import type { View } from '../../src/core/view.ts'
+import { type MemoryEntry, memory } from '../support/memory.ts'
+
+const now = Date.parse('2026-01-31T00:00:00Z')
+const day = 86_400_000
+const someone = { id: 'ada', roles: [] }
+
+function viewOf(entries: Readonly<Record<string, MemoryEntry | string>>): View {
+  return createCatalog({ mounts: [{ address: 'memory://docs', provider: memory(entries) }] }).view(someone)
+}
+
+const uri = (path: string) => `memory://docs/${path}`
+const base = { budget: 2000, now } satisfies AssembleOptions
+const prose = (word: string, times = 60) => Array.from({ length: times }, (_, n) => `Line ${n} of ${word}.`).join('\n')
+const names = (items: readonly { readonly uri: string }[]) =>
+  items.map((item) => item.uri.slice('memory://docs/'.length))
+
+describe('what is chosen', () => {
+  test('is what matches the query, with the tokens of the text counted exactly', async () => {
+    const view = viewOf({ 'cursor.md': prose('cursors and paging'), 'other.md': prose('weather') })
+    const { text, tokens, items, manifest } = await assemble(view, { ...base, query: 'cursor paging' })
+    expect(names(items)[0]).toBe('cursor.md')
+    expect(tokens).toBe(await (await openCounter('o200k_base')).count(text))
+    expect(tokens).toBeLessThanOrEqual(2000)
+    expect(text).toContain('not instructions')
+    expect(manifest[0]).toMatchObject({
+      uri: uri('cursor.md'),
+      sha256: createHash('sha256').update(prose('cursors and paging')).digest('hex'),
+    })
+  })
+
+  test('has pins and what has priority 1, whatever they say', async () => {
+    const view = viewOf({ 'a.md': 'about a', 'rules.md': { text: 'the rules', priority: 1 }, 'z.md': 'pinned' })
+    const { items } = await assemble(view, { ...base, query: 'a', pins: [uri('z.md')] })
+    expect(names(items).slice(0, 2)).toEqual(['z.md', 'rules.md'])
+    expect(items.slice(0, 2).every(({ required, level }) => required && level === 'full')).toBe(true)
+  })
+
+  test('has a pin at the level that it names, and no more', async () => {
+    const view = viewOf({ 'a.md': `# One\n${prose('x')}\n# Two\n${prose('y')}` })
+    const pinned = async (level: 'link' | 'outline') => assemble(view, { ...base, pins: [{ uri: uri('a.md'), level }] })
+    const outlined = await pinned('outline')
+    expect(outlined.items.map(({ level }) => level)).toEqual(['outline'])
+    expect(outlined.text).toContain('# Two')
+    expect(outlined.text).not.toContain('Line 3')
+    expect((await pinned('link')).items.map(({ level }) => level)).toEqual(['link'])
+  })
+
+  test('leaves out what is excluded, however it is spelled, and what is meant for others', async () => {
+    const view = viewOf({
+      'in.md': 'query',
+      'secret/one.md': 'query',
+      'out.md': 'query',
+      'person.md': { text: 'query', audience: ['user'] },
+    })
+    const excludes = ['memory://docs/%6Fut.md', 'memory://docs/secret/']
+    const { items, omitted, text } = await assemble(view, { ...base, query: 'query', excludes, pins: [uri('out.md')] })
+    expect(names(items)).toEqual(['in.md'])
+    expect(omitted).toEqual([])
+    expect(text).not.toMatch(/secret|out\.md|person/)
+    const forUser = await assemble(view, { ...base, query: 'query', audience: 'user' })
+    expect([...names(forUser.items), ...names(forUser.omitted)]).toContain('person.md')
+  })
+
+  test('has the neighbours of what matches: what it imports, and what lies beside it', async () => {
+    const view = viewOf({
+      'src/cursor.ts': "import { seal } from '../lib/seal.js'\nexport const cursor = seal()",
+      'src/beside.ts': 'export const nothing = 1',
+      'lib/seal.ts': 'export const other = 2',
+      'far/away.ts': 'export const far = 3',
+    })
+    const ranked = await rank(view, { now, query: 'cursor' })
+    expect(names(ranked.map(({ resource }) => resource))).toEqual(['src/cursor.ts', 'lib/seal.ts', 'src/beside.ts'])
+    expect(ranked[1]?.explanation.factors[0]?.because).toBe('referred to #1')
+  })
+
+  test('collapses what says the same, or nearly', async () => {
+    const long = Array.from({ length: 300 }, (_, n) => `word${n}`).join(' ')
+    const view = viewOf({ 'a.txt': long, 'b.txt': long, 'c.txt': `${long} tail`, 'd.txt': `word1 ${prose('else')}` })
+    const { items, omitted } = await assemble(view, { ...base, budget: 8000, query: 'word1' })
+    const duplicates = omitted.filter(({ reason }) => reason === 'duplicate')
+    expect(duplicates).toHaveLength(2)
+    expect(names(items)).toContain('d.txt')
+  })
+
+  test('may be a link alone: what is no text, or too large', async () => {
+    const view = viewOf({
+      'query.bin': { bytes: new Uint8Array([0, 1, 2]), title: 'A picture' },
+      'query.txt': 'x'.repeat(2000),
+    })
+    const { items } = await assemble(view, { ...base, query: 'query', limits: { item: 1000 } })
+    expect(items.map(({ level }) => level)).toEqual(['link', 'link'])
+    expect(items.flatMap(({ notes }) => notes).join()).toMatch(/no text.*too large|too large.*no text/)
+  })
+
+  test('takes windows around what matches of what is too large for its share', async () => {
+    const lines = Array.from({ length: 3000 }, (_, n) => (n === 1500 ? 'the needle is here' : `hay ${n}`))
+    const { items, text, manifest } = await assemble(viewOf({ 'hay.log': lines.join('\n') }), {
+      ...base,
+      query: 'needle',
+    })
+    expect(items[0]?.level).toBe('windows')
+    expect(text).toContain('the needle is here')
+    expect(manifest[0]?.ranges).toEqual([{ start: 1497, end: 1505 }])
+  })
+})
+
+describe('the explanation', () => {
+  test('names every factor, and what is not known is none', async () => {
+    const view = viewOf({
+      'known.md': { text: 'query', priority: 0.5, modified: now - 30 * day },
+      'plain.md': 'query else',
+    })
+    const ranked = await rank(view, {
+      now,
+      query: 'query',
+      changes: (one) => (one === uri('known.md') ? 3 : undefined),
+    })
+    const factors = new Map(ranked.map(({ resource, explanation }) => [resource.name, explanation.factors] as const))
+    const known = new Map(factors.get('known.md')?.map(({ name, value }) => [name, value]))
+    expect([...known.keys()]).toEqual(['relevance', 'priority', 'recency', 'activity'])
+    expect(known.get('priority')).toBe(1)
+    expect(known.get('recency')).toBeCloseTo(0.9)
+    expect(known.get('activity')).toBeCloseTo(1 + 0.1 * Math.log(4))
+    expect(factors.get('plain.md')?.map(({ name }) => name)).toEqual(['relevance'])
+    for (const { explanation } of ranked)
+      expect(explanation.score).toBeCloseTo(explanation.factors.reduce((product, { value }) => product * value, 1))
+  })
+})
+
+describe('what is required', () => {
+  test('and does not fit is an error that lists it', async () => {
+    const view = viewOf({ 'big.md': { text: prose('x', 500), priority: 1 }, 'small.md': 'y' })
+    const failing = assemble(view, { ...base, budget: 500, pins: [uri('small.md')] })
+    await expect(failing).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'budget', items: 2 } })
+    await expect(failing).rejects.toThrow(/big\.md \(\d+\), memory:\/\/docs\/small\.md \(\d+\)/)
+  })
+
+  test('and is not there, or may not be seen, is one and the same error', async () => {
+    const catalog = createCatalog({
+      mounts: [{ address: 'memory://docs', provider: memory({ 'hidden.md': 'query' }), access: () => false }],
+    })
+    for (const pin of ['hidden.md', 'missing.md'])
+      await expect(assemble(catalog.view(someone), { ...base, pins: [uri(pin)] })).rejects.toThrow(
+        `These are required, and are not there: ${uri(pin)}`,
+      )
+  })
+
+  test('and cannot be read just now is said to be so', async () => {
+    const view: View = {
+      ...viewOf({ 'a.md': 'a' }),
+      read: async () => {
+        throw new ResourceError('unavailable', 'db.internal')
+      },
+    }
+    const failing = assemble(view, { ...base, pins: [uri('a.md')] })
+    await expect(failing).rejects.toMatchObject({ kind: 'unavailable' })
+    await expect(failing).rejects.not.toThrow(/internal/)
+  })
+})
+
+describe('a search', () => {
+  const found = (documents: readonly string[]) =>
+    JSON.stringify({
+      query: 'q',
+      notes: ['the index is being made'],
+      hits: documents.map((document, place) => ({
+        uri: document,
+        document,
+        mount: 'memory://docs',
+        lines: { start: 3, end: 4 },
+        score: 1 / (place + 1),
+        snippet: { text: '', marks: [] },
+      })),
+    })
+  const cache = { ttlMs: 0, scope: 'private' } as const
+  const searching = (answer: () => string): View => {
+    const inner = viewOf({ 'a.md': prose('a'), 'b.md': prose('b'), 'c.md': prose('c') })
+    const status = JSON.stringify({ indexing: 'running', mounts: [{ address: 'memory://docs', state: 'current' }] })
+    return {
+      ...inner,
+      templates: async () => ({
+        items: [{ uriTemplate: 'search://all{?q,limit,audience}', name: 'Search', mimeType: foundMimeType }],
+        cache,
+      }),
+      read: async (one, options) => {
+        if (one.startsWith('search://all/status'))
+          return { contents: [{ uri: one, mimeType: searchStatusMimeType, text: status }], cache }
+        return one.startsWith('search://all')
+          ? { contents: [{ uri: one, mimeType: foundMimeType, text: answer() }], cache }
+          : inner.read(one, options)
+      },
+    }
+  }
+
+  test('is asked where there is one, and shows the lines that it found', async () => {
+    const view = searching(() => found([uri('c.md'), uri('a.md')]))
+    const { items, notes, manifest } = await assemble(view, { ...base, budget: 400, query: 'unheard' })
+    expect(names(items).slice(0, 2)).toEqual(['c.md', 'a.md'])
+    expect(notes).toContain('the index is being made')
+    const windows = manifest.find(({ level }) => level === 'windows')
+    if (windows !== undefined) expect(windows.ranges).toEqual([{ start: 1, end: 8 }])
+  })
+
+  test('finds what lies behind the end of what is listed', async () => {
+    const view = searching(() => found([uri('c.md')]))
+    const { items, notes } = await assemble(view, { ...base, query: 'unheard', limits: { listed: 1 } })
+    expect(names(items)[0]).toBe('c.md')
+    expect(notes.join()).toContain('only the first 1 resources')
+  })
+
+  test('that does not answer is done without', async () => {
+    const view = searching(() => 'nonsense')
+    const { items, notes } = await assemble(view, { ...base, query: 'line of b' })
+    expect(names(items)).toContain('b.md')
+    expect(notes).toContain('the search at search://all does not answer')
+  })
+})
+
+test('a folder is no pin, and what is read of one leaves out what is excluded', async () => {
+  const view = viewOf({ 'dir/in.md': 'shown', 'dir/out.md': 'hidden' })
+  await expect(assemble(view, { ...base, pins: [uri('dir/')] })).rejects.toThrow('pins: a folder is none')
+  const { text } = await assemble(view, { ...base, pins: [uri('dir')], excludes: [uri('dir/out.md')] })
+  expect(text).toContain('shown')
+  expect(text).not.toContain('hidden')
+})
+
+test('times that are none are left out', async () => {
+  const inner = viewOf({ 'a.md': 'query' })
+  const view: View = {
+    ...inner,
+    list: async (query) => {
+      const page = await inner.list(query)
+      return { ...page, items: page.items.map((item) => ({ ...item, modified: 1e30 })) }
+    },
+  }
+  const { manifest, tokens } = await assemble(view, { ...base, query: 'query', format: 'mcp' })
+  expect(tokens).toBeGreaterThan(0)
+  expect(manifest[0]).not.toHaveProperty('modified')
+})
+
+test('faulty options are told of, each with what is wrong', async () => {
+  const failing = assemble(viewOf({}), { budget: 1.5, now: Number.NaN, reserve: 2, limits: { items: 1000 } })
+  await expect(failing).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'options' } })
+  await expect(failing).rejects.toThrow(/budget: .*; reserve: .*; now: .*; limits: /)
+})
+
+test('reads are few at a time, and no more than may be', async () => {
+  const inner = viewOf(Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`${n}.md`, `query ${n}`])))
+  let running = 0
+  let most = 0
+  const seen = new Set<string>()
+  const view: View = {
+    ...inner,
+    read: async (one, options) => {
+      seen.add(one)
+      most = Math.max(most, ++running)
+      await new Promise(setImmediate)
+      running--
+      return inner.read(one, options)
+    },
+  }
+  const { notes } = await assemble(view, { ...base, query: 'query', limits: { concurrency: 3, read: 20, detailed: 5 } })
+  expect(most).toBe(3)
+  expect(seen.size).toBeLessThanOrEqual(30)
+  expect(notes.join()).toContain('40 resources were not read')
+})
