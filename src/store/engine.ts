@@ -13,6 +13,8 @@ import {
   type WholeRow,
 } from './rules.ts'
 import type { Collection, Condition, Row, RowQuery, Store } from './store.ts'
+import type { Texts } from './texts.ts'
+import { textsOf } from './texts-rules.ts'
 
 /** What is done with rows, each of it at once and whole. Whoever calls it has checked what it is given. */
 export interface Operations {
@@ -30,6 +32,22 @@ export interface Operations {
   dropLease(name: string, holder: string): void
 }
 
+/** What is done with texts: the same as {@link Texts}, each under the name of the texts that it is of. */
+export interface TextOperations {
+  textsPut(name: string, texts: Parameters<Texts['put']>[0]): void
+  /** Does a part of it, so that nobody waits for long. `false`: nothing was left to do. */
+  textsRemove(name: string, keys: readonly string[]): boolean
+  textsList(name: string, query: Parameters<Texts['list']>[0]): Awaited<ReturnType<Texts['list']>>
+  textsMimeTypes(name: string): readonly string[]
+  textsCounts(name: string, terms: readonly string[]): readonly number[]
+  textsFind(name: string, query: Parameters<Texts['find']>[0]): readonly number[]
+  textsRead(name: string, ids: readonly number[]): Awaited<ReturnType<Texts['read']>>
+  textsSize(name: string, model?: string): Awaited<ReturnType<Texts['size']>>
+  textsUnembedded(name: string, model: string, after: number, limit: number): Awaited<ReturnType<Texts['unembedded']>>
+  textsEmbed(name: string, model: string, vectors: Parameters<Texts['embed']>[1]): void
+  textsVectors(name: string, model: string, after: number, limit: number): Awaited<ReturnType<Texts['vectors']>>
+}
+
 export interface Bounds {
   readonly rows?: number
   readonly bytes?: number
@@ -43,7 +61,7 @@ export type Remote<Of> = {
     : never
 }
 
-export interface Engine extends Remote<Operations> {
+export interface Engine extends Remote<Operations>, Remote<TextOperations> {
   watch: Store['watch']
   close(): Promise<void>
 }
@@ -64,6 +82,10 @@ export function storeOver(engine: Engine): Store {
     collection: (name) => {
       checkCollection(name)
       return collectionOf(engine, name, open)
+    },
+    texts: (name) => {
+      checkCollection(name)
+      return textsOf(engine, name, open)
     },
     lease: async (name, ttlMs) => {
       open()

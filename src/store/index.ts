@@ -4,6 +4,21 @@ import type { Store } from './store.ts'
 
 export { type OnceOptions, type OnceOutcome, once } from './once.ts'
 export type { Collection, Condition, Lease, NewRow, Row, RowQuery, Store } from './store.ts'
+export type {
+  FoundPart,
+  KeptVector,
+  ListedText,
+  NewPart,
+  NewText,
+  PartQuery,
+  PartVector,
+  TextFilter,
+  TextLabels,
+  Texts,
+  TextsQuery,
+  TextsSize,
+  WeightedTerm,
+} from './texts.ts'
 
 /** Where a store is. */
 export type StoreOptions = (SqliteStore | PostgresStore) & {

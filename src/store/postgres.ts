@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { Engine } from './engine.ts'
+import type { Engine, Operations, Remote } from './engine.ts'
 import { refused } from './failure.ts'
 import type { PostgresStore } from './index.ts'
 import { failureOf, isMissing } from './postgres/failures.ts'
 import { createListening } from './postgres/listening.ts'
 import { migrate } from './postgres/schema.ts'
 import { type Ask, connectTo, type Found } from './postgres/server.ts'
+import { textsOn } from './postgres/texts.ts'
 import { leases, limits } from './rules.ts'
 import { type Dialect, listSql } from './sql.ts'
 import type { Condition, Row } from './store.ts'
@@ -59,7 +60,7 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
     }
     log('warn', error.message)
   }
-  return { ...operationsOn(ask, schema.quoted), watch: listening.watch, close }
+  return { ...operationsOn(ask, schema.quoted), ...textsOn(ask, schema.quoted), watch: listening.watch, close }
 }
 
 /** The name of a schema, as it is written in statements, and what its news is called. */
@@ -71,7 +72,7 @@ function schemaOf(name: string) {
   return { name, quoted: `"${name}"`, channel }
 }
 
-function operationsOn(ask: Ask, schema: string): Omit<Engine, 'watch' | 'close'> {
+function operationsOn(ask: Ask, schema: string): Remote<Operations> {
   const dialect = dialectOf(schema)
   const home = `(select id from ${schema}.collections where name = $1)`
   return {

@@ -14,6 +14,14 @@ export const limits = {
   /** How many terms `similar` looks at, and how many rows for each. */
   similarTerms: 512,
   similarRows: 2000,
+  /** The key of a text. */
+  textKey: 8192,
+  /** Texts of one `put`, ids and terms of one question, and what it answers at most. */
+  texts: 1000,
+  ids: 10_000,
+  queryTerms: 4096,
+  found: 1_000_000,
+  vector: 65_536,
 } as const
 
 /** The collection whose news is what leases were given back. It has no rows. */
@@ -70,7 +78,7 @@ export function checkLimit(limit: number): number {
   return Math.min(limit, limits.rows)
 }
 
-function checkText(text: string, what: string, most: number): void {
+export function checkText(text: string, what: string, most: number): void {
   if (text === '') throw refused(`The ${what} is empty.`, 'empty')
   if (!text.isWellFormed() || text.includes('\0')) throw refused(`The ${what} has characters that no text has.`, 'text')
   if (Buffer.byteLength(text) > most) throw refused(`The ${what} has more than ${most} bytes.`, 'too-long')

@@ -2,7 +2,8 @@ import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Engine, Remote } from './engine.ts'
 import { createNews } from './news.ts'
-import type { Changed, SqliteOperations } from './sqlite/rows.ts'
+import type { SqliteOperations } from './sqlite/operations.ts'
+import type { Changed } from './sqlite/rows.ts'
 import { createThread } from './sqlite/thread.ts'
 
 /** How often the file is looked at for what other processes have written, while somebody listens, in milliseconds. */
@@ -49,6 +50,17 @@ function engineOver(thread: ReturnType<typeof createThread>): Engine {
     takeLease: ask('takeLease'),
     renewLease: ask('renewLease'),
     dropLease: ask('dropLease'),
+    textsPut: ask('textsPut'),
+    textsRemove: ask('textsRemove'),
+    textsList: ask('textsList'),
+    textsMimeTypes: ask('textsMimeTypes'),
+    textsCounts: ask('textsCounts'),
+    textsFind: ask('textsFind'),
+    textsRead: ask('textsRead'),
+    textsSize: ask('textsSize'),
+    textsUnembedded: ask('textsUnembedded'),
+    textsEmbed: ask('textsEmbed'),
+    textsVectors: ask('textsVectors'),
     watch: watching.watch,
     close: async () => {
       watching.close()

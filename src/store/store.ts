@@ -1,3 +1,5 @@
+import type { Texts } from './texts.ts'
+
 /**
  * Rows kept on disk, for what the server itself must remember: cached analyses, its own measurements, the search index.
  * One contract, two engines: SQLite in a file, shared by the processes of one machine, and PostgreSQL, shared by replicas.
@@ -13,6 +15,8 @@
 export interface Store {
   /** The rows of one name: `results/project`. Made when first written to. */
   collection(name: string): Collection
+  /** The texts of one name, to be found by their terms. Made when first written to. */
+  texts(name: string): Texts
   /**
    * Takes a name for a time, for one holder among all processes. `undefined`: another has it. A holder that dies loses it
    * when its time is over; one that lives renews it. That it was given back is told to who watches the collection `leases`:

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, vi } from 'vitest'
 import { openStore } from '../../src/store/index.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
 import { contract } from '../support/store-contract.ts'
+import { textsContract } from '../support/texts-contract.ts'
 
 // Each takes a second or less; on a machine that is busy with other things, whatever that makes of it.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
@@ -21,5 +22,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-contract('SQLite', { open: () => openStore({ sqlite: { file: join(folder, 'state', 'store.sqlite') } }) })
-contract('PostgreSQL', { open: () => openStore({ postgres: { connectionString: server.url, connections: 4 } }) })
+const sqlite = { open: () => openStore({ sqlite: { file: join(folder, 'state', 'store.sqlite') } }) }
+const postgres = { open: () => openStore({ postgres: { connectionString: server.url, connections: 4 } }) }
+
+contract('SQLite', sqlite)
+textsContract('SQLite', sqlite)
+contract('PostgreSQL', postgres)
+textsContract('PostgreSQL', postgres)

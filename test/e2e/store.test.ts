@@ -67,6 +67,19 @@ function doneBy(said: readonly Said[]): ReadonlyMap<string, Done> {
   return done
 }
 
+/** What two children had done when they were killed, at any moment. */
+async function killedAt(next: () => number, where: StoreOptions, task: string, name: string) {
+  const children = ['a', 'b'].map((each) => startStoreChild(where, task, name, each))
+  await Promise.all(
+    children.map(async (child) => {
+      const most = 1 + Math.floor(next() * 60)
+      await child.until((said) => said.length >= most)
+      child.signal('SIGKILL')
+    }),
+  )
+  return (await Promise.all(children.map(({ ended }) => ended))).flatMap((said) => [...doneBy(said)])
+}
+
 /** Which write of its key a row is of: whole, as it was written. */
 function timeOf(row: Row): number {
   const i = Number(/#(\d+);/.exec(Buffer.from(row.value.subarray(0, 200)).toString())?.[1] ?? Number.NaN)
@@ -82,15 +95,7 @@ describe.each(engines)('%s between processes', (engine, options) => {
     const rounds = engine === 'SQLite' ? 10 : 3
     for (let round = 0; round < rounds; round++) {
       const collection = `round-${round}`
-      const children = ['a', 'b'].map((name) => startStoreChild(where, 'write', collection, name))
-      await Promise.all(
-        children.map(async (child) => {
-          const most = 1 + Math.floor(next() * 60)
-          await child.until((said) => said.length >= most)
-          child.signal('SIGKILL')
-        }),
-      )
-      const done = (await Promise.all(children.map(({ ended }) => ended))).flatMap((said) => [...doneBy(said)])
+      const done = await killedAt(next, where, 'write', collection)
       store = await openStore(where)
       const rows = store.collection(collection)
       const found = new Map((await rows.list({ limit: 1000, values: true })).map((row) => [row.key, timeOf(row)]))
@@ -114,6 +119,34 @@ describe.each(engines)('%s between processes', (engine, options) => {
     }
     if ('sqlite' in where)
       expect(readdirSync(join(where.sqlite.file, '..')).filter((name) => name.includes('damaged'))).toEqual([])
+  })
+
+  test('has texts wholly or not at all, whenever a process is killed', async () => {
+    const where = options()
+    const next = chance(7)
+    for (let round = 0; round < 3; round++) {
+      const name = `texts-${round}`
+      const done = await killedAt(next, where, 'texts', name)
+      store = await openStore(where)
+      const texts = store.texts(name)
+      const found = new Map((await texts.list({ limit: 1000 })).map(({ key, version }) => [key, Number(version)]))
+      for (const [key, { written, removed }] of done) {
+        const now = found.get(key)
+        if (now === undefined) expect(removed, `${key} is not lost`).not.toBe(false)
+        else if (removed === true) expect(now, `${key} does not come back`).toBeGreaterThan(written)
+        else expect(now, `${key} is the last that was put`).toBeGreaterThanOrEqual(written)
+      }
+      const parts = [...found.values()].reduce((sum, i) => sum + 1 + (i % 4), 0)
+      expect(await texts.size()).toMatchObject({ texts: found.size, parts, length: 2 * parts })
+      const all = await texts.find({ terms: [{ term: 'all', weight: 1 }], limit: 1000 })
+      expect((await texts.read(all)).length).toBe(parts)
+      // Nothing is left of what was put before.
+      const terms = [...found].map(([key, i]) => `${key.slice(0, 1)}.v${i}`)
+      expect(await texts.counts(['all', ...terms])).toEqual([parts, ...[...found.values()].map((i) => 1 + (i % 4))])
+      await store.close()
+    }
+    if ('sqlite' in where)
+      expect(readdirSync(join(where.sqlite.file, '..')).filter((each) => each.includes('damaged'))).toEqual([])
   })
 
   test('computes once what 200 callers in two processes want', async () => {

@@ -26,6 +26,27 @@ const tasks = {
       }
     }
   },
+  /** Puts, replaces and removes texts, forever: the i-th has `1 + i % 4` parts, each with the terms `all` and `vI`. */
+  texts: async (name, folder) => {
+    const texts = store.texts(name)
+    for (let i = 0; ; i++) {
+      const key = `${folder}/${i % 20}`
+      const terms = ['all', `${folder}.v${i}`]
+      const parts = Array.from({ length: 1 + (i % 4) }, (_, n) => ({
+        value: `${key}#${n}`.repeat(50),
+        terms,
+        length: 2,
+      }))
+      await texts.put([{ key, version: `${i}`, edition: 1, labels: { mount: 'm' }, value: key, parts }])
+      say({ key, i })
+      if (i % 10 === 9) {
+        const gone = `${folder}/${(i - 5) % 20}`
+        say({ removing: gone })
+        await texts.remove([gone])
+        say({ gone })
+      }
+    }
+  },
   /** So many callers at once that all want the same. */
   once: async (collection, key, callers, ms) => {
     let computed = 0

@@ -94,7 +94,7 @@ describe('the file of a store', () => {
     await fill(1)
     const database = new DatabaseSync(file)
     expect(database.prepare('pragma application_id').get()).toEqual({ application_id: 0x68696b69 })
-    expect(database.prepare('pragma user_version').get()).toEqual({ user_version: 1 })
+    expect(database.prepare('pragma user_version').get()).toEqual({ user_version: migrations.length })
     expect(database.prepare('pragma journal_mode').get()).toEqual({ journal_mode: 'wal' })
     database.close()
   })
@@ -117,9 +117,32 @@ describe('the file of a store', () => {
     await expect(open()).rejects.toMatchObject({
       kind: 'invalid',
       detail: { reason: 'newer' },
-      message: expect.stringContaining('its version is 99, and 1 is known here'),
+      message: expect.stringContaining('its version is 99, and 2 is known here'),
     })
     expect(aside()).toEqual([])
+  })
+
+  test('has no text that is not what was put', async () => {
+    const put = { key: 'k', version: '1', edition: 1, labels: { mount: 'm' }, value: 'known', parts: [] }
+    const terms = [{ term: 't', weight: 1 }]
+    for (const change of [
+      `update parts set value = 'other'`,
+      `update texts set value = 'other'`,
+      `update texts set parts = 9`,
+    ]) {
+      const texts = (await open()).texts('x')
+      await texts.put([{ ...put, parts: [{ value: 'part', terms: ['t'], length: 1 }] }])
+      const ids = await texts.find({ terms, limit: 9 })
+      expect(await texts.read(ids)).toMatchObject([{ key: 'k', value: 'part', text: 'known' }])
+      const before = aside().length
+      const database = new DatabaseSync(file)
+      database.exec(change)
+      database.close()
+      // It is begun anew: nothing is there, and nothing wrong.
+      expect(await texts.read(ids), change).toEqual([])
+      expect(aside().length, change).toBe(before + 1)
+      await close()
+    }
   })
 
   test('is brought to this version in one transaction', async () => {
@@ -133,11 +156,11 @@ describe('the file of a store', () => {
         .map(({ name }) => name)
     const next = 'alter table leases add column more text'
     expect(() => migrate(database, [...migrations, next, 'this is no statement'])).toThrow()
-    expect([version(), columns()]).toEqual([1, ['name', 'holder', 'expires']])
+    expect([version(), columns()]).toEqual([migrations.length, ['name', 'holder', 'expires']])
     migrate(database, [...migrations, next])
-    expect([version(), columns()]).toEqual([2, ['name', 'holder', 'expires', 'more']])
+    expect([version(), columns()]).toEqual([migrations.length + 1, ['name', 'holder', 'expires', 'more']])
     expect(database.prepare('select count(*) as n from rows').get()?.n).toBe(3)
-    // What is known here is version 1.
+    // What is known here is one version less.
     expect(() => migrate(database)).toThrow(/newer/)
     database.close()
   })

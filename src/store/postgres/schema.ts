@@ -1,5 +1,6 @@
 import { failure, refused } from '../failure.ts'
 import type { Ask } from './server.ts'
+import { textsMigration } from './texts-schema.ts'
 
 /**
  * What makes each version out of the one before. They are never changed once they are released: a new one is added.
@@ -171,6 +172,7 @@ function migrations(schema: string, channel: string): readonly string[] {
        perform ${schema}.remove(_home, _keys);
        return query select unnest(_keys);
      end $$;`,
+    textsMigration(schema),
   ]
 }
 

@@ -14,7 +14,7 @@ import { dirname } from 'node:path'
 import { failure, refused } from '../failure.ts'
 import { codeOf, type Database, openDatabase } from './database.ts'
 import { reasonOf } from './failures.ts'
-import { createRows, type SqliteOperations } from './rows.ts'
+import { createOperations, type SqliteOperations } from './operations.ts'
 import { migrate } from './schema.ts'
 
 /** How long is waited for another process that writes, or that opens or repairs the file. */
@@ -76,6 +76,8 @@ function openSound(file: string, warn: Warn): OpenFile {
     migrate(database)
     checkWhole(database)
     database.exec('pragma journal_mode = wal')
+    // In KiB, and only as much as is used: an index of terms is read all over the place.
+    database.exec('pragma cache_size = -32768')
     // What is written last may be lost with the power, never with the process; nothing is torn by either.
     database.exec('pragma synchronous = normal; pragma journal_size_limit = 67108864')
     const operations = prepare(database)
@@ -110,7 +112,7 @@ function checkWhole(database: Database): void {
 
 function prepare(database: Database): SqliteOperations {
   try {
-    return createRows(database)
+    return createOperations(database)
   } catch (error) {
     // A table is missing, though the version says that it is there.
     throw codeOf(error) === 1 ? failure('damaged', 'a table is missing') : error

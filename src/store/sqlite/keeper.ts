@@ -2,7 +2,7 @@ import { isResourceError } from '../../core/errors.ts'
 import { failure } from '../failure.ts'
 import { failureOf, reasonOf } from './failures.ts'
 import { looks, type OpenFile, openFile, type Warn } from './file.ts'
-import type { SqliteOperations } from './rows.ts'
+import type { SqliteOperations } from './operations.ts'
 
 /** The file of a store, whatever becomes of it: opened when it is needed, again where it was lost, repaired where it is damaged. */
 export interface Keeper {

@@ -13,7 +13,7 @@ export interface Changed {
   readonly keys: readonly string[] | undefined
 }
 
-export interface SqliteOperations extends Operations {
+export interface RowOperations extends Operations {
   /** Which of these collections have changed since the revisions that are known of them. -1: anything counts. */
   changes(known: Readonly<Record<string, number>>): readonly Changed[]
 }
@@ -33,7 +33,7 @@ const dialect: Dialect = {
 }
 
 /** The operations, on a database of the right version. */
-export function createRows(database: Database): SqliteOperations {
+export function createRows(database: Database): RowOperations {
   const statements = prepareAll(database)
   const listing = new Map<string, Statement>()
 

@@ -46,6 +46,58 @@ export const migrations: readonly string[] = [
      holder text not null,
      expires integer not null
    ) strict, without rowid;`,
+  // The terms of a part are tokens with spaces between them, and `ascii` leaves all that is not ASCII as it is: which
+  // characters there are is not for SQLite to know. Numbers are never used again, so that whoever keeps one knows what it is of.
+  `create table homes (
+     id integer primary key,
+     name text not null unique,
+     revision integer not null,
+     texts integer not null,
+     parts integer not null,
+     length integer not null,
+     bytes integer not null
+   ) strict;
+   create table texts (
+     id integer primary key autoincrement,
+     home integer not null,
+     key text not null,
+     version text not null,
+     edition integer not null,
+     mount text not null,
+     mime text,
+     audience text not null,
+     priority real,
+     modified integer,
+     parts integer not null,
+     length integer not null,
+     bytes integer not null,
+     sum integer not null,
+     value text not null,
+     unique (home, key)
+   ) strict;
+   create index texts_by_mime on texts (home, mime, key) where mime is not null;
+   create table parts (
+     id integer primary key autoincrement,
+     text integer not null,
+     place integer not null,
+     length integer not null,
+     sum integer not null,
+     value text not null
+   ) strict;
+   create index parts_by_text on parts (text, id);
+   create table vectors (
+     position integer primary key autoincrement,
+     home integer not null,
+     part integer not null unique,
+     model text not null,
+     sum integer not null,
+     vector blob not null
+   ) strict;
+   create index vectors_by_model on vectors (home, model, position);
+   create virtual table part_terms using fts5 (
+     terms, content = '', contentless_delete = 1, detail = none, tokenize = "ascii tokenchars '~!._'"
+   );
+   create virtual table term_parts using fts5vocab (part_terms, row);`,
 ]
 
 /**

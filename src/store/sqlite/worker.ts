@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { ResourceError } from '../../core/errors.ts'
 import { failureOf } from './failures.ts'
 import { checkInTime, createKeeper } from './keeper.ts'
-import type { SqliteOperations } from './rows.ts'
+import type { SqliteOperations } from './operations.ts'
 
 /** What the thread is asked. `open` opens the file, which anything else does as well; `close` is the last that it is asked. */
 export interface Question {

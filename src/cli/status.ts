@@ -1,0 +1,119 @@
+import type { Command } from 'commander'
+import type { Catalog } from '../core/catalog.ts'
+import { parseSearchStatus, type SearchStatus, type SearchStatusMount } from '../core/found.ts'
+import type { View } from '../core/view.ts'
+import { createColumns } from './columns.ts'
+import { exitCodeHelp, failed } from './exit.ts'
+import type { Io } from './io.ts'
+import { writeJson } from './json.ts'
+import { placesOf, textAt } from './search.ts'
+import { addSourceOptions, type SourceOptions, withSource } from './source.ts'
+import { escapeText } from './text.ts'
+
+interface StatusOptions extends SourceOptions {
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      `Tells what is mounted, how changes of it are heard of, and how far each search has indexed it: of a server that runs with
+this configuration, or of the one that --url names.`,
+    )
+    .option('--json', 'print JSON')
+  addSourceOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi status
+  hikidashi status --url http://127.0.0.1:8787/mcp --json
+${exitCodeHelp}`,
+    )
+    .action((options: StatusOptions) => status(options, io))
+}
+
+interface MountStatus {
+  readonly address: string
+  readonly title?: string
+  /** How changes are heard of. Left out where that is not known from here. */
+  readonly changes?: string
+  readonly degraded?: string
+}
+
+interface Told {
+  readonly mounts: readonly MountStatus[]
+  readonly searches: readonly (SearchStatus & { readonly address: string })[]
+}
+
+async function status(options: StatusOptions, io: Io): Promise<void> {
+  await withSource(options, io, async ({ view, catalog }) => {
+    const searches: Told['searches'][number][] = []
+    for (const place of await placesOf(view)) {
+      const found = parseSearchStatus(await textAt(view, place.status))
+      if (found === undefined) throw failed(`${place.address} does not tell its status.`)
+      searches.push({ address: place.address, ...found })
+    }
+    const told = { mounts: await mountsOf(view, catalog, searches), searches }
+    await (options.json ? writeJson(io.out, told) : io.out.write(formatStatus(told)))
+  })
+}
+
+async function mountsOf(
+  view: View,
+  catalog: Catalog | undefined,
+  searches: Told['searches'],
+): Promise<readonly MountStatus[]> {
+  const known = new Map(searches.flatMap(({ mounts }) => mounts.map((mount) => [mount.address, mount])))
+  return (await view.mounts()).map(({ uri, title }) => {
+    const local = catalog?.reader(uri)
+    const told = known.get(uri)
+    const changes = told?.changes ?? (local === undefined ? undefined : local.watch === undefined ? 'none' : 'watched')
+    const degraded = told?.degraded ?? local?.degraded()
+    return {
+      address: uri,
+      ...(title === undefined ? {} : { title }),
+      ...(changes === undefined ? {} : { changes }),
+      ...(degraded === undefined ? {} : { degraded }),
+    }
+  })
+}
+
+function formatStatus({ mounts, searches }: Told): string {
+  const layOut = createColumns([{ side: 'left' }, { side: 'left' }, { side: 'left' }])
+  const rows = mounts.map(({ address, title = '', changes, degraded }) => [
+    escapeText(address),
+    escapeText(
+      [changes === undefined ? '' : (changeWords[changes] ?? changes), degraded ?? ''].filter(Boolean).join(', '),
+    ),
+    escapeText(title),
+  ])
+  return [layOut(rows), ...searches.map(formatSearch)].join('\n')
+}
+
+const changeWords: Readonly<Record<string, string>> = {
+  none: 'tells of no changes',
+  compared: 'compared now and then',
+}
+
+function formatSearch({ address, indexing, mounts, documents, passages, embedding }: Told['searches'][number]): string {
+  const layOut = createColumns([{ side: 'left' }, { side: 'left' }, { side: 'left' }])
+  const number = (value: number) => value.toLocaleString('en')
+  const size = documents === undefined ? '' : `: ${number(documents)} documents, ${number(passages ?? 0)} passages`
+  const vectors =
+    embedding === undefined || embedding.waiting === 0 ? '' : `, ${number(embedding.waiting)} without a vector`
+  const stopped = indexing === 'running' ? '' : '; no server keeps it up to date just now'
+  const rows = mounts.map((mount) => [`  ${escapeText(mount.address)}`, progressOf(mount), sinceOf(mount)])
+  return `${escapeText(address)}${size}${vectors}${stopped}\n${layOut(rows)}`
+}
+
+function progressOf({ state, looked, of, degraded }: SearchStatusMount): string {
+  const number = (value: number) => value.toLocaleString('en')
+  const far = looked === undefined ? '' : ` ${number(looked)}${of === undefined ? '' : ` of ${number(of)}`}`
+  const words = state === 'comparing' ? `indexing${far}` : state === 'current' ? `indexed${far}` : state
+  return escapeText(degraded === undefined ? words : `${words}, changes: ${degraded}`)
+}
+
+function sinceOf({ since }: SearchStatusMount): string {
+  return since === undefined ? '' : `since ${escapeText(since.replace(/\.\d+Z$/, 'Z'))}`
+}

@@ -1,0 +1,113 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Catalog, Mount } from '../core/catalog.ts'
+import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
+import { isLoopback } from '../core/host.ts'
+import type { MountReader } from '../core/mount-reader.ts'
+import { parseAddress, parseUri } from '../core/uri.ts'
+import { providers } from '../providers/index.ts'
+import type { Search } from '../providers/search/index.ts'
+import type { EmbedderOptions } from '../search/index.ts'
+import type { MountSettings } from './build.ts'
+import { resolveFolder } from './folder.ts'
+import type { LazyStore } from './lazy-store.ts'
+import type { MountConfig } from './schema.ts'
+import { resolveSecret } from './secret.ts'
+
+type SearchConfig = Extract<MountConfig, { readonly provider: 'search' }>
+
+/** The mounts that a search reads: they are opened beside it, and there once the catalog is. */
+export interface Searchable {
+  reader(address: string): MountReader | undefined
+  /** What the configuration says of a mount. */
+  configOf(address: string): MountConfig | undefined
+}
+
+/** A mount that searches others. */
+export interface SearchMount extends Mount {
+  readonly provider: Search
+}
+
+/** The mounts of a catalog that search others. */
+export function searchesOf({ mounts }: Pick<Catalog, 'mounts'>): readonly SearchMount[] {
+  return mounts.filter((mount): mount is SearchMount => 'feedStatus' in mount.provider)
+}
+
+/** Opens a search over other mounts, whose index is in the store of the configuration. */
+export async function openSearch(
+  address: string,
+  { over, maxBytes, refresh, embeddings }: SearchConfig,
+  folder: string,
+  settings: MountSettings,
+): Promise<Search> {
+  if (settings.store === undefined) throw new ResourceError('internal', 'There is no store to keep an index in.')
+  const { log, scrubber, searchable } = settings
+  const [{ search }, { openSearchIndex }, embedder] = await Promise.all([
+    providers.search(),
+    import('../search/index.ts'),
+    embedderOf(embeddings, folder),
+  ])
+  const store = await settings.store.open()
+  const name = nameOf(parseAddress(address).text)
+  const index = await openSearchIndex({ store, name, log, ...(embedder === undefined ? {} : { embedder }) })
+  const mounts = () =>
+    over.flatMap((one) => {
+      const mount = searchable?.reader(one)
+      return mount === undefined ? [] : [{ mount, way: wayOf(searchable?.configOf(one)) }]
+    })
+  return search({
+    index,
+    store,
+    name,
+    mounts,
+    ...(maxBytes === undefined ? {} : { maxBytes }),
+    ...(refresh === undefined ? {} : { interval: refresh }),
+    ...(scrubber === undefined ? {} : { scrubber }),
+    log,
+  })
+}
+
+/** A key that is made once and kept in the store. `undefined`: the store does not answer, and it is another one this time. */
+export async function keptKey(store: LazyStore): Promise<Uint8Array | undefined> {
+  try {
+    const keys = (await store.open()).collection('keys')
+    const made = await keys.put({ key: 'versions', value: randomBytes(32) }, { absent: true })
+    return (made ?? (await keys.get('versions')))?.value
+  } catch (error) {
+    if (isResourceError(error, 'unavailable')) return undefined
+    throw error
+  }
+}
+
+/** What makes no difference to what is read of a mount. */
+const aside: readonly string[] = ['title', 'description', 'access', 'scopes', 'cache', 'limits', 'poll']
+
+/** Changes whenever a mount is read in another way: redacted, or with other rules. */
+function wayOf(config: MountConfig | undefined): string {
+  const told = Object.entries(config ?? {}).filter(([key]) => !aside.includes(key))
+  return createHash('sha256').update(JSON.stringify(told)).digest('base64url').slice(0, 16)
+}
+
+async function embedderOf(given: SearchConfig['embeddings'], folder: string): Promise<EmbedderOptions | undefined> {
+  if (given === undefined) return undefined
+  const { model, timeout, openai, ollama, local } = given
+  const common = { model, ...(timeout === undefined ? {} : { timeoutMs: timeout }) }
+  if (ollama !== undefined) return { ...common, ollama }
+  if (openai === undefined)
+    return { ...common, local: local?.folder === undefined ? {} : { folder: resolveFolder(local.folder, folder) } }
+  const { url, key } = openai
+  if (key === undefined) return { ...common, openai: { url } }
+  const { scheme, authority } = parseUri(url)
+  if (scheme === 'http' && !isLoopback(authority.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')))
+    throw invalid(
+      'The key would go over the network in the clear: write https:// in "embeddings.openai.url".',
+      'insecure',
+    )
+  const found = await resolveSecret(key, { folder })
+  if ('message' in found) throw invalid(`There is no "embeddings.openai.key". ${found.message} ${found.fix}`, 'secret')
+  return { ...common, openai: { url, key: found.value } }
+}
+
+/** An address as a part of the name of a collection, which is short. */
+function nameOf(address: string): string {
+  return Buffer.byteLength(address) <= 150 ? address : createHash('sha256').update(address).digest('hex')
+}

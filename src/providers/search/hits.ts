@@ -1,0 +1,119 @@
+import { isResourceError } from '../../core/errors.ts'
+import type { MountReader } from '../../core/mount-reader.ts'
+import type { Principal } from '../../core/provider.ts'
+import type { DocumentFacts, SearchHit, SearchIndex } from '../../search/search-index.ts'
+import type { Asked } from './query.ts'
+
+export interface Finding {
+  /** Those that were asked for. */
+  readonly hits: readonly SearchHit[]
+  /** Of the best hit of all that may be seen. */
+  readonly best: number
+  /** How many there are in all, where that is known. */
+  readonly total?: number
+  readonly more: boolean
+  readonly notes: readonly string[]
+}
+
+/** Whether somebody may see a document. */
+export type Allows = (document: Pick<DocumentFacts, 'uri'> & { readonly mount: string }) => boolean
+
+export interface Searched {
+  readonly index: SearchIndex
+  readonly mounts: ReadonlyMap<string, MountReader>
+  /** Whether what is indexed of a mount is known to be what is there. */
+  isCurrent(address: string): boolean
+}
+
+/** So many hits are looked at for one answer, and for so long. */
+const mostLooks = 20_000
+const mostMs = 10_000
+/** How long is waited to hear whether something is still there. */
+const patienceMs = 1000
+
+export const stoppedNote = 'Not everything was looked at: ask for something that is less frequent.'
+
+/** What a principal may see of what the index holds, by the rules of now. */
+export function allowsFor(mounts: Searched['mounts'], principal: Principal): Allows {
+  const reaches = new Map([...mounts].map(([address, mount]) => [address, mount.reach(principal)]))
+  return ({ uri, mount }) => {
+    const reach = reaches.get(mount)
+    if (reach === 'all') return true
+    const reader = reach === 'some' ? mounts.get(mount) : undefined
+    return reader?.allows(principal, reader.pathOf(uri)) ?? false
+  }
+}
+
+/** The mounts of which it is known who may see what: where that is not, nobody sees anything. */
+export async function knownMounts(mounts: Searched['mounts'], signal: AbortSignal): Promise<Searched['mounts']> {
+  const known = await Promise.all(
+    [...mounts.values()].map(async ({ knows }) => {
+      if (knows === undefined) return true
+      const patience = AbortSignal.any([signal, AbortSignal.timeout(patienceMs * 5)])
+      return knows(patience).catch(() => false)
+    }),
+  )
+  signal.throwIfAborted()
+  return new Map([...mounts].filter((_, place) => known[place]))
+}
+
+/** Finds the hits that somebody may see, and that are still there. */
+export async function findHits(
+  { index, mounts, isCurrent }: Searched,
+  { text, where, limit, after }: Asked,
+  allows: Allows,
+  signal: AbortSignal,
+): Promise<Finding> {
+  const notes: string[] = []
+  const degraded = (why: string) => void notes.push(why)
+  const there = createPresence(mounts, isCurrent, signal)
+  const hits: SearchHit[] = []
+  const wanted = after + limit
+  const end = performance.now() + mostMs
+  let [looked, seen, best, ended] = [0, 0, 0, true]
+  // One more than is wanted tells whether there are more.
+  for await (const hit of index.search({ text, where, allows, degraded, signal })) {
+    signal.throwIfAborted()
+    if (++looked > mostLooks || performance.now() > end) {
+      notes.push(stoppedNote)
+      ended = false
+      break
+    }
+    if (!allows(hit) || !(await there(hit))) continue
+    if (seen === 0) best = hit.score
+    seen++
+    if (seen > wanted) {
+      ended = false
+      break
+    }
+    if (seen > after) hits.push(hit)
+  }
+  return { hits, best, ...(ended ? { total: seen } : {}), more: seen > wanted, notes }
+}
+
+/** Tells whether a document is still there, where the index may not know yet: each is asked for once. */
+function createPresence(mounts: Searched['mounts'], isCurrent: Searched['isCurrent'], signal: AbortSignal) {
+  const known = new Map<string, Promise<boolean>>()
+  /** Those that did not answer: they are not waited for again. */
+  const silent = new Set<string>()
+  const look = async ({ uri, mount }: SearchHit): Promise<boolean> => {
+    const reader = mounts.get(mount)
+    if (reader === undefined || silent.has(mount)) return reader !== undefined
+    try {
+      const patience = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)])
+      return (await reader.find(reader.pathOf(uri), patience)) !== undefined
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isResourceError(error, 'not-found')) return false
+      // A source that does not answer keeps what is indexed of it.
+      silent.add(mount)
+      return true
+    }
+  }
+  return (hit: SearchHit): Promise<boolean> => {
+    if (isCurrent(hit.mount)) return Promise.resolve(true)
+    const answer = known.get(hit.uri) ?? look(hit)
+    known.set(hit.uri, answer)
+    return answer
+  }
+}

@@ -1,0 +1,181 @@
+import { notFound } from '../../core/errors.ts'
+import { foundMimeType } from '../../core/found.ts'
+import type { Log } from '../../core/log.ts'
+import type { MountReader } from '../../core/mount-reader.ts'
+import { comparePaths } from '../../core/path.ts'
+import type { Content, Context, Entry, Provider, ReadRequest, Template } from '../../core/provider.ts'
+import type { Scrubber } from '../../core/scrub.ts'
+import { type FedMount, type Feed, readFeedStatus, startFeed } from '../../search/feed.ts'
+import { reads } from '../../search/feed-document.ts'
+import type { FeedStatus } from '../../search/feed-status.ts'
+import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
+import type { Store } from '../../store/index.ts'
+import { formatFound, formatHit, formatMarkdown, type Parts } from './answer.ts'
+import { completeSearch } from './complete.ts'
+import { allowsFor, findHits, knownMounts } from './hits.ts'
+import { type Asked, maxAfter, parameters, parseAsked } from './query.ts'
+import { notesOf, statusEntry, statusFor } from './status.ts'
+
+export type { FeedStatus, MountProgress } from '../../search/feed-status.ts'
+
+export interface SearchOptions {
+  readonly index: SearchIndex
+  readonly store: Store
+  /** What tells the indexes of one store apart. */
+  readonly name: string
+  /** The mounts to search. Asked for when they are first needed: they are opened together with this one. */
+  readonly mounts: () => readonly FedMount[]
+  /** So much of a text is indexed, in bytes. */
+  readonly maxBytes?: number
+  /** How often a mount is compared that cannot tell of changes, in milliseconds. */
+  readonly interval?: number
+  readonly scrubber?: Scrubber
+  readonly log?: Log
+}
+
+/** A provider of what is found in other mounts. */
+export interface Search extends Provider {
+  /** Begins to keep the index as the sources are, unless another process does. Until then, it is only searched. */
+  feed(): void
+  /** How far the index is. `undefined`: no process keeps it. */
+  feedStatus(): Promise<FeedStatus | undefined>
+}
+
+const filters = parameters.join(',')
+const description =
+  'Words are looked for in texts, titles and paths; "quoted words" have to stand as they are. limit: 1-100. mount: an address. ' +
+  'mime: text/markdown, text/*. since: 2026-01-31, 7d. minPriority: 0-1. audience: user, assistant. path: a glob. after: `next` ' +
+  'of the answer before. as: json, markdown.'
+/** What can be anything: nothing completes it. */
+const free = ['path', 'after']
+const templates: readonly Template[] = [
+  { template: `{?q,${filters}}`, name: 'search', title: 'Search', description, mimeType: foundMimeType, free },
+  {
+    template: `{+query}{?${filters}}`,
+    name: 'search-path',
+    title: 'Search, with the words as a path',
+    description,
+    mimeType: foundMimeType,
+    free,
+  },
+]
+
+/**
+ * Search over other mounts. Whoever asks finds what it may see, and is told nothing of the rest: hits, counts, snippets and
+ * completions are filtered by the rules of now, and scores are told beside the best hit that may be seen.
+ *
+ * Reading `status.json` says how far the index is; anything else is searched for.
+ */
+export function search(options: SearchOptions): Search {
+  const { index, store, name, log = () => {} } = options
+  let fed: readonly FedMount[] | undefined
+  let readers: ReadonlyMap<string, MountReader> | undefined
+  let feeding: Feed | undefined
+  const parts = new Map<string, Promise<Parts>>()
+
+  const fedMounts = () => {
+    fed ??= options.mounts()
+    return fed
+  }
+  const mounts = () => {
+    readers ??= new Map(fedMounts().map(({ mount }) => [mount.address, mount]))
+    return readers
+  }
+  const feedStatus = () => feeding?.status() ?? readFeedStatus(store, name)
+
+  /** What parts a mount has of its documents. A source that does not answer is asked again. */
+  const partsOf = (address: string, signal: AbortSignal): Promise<Parts> => {
+    const mount = mounts().get(address)
+    if (mount === undefined) return Promise.resolve({ lines: false, as: false })
+    const known = parts.get(address)
+    if (known !== undefined) return known
+    const asked = Promise.all([reads(mount, 'lines', signal), reads(mount, 'as', signal)]).then(([lines, as]) => ({
+      lines,
+      as,
+    }))
+    parts.set(address, asked)
+    return asked.catch(() => {
+      parts.delete(address)
+      return { lines: true, as: true }
+    })
+  }
+
+  const answer = async (asked: Asked, { principal, signal }: Context): Promise<Content> => {
+    const known = await knownMounts(mounts(), signal)
+    const allows = allowsFor(known, principal)
+    const searched = { index, mounts: known, isCurrent: (address: string) => feeding?.isCurrent(address) ?? false }
+    const [found, status] = await Promise.all([findHits(searched, asked, allows, signal), feedStatus()])
+    const format = async (hit: SearchHit) => {
+      const path = mounts().get(hit.mount)?.pathOf(hit.uri) ?? ''
+      return formatHit(hit, found.best, await partsOf(hit.mount, signal), path)
+    }
+    const next = asked.after + asked.limit
+    const whole = {
+      query: asked.text,
+      hits: await Promise.all(found.hits.map(format)),
+      ...(found.total === undefined ? {} : { total: found.total }),
+      ...(found.more && next <= maxAfter ? { next: String(next) } : {}),
+      notes: [...found.notes, ...notesOf(statusFor(principal, mounts(), status), asked.where.mounts)],
+    }
+    return asked.as === 'markdown'
+      ? { text: formatMarkdown(whole), mimeType: 'text/markdown' }
+      : { text: formatFound(whole), mimeType: foundMimeType }
+  }
+
+  const readStatus = async ({ principal }: Context): Promise<Content> => {
+    const status = statusFor(principal, mounts(), await feedStatus())
+    const seesAll = [...mounts().values()].every((mount) => mount.reach(principal) === 'all')
+    const { documents, passages } = seesAll ? await index.size() : {}
+    const embedding = seesAll ? await index.embedding() : undefined
+    const whole = {
+      ...status,
+      ...(documents === undefined ? {} : { documents, passages }),
+      ...(embedding === undefined ? {} : { embedding }),
+    }
+    return { text: `${JSON.stringify(whole, undefined, 2)}\n`, mimeType: statusEntry.mimeType }
+  }
+
+  return {
+    list: async function* ({ prefix = '', after }, { signal }): AsyncGenerator<Entry> {
+      signal.throwIfAborted()
+      const isAfter = after === undefined || comparePaths(statusEntry.path, after) > 0
+      if (statusEntry.path.startsWith(prefix) && isAfter) yield statusEntry
+    },
+    stat: async (path, { signal }) => {
+      signal.throwIfAborted()
+      if (path !== statusEntry.path) throw notFound('a search lists nothing but its status')
+      return statusEntry
+    },
+    read: async ({ path, params }: ReadRequest, context) => {
+      context.signal.throwIfAborted()
+      if (path === statusEntry.path && params.size === 0) return [await readStatus(context)]
+      const text = path === '' ? params.get('q') : path
+      // What is not asked for with words is not there: a directory, for one.
+      if (text === undefined || (path !== '' && params.has('q'))) throw notFound('nothing is searched for')
+      return [await answer(parseAsked(text, params), context)]
+    },
+    templates: async () => templates,
+    complete: async (request, { principal, signal }) => {
+      const known = await knownMounts(mounts(), signal)
+      return completeSearch(request, { index, mounts: known, allows: allowsFor(known, principal), signal })
+    },
+    close: async () => {
+      await feeding?.close()
+      await index.close()
+    },
+    feed: () => {
+      const { maxBytes, interval, scrubber } = options
+      feeding ??= startFeed({
+        index,
+        store,
+        name,
+        mounts: fedMounts(),
+        log,
+        ...(maxBytes === undefined ? {} : { maxBytes }),
+        ...(interval === undefined ? {} : { interval }),
+        ...(scrubber === undefined ? {} : { scrubber }),
+      })
+    },
+    feedStatus,
+  }
+}

@@ -1,0 +1,120 @@
+import { invalid } from '../../core/errors.ts'
+import { compileGlob } from '../../core/glob.ts'
+import type { Audience, Params } from '../../core/provider.ts'
+import { parseAddress } from '../../core/uri.ts'
+import type { SearchFilter } from '../../search/search-index.ts'
+
+/** A search as a client asks for it. */
+export interface Asked {
+  readonly text: string
+  readonly where: SearchFilter
+  readonly limit: number
+  /** How many hits come before. */
+  readonly after: number
+  readonly as: 'json' | 'markdown'
+}
+
+/** The longest text that is searched for, in characters. */
+const maxLength = 1000
+const defaultLimit = 20
+export const maxLimit = 100
+/** How far one can go on, in hits. */
+export const maxAfter = 1000
+
+/** What narrows a search, and says how it is answered. */
+export const parameters = ['limit', 'mount', 'mime', 'since', 'minPriority', 'audience', 'path', 'after', 'as'] as const
+
+/**
+ * Reads a search. Whatever stands in its text is looked for: nothing in it is an operator but quotation marks.
+ *
+ * @throws ResourceError `invalid`, which names the parameter in `detail.parameter`.
+ */
+export function parseAsked(text: string, params: Params, now = Date.now()): Asked {
+  if (text.length > maxLength) throw refused('q', `The text to search for has more than ${maxLength} characters.`)
+  const plain = text.replace(/[\p{Cc}\u2028\u2029]/gu, ' ').trim()
+  if (plain === '') throw refused('q', 'There is no text to search for.')
+  if (!plain.isWellFormed()) throw refused('q', 'The text to search for holds a lone surrogate.')
+  const get = <T>(name: (typeof parameters)[number], parse: (value: string) => T): T | undefined => {
+    const value = params.get(name)
+    return value === undefined || value === '' ? undefined : parse(value)
+  }
+  const where = {
+    mounts: get('mount', parseMount),
+    mimeType: get('mime', parseMime),
+    audience: get('audience', parseAudience),
+    minPriority: get('minPriority', parsePriority),
+    since: get('since', (value) => parseSince(value, now)),
+    path: get('path', parsePath),
+  }
+  return {
+    text: plain,
+    where: Object.fromEntries(Object.entries(where).filter(([, value]) => value !== undefined)),
+    limit: get('limit', (value) => parseCount('limit', value, 1, maxLimit)) ?? defaultLimit,
+    after: get('after', (value) => parseCount('after', value, 0, maxAfter)) ?? 0,
+    as: get('as', parseForm) ?? 'json',
+  }
+}
+
+function refused(parameter: string, message: string) {
+  return invalid(message, 'search', { parameter })
+}
+
+function parseCount(name: string, value: string, least: number, most: number): number {
+  const number = /^\d{1,6}$/.test(value) ? Number(value) : Number.NaN
+  if (number >= least && number <= most) return number
+  throw refused(name, `${name} is a whole number from ${least} to ${most}.`)
+}
+
+function parseMount(value: string): readonly string[] {
+  try {
+    return [parseAddress(value).text]
+  } catch {
+    throw refused('mount', 'mount is the address of a mount, such as file:///docs.')
+  }
+}
+
+function parseMime(value: string): string {
+  const type = value.toLowerCase()
+  if (/^[\w.+-]{1,100}\/(?:\*|[\w.+-]{1,100})$/.test(type)) return type
+  throw refused('mime', 'mime is a MIME type, such as text/markdown, or text/* for all texts.')
+}
+
+function parseAudience(value: string): Audience {
+  if (value === 'user' || value === 'assistant') return value
+  throw refused('audience', 'audience is user or assistant.')
+}
+
+function parsePriority(value: string): number {
+  const number = /^\d(?:\.\d{1,9})?$|^\.\d{1,9}$/.test(value) ? Number(value) : Number.NaN
+  if (number >= 0 && number <= 1) return number
+  throw refused('minPriority', 'minPriority is a number from 0 to 1.')
+}
+
+function parsePath(value: string): string {
+  try {
+    compileGlob(value)
+    return value
+  } catch {
+    throw refused('path', 'path is a glob over the paths below a mount, such as guides/**/*.md.')
+  }
+}
+
+function parseForm(value: string): Asked['as'] {
+  if (value === 'json' || value === 'markdown') return value
+  throw refused('as', 'as is json or markdown.')
+}
+
+const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
+
+/** A date, a time as in RFC 3339, or how long ago at most. */
+function parseSince(value: string, now: number): number {
+  const [, count, unit = ''] = /^(\d{1,6})([mhdw])$/.exec(value) ?? []
+  if (count !== undefined) return now - Number(count) * (units[unit] ?? 0)
+  const isDate = /^\d{4}-\d\d-\d\d(?:[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d))?$/.test(value)
+  const time = isDate ? Date.parse(value) : Number.NaN
+  if (Number.isFinite(time)) return time
+  throw refused(
+    'since',
+    'since is a date (2026-01-31), a time (2026-01-31T09:00:00Z), or how long ago at most (12h, 7d).',
+  )
+}

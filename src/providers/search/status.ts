@@ -1,0 +1,62 @@
+import { type SearchStatus, type SearchStatusMount, searchStatusMimeType, searchStatusPath } from '../../core/found.ts'
+import type { MountReader } from '../../core/mount-reader.ts'
+import type { Principal } from '../../core/provider.ts'
+import type { FeedStatus, MountProgress } from '../../search/feed-status.ts'
+
+/** How far an index is, for one who may not see everything: numbers only of the mounts that it sees as a whole. */
+export function statusFor(
+  principal: Principal,
+  mounts: ReadonlyMap<string, MountReader>,
+  status: FeedStatus | undefined,
+): SearchStatus {
+  const progress = new Map(status?.mounts.map((mount) => [mount.address, mount]))
+  return {
+    indexing: status === undefined ? 'stopped' : 'running',
+    mounts: [...mounts.values()].flatMap((mount) => {
+      const reach = mount.reach(principal)
+      return reach === 'none' ? [] : [mountStatus(mount, progress.get(mount.address), reach === 'all')]
+    }),
+  }
+}
+
+function mountStatus(
+  { address, title }: MountReader,
+  known: MountProgress | undefined,
+  whole: boolean,
+): SearchStatusMount {
+  const named = { address, ...(title === undefined ? {} : { title }) }
+  if (known === undefined) return { ...named, state: 'waiting' }
+  const { state, since, looked, of, indexed, changes, degraded } = known
+  return {
+    ...named,
+    state,
+    ...(whole
+      ? {
+          since: new Date(since).toISOString(),
+          looked,
+          ...(of === undefined ? {} : { of }),
+          indexed,
+        }
+      : {}),
+    changes,
+    ...(degraded === undefined ? {} : { degraded }),
+  }
+}
+
+/** Why there may be more to find, as far as it is of the mounts that somebody sees. */
+export function notesOf({ indexing, mounts }: SearchStatus, asked: readonly string[] | undefined): readonly string[] {
+  const notes = mounts.flatMap(({ address, state }) => {
+    if (asked !== undefined && !asked.includes(address)) return []
+    if (state === 'unavailable') return [`${address} does not answer just now: what is found there may be old.`]
+    return state === 'current' ? [] : [`${address} is still being indexed: there may be more to find.`]
+  })
+  if (indexing === 'running') return notes
+  return mounts.length === 0 ? [] : ['Nothing is being indexed just now: what is found may be old.']
+}
+
+export const statusEntry = {
+  path: searchStatusPath,
+  title: 'Status of the search',
+  description: 'What is searched, and how far the index is.',
+  mimeType: searchStatusMimeType,
+}

@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto'
+import { isResourceError } from '../core/errors.ts'
+import type { MountReader } from '../core/mount-reader.ts'
+import type { Content, Entry } from '../core/provider.ts'
+import type { Scrubber } from '../core/scrub.ts'
+import { formatOf } from '../wrap/reading/formats.ts'
+import type { SearchDocument } from './search-index.ts'
+
+/** How the documents of one mount are read. */
+export interface Reading {
+  readonly mount: MountReader
+  /** What tells versions of one way to read from those of another. */
+  readonly way: string
+  /** So much of a text is indexed, in bytes. */
+  readonly maxBytes: number
+  readonly scrubber?: Scrubber
+  readonly signal: AbortSignal
+}
+
+/**
+ * What tells whether a document has changed, or what is said of it. `undefined`: the source does not say, and it has to be read for
+ * that.
+ */
+export function stampOf({ path: _, icons: __, description: ___, ...entry }: Entry, way: string): string | undefined {
+  const { version, size, modified, ...facts } = entry
+  if (version === undefined && modified === undefined) return undefined
+  const marks = version === undefined ? [size, modified] : [version]
+  return digestOf(JSON.stringify([way, marks, facts]))
+}
+
+export function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 27)
+}
+
+/** Whether a document is of the mount at an address: one of those that are searched, of which none lies in another. */
+export function isOf(uri: string, address: string): boolean {
+  return uri === address || uri.startsWith(`${address}/`)
+}
+
+/** Whether a document is indexed by its text as `?as=text` gives it. */
+export function hasTextForm(path: string, mimeType: string | undefined): boolean {
+  return formatOf(path, mimeType) !== undefined
+}
+
+/**
+ * A document as it is indexed. `undefined`: it is not there any more.
+ *
+ * @throws ResourceError `unavailable`: it is there, and is read later.
+ */
+export async function readDocument(entry: Entry, reading: Reading): Promise<SearchDocument | undefined> {
+  const { mount, way, scrubber } = reading
+  const { path, title, mimeType, audience, priority, size, modified } = entry
+  const clean = (text: string) => scrubber?.scrub(text) ?? text
+  try {
+    const text = clean(await textOf(entry, reading))
+    return {
+      uri: mount.uriOf(path),
+      mount: mount.address,
+      version: stampOf(entry, way) ?? digestOf(`${way}\n${text}`),
+      text,
+      ...(title === undefined ? {} : { title: clean(title) }),
+      ...(mimeType === undefined ? {} : { mimeType }),
+      ...(audience === undefined ? {} : { audience }),
+      ...(priority === undefined ? {} : { priority }),
+      ...(size === undefined ? {} : { size }),
+      ...(modified === undefined ? {} : { modified }),
+    }
+  } catch (error) {
+    if (isResourceError(error, 'not-found')) return undefined
+    throw error
+  }
+}
+
+const binary =
+  /^(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:zip|gzip|x-tar|x-7z|vnd\.rar|java-archive|wasm)\b)/
+
+/** The text of a document; empty where it has none, or none that can be read: its path and title are found all the same. */
+async function textOf({ path, mimeType = '' }: Entry, { mount, maxBytes, signal }: Reading): Promise<string> {
+  const isDocument = hasTextForm(path, mimeType)
+  if (!isDocument && binary.test(mimeType)) return ''
+  const whole = { path, params: new Map<string, string>() }
+  try {
+    const read = isDocument && (await reads(mount, 'as', signal))
+    const request = read
+      ? { ...whole, params: new Map([['as', 'text']]) }
+      : { ...whole, range: { start: 0, end: maxBytes } }
+    const contents = await mount.read(request, signal)
+    const texts: string[] = []
+    for (const content of contents)
+      if (content.path === undefined || content.path === path) texts.push(await textIn(content, maxBytes))
+    return texts.join('\n')
+  } catch (error) {
+    // What is not text, or cannot be read as such, is passed over. What may be read later is.
+    if (isResourceError(error, 'invalid') || isResourceError(error, 'too-large') || isResourceError(error, 'internal'))
+      return ''
+    throw error
+  }
+}
+
+/** Whether a mount has a template with a parameter of this name, such as `lines`. */
+export async function reads(mount: MountReader, parameter: string, signal: AbortSignal): Promise<boolean> {
+  const named = new RegExp(`[?,&]${parameter}[,}]`)
+  return (await mount.templates(signal)).some(
+    ({ template }) => template.startsWith('{+path}{?') && named.test(template),
+  )
+}
+
+async function textIn(content: Content, maxBytes: number): Promise<string> {
+  if ('text' in content) return wholeText(Buffer.from(content.text).subarray(0, maxBytes), content.text)
+  const bytes =
+    'bytes' in content ? Buffer.from(content.bytes).subarray(0, maxBytes) : await begin(content.stream, maxBytes)
+  if (bytes.subarray(0, 8192).includes(0)) return ''
+  try {
+    // A character that was cut at the end is no fault.
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })
+  } catch {
+    return ''
+  }
+}
+
+function wholeText(cut: Buffer, text: string): string {
+  return cut.length === Buffer.byteLength(text) ? text : new TextDecoder().decode(cut, { stream: true })
+}
+
+async function begin(stream: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
+  const pieces: Uint8Array[] = []
+  let length = 0
+  for await (const piece of stream) {
+    pieces.push(piece)
+    length += piece.length
+    if (length >= maxBytes) break
+  }
+  return Buffer.concat(pieces).subarray(0, maxBytes)
+}

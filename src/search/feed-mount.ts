@@ -1,0 +1,241 @@
+import { setImmediate as breathe } from 'node:timers/promises'
+import { isResourceError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { MountReader } from '../core/mount-reader.ts'
+import type { Entry } from '../core/provider.ts'
+import type { Scrubber } from '../core/scrub.ts'
+import { sleep } from '../core/sleep.ts'
+import { readDocument, stampOf } from './feed-document.ts'
+import type { MountProgress, MountState } from './feed-status.ts'
+import { createTasks } from './feed-tasks.ts'
+import type { SearchDocument, SearchIndex } from './search-index.ts'
+
+export interface FeedMountOptions {
+  readonly mount: MountReader
+  readonly index: SearchIndex
+  /** What tells versions of one way to read from those of another. */
+  readonly way: string
+  /** So much of a text is indexed, in bytes. */
+  readonly maxBytes: number
+  /** How many documents are read at once. */
+  readonly concurrent: number
+  /** How often everything is compared where the source cannot tell of changes, in milliseconds. */
+  readonly interval: number
+  readonly scrubber?: Scrubber
+  readonly log: Log
+}
+
+/** What keeps one mount indexed. */
+export interface FeedMount {
+  progress(): MountProgress
+  /** Works until the signal aborts. */
+  run(signal: AbortSignal): Promise<void>
+}
+
+const firstWait = 500
+const longestWait = 60_000
+/** So many documents are indexed in one go, and so many asked for of what is indexed. */
+const batchSize = 16
+const pageSize = 1000
+/** So many that are to be read are remembered before they are. */
+const windowSize = 50_000
+/** So many documents may fail in a row before it is taken for the source that fails. */
+const mostFailures = 20
+
+/**
+ * Keeps what is indexed of a mount as its source has it: compares what it lists with what is indexed, reads what is new or has
+ * changed, and then what it hears of, which goes first also while it compares. What fails for now is done again
+ * later; nothing is removed from the index because a source does not answer.
+ */
+export function createFeedMount(options: FeedMountOptions): FeedMount {
+  const { mount, index, way, interval, log } = options
+  const tasks = createTasks()
+  let state: MountState = 'waiting'
+  let since = Date.now()
+  let counts: { looked: number; of?: number; indexed: number } = { looked: 0, indexed: 0 }
+  let failures = 0
+
+  const enter = (next: MountState): void => {
+    if (state === next) return
+    state = next
+    since = Date.now()
+  }
+
+  /** The document as it is now. `undefined`: it is gone. `later`: it cannot be read just now. */
+  const read = async (entry: Entry, signal: AbortSignal): Promise<SearchDocument | 'later' | undefined> => {
+    try {
+      const found = await readDocument(entry, { ...options, signal })
+      failures = 0
+      return found
+    } catch (error) {
+      if (signal.aborted || !isResourceError(error, 'unavailable') || ++failures > mostFailures) throw error
+      tasks.later(entry.path)
+      return 'later'
+    }
+  }
+
+  const put = async (documents: readonly SearchDocument[]): Promise<void> => {
+    try {
+      if (documents.length > 0) await index.put(documents)
+      counts.indexed += documents.length
+    } catch (error) {
+      if (!isResourceError(error, 'invalid')) throw error
+      // One that cannot be kept does not take the others with it.
+      if (documents.length > 1) for (const document of documents) await put([document])
+      else log('warn', 'a document cannot be indexed', { mount: mount.address, error: error.message })
+    }
+  }
+
+  /** Indexes what is at these paths now. */
+  const renew = async (paths: readonly string[], signal: AbortSignal): Promise<void> => {
+    const gone: string[] = []
+    const found = await inTurns(paths, options.concurrent, async (path) => {
+      const entry = await mount.find(path, signal)
+      const document = entry === undefined || entry.path.endsWith('/') ? undefined : await read(entry, signal)
+      // What was a directory may be a document now, or nothing.
+      if (document === undefined) gone.push(mount.uriOf(path))
+      if (document !== 'later') gone.push(`${mount.uriOf(path)}/`)
+      return document
+    })
+    if (gone.length > 0) await index.remove(gone)
+    await put(found.filter((one) => one !== undefined && one !== 'later'))
+  }
+
+  const renewHeard = async (signal: AbortSignal, touched?: Set<string>): Promise<void> => {
+    for (let paths = tasks.take(batchSize); paths.length > 0; paths = tasks.take(batchSize)) {
+      signal.throwIfAborted()
+      for (const path of paths) touched?.add(mount.uriOf(path))
+      await renew(paths, signal)
+    }
+  }
+
+  const readAll = async (entries: readonly Entry[], touched: Set<string>, signal: AbortSignal): Promise<void> => {
+    for (let at = 0; at < entries.length; at += batchSize) {
+      signal.throwIfAborted()
+      const batch = entries.slice(at, at + batchSize)
+      const found = await inTurns(batch, options.concurrent, (entry) => read(entry, signal))
+      const gone = batch.filter((_, place) => found[place] === undefined)
+      if (gone.length > 0) await index.remove(gone.map(({ path }) => mount.uriOf(path)))
+      await put(found.filter((one) => one !== undefined && one !== 'later'))
+      counts.looked += batch.length
+      // Whoever asks the server for something goes first.
+      await breathe()
+      await renewHeard(signal, touched)
+    }
+  }
+
+  /** Compares a directory (`''`: everything) with what is indexed of it. */
+  const compare = async (directory: string, signal: AbortSignal): Promise<void> => {
+    const known = await knownBelow(index, mount.uriOf(directory), signal)
+    const touched = new Set<string>()
+    let changed: Entry[] = []
+    let listed = 0
+    counts = { looked: 0, indexed: counts.indexed }
+    for await (const entry of mount.list({ prefix: directory }, signal)) {
+      signal.throwIfAborted()
+      listed++
+      const uri = mount.uriOf(entry.path)
+      const version = known.get(uri)
+      known.delete(uri)
+      if (version !== undefined && version === stampOf(entry, way)) counts.looked++
+      else changed.push(entry)
+      if (listed % pageSize === 0) await renewHeard(signal, touched)
+      if (changed.length < windowSize) continue
+      await readAll(changed, touched, signal)
+      changed = []
+    }
+    counts = { ...counts, of: listed }
+    const gone = [...known.keys()].filter((uri) => !touched.has(uri))
+    for (let at = 0; at < gone.length; at += pageSize) await index.remove(gone.slice(at, at + pageSize))
+    await readAll(changed, touched, signal)
+  }
+
+  const work = async (signal: AbortSignal): Promise<void> => {
+    await renewHeard(signal)
+    for (let next = tasks.nextDirectory(); next !== undefined; next = tasks.nextDirectory()) {
+      enter('comparing')
+      await compare(next, signal)
+    }
+    await renewHeard(signal)
+  }
+
+  const run = async (signal: AbortSignal): Promise<void> => {
+    let wait = firstWait
+    tasks.hear([{}])
+    enter('comparing')
+    await mount.watch?.(tasks.hear, signal).catch(() => false)
+    while (!signal.aborted) {
+      try {
+        await work(signal)
+        enter('current')
+        wait = firstWait
+        const isDue = await tasks.wait(
+          signal,
+          tasks.hasLater() ? firstWait * 4 : mount.watch === undefined ? interval : undefined,
+        )
+        if (isDue) tasks.due(mount.watch === undefined)
+      } catch (error) {
+        if (signal.aborted) break
+        const kind = isResourceError(error) ? error.kind : 'internal'
+        if (state !== 'unavailable')
+          log('warn', 'a mount cannot be indexed just now', { mount: mount.address, kind, error })
+        enter('unavailable')
+        failures = 0
+        tasks.hear([{}])
+        await sleep(wait, signal)
+        wait = Math.min(wait * 2, longestWait)
+      }
+    }
+    enter('waiting')
+  }
+
+  return {
+    run,
+    progress: () => {
+      const degraded = mount.degraded()
+      return {
+        address: mount.address,
+        state,
+        since,
+        ...counts,
+        changes: mount.watch === undefined ? 'compared' : 'watched',
+        ...(degraded === undefined ? {} : { degraded }),
+      }
+    },
+  }
+}
+
+/** The versions of what is indexed at a URI and below it. */
+async function knownBelow(index: SearchIndex, base: string, signal: AbortSignal): Promise<Map<string, string>> {
+  const known = new Map<string, string>()
+  // Nothing that begins with it comes before it.
+  const [first] = await index.documents({ prefix: base, limit: 1 })
+  if (first?.uri === base) known.set(first.uri, first.version)
+  const prefix = base.endsWith('/') ? base : `${base}/`
+  let after: string | undefined
+  for (;;) {
+    signal.throwIfAborted()
+    const page = await index.documents({ prefix, limit: pageSize, ...(after === undefined ? {} : { after }) })
+    for (const { uri, version } of page) known.set(uri, version)
+    after = page.at(-1)?.uri
+    if (page.length < pageSize) return known
+  }
+}
+
+/** What comes of each, in their order, so many at a time. */
+async function inTurns<T, R>(
+  items: readonly T[],
+  concurrent: number,
+  work: (item: T) => Promise<R>,
+): Promise<readonly R[]> {
+  const done: R[] = []
+  let next = 0
+  const workThrough = async () => {
+    for (let at = next++; at < items.length; at = next++) done[at] = await work(items[at] as T)
+  }
+  const workers = Array.from({ length: Math.min(concurrent, items.length) }, workThrough)
+  // None works on when it is told that one failed.
+  const ended = await Promise.allSettled(workers)
+  for (const result of ended) if (result.status === 'rejected') throw result.reason
+  return done
+}

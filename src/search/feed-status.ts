@@ -1,0 +1,29 @@
+import type { Degradation } from '../core/provider.ts'
+
+/**
+ * How far a mount is: `waiting` for its turn; `comparing` what is listed with what is indexed, and reading what has changed;
+ * `current`: what is listed is indexed; `unavailable`: the source or the store does not answer, and is asked again.
+ */
+export type MountState = 'waiting' | 'comparing' | 'current' | 'unavailable'
+
+export interface MountProgress {
+  readonly address: string
+  readonly state: MountState
+  /** In milliseconds since 1970. */
+  readonly since: number
+  /** How many documents were looked at; `of`: how many there are, as far as is known. */
+  readonly looked: number
+  readonly of?: number
+  /** How many were read and indexed since this began. */
+  readonly indexed: number
+  /** How changes are heard of: by a watch, or by comparing everything now and then. */
+  readonly changes: 'watched' | 'compared'
+  readonly degraded?: Degradation
+}
+
+/** How far an index is, as it is kept in the store for whoever asks. */
+export interface FeedStatus {
+  /** When this was written. In milliseconds since 1970. */
+  readonly told: number
+  readonly mounts: readonly MountProgress[]
+}

@@ -1,0 +1,175 @@
+import type { Log } from '../core/log.ts'
+import type { MountReader } from '../core/mount-reader.ts'
+import type { Scrubber } from '../core/scrub.ts'
+import { sleep } from '../core/sleep.ts'
+import type { Lease, Store } from '../store/store.ts'
+import { isOf } from './feed-document.ts'
+import { createFeedMount, type FeedMount } from './feed-mount.ts'
+import type { FeedStatus } from './feed-status.ts'
+import type { SearchIndex } from './search-index.ts'
+
+export interface FedMount {
+  readonly mount: MountReader
+  /** Changes whenever the same source is to be read in another way. */
+  readonly way: string
+}
+
+export interface FeedOptions {
+  readonly index: SearchIndex
+  readonly mounts: readonly FedMount[]
+  /** Where the index is: of the processes that share it, one feeds it, and tells the others how far it is. */
+  readonly store: Store
+  /** What tells the indexes of one store apart. */
+  readonly name: string
+  /** So much of a text is indexed, in bytes. Default 1 MiB. */
+  readonly maxBytes?: number
+  /** How many documents of a mount are read at once. Default 2. */
+  readonly concurrent?: number
+  /** How often a mount is compared that cannot tell of changes, in milliseconds. Default 60,000. */
+  readonly interval?: number
+  /** How long it takes until another process takes over from one that died, in milliseconds. Default 5,000. */
+  readonly leaseMs?: number
+  readonly scrubber?: Scrubber
+  readonly log: Log
+}
+
+/** What keeps an index as its sources are. */
+export interface Feed {
+  /** How far this process is; of another that feeds, what it told last. `undefined`: nobody feeds. */
+  status(): Promise<FeedStatus | undefined>
+  /** Whether what is indexed of a mount is what its source has, as far as this process knows. */
+  isCurrent(address: string): boolean
+  close(): Promise<void>
+}
+
+/** How often what is told of the feed is written. What is older than some of these is of a process that died. */
+const tellMs = 1000
+const staleTells = 10
+const firstWait = 1000
+const longestWait = 30_000
+
+/** Reads how far the feed of an index is, from the store that it is in. */
+export async function readFeedStatus(store: Store, name: string): Promise<FeedStatus | undefined> {
+  const row = await store.collection(collectionName).get(name)
+  if (row === undefined) return undefined
+  const status = JSON.parse(Buffer.from(row.value).toString()) as FeedStatus
+  return Date.now() - row.modified > tellMs * staleTells ? undefined : status
+}
+
+const collectionName = 'search-feeds'
+
+/** Begins to feed an index, unless another process does: then as soon as that one ends. */
+export function startFeed(options: FeedOptions): Feed {
+  const { index, store, name, log, leaseMs = 5000 } = options
+  const { maxBytes = 2 ** 20, concurrent = 2, interval = 60_000, scrubber } = options
+  const ended = new AbortController()
+  let feeding: readonly FeedMount[] | undefined
+  /** What another process told that feeds. */
+  let others: FeedStatus | undefined
+
+  const statusNow = (mounts: readonly FeedMount[]): FeedStatus => ({
+    told: Date.now(),
+    mounts: mounts.map((mount) => mount.progress()),
+  })
+
+  /** Removes what is indexed of mounts that are no longer among those to index. */
+  const removeOthers = async (signal: AbortSignal): Promise<void> => {
+    const addresses = options.mounts.map(({ mount }) => mount.address)
+    let after: string | undefined
+    for (;;) {
+      signal.throwIfAborted()
+      const page = await index.documents({ limit: 200, ...(after === undefined ? {} : { after }) })
+      const others: string[] = []
+      let last = page.at(-1)?.uri
+      for (const { uri } of page) {
+        const address = addresses.find((one) => isOf(uri, one))
+        if (address === undefined) others.push(uri)
+        else if (uri !== address) {
+          // What lies between here and the end of a mount is of that mount.
+          last = `${address}/\u{10ffff}`
+          break
+        }
+      }
+      if (others.length > 0) await index.remove(others)
+      if (last === undefined) return
+      after = last
+    }
+  }
+
+  const tell = async (mounts: readonly FeedMount[], signal: AbortSignal): Promise<void> => {
+    const told = store.collection(collectionName)
+    let before = ''
+    let last = 0
+    while (!signal.aborted) {
+      const status = statusNow(mounts)
+      const states = status.mounts.map(({ state }) => state).join()
+      const age = performance.now() - last
+      // Another state is told at once, numbers now and then, and at the latest that it is still there.
+      if (states !== before || age >= tellMs) {
+        const row = { key: name, value: Buffer.from(JSON.stringify(status)) }
+        const isTold = await told.put(row).then(
+          () => true,
+          () => false,
+        )
+        before = isTold ? states : ''
+        last = performance.now()
+      }
+      await sleep(tellMs / 10, signal)
+    }
+  }
+
+  /** Feeds for as long as the lease is held. */
+  const feed = async (lease: Lease): Promise<void> => {
+    const signal = AbortSignal.any([ended.signal, lease.signal])
+    try {
+      await removeOthers(signal)
+      const rest = { index, maxBytes, concurrent, interval, log, ...(scrubber === undefined ? {} : { scrubber }) }
+      feeding = options.mounts.map(({ mount, way }) => createFeedMount({ mount, way, ...rest }))
+      await Promise.all([...feeding.map((mount) => mount.run(signal)), tell(feeding, signal)])
+    } finally {
+      feeding = undefined
+      // Who looks is not told of one that has ended.
+      await store
+        .collection(collectionName)
+        .delete(name)
+        .catch(() => {})
+      await lease.release().catch(() => {})
+    }
+  }
+
+  const run = async (): Promise<void> => {
+    let wait = firstWait
+    while (!ended.signal.aborted) {
+      try {
+        const lease = await store.lease(`search/${name}`, leaseMs)
+        if (lease !== undefined) {
+          others = undefined
+          await feed(lease)
+        }
+        others = await readFeedStatus(store, name)
+        wait = firstWait
+        await sleep(firstWait, ended.signal)
+      } catch (error) {
+        if (ended.signal.aborted) return
+        others = undefined
+        log('warn', 'an index cannot be fed just now', { index: name, error })
+        await sleep(wait, ended.signal)
+        wait = Math.min(wait * 2, longestWait)
+      }
+    }
+  }
+  const running = run()
+
+  return {
+    status: async () => (feeding === undefined ? readFeedStatus(store, name) : statusNow(feeding)),
+    isCurrent: (address) =>
+      (feeding?.map((mount) => mount.progress()) ?? others?.mounts ?? []).some(
+        ({ address: at, state, changes, degraded }) =>
+          at === address && state === 'current' && changes === 'watched' && degraded === undefined,
+      ),
+    close: async () => {
+      ended.abort()
+      await running
+    },
+  }
+}

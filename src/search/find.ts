@@ -1,0 +1,223 @@
+import { compileGlob, type PathTest } from '../core/glob.ts'
+import type { TextFilter, Texts, WeightedTerm } from '../store/index.ts'
+import { fold } from './fold.ts'
+import { type Found, foundOf, strong } from './part.ts'
+import { parseQuery, type Query } from './query.ts'
+import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
+import type { SearchFilter, SearchHit, SearchQuery } from './search-index.ts'
+import { snippetOf } from './snippet.ts'
+import type { Nearest } from './vectors.ts'
+
+/** How many passages are looked at together: they are ranked among each other, and all before what comes after them. */
+const together = 100
+/** How many of one document are answered with. */
+const ofOneDocument = 3
+/** How many occurrences of terms are looked up at first: the rarer terms, which say most, are few enough. */
+const occurrences = 20_000
+/** How many terms that stand in too many passages are looked up beside the others. */
+const besides = 2
+/** So many rarer ones say enough by themselves. */
+const enoughRare = 6
+/** How many passages one search goes through at most, for whoever goes on and on. */
+const mostFound = 200_000
+/** How many are ranked before others may have the turn. */
+const inOneTurn = 24
+/** What a rank counts for where two orders are made one: reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). */
+const fusion = 60
+/** What a weight is a whole number of. */
+const unit = 1000
+
+interface Asked extends Query {
+  readonly ranker: Ranker
+  /** In how many passages each of the ranker's terms is, and how many are about it. */
+  readonly counts: readonly { readonly all: number; readonly about: number }[]
+  readonly averageLength: number
+}
+
+/** Finds passages, best first. */
+export async function* findPassages(texts: Texts, query: SearchQuery, nearest?: Nearest): AsyncGenerator<SearchHit> {
+  const { signal } = query
+  const asked = await ask(texts, query.text)
+  if (asked.ranker.terms.length === 0 && nearest === undefined) return
+  const near = nearest === undefined ? [] : await nearest(query.text, signal)
+  const choose = chooser(query, asked.phrases)
+  const where = filterOf(query.where)
+  const seen = new Set<number>()
+
+  for await (const ids of pages(texts, asked, where, near)) {
+    signal?.throwIfAborted()
+    const fresh = ids.filter((id) => !seen.has(id))
+    for (const id of fresh) seen.add(id)
+    for (const { found, score } of await rank(texts, fresh, asked, near)) {
+      signal?.throwIfAborted()
+      if (choose(found)) yield hitOf(found, score, asked.ranker)
+    }
+  }
+}
+
+async function ask(texts: Texts, text: string): Promise<Asked> {
+  const query = parseQuery(text)
+  const names = query.terms.map(({ term }) => term)
+  const [counts, size] = await Promise.all([
+    texts.counts([...names, ...names.map((term) => strong + term)]),
+    texts.size(),
+  ])
+  const known = query.terms.flatMap((term, index) => {
+    const all = counts[index] ?? 0
+    const about = term.prefix ? 0 : (counts[names.length + index] ?? 0)
+    return all === 0 && !term.prefix ? [] : [{ ...term, all: term.prefix ? size.parts : all, about }]
+  })
+  const rated = known.map(({ term, prefix, weight, all }): RatedTerm => {
+    const rarity = Math.log(1 + (Math.max(0, size.parts - all) + 0.5) / (all + 0.5))
+    return { term, prefix, weight: weight * rarity }
+  })
+  const averageLength = size.length / Math.max(1, size.parts)
+  return { ...query, ranker: createRanker(rated), counts: known, averageLength }
+}
+
+/** The ids of what may fit: at first the best by the rarer terms, and what lies near; then everything else that has any of the terms. */
+async function* pages(
+  texts: Texts,
+  asked: Asked,
+  where: TextFilter | undefined,
+  near: readonly number[],
+): AsyncGenerator<readonly number[]> {
+  const filter = where === undefined ? {} : { where }
+  const first = await texts.find({ terms: firstTerms(asked), ...filter, limit: together })
+  // What lies near has not gone through the filter of the store: it does when it is chosen.
+  yield [...new Set([...first, ...near])]
+  const terms = asked.ranker.terms.map((term) => weighed(term))
+  const rest = await texts.find({ terms, ...filter, limit: mostFound })
+  for (let start = 0; start < rest.length; start += together) yield rest.slice(start, start + together)
+}
+
+function firstTerms({ ranker, counts }: Asked): readonly WeightedTerm[] {
+  const ordered = ranker.terms
+    .map((term, index) => ({ term, count: counts[index]?.all ?? 0, about: counts[index]?.about ?? 0 }))
+    .sort((a, b) => a.count - b.count || (a.term.term < b.term.term ? -1 : 1))
+  let sum = 0
+  const few = ordered.filter(({ count }) => {
+    sum += count
+    return sum <= occurrences
+  })
+  const many = ordered.slice(few.length)
+  const beside = (few.length < enoughRare ? many : [])
+    .slice(0, besides)
+    .map(({ term }) => ({ ...weighed(term), beside: true }))
+  if (few.length > 0) return [...few.map(({ term }) => weighed(term)), ...aboutThem(few, 0.5), ...beside]
+  // All of them are in too many: those that are about one of them come first.
+  const about = aboutThem(many, 1.5)
+  const enough = many.reduce((total, each) => total + (isFew(each) ? each.about : 0), 0)
+  if (enough >= together) return [...about, ...beside]
+  return [...many.slice(0, 1).map(({ term }) => weighed(term)), ...aboutThem(many, 0.5)]
+}
+
+interface Counted {
+  readonly term: RatedTerm
+  readonly about: number
+}
+
+const isFew = ({ about }: Counted) => about > 0 && about <= occurrences
+
+/** What is about the terms, so that it comes before what has them among others. */
+function aboutThem(some: readonly Counted[], share: number): readonly WeightedTerm[] {
+  return some.filter(isFew).map(({ term }) => weighed({ ...term, term: strong + term.term }, share))
+}
+
+function weighed({ term, prefix, weight }: RatedTerm, share = 1): WeightedTerm {
+  const whole = Math.max(1, Math.round(weight * share * unit))
+  return { term, weight: whole, ...(prefix ? { prefix } : {}) }
+}
+
+interface Scored {
+  readonly found: Found
+  readonly score: number
+}
+
+async function rank(
+  texts: Texts,
+  ids: readonly number[],
+  asked: Asked,
+  near: readonly number[],
+): Promise<readonly Scored[]> {
+  const parts = await texts.read(ids)
+  const scored: Scored[] = []
+  for (const [index, part] of parts.entries()) {
+    const found = foundOf(part)
+    scored.push({ found, score: asked.ranker.score(found, asked.averageLength) })
+    if (index % inOneTurn === inOneTurn - 1) await new Promise((resolve) => setImmediate(resolve))
+  }
+  const ordered = scored.sort(byScore)
+  if (near.length === 0) return ordered
+  const places = new Map(near.map((id, place) => [id, place]))
+  const share = (place: number | undefined) => (place === undefined ? 0 : 1 / (fusion + 1 + place))
+  return ordered
+    .map(({ found, score }, place) => ({
+      found,
+      score: share(score > 0 ? place : undefined) + share(places.get(found.id)),
+    }))
+    .sort(byScore)
+}
+
+/** The same score: by URI, then by place. */
+function byScore(a: Scored, b: Scored): number {
+  if (a.score !== b.score) return b.score - a.score
+  if (a.found.facts.uri !== b.found.facts.uri) return a.found.facts.uri < b.found.facts.uri ? -1 : 1
+  return a.found.passage.start - b.found.passage.start || a.found.id - b.found.id
+}
+
+/** Says of one passage after the other whether it is answered with: what the caller may not see has no part in it. */
+function chooser({ where, allows }: SearchQuery, phrases: readonly string[]): (found: Found) => boolean {
+  const passes = whereTest(where)
+  const taken = new Map<string, number>()
+  const known = new Set<string>()
+  return (found) => {
+    const { facts, mount, passage } = found
+    if (!passes(found) || allows?.({ uri: facts.uri, mount }) === false) return false
+    if (phrases.length > 0) {
+      const folded = fold(`${found.title}\n${passage.heading ?? ''}\n${passage.text}`).text.toLowerCase()
+      if (!phrases.every((phrase) => folded.includes(phrase))) return false
+    }
+    const count = taken.get(facts.uri) ?? 0
+    // Only the text counts: one of no text is not the same as another.
+    const isKnown = passage.text !== '' && known.has(passage.text)
+    if (count >= ofOneDocument || isKnown) return false
+    taken.set(facts.uri, count + 1)
+    known.add(passage.text)
+    return true
+  }
+}
+
+/** All of a filter: the store may have let pass what it does not know. */
+export function whereTest(where: SearchFilter = {}): (found: Found) => boolean {
+  const { mounts, mimeType, audience, minPriority, since, path } = where
+  const glob: PathTest = path === undefined ? () => true : compileGlob(path)
+  return ({ facts, mount, path: own }) => {
+    if (mounts !== undefined && !mounts.includes(mount)) return false
+    if (mimeType !== undefined && !isOfType(facts.mimeType, mimeType)) return false
+    const { audience: meant = [], priority, modified } = facts
+    if (audience !== undefined && meant.length > 0 && !meant.includes(audience)) return false
+    if (minPriority !== undefined && !(priority !== undefined && priority >= minPriority)) return false
+    if (since !== undefined && !(modified !== undefined && modified >= since)) return false
+    return glob(own)
+  }
+}
+
+function isOfType(found: string | undefined, wanted: string): boolean {
+  if (wanted.endsWith('/*')) return found?.startsWith(wanted.slice(0, -1)) === true
+  return found === wanted
+}
+
+/** What the store can tell. A glob it cannot. */
+export function filterOf(where: SearchFilter | undefined): TextFilter | undefined {
+  if (where === undefined) return undefined
+  const { path: _, since, ...rest } = where
+  const filter = { ...rest, ...(since === undefined ? {} : { since: Math.floor(since) }) }
+  return Object.values(filter).every((value) => value === undefined) ? undefined : filter
+}
+
+function hitOf({ facts, mount, passage }: Found, score: number, ranker: Ranker): SearchHit {
+  const { text, start, end, heading } = passage
+  const named = heading === undefined ? {} : { heading }
+  return { ...facts, mount, score, lines: { start, end }, ...named, snippet: snippetOf(text, ranker) }
+}

@@ -1,0 +1,96 @@
+/** A text in the form that it is compared in, and where each of its UTF-16 units comes from. */
+export interface Folded {
+  readonly text: string
+  /** Where in the original the unit at `index` begins. At the length of `text`: the length of the original. */
+  origin(index: number): number
+}
+
+/** Marks beyond this many behind one character are taken by themselves: putting them in order takes the square of their number. */
+const mostMarks = 16
+
+const mark = /^[\p{M}\uff9e\uff9f\u1160-\u11ff\ud7b0-\ud7fb]$/u
+
+/**
+ * Folds what is written in several ways into one: NFKC, so full and half width, ligatures and composed characters are the same.
+ * Capitals stay, since words are cut at them. Linear in the length of the text.
+ */
+export function fold(text: string): Folded {
+  const first = runOfStable(text, 0)
+  if (first === text.length) return { text, origin: (index) => index }
+  const parts: string[] = [text.slice(0, first)]
+  /** Where folded text and original stop going along with each other: from `at` on, a unit comes from `from`. */
+  const at: number[] = [0]
+  const from: number[] = [0]
+  let length = first
+  for (let index = first; index < text.length; ) {
+    const stable = runOfStable(text, index)
+    if (stable > index) {
+      parts.push(text.slice(index, stable))
+      at.push(length)
+      from.push(index)
+      length += stable - index
+      index = stable
+      continue
+    }
+    const end = endOfCluster(text, index)
+    const folded = text.slice(index, end).normalize('NFKC')
+    parts.push(folded)
+    for (let unit = 0; unit < folded.length; unit++) {
+      at.push(length + unit)
+      from.push(index)
+    }
+    length += folded.length
+    index = end
+  }
+  at.push(length)
+  from.push(text.length)
+  return { text: parts.join(''), origin: (index) => originOf(at, from, index) }
+}
+
+/** By halving: the last place at or before the index. */
+function originOf(at: readonly number[], from: readonly number[], index: number): number {
+  let low = 0
+  let high = at.length - 1
+  while (low < high) {
+    const middle = (low + high + 1) >> 1
+    if ((at[middle] ?? 0) <= index) low = middle
+    else high = middle - 1
+  }
+  return (from[low] ?? 0) + index - (at[low] ?? 0)
+}
+
+/** Up to where a text is in its folded form: it ends before a character that what follows is composed with. */
+function runOfStable(text: string, start: number): number {
+  let index = start
+  while (index < text.length && isStable(text.charCodeAt(index))) index++
+  if (index === text.length || index === start) return index
+  return isMark(text, index) ? index - 1 : index
+}
+
+/** Those that are many and that NFKC leaves alone, if no mark follows. */
+function isStable(unit: number): boolean {
+  if (unit < 0x80) return true
+  if (unit >= 0x4e00 && unit <= 0x9fff) return true
+  if (unit >= 0x3041 && unit <= 0x3096) return true
+  if (unit >= 0x30a1 && unit <= 0x30fe) return true
+  if (unit >= 0xac00 && unit <= 0xd7a3) return true
+  return unit === 0x3001 || unit === 0x3002 || (unit >= 0x300c && unit <= 0x300f)
+}
+
+function isMark(text: string, index: number): boolean {
+  const point = text.codePointAt(index) ?? 0
+  return point >= 0x300 && mark.test(String.fromCodePoint(point))
+}
+
+/** A character with the marks on it. */
+function endOfCluster(text: string, start: number): number {
+  let index = start + widthAt(text, start)
+  for (let marks = 0; marks < mostMarks && index < text.length && isMark(text, index); marks++)
+    index += widthAt(text, index)
+  return index
+}
+
+/** How many UTF-16 units the character has. */
+export function widthAt(text: string, index: number): 1 | 2 {
+  return (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1
+}

@@ -1,0 +1,102 @@
+import type { Log } from '../core/log.ts'
+import type { NewText, Store, Texts } from '../store/index.ts'
+import type { EmbedderOptions } from './embedder.ts'
+import { openEmbedding } from './embedding.ts'
+import { findPassages } from './find.ts'
+import { textOf } from './part.ts'
+import type { SearchDocument, SearchIndex, Suggestion } from './search-index.ts'
+import { suggestWords } from './suggest.ts'
+import { edition } from './tokens.ts'
+
+export type { EmbedderOptions } from './embedder.ts'
+export type {
+  DocumentFacts,
+  EmbeddingState,
+  IndexedDocument,
+  SearchDocument,
+  SearchFilter,
+  SearchHit,
+  SearchIndex,
+  SearchQuery,
+  Snippet,
+  Suggestion,
+  SuggestQuery,
+} from './search-index.ts'
+
+export interface SearchIndexOptions {
+  /** Whoever opened it closes it, after the index. */
+  readonly store: Store
+  /** What tells the indexes of one store apart: `docs`. */
+  readonly name: string
+  /** Where vectors come from. By default there are none, and nothing is sent anywhere. */
+  readonly embedder?: EmbedderOptions
+  readonly log?: Log
+}
+
+/** How much text is put in one write: a write is to be over soon. In UTF-16 units. */
+const oneWrite = 500_000
+/** How long others wait at most while texts are cut, in milliseconds. */
+const oneTurn = 8
+
+/** Opens an index in a store: what was put before is there. */
+export async function openSearchIndex(options: SearchIndexOptions): Promise<SearchIndex> {
+  const texts = options.store.texts(`search/${options.name}`)
+  const log = options.log ?? (() => {})
+  const embedding = options.embedder && (await openEmbedding(texts, options.embedder, log))
+
+  return {
+    put: async (documents) => {
+      for await (const some of writesOf(documents)) {
+        await texts.put(some)
+        embedding?.wake()
+      }
+    },
+    remove: (uris) => texts.remove(uris),
+    documents: async (query) => {
+      const found = await texts.list(query)
+      return found.map(({ key, version, edition: made }) => ({ uri: key, version: made < edition ? '' : version }))
+    },
+    search: (query) => findPassages(texts, query, embedding?.nearest(query.degraded)),
+    suggest: (query) => suggestWords(texts, query),
+    mimeTypes: () => mimeTypesOf(texts),
+    size: async () => {
+      const { texts: documents, parts, bytes } = await texts.size()
+      return { documents, passages: parts, bytes }
+    },
+    embedding: async () => embedding?.state(),
+    close: async () => embedding?.close(),
+  }
+}
+
+async function* mimeTypesOf(texts: Texts): AsyncGenerator<Suggestion> {
+  for (const mimeType of await texts.mimeTypes()) yield { text: mimeType, uris: urisOf(texts, mimeType) }
+}
+
+async function* urisOf(texts: Texts, mimeType: string): AsyncGenerator<string> {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const some: readonly { readonly key: string }[] = await texts.list({ after, mimeType, limit: 1000 })
+    for (const { key } of some) yield key
+    after = some.at(-1)?.key
+  }
+}
+
+/** Documents as the store takes them, as many at once as one write bears. */
+async function* writesOf(documents: readonly SearchDocument[]): AsyncGenerator<readonly NewText[]> {
+  let since = performance.now()
+  const pause = async () => {
+    if (performance.now() - since < oneTurn) return
+    await new Promise((resolve) => setImmediate(resolve))
+    since = performance.now()
+  }
+  let some: NewText[] = []
+  let size = 0
+  for (const document of documents) {
+    some.push(await textOf(document, pause))
+    size += document.text.length
+    if (size < oneWrite && some.length < 500) continue
+    yield some
+    some = []
+    size = 0
+  }
+  if (some.length > 0) yield some
+}

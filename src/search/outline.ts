@@ -1,0 +1,82 @@
+/** How a text is cut. */
+export type Kind = 'markdown' | 'code' | 'table' | 'plain'
+
+export interface Heading {
+  readonly text: string
+  /** It begins a passage however short the one before it is. */
+  readonly always: boolean
+}
+
+/** Tells of each line, one after the other, whether something begins at it that has a name. */
+export type Outline = (line: string) => Heading | undefined
+
+const longest = 120
+
+const markdownEndings = /\.(?:md|mdx|markdown|adoc|rst|org)$/i
+const tableEndings = /\.(?:csv|tsv|jsonl|ndjson|log)$/i
+const codeEndings =
+  /\.(?:[cm]?[jt]sx?|py|rb|go|rs|java|kt|kts|scala|swift|c|h|cc|cpp|cxx|hpp|cs|php|pl|lua|r|jl|ex|exs|erl|hs|ml|clj|dart|sh|bash|zsh|ps1|sql|proto|vue|svelte|zig|nim)$/i
+const codeTypes =
+  /^(?:text\/(?:x-|javascript|typescript|ecmascript)|application\/(?:javascript|typescript|x-(?:sh|python|ruby|perl|php|httpd-php)|sql))/
+
+/** By its MIME type, else by how its path ends. */
+export function kindOf(mimeType: string | undefined, path: string): Kind {
+  if (mimeType === 'text/markdown' || markdownEndings.test(path)) return 'markdown'
+  if (mimeType === 'text/csv' || mimeType === 'text/tab-separated-values' || tableEndings.test(path)) return 'table'
+  return codeEndings.test(path) || codeTypes.test(mimeType ?? '') ? 'code' : 'plain'
+}
+
+export function headingsOf(kind: Kind): Outline {
+  if (kind === 'markdown') return markdownOutline()
+  if (kind === 'table') return tableOutline()
+  return kind === 'code' ? codeOutline : () => undefined
+}
+
+/** Headings under headings: `Install > On Linux`. What stands in a fence is none. */
+function markdownOutline(): Outline {
+  const stack: string[] = []
+  let fence: string | undefined
+  return (line) => {
+    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
+    if (mark !== undefined) {
+      if (fence === undefined) fence = mark
+      else if (mark.startsWith(fence)) fence = undefined
+    }
+    const depth = fence === undefined ? (/^ {0,3}(#{1,6})[ \t]/.exec(line)?.[1]?.length ?? 0) : 0
+    if (depth === 0) return undefined
+    stack.length = Math.min(stack.length, depth - 1)
+    stack.push(shorten(line.trim().slice(depth).replace(/#+$/, '')))
+    return { text: shorten(stack.join(' > ')), always: true }
+  }
+}
+
+/** The names of the columns stand over each passage of a table. */
+function tableOutline(): Outline {
+  let isFirst = true
+  return (line) => {
+    const found =
+      isFirst && line.trim() !== '' && !/^[[{]/.test(line) ? { text: shorten(line), always: false } : undefined
+    isFirst = false
+    return found
+  }
+}
+
+const declaration =
+  /^ {0,4}(?:(?:export|default|declare|public|private|protected|internal|static|abstract|final|async|pub(?:\([a-z]+\))?|unsafe|open|override|sealed|virtual|inline|extern) ){0,6}(?:function\*?|class|interface|type|enum|struct|trait|impl|fn|func|def|defp|defmodule|module|namespace|mod|object|record|protocol|extension|create (?:or replace )?(?:table|view|function)|CREATE (?:OR REPLACE )?(?:TABLE|VIEW|FUNCTION)|message|service) *[(\w$"`<*]/
+const named = /^(?:export )?(?:const|let|var) [\w$]+ *(?::[^=]{0,100})?= *(?:async *)?(?:\(|function|[\w$]+ *=>)/
+
+/** A declaration, by how its line begins: that is right often enough in most languages. */
+function codeOutline(line: string): Heading | undefined {
+  if (line.length > 500 || !(declaration.test(line) || named.test(line))) return undefined
+  return { text: shorten(line.replace(/[{:=(]?\s*$/, '')), always: false }
+}
+
+function shorten(text: string): string {
+  const bare = text
+    .slice(0, 4 * longest)
+    .replace(/\s+/g, ' ')
+    .trim()
+  if (bare.length <= longest) return bare
+  const cut = bare.slice(0, longest - 1)
+  return `${cut.isWellFormed() ? cut : cut.slice(0, -1)}…`
+}

@@ -1,0 +1,104 @@
+import { baseName } from '../core/path.ts'
+import { parseAddress, parseUri } from '../core/uri.ts'
+import type { FoundPart, NewText } from '../store/index.ts'
+import { fold } from './fold.ts'
+import { kindOf } from './outline.ts'
+import { type Passage, passagesOf } from './passages.ts'
+import type { DocumentFacts, SearchDocument } from './search-index.ts'
+import { edition, tokenize } from './tokens.ts'
+
+/** How often a term stands in a passage that is about it: those are looked at first where a term is in too many. */
+const often = 3
+/** How many terms one passage has at most. */
+const mostTerms = 4000
+
+/** What is stored of a passage. */
+interface Stored {
+  readonly t: string
+  readonly s: number
+  readonly e: number
+  readonly h?: string
+}
+
+/** What is before a term in the index where the passage is about it: it is there twice, then. */
+export const strong = '!'
+
+/** A document as the store keeps it. It gives way to others now and then: a text may be long. */
+export async function textOf(document: SearchDocument, pause: () => Promise<void>): Promise<NewText> {
+  const { version, text, mount, ...facts } = document
+  const path = pathOf(document.uri, mount)
+  const about = [titleOf(facts, path), path]
+  const parts: NewText['parts'][number][] = []
+  for (const passage of passagesOf(text, kindOf(facts.mimeType, path))) {
+    parts.push(partOf(passage, about))
+    await pause()
+  }
+  if (parts.length === 0) parts.push(partOf({ text: '', start: 1, end: 1 }, about))
+  const { mimeType, audience, priority, modified } = facts
+  const labels = {
+    mount,
+    ...(mimeType === undefined ? {} : { mimeType }),
+    ...(audience === undefined ? {} : { audience }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(modified === undefined ? {} : { modified: Math.floor(modified) }),
+  }
+  return { key: document.uri, version, edition, labels, value: JSON.stringify(facts).replaceAll('\\u0000', ''), parts }
+}
+
+function partOf({ text, start, end, heading }: Passage, about: readonly string[]): NewText['parts'][number] {
+  const counts = new Map<string, number>()
+  let length = 0
+  // Both engines keep Unicode, and no NUL.
+  const plain = text.toWellFormed().replaceAll('\0', ' ')
+  tokenize(fold(plain).text, (term, _start, _end, kind) => {
+    counts.set(term, (counts.get(term) ?? 0) + 1)
+    if (kind !== 'tail') length++
+  })
+  for (const field of [...about, heading ?? ''])
+    tokenize(fold(field.toWellFormed()).text, (term) => counts.set(term, often))
+  const terms = [...counts.keys()].slice(0, mostTerms / 2)
+  const marked = terms.filter((term) => (counts.get(term) ?? 0) >= often).map((term) => strong + term)
+  const stored: Stored = { t: plain, s: start, e: end, ...(heading === undefined ? {} : { h: heading.toWellFormed() }) }
+  return { value: JSON.stringify(stored), terms: [...terms, ...marked], length }
+}
+
+/** A passage that was found. */
+export interface Found {
+  readonly id: number
+  readonly mount: string
+  readonly facts: DocumentFacts
+  readonly passage: Passage
+  readonly length: number
+  /** Below the mount. */
+  readonly path: string
+  readonly title: string
+}
+
+/** What was stored, as it was put. */
+export function foundOf({ id, mount, length, value, text }: FoundPart): Found {
+  const { t, s, e, h } = JSON.parse(value) as Stored
+  const facts = JSON.parse(text) as DocumentFacts
+  const path = pathOf(facts.uri, mount)
+  const passage = { text: t, start: s, end: e, ...(h === undefined ? {} : { heading: h }) }
+  return { id, mount, facts, passage, length, path, title: titleOf(facts, path) }
+}
+
+/** The text of a stored passage, with what it stands under. */
+export function textOfPart(value: string): string {
+  const { t, h } = JSON.parse(value) as Stored
+  return h === undefined ? t : `${h}\n${t}`
+}
+
+function titleOf({ title }: Partial<DocumentFacts>, path: string): string {
+  return title ?? baseName(path)
+}
+
+/** Decoded, with `/` between its segments. A URI that is not of the mount: all of it. */
+function pathOf(uri: string, mount: string): string {
+  try {
+    const { segments } = parseUri(uri)
+    return segments.slice(parseAddress(mount).segments.length).join('/')
+  } catch {
+    return uri
+  }
+}

@@ -1,0 +1,105 @@
+import { widthAt } from './fold.ts'
+import { type Heading, headingsOf, type Kind } from './outline.ts'
+
+/** A part of a text that is found by itself. */
+export interface Passage {
+  readonly text: string
+  /** Lines of the whole text, from 1, both inclusive. */
+  readonly start: number
+  readonly end: number
+  readonly heading?: string
+}
+
+/** In UTF-16 units. A passage ends at the first gap after `enough`, and nowhere but within `most`; what is under `few` is not worth one by itself. */
+const sizes = { few: 200, enough: 800, most: 1600 }
+
+/** How many passages a text has at most: what comes after them is not found. They are written at once, in a few seconds. */
+const mostPassages = 8000
+
+/**
+ * Cuts a text where it is cut by itself: at headings, declarations, empty lines. Each character but line breaks and the white
+ * space around a passage is in one passage, and none in two. Linear in its length.
+ */
+export function* passagesOf(text: string, kind: Kind): Generator<Passage> {
+  const outline = headingsOf(kind)
+  let lines: string[] = []
+  let start = 1
+  let size = 0
+  let number = 0
+  let heading: Heading | undefined
+  let next: Heading | undefined
+  let made = 0
+
+  const finish = function* (end: number): Generator<Passage> {
+    const joined = lines.join('\n')
+    if (joined.trim() !== '') {
+      const named = heading === undefined ? {} : { heading: heading.text }
+      for (const piece of piecesOf(joined)) {
+        if (made++ >= mostPassages) return
+        const first = start + lineBreaks(joined, 0, piece.from)
+        yield { text: piece.text, start: first, end: first + lineBreaks(piece.text, 0, piece.text.length), ...named }
+      }
+    }
+    lines = []
+    size = 0
+    start = end + 1
+    heading = next
+  }
+
+  for (const line of linesOf(text)) {
+    const found = outline(line)
+    const isEmpty = line.trim() === ''
+    const isFull = size + line.length > sizes.most && size > 0
+    const isGap = (isEmpty && size >= sizes.enough) || (found !== undefined && size >= (found.always ? 1 : sizes.few))
+    if (found !== undefined) next = found
+    if (isFull || isGap) yield* finish(number)
+    else if (found !== undefined && lines.every((each) => each.trim() === '')) heading = found
+    number++
+    lines.push(line)
+    size += line.length + (isEmpty ? 0 : 1)
+    if (made >= mostPassages) return
+  }
+  yield* finish(number)
+}
+
+function* linesOf(text: string): Generator<string> {
+  for (let from = 0; from <= text.length; ) {
+    const end = text.indexOf('\n', from)
+    const line = text.slice(from, end === -1 ? text.length : end)
+    yield line.endsWith('\r') ? line.slice(0, -1) : line
+    if (end === -1) return
+    from = end + 1
+  }
+}
+
+function lineBreaks(text: string, from: number, to: number): number {
+  let count = 0
+  for (let at = text.indexOf('\n', from); at !== -1 && at < to; at = text.indexOf('\n', at + 1)) count++
+  return count
+}
+
+/** A line may be longer than any passage: it is cut behind a sentence, else between words, else between characters. */
+function* piecesOf(text: string): Generator<{ readonly text: string; readonly from: number }> {
+  for (let from = 0; from < text.length; ) {
+    if (text[from] === '\n') {
+      from++
+      continue
+    }
+    const end = text.length - from <= sizes.most ? text.length : endOfPiece(text, from)
+    const piece = text.slice(from, end)
+    if (piece.trim() !== '') yield { text: piece.trimEnd(), from }
+    from = end
+  }
+}
+
+function endOfPiece(text: string, from: number): number {
+  const window = text.slice(from, from + sizes.most)
+  const least = sizes.enough
+  const sentence = Math.max(...['。', '．', '！', '？', '. ', '! ', '? ', '\n'].map((mark) => window.lastIndexOf(mark)))
+  if (sentence >= least) return from + sentence + 1
+  const gap = Math.max(...[' ', '\t', ',', '、', ';', '>'].map((mark) => window.lastIndexOf(mark)))
+  if (gap >= least) return from + gap + 1
+  const end = from + sizes.most
+  // Not within a character of two units.
+  return widthAt(text, end - 1) === 2 ? end - 1 : end
+}

@@ -1,0 +1,59 @@
+import { fold } from './fold.ts'
+import { type TermKind, tokenize } from './tokens.ts'
+
+/** What is asked for, taken apart. */
+export interface Query {
+  readonly terms: readonly QueryTerm[]
+  /** What has to stand in the passage as it is, folded and in small letters. */
+  readonly phrases: readonly string[]
+}
+
+export interface QueryTerm {
+  readonly term: string
+  /** How much it says about what is asked for, beside how rare it is. */
+  readonly weight: number
+  /** One character of a script whose characters are not terms: it stands for all pairs that it begins. */
+  readonly prefix: boolean
+}
+
+/** How many terms of a query count: the first ones. */
+const mostTerms = 200
+/** How much of a query is looked at, in UTF-16 units. */
+const mostUnits = 4000
+
+const hiragana = /^[\p{Script=Hiragana}ー]+$/u
+const anyHiragana = /\p{Script=Hiragana}/u
+
+/**
+ * Endings, particles and what makes a question of a sentence are written in hiragana, and are rare in what answers it: by their
+ * rarity alone they would count for more than the words that are asked for.
+ */
+const shares = { hiragana: 0.4, mixed: 0.6, part: 0.5 }
+
+export function parseQuery(text: string): Query {
+  const folded = fold(text.slice(0, mostUnits).toWellFormed()).text
+  const phrases = [...folded.matchAll(/"([^"]+)"/g)].map((match) => (match[1] ?? '').trim().toLowerCase())
+  const terms = new Map<string, QueryTerm>()
+  let lastPair = -1
+  tokenize(folded, (term, _start, end, kind) => {
+    if (kind === 'bigram') lastPair = end
+    // It is the end of a pair already.
+    if (kind === 'tail' && lastPair === end) return
+    if (terms.size < mostTerms || terms.has(term)) add(terms, term, kind)
+  })
+  return { terms: [...terms.values()], phrases: phrases.filter((phrase) => phrase !== '') }
+}
+
+function add(terms: Map<string, QueryTerm>, term: string, kind: TermKind): void {
+  const weight = shareOf(term, kind)
+  const prefix = kind === 'tail'
+  const known = terms.get(term)
+  if (known === undefined || known.weight < weight) terms.set(term, { term, weight, prefix })
+}
+
+function shareOf(term: string, kind: TermKind): number {
+  if (kind === 'part') return shares.part
+  if (kind !== 'bigram') return 1
+  if (hiragana.test(term)) return shares.hiragana
+  return anyHiragana.test(term) ? shares.mixed : 1
+}

@@ -1,0 +1,110 @@
+import { type Folded, fold } from './fold.ts'
+import type { Found } from './part.ts'
+import { type Beginnings, beginningsOf, tokenize } from './tokens.ts'
+
+/** A term of a query, with how much it counts. */
+export interface RatedTerm {
+  readonly term: string
+  readonly prefix: boolean
+  /** Its rarity, times what the kind of term says. */
+  readonly weight: number
+}
+
+/** Okapi BM25, in which a term counts several times where it stands in a heading, title or path (BM25F, with lengths of the text alone). */
+const bm25 = { k1: 0.9, b: 0.75, heading: 1, title: 2, path: 0.5 }
+/** How much it counts that the terms stand together: the best stretch of so many UTF-16 units. */
+const nearness = { share: 0.5, units: 80 }
+
+/** Where a term stands in a folded text. */
+export interface Match {
+  readonly term: number
+  readonly start: number
+  readonly end: number
+}
+
+/** What terms are looked for, and found by in texts. */
+export interface Ranker {
+  /** How well a passage fits. It depends on nothing but what is given. */
+  score(found: Found, averageLength: number): number
+  /** Where the terms stand, in the order in which they begin. */
+  matches(folded: Folded): readonly Match[]
+  readonly terms: readonly RatedTerm[]
+}
+
+export function createRanker(terms: readonly RatedTerm[]): Ranker {
+  const whole = new Map(terms.flatMap(({ term, prefix }, index) => (prefix ? [] : [[term, index] as const])))
+  const beginning = new Map(terms.flatMap(({ term, prefix }, index) => (prefix ? [[term, index] as const] : [])))
+  const wanted = beginningsOf(terms.map(({ term }) => term))
+  const matchesOf = (text: string) => findMatches(text, whole, beginning, wanted)
+
+  return {
+    terms,
+    matches: ({ text }) => matchesOf(text),
+    score: ({ passage, length, path, title }, averageLength) => {
+      const counts = new Float64Array(terms.length)
+      let near = 0
+      const count = (text: string, share: number) => {
+        const found = matchesOf(fold(text).text)
+        for (const { term } of found) counts[term] = (counts[term] ?? 0) + share
+        near = Math.max(near, closest(found, terms))
+      }
+      count(passage.text, 1)
+      count(title, bm25.title)
+      count(path, bm25.path)
+      count(passage.heading ?? '', bm25.heading)
+      const long = bm25.k1 * (1 - bm25.b + (bm25.b * length) / Math.max(1, averageLength))
+      let score = nearness.share * near
+      for (const [index, { weight }] of terms.entries()) {
+        const times = counts[index] ?? 0
+        if (times > 0) score += (weight * times * (bm25.k1 + 1)) / (times + long)
+      }
+      return score
+    },
+  }
+}
+
+function findMatches(
+  text: string,
+  whole: ReadonlyMap<string, number>,
+  beginning: ReadonlyMap<string, number>,
+  wanted: Beginnings,
+): readonly Match[] {
+  const matches: Match[] = []
+  tokenize(
+    text,
+    (found, start, end, kind) => {
+      const term = whole.get(found)
+      if (term !== undefined && kind !== 'tail') matches.push({ term, start, end })
+      if (beginning.size === 0 || (kind !== 'bigram' && kind !== 'tail')) return
+      const first = String.fromCodePoint(found.codePointAt(0) ?? 0)
+      const begun = beginning.get(first)
+      if (begun !== undefined) matches.push({ term: begun, start, end: start + first.length })
+    },
+    wanted,
+  )
+  return matches
+}
+
+/** The sum of the weights of the terms, each once, that stand in the stretch that has most. One pass with two ends. */
+function closest(matches: readonly Match[], terms: readonly RatedTerm[]): number {
+  const counts = new Int32Array(terms.length)
+  let sum = 0
+  let best = 0
+  let first = 0
+  for (const { term, start } of matches) {
+    const count = (counts[term] ?? 0) + 1
+    counts[term] = count
+    if (count === 1) sum += terms[term]?.weight ?? 0
+    for (
+      let last = matches[first];
+      last !== undefined && last.start < start - nearness.units;
+      last = matches[++first]
+    ) {
+      const left = (counts[last.term] ?? 0) - 1
+      counts[last.term] = left
+      if (left === 0) sum -= terms[last.term]?.weight ?? 0
+    }
+    best = Math.max(best, sum)
+  }
+  return best
+}

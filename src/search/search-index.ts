@@ -1,0 +1,124 @@
+import type { Audience } from '../core/provider.ts'
+
+/**
+ * The texts of one search address, kept in a store: documents cut into passages, found by their words. It knows nothing of who
+ * may see what: whoever asks it filters what it answers.
+ *
+ * Every method throws only ResourceError, as a store does, and recovers by itself.
+ *
+ * Mended since it was first written: a version is empty where the document was cut by older rules (put it again); a search tells
+ * why it has only words to go by (`degraded`); and how far the vectors are can be asked (`embedding`).
+ */
+export interface SearchIndex {
+  /** Puts documents in the place of what was there under their URIs: each of them wholly or not at all. */
+  put(documents: readonly SearchDocument[]): Promise<void>
+  /** A URI that ends in `/`: everything under it. What is not there is passed over. */
+  remove(uris: readonly string[]): Promise<void>
+  /** What is indexed, in the order of the URIs' bytes, strictly after `after`. For comparing with what the sources list. */
+  documents(query: {
+    readonly prefix?: string
+    readonly after?: string
+    readonly limit: number
+  }): Promise<readonly IndexedDocument[]>
+  /** The passages found, best first, lazily: whoever has enough stops. At most a few of one document, and no two of the same text. */
+  search(query: SearchQuery): AsyncIterable<SearchHit>
+  /** Words and titles that begin with what is typed, best first, lazily; each with documents that it stands in. */
+  suggest(query: SuggestQuery): AsyncIterable<Suggestion>
+  /** The MIME types that occur, in order; each with documents of it. */
+  mimeTypes(): AsyncIterable<Suggestion>
+  size(): Promise<{ readonly documents: number; readonly passages: number; readonly bytes: number }>
+  /** How far the vectors are. `undefined`: there are none. */
+  embedding(): Promise<EmbeddingState | undefined>
+  close(): Promise<void>
+}
+
+/** What is known of a document besides its text. */
+export interface DocumentFacts {
+  readonly uri: string
+  readonly title?: string
+  readonly mimeType?: string
+  readonly audience?: readonly Audience[]
+  readonly priority?: number
+  readonly size?: number
+  readonly modified?: number
+}
+
+export interface SearchDocument extends DocumentFacts {
+  /** What tells whether it has changed since: of the source, or a digest. */
+  readonly version: string
+  /** The address of the mount that it is of. */
+  readonly mount: string
+  /** Decoded and redacted, as a client would read it. Empty: only its path and title are found. */
+  readonly text: string
+}
+
+export interface IndexedDocument {
+  readonly uri: string
+  /** As it was put. Empty where it was cut and folded by older rules than those of today: it is found still, and is to be put again. */
+  readonly version: string
+}
+
+export interface EmbeddingState {
+  /** Passages that have no vector yet. */
+  readonly waiting: number
+  /** Why there is none just now, in a sentence for the operator. */
+  readonly failing?: string
+}
+
+export interface SearchQuery {
+  /** Words; what stands in `"…"` has to stand in the passage as it is. Without any word nothing is found. */
+  readonly text: string
+  readonly where?: SearchFilter
+  /** Told before the first hit that the vectors had no part in it, though there should be some: why, in a sentence for the caller. */
+  readonly degraded?: (why: string) => void
+  /**
+   * Which documents count: any other is as if it were not indexed, also where two hold the same text, and where only so many are
+   * looked at. By default all do. The order of the rest, and their scores, are not changed by it.
+   */
+  readonly allows?: (document: Pick<DocumentFacts, 'uri'> & { readonly mount: string }) => boolean
+  readonly signal?: AbortSignal
+}
+
+export interface SearchFilter {
+  /** Addresses of mounts. */
+  readonly mounts?: readonly string[]
+  /** A MIME type, or `text/*`. */
+  readonly mimeType?: string
+  readonly audience?: Audience
+  readonly minPriority?: number
+  /** Milliseconds since 1970: not modified before. What has no time is left out then. */
+  readonly since?: number
+  /** A glob on the path below the mount. */
+  readonly path?: string
+}
+
+export interface SearchHit extends DocumentFacts {
+  readonly mount: string
+  /** Greater is better. It depends on nothing but the index and the query. */
+  readonly score: number
+  /** Lines of the text, from 1, both inclusive. */
+  readonly lines: { readonly start: number; readonly end: number }
+  /** The heading, function or the like that the passage stands under. */
+  readonly heading?: string
+  readonly snippet: Snippet
+}
+
+export interface Snippet {
+  readonly text: string
+  /** Where in `text` something matches: half-open, in UTF-16 units, in order, not overlapping. */
+  readonly marks: readonly (readonly [start: number, end: number])[]
+}
+
+export interface SuggestQuery {
+  readonly prefix: string
+  readonly where?: SearchFilter
+  /** As in {@link SearchQuery}: nothing else has a part in what is suggested, nor in its order. */
+  readonly allows?: SearchQuery['allows']
+  readonly signal?: AbortSignal
+}
+
+export interface Suggestion {
+  readonly text: string
+  /** Lazily: some of the documents that it stands in, for whoever asks to see whether the caller may see one of them. */
+  readonly uris: AsyncIterable<string>
+}

@@ -1,0 +1,157 @@
+import type { Texts } from '../store/index.ts'
+import { classOf, other, word } from './characters.ts'
+import { filterOf, whereTest } from './find.ts'
+import { fold, widthAt } from './fold.ts'
+import { type Found, foundOf, strong } from './part.ts'
+import type { Suggestion, SuggestQuery } from './search-index.ts'
+import { tokenize } from './tokens.ts'
+
+/** How many passages are looked at: first those that are about what begins so, then others. */
+const looked = 400
+/** How many passages are read at once. */
+const together = 100
+/** How many words are suggested, how long they are at most, and how many documents are told for each. */
+const most = { words: 100, units: 48, uris: 50 }
+/** How much more it counts that a title begins so than that a word of the text does. */
+const shares = { title: 8, inTitle: 4, text: 1 }
+
+interface Candidate {
+  readonly text: string
+  readonly uris: Set<string>
+  weight: number
+}
+
+/** Words and titles that begin with what is typed, from the passages that have them. */
+export async function* suggestWords(texts: Texts, query: SuggestQuery): AsyncGenerator<Suggestion> {
+  const typed = fold(query.prefix.slice(0, 200).toWellFormed()).text.toLowerCase().trimStart()
+  const terms = termsOf(typed)
+  if (terms.length === 0) return
+  const candidates = new Map<string, Candidate>()
+  const passes = whereTest(query.where)
+  for await (const found of passagesWith(texts, terms, query)) {
+    query.signal?.throwIfAborted()
+    if (passes(found) && query.allows?.({ uri: found.facts.uri, mount: found.mount }) !== false)
+      gather(candidates, found, typed)
+  }
+  const ordered = [...candidates.values()].sort((a, b) => b.weight - a.weight || (a.text < b.text ? -1 : 1))
+  for (const { text, uris } of ordered.slice(0, most.words)) yield { text, uris: each(uris) }
+}
+
+async function* each(uris: ReadonlySet<string>): AsyncGenerator<string> {
+  yield* uris
+}
+
+interface Beginning {
+  readonly term: string
+  readonly prefix: boolean
+}
+
+/** What stands in whatever begins so: whole terms of all but the end, and what the last one begins with. */
+function termsOf(typed: string): readonly Beginning[] {
+  const found: { term: string; end: number; kind: string }[] = []
+  tokenize(typed, (term, _start, end, kind) => {
+    if (kind !== 'part') found.push({ term, end, kind })
+  })
+  const pairs = found.filter(({ kind }) => kind === 'bigram')
+  const last = found.at(-1)
+  if (last === undefined) return []
+  // The stem of half a word is not what the stem of the word begins with: the word as it was typed is, but for its end.
+  if (last.kind === 'word') {
+    const end = /[\p{L}\p{N}\p{M}]+$/u.exec(typed)?.[0] ?? last.term
+    const bare = end.length > 4 ? end.slice(0, -2) : end
+    return [{ term: [...bare].slice(0, 32).join(''), prefix: true }]
+  }
+  if (pairs.length > 0) return pairs.map(({ term }) => ({ term, prefix: false }))
+  return [{ term: last.term, prefix: last.kind !== 'single' }]
+}
+
+async function* passagesWith(
+  texts: Texts,
+  terms: readonly Beginning[],
+  { where, allows }: SuggestQuery,
+): AsyncGenerator<Found> {
+  const filter = filterOf(where)
+  const seen = new Set<number>()
+  let left = looked
+  for (const before of [strong, '']) {
+    if (left <= 0) return
+    const ids = await texts.find({
+      terms: terms.map(({ term, prefix }) => ({ term: before + term, prefix, weight: 1 })),
+      ...(filter === undefined ? {} : { where: filter }),
+      limit: 20_000,
+    })
+    const fresh = ids.filter((id) => !seen.has(id))
+    for (let start = 0; start < fresh.length && left > 0; start += together) {
+      for (const part of await texts.read(fresh.slice(start, start + together))) {
+        seen.add(part.id)
+        const found = foundOf(part)
+        // What the caller may not see is as if it were not there: it takes no place among those that are looked at.
+        if (allows?.({ uri: found.facts.uri, mount: found.mount }) === false) continue
+        if (left-- > 0) yield found
+      }
+    }
+  }
+}
+
+function gather(candidates: Map<string, Candidate>, { facts, title, passage }: Found, typed: string): void {
+  const { uri } = facts
+  const known = new Set<string>()
+  const add = (text: string, share: number) => {
+    const key = fold(text).text.toLowerCase()
+    if (known.has(key) || text.length > 4 * most.units) return
+    known.add(key)
+    const candidate = candidates.get(key) ?? { text, uris: new Set(), weight: 0 }
+    // Several passages of one document are one.
+    if (!candidate.uris.has(uri)) candidate.weight += share
+    if (candidate.uris.size < most.uris) candidate.uris.add(uri)
+    candidates.set(key, candidate)
+  }
+  const foldedTitle = fold(title).text
+  if (foldedTitle.toLowerCase().startsWith(typed)) add(title, shares.title)
+  for (const text of wordsWith(foldedTitle, typed)) add(text, shares.inTitle)
+  for (const text of wordsWith(fold(`${passage.heading ?? ''}\n${passage.text}`).text, typed)) add(text, shares.text)
+}
+
+/** The words of a folded text that begin with what is typed, which may be several words itself. */
+function* wordsWith(text: string, typed: string): Generator<string> {
+  const small = text.toLowerCase()
+  // Where small letters take more room than capitals nothing can be found by its place.
+  if (small.length !== text.length) return
+  for (let at = small.indexOf(typed); at !== -1; at = small.indexOf(typed, at + typed.length)) {
+    if (!isBeginning(text, at)) continue
+    const end = endOfWord(text, at + typed.length)
+    if (end - at <= most.units) yield text.slice(at, end)
+  }
+}
+
+/** Han and kana have no spaces between words: any of them may begin one, if not in the middle of a stretch of its own kind. */
+function isBeginning(text: string, at: number): boolean {
+  if (at === 0) return true
+  const found = kindAt(text, at)
+  const before = kindAt(text, text.charCodeAt(at - 1) >= 0xdc00 && text.charCodeAt(at - 1) <= 0xdfff ? at - 2 : at - 1)
+  return found !== before
+}
+
+/** As far as the characters are of the kind of the last one. */
+function endOfWord(text: string, from: number): number {
+  const kind = kindAt(text, from - 1)
+  let end = from
+  while (end < text.length && kind !== 'none' && end - from <= most.units && continues(text, end, kind))
+    end += widthAt(text, end)
+  return end
+}
+
+function continues(text: string, at: number, kind: string): boolean {
+  if (kindAt(text, at) === kind) return true
+  return kind === 'word' && /[_.-]/.test(text[at] ?? '') && kindAt(text, at + 1) === 'word'
+}
+
+function kindAt(text: string, at: number): 'none' | 'word' | 'hiragana' | 'katakana' | 'han' | 'syllable' {
+  const point = text.codePointAt(at) ?? 0
+  const found = classOf(point)
+  if (found === other) return 'none'
+  if (found === word) return 'word'
+  if (point >= 0x3041 && point <= 0x309f) return 'hiragana'
+  if (point >= 0x30a1 && point <= 0x30ff) return 'katakana'
+  return point >= 0x1000 && point <= 0x11ff ? 'syllable' : found === 2 ? 'han' : 'syllable'
+}

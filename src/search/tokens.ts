@@ -1,0 +1,153 @@
+import { classOf, han, other, word } from './characters.ts'
+import { stem } from './stem.ts'
+
+/** The rules by which texts are cut, folded and tokenised. Raise it with any change to them: what is older is indexed anew. */
+export const edition = 1
+
+/**
+ * What a term stands for:
+ * `word`: a word or identifier as a whole; `part`: a part of an identifier; `bigram`: two characters of a script without
+ * spaces; `single`: a Han character; `tail`: the last character of such a run, where it is no Han character, so that each
+ * character begins a term.
+ */
+export type TermKind = 'word' | 'part' | 'bigram' | 'single' | 'tail'
+
+/** Takes a term, and where it stands in the folded text. */
+export type Emit = (term: string, start: number, end: number, kind: TermKind) => void
+
+/** The longest word that is kept, in UTF-16 units. Of a longer one, that much of its beginning is. */
+const mostUnits = 64
+
+/** The UTF-16 units that wanted terms begin with: 1 at each of them. */
+export type Beginnings = Uint8Array
+
+/**
+ * Tells the terms of a folded text, in the order in which they begin. Linear in its length.
+ *
+ * @param wanted Most of the terms that begin with others need not be told: that is several times as fast.
+ */
+export function tokenize(text: string, emit: Emit, wanted?: Beginnings): void {
+  for (let index = 0; index < text.length; ) {
+    const point = text.codePointAt(index) ?? 0
+    const found = classOf(point)
+    if (found === other) index += point > 0xffff ? 2 : 1
+    else index = found === word ? emitWord(text, index, emit, wanted) : emitRun(text, index, emit, wanted)
+  }
+}
+
+/** What of a text begins any of the terms. */
+export function beginningsOf(terms: Iterable<string>): Beginnings {
+  const wanted = new Uint8Array(0x10000)
+  for (const term of terms) wanted[term.charCodeAt(0)] = 1
+  return wanted
+}
+
+/** Characters without spaces: pairs of neighbours, and Han characters by themselves. */
+function emitRun(text: string, start: number, emit: Emit, wanted?: Beginnings): number {
+  let before = -1
+  let index = start
+  for (;;) {
+    const point = index < text.length ? (text.codePointAt(index) ?? 0) : 0
+    const found = classOf(point)
+    const isMore = found !== other && found !== word
+    const end = index + (point > 0xffff ? 2 : 1)
+    if (before >= 0 && (wanted === undefined || wanted[text.charCodeAt(before)] === 1)) {
+      if (isMore) emit(text.slice(before, end), before, end, 'bigram')
+      else if (classOf(text.codePointAt(before) ?? 0) !== han) emit(text.slice(before, index), before, index, 'tail')
+    }
+    if (!isMore) return index
+    if (found === han && (wanted === undefined || wanted[text.charCodeAt(index)] === 1))
+      emit(text.slice(index, end), index, end, 'single')
+    before = index
+    index = end
+  }
+}
+
+/** A word, with its parts where it is put together: `fooBar`, `foo_bar`, `foo-bar` and `foo.bar` are `foobar`, `foo` and `bar`. */
+function emitWord(text: string, start: number, emit: Emit, wanted?: Beginnings): number {
+  const plain = endOfSmall(text, start)
+  if (plain > start && wanted !== undefined && wanted[text.charCodeAt(start)] !== 1) return plain
+  const end = plain > start ? plain : endOfWord(text, start)
+  const whole = text.slice(start, Math.min(end, start + 2 * mostUnits))
+  if (end - start > mostUnits) {
+    emitOne(whole.replace(/[^\p{L}\p{N}\p{M}]/gu, ''), start, end, 'word', emit)
+    return end
+  }
+  if (!/[^a-z]/.test(whole)) {
+    emitOne(whole, start, end, 'word', emit)
+    return end
+  }
+  const parts = partsOf(whole)
+  const [only] = parts
+  if (parts.length === 1 && only !== undefined) emitOne(only.text, start, end, 'word', emit)
+  else {
+    emitOne(joined(parts), start, end, 'word', emit)
+    for (const part of parts) emitOne(part.text, start + part.at, start + part.at + part.text.length, 'part', emit)
+  }
+  return end
+}
+
+function emitOne(text: string, start: number, end: number, kind: TermKind, emit: Emit): void {
+  const small = text.toLowerCase()
+  const term = small.length > mostUnits ? wellFormed(small.slice(0, mostUnits)) : stem(small)
+  if (term !== '') emit(term, start, end, kind)
+}
+
+/** The end of a word of small letters of ASCII and nothing else. Its start: it is not one. */
+function endOfSmall(text: string, start: number): number {
+  let index = start
+  for (; index < text.length; index++) {
+    const unit = text.charCodeAt(index)
+    if (unit < 0x61 || unit > 0x7a) break
+  }
+  if (index === text.length) return index
+  const unit = text.charCodeAt(index)
+  if (unit < 0x80) return classOf(unit) === word || isJoiner(text, index) ? start : index
+  return classOf(text.codePointAt(index) ?? 0) === word || unit === 0x2019 ? start : index
+}
+
+function wellFormed(text: string): string {
+  return text.isWellFormed() ? text : text.slice(0, -1)
+}
+
+/** A character that joins words stands between two of them: a letter or digit is before and behind it. */
+function endOfWord(text: string, start: number): number {
+  let index = start
+  for (;;) {
+    while (index < text.length) {
+      const point = text.codePointAt(index) ?? 0
+      if (classOf(point) !== word) break
+      index += point > 0xffff ? 2 : 1
+    }
+    if (index >= text.length || !isJoiner(text, index)) return index
+    if (classOf(text.codePointAt(index + 1) ?? 0) !== word) return index
+    index++
+  }
+}
+
+function isJoiner(text: string, index: number): boolean {
+  const unit = text[index]
+  if (unit === '_' || unit === '-' || unit === '.') return true
+  // don't, 3,000
+  if (unit === "'" || unit === '’') return true
+  return unit === ',' && /^\d,\d{3}(?!\d)/.test(text.slice(index - 1, index + 5))
+}
+
+interface Part {
+  readonly text: string
+  readonly at: number
+}
+
+const partText = /[\p{Lu}\p{N}]+(?![\p{Ll}\p{M}])|\p{Lu}?[\p{Ll}\p{Lo}\p{Lm}\p{M}\p{N}]+|[\p{L}\p{M}\p{N}]/gu
+
+function partsOf(text: string): readonly Part[] {
+  // What stands behind an apostrophe is an ending, and what a comma parts is one number.
+  if (/^\d[\d,]*$/.test(text)) return [{ text: text.replaceAll(',', ''), at: 0 }]
+  const bare = /['’]/.test(text) ? text.replace(/['’](?:\p{L}{1,2})?$/u, '') : text
+  return [...bare.matchAll(partText)].map((match) => ({ text: match[0], at: match.index }))
+}
+
+function joined(parts: readonly Part[]): string {
+  const isNumber = parts.every(({ text }) => /^\p{N}+$/u.test(text))
+  return parts.map(({ text }) => text).join(isNumber ? '.' : '')
+}

@@ -1,0 +1,72 @@
+import type { Texts } from '../store/index.ts'
+
+/** The ids of the passages that mean what is asked for, nearest first. Empty where nobody can tell just now. */
+export type Nearest = (text: string, signal?: AbortSignal) => Promise<readonly number[]>
+
+/** How many vectors are read, or compared, before others have the turn. */
+const inOneTurn = { read: 2000, compared: 4000 }
+
+/** A vector in the form that is kept: of length 1, each number as a byte from -127 to 127. */
+export function pack(vector: readonly number[]): Uint8Array {
+  const most = vector.reduce((so, each) => Math.max(so, Math.abs(each)), 0) || 1
+  return Uint8Array.from(vector, (each) => Math.round((127 * each) / most) & 0xff)
+}
+
+/** The vectors of one model, in the memory of this process: it takes them from the store as they come. */
+export interface Vectors {
+  nearest(vector: readonly number[], limit: number): Promise<readonly number[]>
+}
+
+export function createVectors(texts: Texts, model: string): Vectors {
+  const kept = new Map<number, { readonly bytes: Int8Array; readonly norm: number }>()
+  let known = 0
+  let running: Promise<void> | undefined
+
+  const catchUp = async () => {
+    for (;;) {
+      const some = await texts.vectors(model, known, inOneTurn.read)
+      for (const { id, order, vector } of some) {
+        const bytes = new Int8Array(vector.buffer, vector.byteOffset, vector.byteLength).slice()
+        kept.set(id, { bytes, norm: Math.sqrt(dot(bytes, bytes)) || 1 })
+        known = order
+      }
+      if (some.length < inOneTurn.read) break
+    }
+    // What was removed leaves holes: they are swept out once they are many.
+    const { embedded } = await texts.size(model)
+    if (kept.size > 1.25 * embedded + 1000) {
+      kept.clear()
+      known = 0
+    }
+  }
+  const update = () => {
+    running ??= catchUp().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+
+  return {
+    nearest: async (vector, limit) => {
+      await update()
+      const wanted = new Int8Array(pack(vector).buffer)
+      const found: { readonly id: number; readonly near: number }[] = []
+      let turn = 0
+      for (const [id, { bytes, norm }] of kept) {
+        if (bytes.length === wanted.length) found.push({ id, near: dot(bytes, wanted) / norm })
+        if (++turn % inOneTurn.compared === 0) await new Promise((resolve) => setImmediate(resolve))
+      }
+      return found
+        .sort((a, b) => b.near - a.near || a.id - b.id)
+        .filter(({ near }) => near > 0)
+        .slice(0, limit)
+        .map(({ id }) => id)
+    },
+  }
+}
+
+function dot(a: Int8Array, b: Int8Array): number {
+  let sum = 0
+  for (let index = 0; index < a.length; index++) sum += (a[index] ?? 0) * (b[index] ?? 0)
+  return sum
+}

@@ -1,0 +1,189 @@
+import type { Remote, TextOperations } from '../engine.ts'
+import { endOf } from '../rules.ts'
+import type { NewText, PartQuery, TextFilter } from '../texts.ts'
+import { bytesOf } from '../texts-rules.ts'
+import type { Ask, Found } from './server.ts'
+
+/** How many texts one part of a removal removes. */
+const batch = 200
+
+/** Texts in the tables of a schema: the terms of a part are the lexemes of a tsvector, made here and not by PostgreSQL. */
+export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
+  const home = `(select id from ${schema}.homes where name = $1)`
+  return {
+    textsPut: async (name, texts) => {
+      await ask(`select ${schema}.put_texts($1, $2::jsonb)`, [name, JSON.stringify(texts.map(rowOf))])
+    },
+    textsRemove: async (name, keys) => {
+      const single = keys.filter((key) => !key.endsWith('/'))
+      const below = keys.filter((key) => key.endsWith('/'))
+      const ends = below.map((key) => endOf(key) ?? '')
+      const values = [name, single, below, ends, batch]
+      const [found] = await ask(`select ${schema}.remove_texts($1, $2, $3, $4, $5) as done`, values)
+      return found?.done === true
+    },
+    textsList: async (name, { prefix = '', after = '', mimeType = null, limit }) => {
+      const end = prefix === '' ? null : (endOf(prefix) ?? null)
+      const found = await ask(
+        `select key, version, edition from ${schema}.texts where home = ${home} and key > $2 and key >= $3
+         and ($4::text is null or key < $4) and ($6::text is null or mime = $6) order by key limit $5`,
+        [name, after, prefix, end, limit, mimeType],
+      )
+      return found.map(({ key, version, edition }) => ({
+        key: String(key),
+        version: String(version),
+        edition: Number(edition),
+      }))
+    },
+    textsMimeTypes: async (name) => {
+      // From each to the next one: there are few, each of many.
+      const found = await ask(
+        `with recursive types(mime) as (
+           select min(mime) from ${schema}.texts where home = ${home}
+           union all select (select min(t.mime) from ${schema}.texts t where t.home = ${home} and t.mime > types.mime) from types
+           where types.mime is not null
+         )
+         select mime from types where mime is not null order by mime`,
+        [name],
+      )
+      return found.map(({ mime }) => String(mime))
+    },
+    textsCounts: async (name, terms) => {
+      const found = await ask(
+        `select (select count(*) from ${schema}.parts p where p.terms @@ ${queryOf(home, 'w.term', false)}) as n
+         from unnest($2::text[]) with ordinality w(term, i) order by w.i`,
+        [name, terms],
+      )
+      return found.map(({ n }) => Number(n))
+    },
+    textsFind: async (name, query) => {
+      const { sql, values } = findSql(schema, home, name, query)
+      return (await ask(sql, values)).map(({ id }) => Number(id))
+    },
+    textsRead: async (name, ids) => {
+      const found = await ask(
+        `select p.id, t.key, t.mount, p.place, p.length, p.value, t.value as text
+         from unnest($2::bigint[]) with ordinality w(id, i) join ${schema}.parts p on p.id = w.id
+         join ${schema}.texts t on t.id = p.text and t.home = ${home} order by w.i`,
+        [name, ids],
+      )
+      return found.map((part) => ({
+        id: Number(part.id),
+        key: String(part.key),
+        mount: String(part.mount),
+        place: Number(part.place),
+        length: Number(part.length),
+        value: String(part.value),
+        text: String(part.text),
+      }))
+    },
+    textsSize: async (name, model) => {
+      const [found] = await ask(
+        `select h.texts, h.parts, h.length, h.bytes, h.revision,
+           (select count(*) from ${schema}.vectors v where v.home = h.id and ($2::text is null or v.model = $2)) as embedded
+         from ${schema}.homes h where h.name = $1`,
+        [name, model ?? null],
+      )
+      const number = (column: string) => Number(found?.[column] ?? 0)
+      return {
+        texts: number('texts'),
+        parts: number('parts'),
+        length: number('length'),
+        bytes: number('bytes'),
+        revision: number('revision'),
+        embedded: number('embedded'),
+      }
+    },
+    textsUnembedded: async (name, model, after, limit) => {
+      const found = await ask(
+        `select p.id, p.value from ${schema}.parts p join ${schema}.texts t on t.id = p.text
+         where t.home = ${home} and p.id > $3
+           and not exists (select 1 from ${schema}.vectors v where v.part = p.id and v.model = $2)
+         order by p.id limit $4`,
+        [name, model, after, limit],
+      )
+      return found.map(({ id, value }) => ({ id: Number(id), value: String(value) }))
+    },
+    textsEmbed: async (name, model, vectors) => {
+      await ask(`select ${schema}.embed($1, $2, $3, $4)`, [
+        name,
+        model,
+        vectors.map(({ id }) => id),
+        vectors.map(({ vector }) => Buffer.from(vector)),
+      ])
+    },
+    textsVectors: async (name, model, after, limit) => {
+      const found = await ask(
+        `select position, part, vector from ${schema}.vectors where home = ${home} and model = $2 and position > $3
+         order by position limit $4`,
+        [name, model, after, limit],
+      )
+      return found.map(({ position, part, vector }: Found) => ({
+        order: Number(position),
+        id: Number(part),
+        vector: vector instanceof Uint8Array ? new Uint8Array(vector) : new Uint8Array(),
+      }))
+    },
+  }
+}
+
+/** A text as `put_texts` takes it. */
+function rowOf(text: NewText) {
+  const { key, version, edition, labels, value, parts } = text
+  const { mount, mimeType = null, audience = [], priority = null, modified = null } = labels
+  const length = parts.reduce((sum, part) => sum + part.length, 0)
+  const own = { key, version, edition, mount, mime: mimeType, audience, priority, modified, value }
+  return { ...own, length, bytes: bytesOf(text), parts }
+}
+
+/** A term as a query of one lexeme. All texts share one index: what is before the `~` tells whose term it is. A term has no quote in it. */
+function queryOf(home: string, term: string, prefix: boolean): string {
+  return `('''' || ${home} || '~' || ${term} || '''${prefix ? ':*' : ''}')::tsquery`
+}
+
+function findSql(schema: string, home: string, name: string, { terms, where, limit }: PartQuery) {
+  const values: unknown[] = [name]
+  const value = (given: unknown, type: string) => `$${values.push(given)}::${type}`
+  const own = terms.filter(({ beside }) => beside !== true)
+  const kinds = [
+    { some: own.filter(({ prefix }) => prefix !== true), prefix: false, within: '' },
+    { some: own.filter(({ prefix }) => prefix === true), prefix: true, within: '' },
+    { some: terms.filter(({ beside }) => beside === true), prefix: false, within: 'and p.id in (select id from own)' },
+  ]
+  const lists = kinds.map(({ some, prefix, within }) => {
+    const names = value(
+      some.map(({ term }) => term),
+      'text[]',
+    )
+    const weights = value(
+      some.map(({ weight }) => weight),
+      'bigint[]',
+    )
+    return `select p.id, w.weight from unnest(${names}, ${weights}) w(term, weight)
+      cross join lateral (
+        select p.id from ${schema}.parts p where p.terms @@ ${queryOf(home, 'w.term', prefix)} ${within}
+      ) p`
+  })
+  const filter = where === undefined ? '' : filterSql(schema, where, value)
+  const sql = `with own as materialized (${lists[0]} union all ${lists[1]})
+    select f.id from (select * from own union all ${lists[2]}) f ${filter}
+    group by f.id order by sum(f.weight) desc, f.id limit ${value(limit, 'bigint')}`
+  return { sql, values }
+}
+
+function filterSql(schema: string, where: TextFilter, value: (given: unknown, type: string) => string): string {
+  const { mounts, mimeType, audience, minPriority, since } = where
+  const conditions = [
+    ...(mounts === undefined ? [] : [`t.mount = any (${value(mounts, 'text[]')})`]),
+    ...(mimeType === undefined
+      ? []
+      : mimeType.endsWith('/*')
+        ? [`starts_with(t.mime, ${value(mimeType.slice(0, -1), 'text')})`]
+        : [`t.mime = ${value(mimeType, 'text')}`]),
+    ...(audience === undefined ? [] : [`(t.audience = '{}' or ${value(audience, 'text')} = any (t.audience))`]),
+    ...(minPriority === undefined ? [] : [`t.priority >= ${value(minPriority, 'float8')}`]),
+    ...(since === undefined ? [] : [`t.modified >= ${value(since, 'bigint')}`]),
+  ]
+  return `join ${schema}.parts p on p.id = f.id join ${schema}.texts t on t.id = p.text
+    where ${['true', ...conditions].join(' and ')}`
+}

@@ -1,0 +1,57 @@
+/** What was looked up of texts, as long as these are as they were: common terms are asked for again and again. */
+export interface Known {
+  count(home: Version, token: string, find: () => number): number
+  ids(home: Version, match: string, find: () => readonly number[]): readonly number[]
+}
+
+/** Which texts, and as of which change. */
+export interface Version {
+  readonly id: number
+  readonly revision: number
+}
+
+/** How many counts are kept, and how many ids in all lists together; lists shorter than `few` are found fast enough. */
+const most = { counts: 50_000, ids: 1_000_000, few: 500 }
+
+interface Kept {
+  readonly revision: number
+  readonly counts: Map<string, number>
+  readonly lists: Map<string, readonly number[]>
+  ids: number
+}
+
+export function createKnown(): Known {
+  const homes = new Map<number, Kept>()
+  const keptOf = ({ id, revision }: Version): Kept => {
+    const found = homes.get(id)
+    if (found?.revision === revision) return found
+    const fresh: Kept = { revision, counts: new Map(), lists: new Map(), ids: 0 }
+    homes.set(id, fresh)
+    return fresh
+  }
+  return {
+    count: (home, token, find) => {
+      const { counts } = keptOf(home)
+      const known = counts.get(token)
+      if (known !== undefined) return known
+      const found = find()
+      if (counts.size >= most.counts) counts.clear()
+      counts.set(token, found)
+      return found
+    },
+    ids: (home, match, find) => {
+      const kept = keptOf(home)
+      const known = kept.lists.get(match)
+      if (known !== undefined) return known
+      const found = find()
+      if (found.length < most.few || found.length > most.ids / 4) return found
+      if (kept.ids + found.length > most.ids) {
+        kept.lists.clear()
+        kept.ids = 0
+      }
+      kept.lists.set(match, found)
+      kept.ids += found.length
+      return found
+    },
+  }
+}

@@ -1,0 +1,54 @@
+import type { Database } from './database.ts'
+
+/** What is asked of the tables of texts. */
+export function prepareTexts(database: Database) {
+  const prepare = (sql: string) => database.prepare(sql)
+  const lastId = prepare('select last_insert_rowid() as id')
+  return {
+    lastId: () => Number(lastId.get()?.id),
+    home: prepare('select id, revision, texts, parts, length, bytes from homes where name = ?'),
+    makeHome: prepare('insert into homes (name, revision, texts, parts, length, bytes) values (?, 0, 0, 0, 0, 0)'),
+    saveHome: prepare('update homes set revision = ?, texts = ?, parts = ?, length = ?, bytes = ? where id = ?'),
+    old: prepare('select id, parts, length, bytes from texts where home = ? and key = ?'),
+    below: prepare('select id, parts, length, bytes from texts where home = ?1 and key >= ?2 and key < ?3 limit ?4'),
+    addText: prepare(
+      `insert into texts (home, key, version, edition, mount, mime, audience, priority, modified, parts, length, bytes, sum, value)
+       values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    addPart: prepare('insert into parts (text, place, length, sum, value) values (?, ?, ?, ?, ?)'),
+    addTerms: prepare('insert into part_terms (rowid, terms) values (?, ?)'),
+    dropTerms: prepare('delete from part_terms where rowid in (select id from parts where text = ?)'),
+    dropVectors: prepare('delete from vectors where part in (select id from parts where text = ?)'),
+    dropParts: prepare('delete from parts where text = ?'),
+    dropText: prepare('delete from texts where id = ?'),
+    list: prepare(
+      `select key, version, edition from texts where home = (select id from homes where name = ?1)
+       and key > ?2 and key >= ?3 and (?4 is null or key < ?4) and (?6 is null or mime = ?6) order by key limit ?5`,
+    ),
+    // From each to the next one: there are few, each of many.
+    mimeTypes: prepare(
+      `with recursive types(mime) as (
+           select min(mime) from texts where home = ?1
+           union all select (select min(t.mime) from texts t where t.home = ?1 and t.mime > types.mime) from types
+           where types.mime is not null
+         )
+         select mime from types where mime is not null order by mime`,
+    ),
+    count: prepare('select doc from term_parts where term = ?'),
+    ids: prepare('select json_group_array(rowid) as ids from part_terms where part_terms match ?'),
+    part: prepare('select id, text, place, length, sum, value from parts where id = ?'),
+    text: prepare('select * from texts where id = ?'),
+    embedded: prepare('select count(*) as n from vectors where home = ?1 and (?2 is null or model = ?2)'),
+    unembedded: prepare(
+      `select p.id, p.place, p.length, p.sum, p.value from parts p cross join texts t on t.id = p.text
+       left join vectors v on v.part = p.id and v.model = ?2
+       where t.home = ?1 and p.id > ?3 and v.part is null order by p.id limit ?4`,
+    ),
+    isOf: prepare('select 1 from parts p join texts t on t.id = p.text where p.id = ? and t.home = ?'),
+    dropVector: prepare('delete from vectors where part = ?'),
+    addVector: prepare('insert into vectors (home, part, model, sum, vector) values (?, ?, ?, ?, ?)'),
+    vectors: prepare(
+      'select position, part, sum, vector from vectors where home = ? and model = ? and position > ? order by position limit ?',
+    ),
+  }
+}

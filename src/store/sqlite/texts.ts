@@ -1,0 +1,264 @@
+import { crc32 } from 'node:zlib'
+import type { TextOperations } from '../engine.ts'
+import { failure } from '../failure.ts'
+import { endOf } from '../rules.ts'
+import type { FoundPart, NewText, PartQuery, TextFilter } from '../texts.ts'
+import { bytesOf } from '../texts-rules.ts'
+import { type Database, type Found, transaction, type Value } from './database.ts'
+import { createKnown } from './known.ts'
+import { bestOf, type Scores, scoresOf } from './scores.ts'
+import { prepareTexts } from './texts-statements.ts'
+
+/** How many texts one part of a removal removes. */
+const batch = 200
+/** How many of the best are looked at for whether a filter lets them pass, at once. */
+const sifted = 2000
+
+/** Texts in a database of the right version: their terms are in an index of FTS5 that has neither the texts nor where in them a term stands. */
+export function createTexts(database: Database): TextOperations {
+  const statements = prepareTexts(database)
+  const known = createKnown()
+  const find = (name: string): Home | undefined => {
+    const found = statements.home.get(name)
+    return found === undefined ? undefined : homeOf(found)
+  }
+  const findOrMake = (name: string): Home => {
+    const found = find(name)
+    if (found !== undefined) return found
+    statements.makeHome.run(name)
+    return { id: Number(statements.home.get(name)?.id), revision: 0, texts: 0, parts: 0, length: 0, bytes: 0 }
+  }
+  const save = (home: Home) =>
+    statements.saveHome.run(home.revision + 1, home.texts, home.parts, home.length, home.bytes, home.id)
+
+  const drop = (home: Home, text: Found): Home => {
+    const id = Number(text.id)
+    statements.dropTerms.run(id)
+    statements.dropVectors.run(id)
+    statements.dropParts.run(id)
+    statements.dropText.run(id)
+    return added(home, -1, -Number(text.parts), -Number(text.length), -Number(text.bytes))
+  }
+  const add = (home: Home, text: NewText): Home => {
+    const length = text.parts.reduce((sum, part) => sum + part.length, 0)
+    const bytes = bytesOf(text)
+    const values = [...labelsOf(text), text.parts.length, length, bytes]
+    statements.addText.run(home.id, ...values, sumOf([...values, text.value]), text.value)
+    const id = statements.lastId()
+    for (const [place, part] of text.parts.entries()) {
+      statements.addPart.run(id, place, part.length, partSumOf(place, part.length, part.value), part.value)
+      statements.addTerms.run(statements.lastId(), part.terms.map((term) => tokenOf(home.id, term)).join(' '))
+    }
+    return added(home, 1, text.parts.length, length, bytes)
+  }
+
+  const score = (home: Home, { terms }: PartQuery): Scores => {
+    const own = terms.filter(({ beside }) => beside !== true)
+    const matchOf = ({ term, prefix }: PartQuery['terms'][number]) =>
+      `"${tokenOf(home.id, term)}"${prefix === true ? ' *' : ''}`
+    const others = own.map(matchOf).join(' OR ')
+    const lookUp = (match: string) => JSON.parse(String(statements.ids.get(match)?.ids)) as readonly number[]
+    const idsOf = (match: string) => known.ids(home, match, () => lookUp(match))
+    return scoresOf(
+      terms.map((term) => ({
+        weight: term.weight,
+        ids:
+          term.beside !== true ? idsOf(matchOf(term)) : others === '' ? [] : idsOf(`${matchOf(term)} AND (${others})`),
+      })),
+    )
+  }
+
+  return {
+    textsPut: (name, texts) =>
+      transaction(database, () => {
+        let home = findOrMake(name)
+        for (const text of texts) {
+          const old = statements.old.get(home.id, text.key)
+          if (old !== undefined) home = drop(home, old)
+          home = add(home, text)
+        }
+        save(home)
+      }),
+    textsRemove: (name, keys) =>
+      transaction(database, () => {
+        let home = find(name)
+        if (home === undefined) return false
+        const found = keys.flatMap((key) => {
+          if (!key.endsWith('/')) return statements.old.all(home?.id ?? 0, key)
+          return statements.below.all(home?.id ?? 0, key, endOf(key) ?? '', batch)
+        })
+        const doomed = new Map(found.map((text) => [Number(text.id), text]))
+        const some = [...doomed.values()].slice(0, batch)
+        if (some.length === 0) return false
+        for (const text of some) home = drop(home, text)
+        save(home)
+        return true
+      }),
+    textsList: (name, { prefix = '', after = '', mimeType = null, limit }) =>
+      statements.list
+        .all(name, after, prefix, prefix === '' ? null : (endOf(prefix) ?? null), limit, mimeType)
+        .map(({ key, version, edition }) => ({
+          key: String(key),
+          version: String(version),
+          edition: Number(edition),
+        })),
+    textsMimeTypes: (name) => statements.mimeTypes.all(find(name)?.id ?? 0).map(({ mime }) => String(mime)),
+    textsCounts: (name, terms) => {
+      const home = find(name)
+      if (home === undefined) return terms.map(() => 0)
+      const count = (token: string) => Number(statements.count.get(token)?.doc ?? 0)
+      return terms.map((term) => {
+        const token = tokenOf(home.id, term)
+        return known.count(home, token, () => count(token))
+      })
+    },
+    textsFind: (name, query) => {
+      const home = find(name)
+      if (home === undefined) return []
+      const scores = score(home, query)
+      const { where, limit } = query
+      if (where === undefined) return bestOf(scores, limit)
+      const passed: number[] = []
+      const all = bestOf(scores, Number.POSITIVE_INFINITY)
+      const { sql, values } = filterSql(where)
+      for (let start = 0; start < all.length && passed.length < limit; start += sifted) {
+        const some = all.slice(start, start + sifted)
+        const found = database.prepare(sql).get(JSON.stringify(some), ...values)
+        const ids = new Set(JSON.parse(String(found?.ids)) as readonly number[])
+        passed.push(...some.filter((id) => ids.has(id)))
+      }
+      return passed.slice(0, limit)
+    },
+    textsRead: (name, ids) => {
+      const home = find(name)
+      if (home === undefined) return []
+      const texts = new Map<number, Found>()
+      return ids.flatMap((id) => {
+        const part = statements.part.get(id)
+        if (part === undefined) return []
+        const owner = Number(part.text)
+        const text = texts.get(owner) ?? statements.text.get(owner)
+        if (text === undefined || Number(text.home) !== home.id) return []
+        if (!texts.has(owner)) texts.set(owner, checked(text))
+        return [partOf(part, text)]
+      })
+    },
+    textsSize: (name, model) => {
+      const { id, ...size } = find(name) ?? { id: 0, revision: 0, texts: 0, parts: 0, length: 0, bytes: 0 }
+      return { ...size, embedded: Number(statements.embedded.get(id, model ?? null)?.n ?? 0) }
+    },
+    textsUnembedded: (name, model, after, limit) =>
+      statements.unembedded.all(find(name)?.id ?? 0, model, after, limit).map((found) => {
+        checkPart(found)
+        return { id: Number(found.id), value: String(found.value) }
+      }),
+    textsEmbed: (name, model, vectors) =>
+      transaction(database, () => {
+        const home = find(name)
+        if (home === undefined) return
+        for (const { id, vector } of vectors) {
+          if (statements.isOf.get(id, home.id) === undefined) continue
+          statements.dropVector.run(id)
+          statements.addVector.run(home.id, id, model, crc32(vector), vector)
+        }
+      }),
+    textsVectors: (name, model, after, limit) =>
+      statements.vectors.all(find(name)?.id ?? 0, model, after, limit).map(({ position, part, sum, vector }) => {
+        if (!(vector instanceof Uint8Array) || crc32(vector) !== sum) throw failure('damaged', 'a vector')
+        return { order: Number(position), id: Number(part), vector }
+      }),
+  }
+}
+
+interface Home {
+  readonly id: number
+  readonly revision: number
+  readonly texts: number
+  readonly parts: number
+  readonly length: number
+  readonly bytes: number
+}
+
+function homeOf({ id, revision, texts, parts, length, bytes }: Found): Home {
+  return {
+    id: Number(id),
+    revision: Number(revision),
+    texts: Number(texts),
+    parts: Number(parts),
+    length: Number(length),
+    bytes: Number(bytes),
+  }
+}
+
+function added(home: Home, texts: number, parts: number, length: number, bytes: number): Home {
+  return {
+    ...home,
+    texts: home.texts + texts,
+    parts: home.parts + parts,
+    length: home.length + length,
+    bytes: home.bytes + bytes,
+  }
+}
+
+/** All texts share one index: what is before the `~` tells whose term it is. */
+function tokenOf(home: number, term: string): string {
+  return `${home}~${term}`
+}
+
+function labelsOf({ key, version, edition, labels }: NewText): readonly Value[] {
+  const { mount, mimeType = null, audience = [], priority = null, modified = null } = labels
+  return [key, version, edition, mount, mimeType, ` ${audience.join(' ')} `, priority, modified]
+}
+
+function sumOf(values: readonly Value[]): number {
+  return crc32(JSON.stringify(values))
+}
+
+/** Of a part: many are read for one answer. */
+function partSumOf(place: number, length: number, value: string): number {
+  return crc32(value, crc32(`${place},${length}`))
+}
+
+function checkPart({ place, length, sum, value }: Found): void {
+  if (partSumOf(Number(place), Number(length), String(value)) !== sum) throw failure('damaged', 'a part')
+}
+
+function checked(text: Found): Found {
+  const { key, version, edition, mount, mime, audience, priority, modified, parts, length, bytes, value, sum } = text
+  const values = [key, version, edition, mount, mime, audience, priority, modified, parts, length, bytes, value]
+  if (sumOf(values.map((each) => each ?? null)) !== sum) throw failure('damaged', 'a text')
+  return text
+}
+
+function partOf(part: Found, text: Found): FoundPart {
+  checkPart(part)
+  return {
+    id: Number(part.id),
+    key: String(text.key),
+    mount: String(text.mount),
+    place: Number(part.place),
+    length: Number(part.length),
+    value: String(part.value),
+    text: String(text.value),
+  }
+}
+
+/** Which of the parts, given as JSON, a filter lets pass. */
+function filterSql({ mounts, mimeType, audience, minPriority, since }: TextFilter) {
+  const values: Value[] = []
+  const value = (given: Value) => `?${values.push(given) + 1}`
+  const conditions = [
+    ...(mounts === undefined ? [] : [`t.mount in (select value from json_each(${value(JSON.stringify(mounts))}))`]),
+    ...(mimeType === undefined
+      ? []
+      : mimeType.endsWith('/*')
+        ? [`substr(t.mime, 1, ${mimeType.length - 1}) = ${value(mimeType.slice(0, -1))}`]
+        : [`t.mime = ${value(mimeType)}`]),
+    ...(audience === undefined ? [] : [`(t.audience = '  ' or instr(t.audience, ${value(` ${audience} `)}) > 0)`]),
+    ...(minPriority === undefined ? [] : [`t.priority >= ${value(minPriority)}`]),
+    ...(since === undefined ? [] : [`t.modified >= ${value(since)}`]),
+  ]
+  const sql = `select json_group_array(p.id) as ids from json_each(?1) j cross join parts p on p.id = j.value
+    cross join texts t on t.id = p.text where ${['true', ...conditions].join(' and ')}`
+  return { sql, values }
+}

@@ -1,0 +1,115 @@
+import type { Engine } from './engine.ts'
+import { refused } from './failure.ts'
+import { checkLimit, checkText, limits } from './rules.ts'
+import type { NewText, PartQuery, Texts } from './texts.ts'
+
+/** What a term is made of, so that both engines take it as it is. */
+const termText = /^[0-9A-Za-z!._\u0080-\uffff]+$/
+
+/** Texts over an engine: what is the same for all of them. */
+export function textsOf(engine: Engine, name: string, open: () => void): Texts {
+  return {
+    put: async (texts) => {
+      open()
+      if (texts.length > limits.texts) throw refused(`At most ${limits.texts} texts are put at once.`, 'too-many')
+      for (const text of texts) checkNew(text)
+      // The last one under a key counts, as it would if they came one after the other.
+      const last = [...new Map(texts.map((text) => [text.key, text])).values()]
+      if (last.length > 0) await engine.textsPut(name, last)
+    },
+    remove: async (keys) => {
+      open()
+      for (const key of keys) checkText(key, 'key', limits.textKey)
+      while (keys.length > 0 && (await engine.textsRemove(name, keys)));
+    },
+    list: async (query) => {
+      open()
+      const { prefix = '', after = '' } = query
+      if (prefix !== '') checkText(prefix, 'prefix', limits.textKey)
+      if (after !== '') checkText(after, 'key', 4 * limits.textKey)
+      return engine.textsList(name, { ...query, limit: checkLimit(query.limit) })
+    },
+    mimeTypes: async () => {
+      open()
+      return engine.textsMimeTypes(name)
+    },
+    counts: async (terms) => {
+      open()
+      checkTerms(terms)
+      return terms.length === 0 ? [] : engine.textsCounts(name, terms)
+    },
+    find: async (query) => {
+      open()
+      return query.terms.length === 0 ? [] : engine.textsFind(name, checkQuery(query))
+    },
+    read: async (ids) => {
+      open()
+      if (ids.length > limits.ids) throw refused(`At most ${limits.ids} parts are read at once.`, 'too-many')
+      return ids.length === 0 ? [] : engine.textsRead(name, ids)
+    },
+    size: async (model) => {
+      open()
+      return engine.textsSize(name, model)
+    },
+    unembedded: async (model, after, limit) => {
+      open()
+      checkText(model, 'model', limits.key)
+      return engine.textsUnembedded(name, model, after, checkLimit(limit))
+    },
+    embed: async (model, vectors) => {
+      open()
+      checkText(model, 'model', limits.key)
+      if (vectors.some(({ vector }) => vector.byteLength > limits.vector || vector.byteLength === 0))
+        throw refused(`A vector has at most ${limits.vector} bytes.`, 'too-large')
+      if (vectors.length > 0) await engine.textsEmbed(name, model, vectors)
+    },
+    vectors: async (model, after, limit) => {
+      open()
+      checkText(model, 'model', limits.key)
+      return engine.textsVectors(name, model, after, checkLimit(limit))
+    },
+  }
+}
+
+function checkNew({ key, version, edition, labels, value, parts }: NewText): void {
+  checkText(key, 'key', limits.textKey)
+  checkText(labels.mount, 'mount', limits.textKey)
+  for (const text of [version, value, labels.mimeType ?? '', ...(labels.audience ?? [])]) checkPlain(text)
+  const numbers = [labels.priority ?? 0, labels.modified ?? 0]
+  if (!Number.isSafeInteger(edition) || !numbers.every(Number.isFinite) || !Number.isSafeInteger(numbers[1]))
+    throw refused('The numbers of a text are none.', 'number')
+  for (const part of parts) {
+    checkPlain(part.value)
+    if (!Number.isSafeInteger(part.length) || part.length < 0) throw refused('A length is a whole number.', 'number')
+    if (part.terms.length > limits.terms) throw refused(`A part has at most ${limits.terms} terms.`, 'terms')
+    checkTerms(part.terms)
+  }
+}
+
+/** PostgreSQL keeps no NUL, and neither engine half a character. */
+function checkPlain(text: string): void {
+  if (text.includes('\0') || !text.isWellFormed()) throw refused('The text has characters that no text has.', 'text')
+  if (text.length > limits.value) throw refused(`A value has at most ${limits.value} bytes.`, 'too-large')
+}
+
+function checkTerms(terms: readonly string[]): void {
+  if (terms.length > limits.queryTerms) throw refused(`There are at most ${limits.queryTerms} terms.`, 'terms')
+  for (const term of terms) {
+    if (!termText.test(term) || !term.isWellFormed()) throw refused('The term has characters that none has.', 'term')
+    if (term.length > limits.term) throw refused(`The term has more than ${limits.term} characters.`, 'too-long')
+  }
+}
+
+function checkQuery(query: PartQuery): PartQuery {
+  checkTerms(query.terms.map(({ term }) => term))
+  if (query.terms.some(({ weight }) => !Number.isSafeInteger(weight) || weight < 1))
+    throw refused('A weight is a whole number from 1.', 'weight')
+  if (!(Number.isInteger(query.limit) && query.limit >= 0)) throw refused('A limit is a whole number.', 'limit')
+  return { ...query, limit: Math.min(query.limit, limits.found) }
+}
+
+/** What a text takes, without its terms. */
+export function bytesOf({ key, version, value, parts }: NewText): number {
+  const own = Buffer.byteLength(key) + Buffer.byteLength(version) + Buffer.byteLength(value)
+  return parts.reduce((sum, part) => sum + Buffer.byteLength(part.value), own)
+}

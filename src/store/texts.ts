@@ -1,0 +1,135 @@
+/**
+ * Texts kept to be found by their terms: the second of what a store keeps, beside rows. A text has parts, and each part a set of
+ * terms; whoever puts it makes the terms and gives a part its value. `contract` (test/support/texts-contract.ts) runs against both engines.
+ *
+ * Every method throws as those of a {@link import('./store.ts').Store} do.
+ */
+export interface Texts {
+  /** Puts texts in the place of what was there under their keys: all of them or none. */
+  put(texts: readonly NewText[]): Promise<void>
+  /** A key that ends in `/`: everything that begins with it. What is not there is passed over. */
+  remove(keys: readonly string[]): Promise<void>
+  /** What is there, in the order of the keys' bytes, strictly after `after`. */
+  list(query: TextsQuery): Promise<readonly ListedText[]>
+  /** The MIME types that occur, in order. */
+  mimeTypes(): Promise<readonly string[]>
+  /** How many parts have each of the terms. */
+  counts(terms: readonly string[]): Promise<readonly number[]>
+  /**
+   * The parts that have any of the terms, as their ids: by the sum of the weights of those that they have, then the older first.
+   */
+  find(query: PartQuery): Promise<readonly number[]>
+  /** Parts, in the order of the ids; those that are not there any more are left out. */
+  read(ids: readonly number[]): Promise<readonly FoundPart[]>
+  /** @param model Whose vectors are counted. By default those of any. */
+  size(model?: string): Promise<TextsSize>
+  /** Parts whose vector was not made by `model`, the older first, after an id. */
+  unembedded(model: string, after: number, limit: number): Promise<readonly Pick<FoundPart, 'id' | 'value'>[]>
+  /** What is not there any more is passed over. */
+  embed(model: string, vectors: readonly PartVector[]): Promise<void>
+  /** Vectors of a model, in the order in which they were kept, after a number of that order. */
+  vectors(model: string, after: number, limit: number): Promise<readonly KeptVector[]>
+}
+
+export interface NewText {
+  /** Unique in its texts, compared by UTF-8 bytes. At most 8 KiB. */
+  readonly key: string
+  readonly version: string
+  /** Of the rules that the terms were made by. */
+  readonly edition: number
+  readonly labels: TextLabels
+  /** What is known of it, for whoever put it. */
+  readonly value: string
+  readonly parts: readonly NewPart[]
+}
+
+/** What texts are told apart by, beside their terms. */
+export interface TextLabels {
+  readonly mount: string
+  readonly mimeType?: string
+  /** None: it is for everybody. */
+  readonly audience?: readonly string[]
+  readonly priority?: number
+  readonly modified?: number
+}
+
+export interface NewPart {
+  readonly value: string
+  /** Without white space and control characters. */
+  readonly terms: readonly string[]
+  /** What is summed up over all parts, for an average. */
+  readonly length: number
+}
+
+export interface TextsQuery {
+  readonly prefix?: string
+  readonly after?: string
+  readonly mimeType?: string
+  readonly limit: number
+}
+
+export interface ListedText {
+  readonly key: string
+  readonly version: string
+  readonly edition: number
+}
+
+export interface PartQuery {
+  readonly terms: readonly WeightedTerm[]
+  readonly where?: TextFilter
+  readonly limit: number
+}
+
+export interface WeightedTerm {
+  readonly term: string
+  /** A whole number: sums of them are the same in whatever order. */
+  readonly weight: number
+  /** It stands for all terms that begin with it. */
+  readonly prefix?: boolean
+  /** It counts where another term, without this, is there too: it need not be looked for everywhere. */
+  readonly beside?: boolean
+}
+
+/** As in `SearchFilter`: what a text has no label for is left out. Without an audience it is for everybody. */
+export interface TextFilter {
+  readonly mounts?: readonly string[]
+  readonly mimeType?: string
+  readonly audience?: string
+  readonly minPriority?: number
+  readonly since?: number
+}
+
+export interface FoundPart {
+  /** Never used again for another. */
+  readonly id: number
+  readonly key: string
+  readonly mount: string
+  /** The place of the part in its text, from 0. */
+  readonly place: number
+  readonly value: string
+  readonly length: number
+  /** The value of its text. */
+  readonly text: string
+}
+
+export interface TextsSize {
+  readonly texts: number
+  readonly parts: number
+  /** The sum of the lengths of the parts. */
+  readonly length: number
+  /** Of keys, versions and values, in UTF-8. */
+  readonly bytes: number
+  /** Changes with whatever is put or removed. */
+  readonly revision: number
+  /** How many parts have a vector. */
+  readonly embedded: number
+}
+
+export interface PartVector {
+  readonly id: number
+  readonly vector: Uint8Array
+}
+
+export interface KeptVector extends PartVector {
+  readonly order: number
+}

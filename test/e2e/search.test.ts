@@ -1,0 +1,211 @@
+import { execFileSync } from 'node:child_process'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { eventually } from '../support/authorized.ts'
+import { run } from '../support/cli.ts'
+import { requires } from '../support/require.ts'
+import type { Folder, Searcher, Served } from '../support/searching.ts'
+import { docs, indexed, overHttp, overStdio, searchAddress, searchFolder, serveSearch } from '../support/searching.ts'
+
+// Several processes: slow where the machine is busy.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 })
+
+const ends: (() => unknown)[] = []
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end()
+})
+
+async function folderOf(files: Readonly<Record<string, string>>): Promise<Folder> {
+  const folder = await searchFolder(files)
+  ends.push(folder.remove)
+  return folder
+}
+
+async function serve(home: string): Promise<{ readonly server: Served; readonly boss: Searcher }> {
+  const server = await serveSearch(home)
+  ends.push(() => server.stop('SIGKILL'))
+  const boss = await overHttp(server.url, await server.token('boss'))
+  ends.push(() => boss.close())
+  return { server, boss }
+}
+
+const many = (count: number, name = 'note') =>
+  Object.fromEntries(
+    Array.from({ length: count }, (_, at) => [
+      `open/${name}-${at}.md`,
+      `# ${name} ${at}\n\n${`The ${name} number n${at} is about anchors and boats. `.repeat(20)}\n`,
+    ]),
+  )
+
+const found = (searcher: Searcher, query: string, holds: (paths: readonly string[]) => boolean) =>
+  eventually(() => searcher.paths(query), holds)
+
+describe('A search that is served', () => {
+  test('hears of every change, over both transports, from whichever process feeds it', async () => {
+    const folder = await folderOf({
+      'open/a.md': '# Harbour\n\nabout anchors\n',
+      'open/設計.md': '# 設計\n\n引き出しの設計\n',
+    })
+    const { boss } = await serve(folder.home)
+    const stdio = await overStdio(folder.home, 'reader')
+    ends.push(() => stdio.close())
+    await indexed(boss)
+    for (const searcher of [boss, stdio]) {
+      expect(await searcher.paths('anchors')).toEqual(['open/a.md'])
+      const { hits } = await searcher.find('設計')
+      expect(hits.map(({ document }) => document)).toEqual([`${docs}/open/%E8%A8%AD%E8%A8%88.md`])
+      expect(await searcher.read(hits[0]?.uri ?? '')).toContain('設計')
+    }
+    await folder.write({ 'open/a.md': '# Harbour\n\nabout rudders\n', 'open/b.md': 'about sextants\n' })
+    for (const searcher of [boss, stdio]) {
+      await found(searcher, 'rudders', (paths) => paths.length === 1)
+      await found(searcher, 'sextants', (paths) => paths.length === 1)
+      expect(await searcher.paths('anchors')).toEqual([])
+    }
+    await rename(join(folder.home, 'docs/open'), join(folder.home, 'docs/closed'))
+    await found(boss, 'sextants', ([path]) => path === 'closed/b.md')
+    await found(stdio, 'sextants', (paths) => paths.length === 0)
+  })
+
+  test('is right again after its process was killed while it indexed, and reads nothing twice', async () => {
+    const files = many(800)
+    const folder = await folderOf(files)
+    const { server, boss } = await serve(folder.home)
+    await eventually(boss.status, (status) => (status?.documents ?? 0) > 100)
+    await server.stop('SIGKILL')
+    await rm(join(folder.home, 'docs/open/note-0.md'))
+    await folder.write({ 'open/note-1.md': 'about lanterns\n' })
+    const { boss: again } = await serve(folder.home)
+    await indexed(again)
+    const status = await again.status()
+    expect(status?.documents).toBe(799)
+    expect(status?.mounts[0]?.indexed).toBeLessThan(750)
+    expect(await again.paths('n0')).toEqual([])
+    expect(await again.paths('lanterns')).toEqual(['open/note-1.md'])
+    for (const number of [2, 400, 799]) expect(await again.paths(`n${number}`)).toEqual([`open/note-${number}.md`])
+  })
+
+  test('forgets a mount that is removed, and is made anew where its store is lost', async () => {
+    const folder = await folderOf({ 'open/a.md': 'about anchors\n' })
+    await mkdir(join(folder.home, 'more'))
+    await writeFile(join(folder.home, 'more/b.md'), 'about bollards\n')
+    const mounts = (over: readonly string[]) => ({
+      mounts: {
+        [docs]: { provider: 'files', root: 'docs' },
+        'docs://more': { provider: 'files', root: 'more' },
+        [searchAddress]: { provider: 'search', over },
+      },
+    })
+    await folder.configure(mounts([docs, 'docs://more']))
+    const first = await serve(folder.home)
+    await indexed(first.boss)
+    expect(await first.boss.status()).toMatchObject({ documents: 2 })
+    await first.server.stop()
+    await folder.configure(mounts([docs]))
+    const second = await serve(folder.home)
+    await indexed(second.boss)
+    expect(await second.boss.status()).toMatchObject({ documents: 1 })
+    expect(await second.boss.paths('bollards')).toEqual([])
+    await second.server.stop()
+    for (const end of ['', '-wal', '-shm']) await rm(join(folder.home, `store.sqlite${end}`), { force: true })
+    const third = await serve(folder.home)
+    await indexed(third.boss)
+    expect(await third.boss.paths('anchors')).toEqual(['open/a.md'])
+  })
+})
+
+/** Whether small disks can be made here: by root, where that is allowed to mount them. */
+function canMount(): boolean {
+  try {
+    execFileSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+requires(
+  'mount',
+  process.platform === 'linux' && canMount(),
+  'only root can mount a small disk',
+)('a search on a small disk', () => {
+  test('says that it cannot index when the disk is full, and goes on once there is room', async () => {
+    const folder = await folderOf(many(800))
+    const disk = join(folder.home, 'disk')
+    await mkdir(disk)
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk])
+    ends.push(() => execFileSync('umount', ['-l', disk]))
+    await folder.configure({ store: { sqlite: 'disk/store.sqlite' } })
+    const { boss } = await serve(folder.home)
+    await eventually(boss.status, (status) => status?.mounts[0]?.state === 'unavailable')
+    execFileSync('mount', ['-o', 'remount,size=200m', disk])
+    await indexed(boss)
+    expect(await boss.status()).toMatchObject({ documents: 800 })
+    expect(await boss.paths('n799')).toEqual(['open/note-799.md'])
+  })
+})
+
+describe('hikidashi search and status', () => {
+  const words = (...more: readonly string[]) => [...more, '--config', 'reader.json']
+
+  test('index what is there first, and print what is found', async () => {
+    const { home } = await folderOf({
+      'open/guide.md': '# Guide\n\n## Anchors\n\nHow to drop an anchor \u001b[31mslowly\u001b[0m.\n',
+      'hidden/plan.md': '# Anchor\n\nanchor\n',
+    })
+    const plain = await run(words('search', 'drop', 'anchor'), { cwd: home })
+    expect(plain).toMatchObject({ code: 0 })
+    expect(plain.out).toMatch(/^docs:\/\/all\/open\/guide\.md\?lines=\d+-\d+\n {2}Guide > Anchors\n/)
+    expect(plain.out).toContain('How to drop an anchor')
+    expect(plain.out).not.toContain('\u001b')
+    const json = await run(words('search', 'anchor', '--json', '--limit', '5', '--mime', 'text/*'), { cwd: home })
+    expect(JSON.parse(json.out)).toMatchObject({
+      query: 'anchor',
+      total: 1,
+      hits: [{ document: `${docs}/open/guide.md` }],
+    })
+    const none = await run(words('search', 'zyzzyvas'), { cwd: home })
+    expect(none).toMatchObject({ code: 0, out: '' })
+    expect(none.err).toContain('Nothing was found.')
+    const wrong = await run(words('search', 'anchor', '--since', 'yesterday'), { cwd: home })
+    expect(wrong).toMatchObject({ code: 2, out: '' })
+    expect(wrong.err).toContain('since is a date')
+    const nowhere = await run(words('search', 'anchor', '--at', 'search://none'), { cwd: home })
+    expect(nowhere.err).toContain(`There is one at: ${searchAddress}.`)
+    const status = await run(words('status'), { cwd: home })
+    expect(status).toMatchObject({ code: 0 })
+    expect(status.out).toContain('no server keeps it up to date just now')
+  })
+
+  test('tell of a server that runs, by its configuration or its address', async () => {
+    const { home } = await folderOf({ 'open/guide.md': '# Guide\n\nanchors\n' })
+    const { server, boss } = await serve(home)
+    await indexed(boss)
+    const here = await run(['status', '--config', 'boss.json', '--json'], { cwd: home })
+    const token = await server.token('boss')
+    const away = ['--url', server.url, '--header', `Authorization: Bearer ${token}`]
+    const there = await run(['status', ...away, '--json'], { cwd: home })
+    for (const { out } of [here, there])
+      expect(JSON.parse(out)).toMatchObject({
+        mounts: [{ address: docs, changes: 'watched' }, { address: searchAddress }],
+        searches: [
+          {
+            address: searchAddress,
+            indexing: 'running',
+            documents: 1,
+            mounts: [{ address: docs, state: 'current', looked: 1, of: 1, changes: 'watched' }],
+          },
+        ],
+      })
+    const told = await run(['status', ...away], { cwd: home })
+    expect(told.out).toMatch(/^docs:\/\/all +watched\n/)
+    expect(told.out).toMatch(
+      /search:\/\/all: 1 documents, \d+ passages\n {2}docs:\/\/all +indexed 1 of 1 +since \d{4}-/,
+    )
+    const found = await run(['search', 'anchors', ...away], { cwd: home })
+    expect(found.out).toContain(`${docs}/open/guide.md?lines=`)
+    const nothing = await run(['search', 'x', '--config', 'none.json'], { cwd: home })
+    expect(nothing.code).toBe(1)
+  })
+})

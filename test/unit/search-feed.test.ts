@@ -1,0 +1,265 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { createCatalog, type Mount } from '../../src/core/catalog.ts'
+import { ResourceError } from '../../src/core/errors.ts'
+import type { Provider } from '../../src/core/provider.ts'
+import { createScrubber, type Scrubber } from '../../src/core/scrub.ts'
+import { startFeed } from '../../src/search/feed.ts'
+import type { SearchIndex } from '../../src/search/search-index.ts'
+import { openStore, type Store } from '../../src/store/index.ts'
+import { readable } from '../../src/wrap/readable.ts'
+import { redacted } from '../../src/wrap/redacted.ts'
+import { eventually } from '../support/authorized.ts'
+import { live } from '../support/live.ts'
+import { memory } from '../support/memory.ts'
+import { memoryIndex } from '../support/memory-index.ts'
+
+let folder: string
+let store: Store
+const ends: (() => Promise<void>)[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hikidashi-feed-'))
+  store = await openStore({ sqlite: { file: join(folder, 'store.sqlite') } })
+})
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end()
+})
+afterAll(async () => {
+  await store.close()
+  await rm(folder, { recursive: true })
+})
+
+let number = 0
+const log = () => {}
+
+/** Feeds an index from mounts, each at `memory://NAME`. */
+function feed(
+  providers: Readonly<Record<string, Provider>>,
+  {
+    index = memoryIndex(),
+    name = `feed-${++number}`,
+    way = 'plain',
+    ...rest
+  }: {
+    readonly index?: SearchIndex
+    readonly name?: string
+    readonly way?: string
+    readonly interval?: number
+    readonly scrubber?: Scrubber
+  } = {},
+) {
+  const mounts: readonly Mount[] = Object.entries(providers).map(([at, provider]) => ({
+    address: `memory://${at}`,
+    provider,
+  }))
+  const catalog = createCatalog({ mounts })
+  const fed = mounts.flatMap(({ address }) => {
+    const mount = catalog.reader(address)
+    return mount === undefined ? [] : [{ mount, way }]
+  })
+  const running = startFeed({ index, store, name, mounts: fed, leaseMs: 2000, log, ...rest })
+  let ended = false
+  const end = async () => {
+    if (ended) return
+    ended = true
+    await running.close()
+    await catalog.close()
+  }
+  ends.push(end)
+  const states = async () => (await running.status())?.mounts.map(({ state }) => state) ?? []
+  const current = () => eventually(states, (seen) => seen.length > 0 && seen.every((state) => state === 'current'))
+  return { running, end, current, name }
+}
+
+const indexed = (index: ReturnType<typeof memoryIndex>) =>
+  Object.fromEntries([...index.all.values()].map(({ uri, text }) => [uri, text]))
+
+const becomes = (index: ReturnType<typeof memoryIndex>, wanted: Readonly<Record<string, string>>) =>
+  eventually(
+    async () => indexed(index),
+    (seen) => JSON.stringify(Object.entries(seen).sort()) === JSON.stringify(Object.entries(wanted).sort()),
+  )
+
+describe('Feeding an index', () => {
+  test('reads everything that is listed, and what changes, comes, goes and is renamed', async () => {
+    const source = live({ 'a.txt': { text: 'one', version: '1' }, 'b/c.txt': { text: 'two', version: '1' } })
+    const index = memoryIndex()
+    await feed({ docs: source }, { index }).current()
+    expect(indexed(index)).toEqual({ 'memory://docs/a.txt': 'one', 'memory://docs/b/c.txt': 'two' })
+    source.set('a.txt', { text: 'three', version: '2' })
+    await becomes(index, { 'memory://docs/a.txt': 'three', 'memory://docs/b/c.txt': 'two' })
+    source.set('b/c.txt', undefined)
+    source.set('b/d.txt', { text: 'two', version: '1' })
+    await becomes(index, { 'memory://docs/a.txt': 'three', 'memory://docs/b/d.txt': 'two' })
+    source.entries.delete('b/d.txt')
+    source.tell({ path: 'b/', listed: true })
+    await becomes(index, { 'memory://docs/a.txt': 'three' })
+    source.entries.set('b/e.txt', { text: 'new', version: '1' })
+    source.tell({ path: 'b/', listed: true })
+    await becomes(index, { 'memory://docs/a.txt': 'three', 'memory://docs/b/e.txt': 'new' })
+    source.entries.set('z.txt', { text: 'unheard', version: '1' })
+    source.tell({})
+    await becomes(index, {
+      'memory://docs/a.txt': 'three',
+      'memory://docs/b/e.txt': 'new',
+      'memory://docs/z.txt': 'unheard',
+    })
+  })
+
+  test('reads only what has changed when it begins again, and all of it when it is read in another way', async () => {
+    const source = memory({ 'a.txt': { text: 'one', version: '1' }, 'b.txt': { text: 'two', version: '1' } })
+    const index = memoryIndex()
+    const first = feed({ docs: source }, { index })
+    await first.current()
+    await first.end()
+    expect(source.calls.read).toBe(2)
+    source.entries.set('b.txt', { text: 'changed', version: '2' })
+    source.entries.set('c.txt', { text: 'new', version: '1' })
+    const second = feed({ docs: source }, { index, name: first.name })
+    await second.current()
+    await second.end()
+    expect(source.calls.read).toBe(4)
+    expect(indexed(index)).toEqual({
+      'memory://docs/a.txt': 'one',
+      'memory://docs/b.txt': 'changed',
+      'memory://docs/c.txt': 'new',
+    })
+    await feed({ docs: source }, { index, name: first.name, way: 'redacted' }).current()
+    expect(source.calls.read).toBe(7)
+  })
+
+  test('removes what was indexed of a mount that is no longer searched', async () => {
+    const index = memoryIndex()
+    const [one, two] = [
+      memory({ 'a.txt': { text: 'one', version: '1' } }),
+      memory({ 'b.txt': { text: 'two', version: '1' } }),
+    ]
+    const first = feed({ one, two, 'one-more': memory({ 'c.txt': 'three' }) }, { index })
+    await first.current()
+    expect(index.all.size).toBe(3)
+    await first.end()
+    await feed({ two }, { index, name: first.name }).current()
+    expect([...index.all.keys()]).toEqual(['memory://two/b.txt'])
+  })
+
+  test('keeps what is indexed of a source that does not answer, and catches up when it does', async () => {
+    const source = live({ 'a.txt': { text: 'one', version: '1' } })
+    const index = memoryIndex()
+    let away = false
+    const refuse = () => {
+      if (away) throw new ResourceError('unavailable', 'away')
+    }
+    const flaky: Provider = {
+      ...source,
+      list: async function* (query, context) {
+        refuse()
+        yield* source.list(query, context)
+      },
+      stat: async (path, context) => {
+        refuse()
+        return (await source.stat?.(path, context)) as never
+      },
+    }
+    const { current, running } = feed({ docs: flaky }, { index })
+    await current()
+    away = true
+    source.set('a.txt', { text: 'two', version: '2' })
+    await eventually(
+      async () => (await running.status())?.mounts[0]?.state,
+      (state) => state === 'unavailable',
+    )
+    expect(running.isCurrent('memory://docs')).toBe(false)
+    expect(indexed(index)).toEqual({ 'memory://docs/a.txt': 'one' })
+    away = false
+    await becomes(index, { 'memory://docs/a.txt': 'two' })
+  })
+
+  test('begins again where the store does not answer for a while', async () => {
+    const source = live({ 'a.txt': { text: 'one', version: '1' }, 'b.txt': { text: 'two', version: '1' } })
+    const index = memoryIndex()
+    let failures = 3
+    const flaky: SearchIndex = {
+      ...index,
+      put: async (documents) => {
+        if (failures-- > 0) throw new ResourceError('unavailable', 'The disk is full.', { reason: 'full' })
+        await index.put(documents)
+      },
+    }
+    await feed({ docs: source }, { index: flaky }).current()
+    expect(indexed(index)).toEqual({ 'memory://docs/a.txt': 'one', 'memory://docs/b.txt': 'two' })
+  })
+
+  test('compares now and then where a source cannot tell of changes', async () => {
+    const source = memory({ 'a.txt': { text: 'one' }, 'b.txt': { text: 'kept' } })
+    const index = memoryIndex()
+    await feed({ docs: source }, { index, interval: 50 }).current()
+    source.entries.set('a.txt', { text: 'two' })
+    await becomes(index, { 'memory://docs/a.txt': 'two', 'memory://docs/b.txt': 'kept' })
+    source.entries.delete('a.txt')
+    await becomes(index, { 'memory://docs/b.txt': 'kept' })
+  })
+
+  test('passes over what is not text, reads documents as text, and so much of a text as it may', async () => {
+    const html = '<html><body><h1>Title</h1><p>In a paragraph</p></body></html>'
+    const source = readable(
+      memory({
+        'a.png': { bytes: Buffer.from('not read'), mimeType: 'image/png', version: '1' },
+        'b.bin': { bytes: Buffer.from([1, 0, 2]), version: '1' },
+        'c.txt': { bytes: Buffer.from('text in bytes'), version: '1' },
+        'd.html': { text: html, mimeType: 'text/html', version: '1' },
+        'e.txt': { text: '\u5f15'.repeat(2 ** 19), version: '1' },
+      }),
+    )
+    const index = memoryIndex()
+    await feed({ docs: source }, { index }).current()
+    const { 'memory://docs/d.html': page, 'memory://docs/e.txt': long, ...rest } = indexed(index)
+    expect(rest).toEqual({
+      'memory://docs/a.png': '',
+      'memory://docs/b.bin': '',
+      'memory://docs/c.txt': 'text in bytes',
+    })
+    expect(page).toContain('In a paragraph')
+    expect(page).not.toContain('<p>')
+    expect(long).toBe('\u5f15'.repeat(Math.floor(2 ** 20 / 3)))
+  })
+
+  test('takes secrets out before anything is indexed', async () => {
+    const [known, found] = ['a-value-that-is-known', `ghp_${'0123456789abcdefghijklmnopqrstuvwxyz'}`]
+    const source = memory({
+      'a.txt': { text: `one ${known} two`, version: '1' },
+      'b.txt': { text: `token ${found}`, version: '1' },
+    })
+    const index = memoryIndex()
+    const scrubber = createScrubber([known])
+    await feed({ docs: redacted(source), plain: source }, { index, scrubber }).current()
+    expect(index.all.get('memory://docs/a.txt')?.text).toBe('one [redacted] two')
+    expect(index.all.get('memory://plain/a.txt')?.text).toBe('one [redacted] two')
+    expect(index.all.get('memory://docs/b.txt')?.text).toBe('token [redacted]')
+    // What a client may read in clear is found in clear.
+    expect(index.all.get('memory://plain/b.txt')?.text).toBe(`token ${found}`)
+  })
+
+  test('lets one of several feed, and another take over when it ends', async () => {
+    const [one, two] = [
+      live({ 'a.txt': { text: 'one', version: '1' } }),
+      live({ 'a.txt': { text: 'one', version: '1' } }),
+    ]
+    const index = memoryIndex()
+    const first = feed({ docs: one }, { index })
+    await first.current()
+    const second = feed({ docs: two }, { index, name: first.name })
+    // It tells what the other one told.
+    await second.current()
+    expect(two.calls.list).toBe(0)
+    await first.end()
+    await eventually(
+      async () => two.calls.list,
+      (lists) => lists > 0,
+    )
+    two.set('a.txt', { text: 'two', version: '2' })
+    await becomes(index, { 'memory://docs/a.txt': 'two' })
+  })
+})

@@ -1,0 +1,286 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { fold } from '../../src/search/fold.ts'
+import { openSearchIndex, type SearchDocument, type SearchHit, type SearchIndex } from '../../src/search/index.ts'
+import { parseQuery } from '../../src/search/query.ts'
+import { tokenize } from '../../src/search/tokens.ts'
+import { openStore, type Store } from '../../src/store/index.ts'
+import { type Postgres, startPostgres } from '../support/postgres.ts'
+
+// Each takes a few seconds at most; on a machine that is busy with other things, whatever that makes of it.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
+
+let folder: string
+let server: Postgres
+let stores: Readonly<Record<'SQLite' | 'PostgreSQL', Store>>
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'hikidashi-search-'))
+  server = await startPostgres()
+  stores = {
+    SQLite: await openStore({ sqlite: { file: join(folder, 'store.sqlite') } }),
+    PostgreSQL: await openStore({ postgres: { connectionString: server.url, connections: 4 } }),
+  }
+})
+afterAll(async () => {
+  await Promise.all(Object.values(stores ?? {}).map((store) => store.close()))
+  await server?.remove()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+let made = 0
+const begin = (store: Store = stores.SQLite) => openSearchIndex({ store, name: `test-${++made}` })
+const documentOf = (path: string, text: string, more: Partial<SearchDocument> = {}): SearchDocument => ({
+  uri: `files://m/${path}`,
+  mount: 'files://m',
+  version: '1',
+  text,
+  ...more,
+})
+async function all<Item>(items: AsyncIterable<Item>, most = 1000): Promise<readonly Item[]> {
+  const found: Item[] = []
+  for await (const item of items) if (found.push(item) === most) break
+  return found
+}
+const find = (index: SearchIndex, text: string, more = {}) => all(index.search({ text, ...more }))
+const pathsOf = (hits: readonly SearchHit[]) => hits.map(({ uri }) => uri.slice('files://m/'.length))
+const marked = ({ snippet: { text, marks } }: SearchHit) => marks.map(([start, end]) => text.slice(start, end))
+
+describe('a search', () => {
+  test('finds words, identifiers and characters, and marks them', async () => {
+    const index = await begin()
+    await index.put([
+      documentOf('a.md', '# Cache\n\nServers are caching pages.\n\n# Other\n\nUse `cacheSize` with care.'),
+      documentOf('b.txt', '東京タワーに行った人は誰ですか。'),
+      documentOf('c.txt', 'ﾄｳｷｮｳ ＣＡＣＨＥ　ｻｲｽﾞ', { title: 'Widths' }),
+    ])
+    expect(pathsOf(await find(index, 'cached server'))[0]).toBe('a.md')
+    const [identifier] = await find(index, 'cache_size')
+    expect([identifier?.heading, marked(identifier as SearchHit)]).toEqual(['Other', ['cacheSize']])
+    for (const text of ['人', '東京', '京', 'か', 'タ', '東京タワー', 'ﾀﾜｰ'])
+      expect(pathsOf(await find(index, text)), text).toContain('b.txt')
+    expect(marked((await find(index, 'タワー'))[0] as SearchHit)).toEqual(['タワー'])
+    expect(marked((await find(index, 'サイズ'))[0] as SearchHit)).toEqual(['ｻｲｽﾞ'])
+    expect(pathsOf(await find(index, 'cache "ＣＡＣＨＥ　サイズ"'))).toEqual(['c.txt'])
+    expect(pathsOf(await find(index, 'widths'))).toEqual(['c.txt'])
+    for (const text of ['', ' ', '""', '!?', '犬']) expect(await find(index, text), text).toEqual([])
+    const hit = (await find(index, 'caching'))[0]
+    expect(hit).toMatchObject({ lines: { start: 1, end: 3 }, heading: 'Cache', mount: 'files://m' })
+    await index.close()
+  })
+
+  test('puts what is about the words first, and the same text once', async () => {
+    const index = await begin()
+    const filler = 'Something else is told here at some length, and nothing of it matters to anybody. '
+    await index.put([
+      documentOf('far.txt', `rocket ${filler.repeat(6)} engine`),
+      documentOf('near.txt', `${filler.repeat(6)} rocket engine`),
+      documentOf('rocket-engine.txt', filler),
+      documentOf('copy.txt', `${filler.repeat(6)} rocket engine`),
+      documentOf('long.txt', Array.from({ length: 40 }, (_, i) => `rocket ${i} ${filler.repeat(8)}`).join('\n\n')),
+    ])
+    const paths = pathsOf(await find(index, 'rocket engine'))
+    expect(paths[0]).toBe('rocket-engine.txt')
+    expect(paths.indexOf('copy.txt')).toBeLessThan(paths.indexOf('far.txt'))
+    expect(paths.filter((path) => path === 'near.txt' || path === 'copy.txt')).toEqual(['copy.txt'])
+    expect(paths.filter((path) => path === 'long.txt')).toHaveLength(3)
+    // Whoever may not see one of two that are the same sees the other.
+    const others = await find(index, 'rocket engine', {
+      allows: ({ uri }: { uri: string }) => !uri.endsWith('copy.txt'),
+    })
+    expect(pathsOf(others).filter((path) => path.endsWith('near.txt'))).toEqual(['near.txt'])
+    await index.close()
+  })
+
+  test('is narrowed by what is known of the documents', async () => {
+    const index = await begin()
+    await index.put([
+      documentOf('a/x.md', 'word', { mimeType: 'text/markdown', modified: 1000.5, priority: 0.9 }),
+      documentOf('b/x.txt', 'word one', { mimeType: 'text/plain', audience: ['assistant'] }),
+      { ...documentOf('c/x.txt', 'word two'), uri: 'git://r/c/x.txt', mount: 'git://r' },
+    ])
+    const paths = async (where: object) => (await find(index, 'word', { where })).map(({ uri }) => uri).sort()
+    expect(await paths({ mounts: ['git://r'] })).toEqual(['git://r/c/x.txt'])
+    expect(await paths({ path: 'a/**' })).toEqual(['files://m/a/x.md'])
+    expect(await paths({ mimeType: 'text/*', audience: 'user' })).toEqual(['files://m/a/x.md'])
+    expect(await paths({ since: 1000.5 })).toEqual(['files://m/a/x.md'])
+    expect(await paths({ since: 1000.6 })).toEqual([])
+    expect(await paths({ minPriority: 0.5 })).toEqual(['files://m/a/x.md'])
+    await index.close()
+  })
+
+  test('goes on to the last of them for whoever may see few', async () => {
+    const index = await begin()
+    await index.put(
+      Array.from({ length: 350 }, (_, i) =>
+        documentOf(`${i}.txt`, `common ${i === 349 ? 'and long '.repeat(90) : ''}${i}`),
+      ),
+    )
+    const allows = ({ uri }: { uri: string }) => uri.endsWith('/349.txt')
+    expect(pathsOf(await find(index, 'common', { allows }))).toEqual(['349.txt'])
+    expect((await find(index, 'common')).length).toBe(350)
+    await index.close()
+  })
+
+  test('suggests words and titles that begin so', async () => {
+    const index = await begin()
+    await index.put([
+      documentOf('a.txt', 'configuration of a controller', { title: 'Configuration' }),
+      documentOf('b.txt', '東京タワーと東京駅。東京駅は広い。'),
+      documentOf('c.txt', 'the controls are secret'),
+    ])
+    const words = async (prefix: string, more = {}) =>
+      (await all(index.suggest({ prefix, ...more }))).map(({ text }) => text)
+    expect((await words('conf'))[0]).toBe('Configuration')
+    expect(await words('contr')).toEqual(['controller', 'controls'])
+    expect(await words('CONTROLLER')).toEqual(['controller'])
+    expect(await words('東京')).toEqual(['東京', '東京駅'])
+    expect(await words('')).toEqual([])
+    const allows = ({ uri }: { uri: string }) => !uri.endsWith('c.txt')
+    expect(await words('contr', { allows })).toEqual(['controller'])
+    const [first] = await all(index.suggest({ prefix: 'configu' }))
+    expect(await all(first?.uris ?? (async function* () {})())).toEqual(['files://m/a.txt'])
+    await index.close()
+  })
+
+  test('takes texts that no text should be', async () => {
+    const index = await begin()
+    await index.put([
+      documentOf('nul.txt', 'before\u0000after \ud800 lone', { title: 'a\u0000b\udc00' }),
+      documentOf('empty.txt', ''),
+      documentOf('long.txt', `${'x'.repeat(300_000)} needle`),
+      documentOf('marks.txt', `a${'\u0301'.repeat(100_000)} needle`),
+    ])
+    expect(pathsOf(await find(index, 'lone'))).toEqual(['nul.txt'])
+    expect(pathsOf(await find(index, 'empty'))).toEqual(['empty.txt'])
+    expect(pathsOf(await find(index, 'needle')).sort()).toEqual(['long.txt', 'marks.txt'])
+    expect(await find(index, 'z'.repeat(100_000))).toEqual([])
+    await index.close()
+  })
+
+  test('tells what was cut by older rules, so that it is put again', async () => {
+    const name = `test-${++made}`
+    const labels = { mount: 'files://m' }
+    await stores.SQLite.texts(`search/${name}`).put([
+      { key: 'files://m/old', version: 'v', edition: 0, labels, value: '{"uri":"files://m/old"}', parts: [] },
+    ])
+    const index = await openSearchIndex({ store: stores.SQLite, name })
+    await index.put([documentOf('new', 'text')])
+    expect(await index.documents({ limit: 9 })).toEqual([
+      { uri: 'files://m/new', version: '1' },
+      { uri: 'files://m/old', version: '' },
+    ])
+    await index.close()
+  })
+})
+
+const words = [
+  'alpha',
+  'beta',
+  'gamma delta',
+  'fooBar',
+  'foo bar',
+  '東京',
+  '京都に',
+  'タワー',
+  'か',
+  '𠮷野家',
+  'caching',
+  'ＡＢＣ',
+  '\n\n# Head\n',
+  '。',
+  'é',
+]
+const texts = fc.array(fc.constantFrom(...words), { maxLength: 12 }).map((some) => some.join(' '))
+const paths = fc.constantFrom('a.md', 'b.txt', 'd/c.ts', 'd/e/f.txt', 'd.txt')
+const steps = fc.array(
+  fc.oneof(
+    { weight: 4, arbitrary: fc.record({ put: fc.array(fc.tuple(paths, texts), { minLength: 1, maxLength: 3 }) }) },
+    { weight: 1, arbitrary: fc.record({ remove: fc.constantFrom('a.md', 'd/', 'd/e/', 'b.txt', '') }) },
+  ),
+  { minLength: 1, maxLength: 5 },
+)
+
+/** The terms of a text, by their own counting. */
+function termsIn(text: string): ReadonlySet<string> {
+  const terms = new Set<string>()
+  tokenize(fold(text).text, (term, _start, _end, kind) => {
+    terms.add(term)
+    // Each character that begins a pair can be asked for by itself.
+    if (kind === 'bigram' || kind === 'tail') terms.add(String.fromCodePoint(term.codePointAt(0) ?? 0))
+  })
+  return terms
+}
+
+describe('both engines', () => {
+  test('find what a plain model finds, and the same in the same order', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        steps,
+        fc.array(fc.constantFrom(...words), { minLength: 1, maxLength: 3 }),
+        async (run, query) => {
+          const model = new Map<string, string>()
+          const indexes = [await begin(stores.SQLite), await begin(stores.PostgreSQL)]
+          for (const step of run) {
+            if ('put' in step) {
+              for (const [path, text] of step.put) model.set(path, text)
+              for (const index of indexes) await index.put(step.put.map(([path, text]) => documentOf(path, text)))
+            } else {
+              for (const path of [...model.keys()])
+                if (
+                  path === step.remove ||
+                  ((step.remove.endsWith('/') || step.remove === '') && path.startsWith(step.remove))
+                )
+                  model.delete(path)
+              for (const index of indexes) await index.remove([`files://m/${step.remove}`])
+            }
+          }
+          const text = query.join(' ')
+          const asked = parseQuery(text).terms.map(({ term }) => term)
+          const expected = [...model].filter(([path, own]) => {
+            const terms = termsIn(`${own}\n${path}\n${path.split('/').at(-1)}`)
+            return asked.some((term) => terms.has(term))
+          })
+          const [one, other] = await Promise.all(indexes.map((index) => find(index, text)))
+          expect(other).toEqual(one)
+          // What has the same text is found once.
+          const found = new Set(pathsOf(one ?? []))
+          const foundTexts = new Set([...found].map((path) => model.get(path)))
+          for (const path of found) expect(expected.map(([each]) => each)).toContain(path)
+          for (const [path, own] of expected)
+            expect(found.has(path) || foundTexts.has(own) || sharesAll(own, one ?? [])).toBe(true)
+          for (const hit of one ?? []) checkSnippet(hit, asked)
+          expect((await indexes[0]?.size())?.documents).toBe(model.size)
+          expect(await indexes[1]?.size()).toEqual(await indexes[0]?.size())
+          for (const index of indexes) await index.close()
+        },
+      ),
+      { numRuns: 40 },
+    )
+  })
+})
+
+/** Whether all passages of a text were found in another one. */
+function sharesAll(text: string, hits: readonly SearchHit[]): boolean {
+  const bare = (each: string) => each.replace(/[\s…]/g, '')
+  const found = hits.map(({ snippet }) => bare(snippet.text))
+  return text.split('\n\n# Head').every((part) => bare(part) === '' || found.some((each) => each.includes(bare(part))))
+}
+
+/** Marks lie in the snippet, one behind the other, and each on something that was asked for. */
+function checkSnippet({ snippet: { text, marks } }: SearchHit, asked: readonly string[]): void {
+  let last = -1
+  expect(text.isWellFormed()).toBe(true)
+  expect(text.length).toBeLessThanOrEqual(250)
+  for (const [start, end] of marks) {
+    expect(start).toBeGreaterThan(last)
+    expect(end).toBeGreaterThan(start)
+    expect(end).toBeLessThanOrEqual(text.length)
+    const terms = termsIn(text.slice(start, end))
+    expect(asked.some((term) => terms.has(term))).toBe(true)
+    last = end
+  }
+}

@@ -1,0 +1,216 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadConfig } from '../../src/config/load.ts'
+import { type Found, type FoundQuery, parseFound, parseSearchStatus } from '../../src/core/found.ts'
+import type { Principal } from '../../src/core/provider.ts'
+import { openStore, type Store } from '../../src/store/index.ts'
+import { address, boss, find, guest, hitsOf, openSearched, refusal, type World } from '../support/searched.ts'
+
+let folder: string
+let store: Store
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hikidashi-search-'))
+  store = await openStore({ sqlite: { file: join(folder, 'store.sqlite') } })
+})
+afterAll(async () => {
+  await store.close()
+  await rm(folder, { recursive: true })
+})
+const open = (world: World) => openSearched(store, world)
+
+describe('A search', () => {
+  const entries = {
+    'guides/a b.md': {
+      text: 'apple\nbanana',
+      title: 'Fruit',
+      mimeType: 'text/markdown',
+      priority: 0.9,
+      modified: 1_000_000,
+    },
+    'src/code.ts': { text: 'const apple = 1', mimeType: 'text/x-typescript', modified: Date.now() },
+    'notes.txt': { text: 'apple banana', audience: ['user'] as const, mimeType: 'text/plain' },
+  }
+
+  test('answers parts that can be opened, best first, with what matches marked', async () => {
+    const view = (await open({ entries })).view(guest)
+    const found = await find(view, { query: 'apple banana' })
+    expect(found.hits.map(({ uri, score }) => [uri, score])).toEqual([
+      ['memory://docs/notes.txt?lines=1-1', 1],
+      ['memory://docs/guides/a%20b.md?lines=1-1', 0.5],
+      ['memory://docs/guides/a%20b.md?lines=2-2', 0.5],
+      ['memory://docs/src/code.ts?lines=1-1', 0.5],
+    ])
+    expect(found).toMatchObject({ total: 4, query: 'apple banana' })
+    expect(found.hits[0]?.snippet).toEqual({
+      text: 'apple banana',
+      marks: [
+        [0, 5],
+        [6, 12],
+      ],
+    })
+    const { contents } = await view.read(found.hits[2]?.uri ?? '')
+    expect(contents).toMatchObject([{ text: 'banana' }])
+  })
+
+  test('is narrowed by mount, type, time, priority, audience and path', async () => {
+    const view = (await open({ entries })).view(guest)
+    const of = (query: Omit<FoundQuery, 'query'>) => hitsOf(view, { query: 'apple', ...query })
+    const [guide, code, notes] = ['guides/a%20b.md', 'src/code.ts', 'notes.txt'].map(
+      (path) => `${address}/${path}?lines=1-1`,
+    )
+    expect(await of({ mount: 'memory://docs/' })).toHaveLength(3)
+    expect(await of({ mount: 'memory://other' })).toEqual([])
+    expect(await of({ mime: 'TEXT/Markdown' })).toEqual([guide])
+    expect(await of({ since: '1d' })).toEqual([code])
+    expect(await of({ since: '1970-01-01T00:10Z' })).toEqual([guide, code])
+    expect(await of({ minPriority: 0.5 })).toEqual([guide])
+    expect(await of({ audience: 'assistant' })).not.toContain(notes)
+    expect(await of({ path: 'src/**' })).toEqual([code])
+  })
+
+  test('takes words as a path, as well as any text as a parameter', async () => {
+    const view = (await open({ entries: { 'a.txt': { text: 'what is this? 100% "a/b" status.json' } } })).view(guest)
+    const read = async (uri: string) =>
+      (await view.read(uri)).contents.map((content) => 'text' in content && parseFound(content.text)?.hits.length)
+    expect(await read('search://all/what%20is?limit=5')).toEqual([1])
+    expect(await read('search://all/a/b')).toEqual([1])
+    expect(await read('search://all/status.json?limit=5')).toEqual([1])
+    for (const query of ['this?', '100%', '"a/b"', '../a', './b', 'a\\b #', '&a=b', 'status.json'])
+      expect((await find(view, { query })).query).toBe(query)
+    expect(await refusal(view, 'search://all/none/')).toBe(await refusal(view, 'search://all/nothing/at/all/'))
+  })
+
+  test('goes on where it stopped, and says when there is no more', async () => {
+    const many = Object.fromEntries(Array.from({ length: 45 }, (_, at) => [`${at}.txt`, { text: `word ${at}` }]))
+    const view = (await open({ entries: many })).view(guest)
+    const seen: string[] = []
+    const sizes: number[] = []
+    let after: string | undefined
+    do {
+      const found: Found = await find(view, { query: 'word', ...(after === undefined ? {} : { after }) })
+      seen.push(...found.hits.map(({ uri }) => uri))
+      sizes.push(found.hits.length)
+      after = found.next
+    } while (after !== undefined)
+    expect(sizes).toEqual([20, 20, 5])
+    expect(new Set(seen).size).toBe(45)
+  })
+
+  test('says what is wrong with what is asked', async () => {
+    const view = (await open({ entries })).view(guest)
+    const faults = [
+      'q=%20',
+      `q=${'x'.repeat(1001)}`,
+      'q=a&limit=0',
+      'q=a&limit=1e9',
+      'q=a&after=-1',
+      'q=a&mount=here',
+      'q=a&mime=text',
+    ]
+    faults.push(
+      'q=a&since=yesterday',
+      'q=a&since=2026-99-99',
+      'q=a&minPriority=2',
+      'q=a&audience=all',
+      'q=a&path=%5B',
+      'q=a&as=xml',
+    )
+    for (const fault of faults)
+      await expect(view.read(`search://all?${fault}`), fault).rejects.toMatchObject({
+        kind: 'invalid',
+        detail: { reason: 'search' },
+      })
+    for (const fault of ['q=a%00b', 'q=a&q=b', 'x=1', 'q=a&limit=1&limit=2'])
+      await expect(view.read(`search://all?${fault}`), fault).rejects.toMatchObject({ kind: 'invalid' })
+  })
+
+  test('leaves out what is no longer there, though it is indexed still', async () => {
+    const { 'notes.txt': _, ...left } = entries
+    const view = (await open({ entries: left, indexed: entries })).view(guest)
+    expect(await hitsOf(view, { query: 'banana' })).toEqual(['memory://docs/guides/a%20b.md?lines=2-2'])
+  })
+
+  test('shows text in Markdown as text', async () => {
+    const view = (
+      await open({ entries: { 'a.md': { text: '# [x](evil://x) *apple* <b>', title: '](evil://y)' } } })
+    ).view(guest)
+    const { contents } = await view.read('search://all?q=apple&as=markdown')
+    const [content] = contents
+    expect(content).toMatchObject({ mimeType: 'text/markdown' })
+    const text = content !== undefined && 'text' in content ? content.text : ''
+    expect(text).toContain('\\# \\[x\\](evil://x) \\***apple**\\* \\<b\\>')
+    expect(text).toContain('[\\](evil://y)](<memory://docs/a.md?lines=1-1>)')
+  })
+
+  test('is complete though what is best may not be seen', async () => {
+    const hidden = Array.from(
+      { length: 1500 },
+      (_, at) => [`hidden/${at}.txt`, { text: `needle in a haystack ${at}` }] as const,
+    )
+    const world = { entries: { ...Object.fromEntries(hidden), 'open.txt': { text: 'a needle' } }, shown: ['open.txt'] }
+    const found = await find((await open(world)).view(guest), { query: 'needle in' })
+    expect(found).toMatchObject({ total: 1, hits: [{ document: 'memory://docs/open.txt', score: 1 }] })
+  })
+
+  test('says of its status only what whoever asks may know', async () => {
+    const world = { entries: { 'open.txt': { text: 'a' }, 'hidden.txt': { text: 'b' } } }
+    const status = async (shown: readonly string[], principal: Principal) => {
+      const { contents } = await (await open({ ...world, shown })).view(principal).read('search://all/status.json')
+      const [content] = contents
+      return content !== undefined && 'text' in content ? parseSearchStatus(content.text) : undefined
+    }
+    const waiting = { address, state: 'waiting' }
+    expect(await status(['open.txt'], boss)).toEqual({
+      indexing: 'stopped',
+      mounts: [waiting],
+      documents: 2,
+      passages: 2,
+    })
+    expect(await status(['open.txt'], guest)).toEqual({ indexing: 'stopped', mounts: [waiting] })
+    expect(await status([], guest)).toEqual({ indexing: 'stopped', mounts: [] })
+  })
+})
+
+describe('The configuration of a search', () => {
+  const problemsOf = async (search: Readonly<Record<string, unknown>>) => {
+    await mkdir(join(folder, 'docs'), { recursive: true })
+    const file = join(folder, 'hikidashi.json')
+    const mounts = {
+      'docs://a': { provider: 'files', root: 'docs' },
+      'search://a': { provider: 'search', ...search },
+      'search://b': { provider: 'search', over: ['docs://a'] },
+    }
+    await writeFile(file, JSON.stringify({ mounts, store: { sqlite: '../store.sqlite' } }))
+    const loaded = await loadConfig(file)
+    return 'problems' in loaded ? loaded.problems.map(({ key, message }) => `${key}: ${message}`) : []
+  }
+
+  test('names mounts that are there, and no search', async () => {
+    expect(await problemsOf({ over: ['docs://a/'] })).toEqual([])
+    expect(await problemsOf({ over: ['docs://none', 'nothing', 'search://b', 'search://a'] })).toEqual([
+      'mounts["search://a"].over[0]: Nothing is mounted at "docs://none".',
+      'mounts["search://a"].over[1]: Nothing is mounted at "nothing".',
+      'mounts["search://a"].over[2]: A search is not searched.',
+      'mounts["search://a"].over[3]: A search is not searched.',
+    ])
+    expect(await problemsOf({ over: [] })).toEqual(['mounts["search://a"].over: There is nothing to search.'])
+  })
+
+  test('says where vectors come from, once, and never a key itself', async () => {
+    const over = ['docs://a']
+    const model = 'm'
+    const ollama = { url: 'http://127.0.0.1:11434' }
+    expect(await problemsOf({ over, embeddings: { model, ollama } })).toEqual([])
+    expect(await problemsOf({ over, embeddings: { model, local: { folder: 'models' } } })).toEqual([])
+    const several = await problemsOf({ over, embeddings: { model, ollama, local: {} } })
+    expect(several.join()).toContain('This does not say where vectors come from.')
+    const literal = await problemsOf({ over, embeddings: { model, openai: { url: ollama.url, key: 'a-literal-key' } } })
+    expect(literal.join()).toContain('This is a literal secret.')
+    expect(literal.join()).not.toContain('a-literal-key')
+    const named = await problemsOf({ over, embeddings: { model, ollama: { url: 'http://user:word@127.0.0.1' } } })
+    expect(named.join()).toContain('This is not the URL of a service.')
+  })
+})
