@@ -8,22 +8,38 @@ import { resolveFolder } from './folder.ts'
 import type { MountConfig } from './schema.ts'
 import { resolveSecret, type SecretSource } from './secret.ts'
 
-type PostgresConfig = Extract<MountConfig, { readonly provider: 'postgres' }>
+type ConfigOf<Name> = Extract<MountConfig, { readonly provider: Name }>
+type PostgresConfig = ConfigOf<'postgres'>
 
 /** Opens a database of PostgreSQL, as its mount says. */
 export async function openPostgres(config: PostgresConfig, folder: string, log: Log): Promise<Provider> {
-  const { schemas, rows = false } = config
   const url = await urlIn(config.url, folder)
-  const options = await serverOptions(config, folder)
+  const options = { ...(await serverOptions(config, folder)), ...rowOptions(config.rows) }
   const { postgres } = await providers.postgres()
-  const opened = await postgres({
-    url,
-    ...options,
-    ...(schemas === undefined ? {} : { schemas }),
-    ...(rows === false ? {} : { rows: rows === true ? {} : rows }),
-    log,
-  })
-  return sliced(opened)
+  return sliced(await postgres({ url, ...options, log }))
+}
+
+/** Opens a database of MySQL or MariaDB, as its mount says. */
+export async function openMysql(config: ConfigOf<'mysql'>, folder: string, log: Log): Promise<Provider> {
+  const url = await urlIn(config.url, folder)
+  const options = { ...(await serverOptions(config, folder)), ...rowOptions(config.rows) }
+  const { mysql } = await providers.mysql()
+  return sliced(await mysql({ url, ...options, log }))
+}
+
+/** Opens a database in a file, as its mount says. */
+export async function openSqlite(config: ConfigOf<'sqlite'>, folder: string, log: Log): Promise<Provider> {
+  const options = { ...commonOptions(config), ...rowOptions(config.rows) }
+  const { sqlite } = await providers.sqlite()
+  return sliced(await sqlite({ file: resolveFolder(config.file, folder), ...options, log }))
+}
+
+/** Which rows are served; none where nothing says so. */
+function rowOptions<Rows extends object>(
+  rows: boolean | Rows | undefined,
+): { readonly rows?: Rows | Record<never, never> } {
+  if (rows === undefined || rows === false) return {}
+  return { rows: rows === true ? {} : rows }
 }
 
 /** @throws ResourceError `invalid` where there is none. */
@@ -33,35 +49,35 @@ export async function urlIn(source: SecretSource, folder: string): Promise<strin
   throw invalid(`There is no "url". ${found.message} ${found.fix}`, 'secret')
 }
 
-type ServerConfig = Pick<
+type CommonConfig = Pick<
   PostgresConfig,
-  | 'connections'
-  | 'connectTimeout'
-  | 'statementTimeout'
-  | 'lockTimeout'
-  | 'waitTimeout'
-  | 'idleTimeout'
-  | 'tls'
-  | 'allowPrivileged'
-  | 'watch'
-  | 'reconcile'
+  'connections' | 'statementTimeout' | 'lockTimeout' | 'waitTimeout' | 'idleTimeout' | 'watch' | 'reconcile'
 >
+type ServerConfig = CommonConfig & Pick<PostgresConfig, 'connectTimeout' | 'tls' | 'allowPrivileged' | 'schemas'>
 
-/** What mounts over database servers have in common, as options. */
-export async function serverOptions(config: ServerConfig, folder: string) {
-  const { connections, connectTimeout, statementTimeout, lockTimeout, waitTimeout, idleTimeout } = config
-  const { allowPrivileged, watch, reconcile } = config
-  const tls = await tlsIn(config.tls, folder)
+/** What all mounts over databases have in common, as options. */
+function commonOptions(config: CommonConfig) {
+  const { connections, statementTimeout, lockTimeout, waitTimeout, idleTimeout, watch, reconcile } = config
   return {
     ...(connections === undefined ? {} : { connections }),
-    ...(connectTimeout === undefined ? {} : { connectTimeoutMs: connectTimeout }),
     ...(statementTimeout === undefined ? {} : { statementTimeoutMs: statementTimeout }),
     ...(lockTimeout === undefined ? {} : { lockTimeoutMs: lockTimeout }),
     ...(waitTimeout === undefined ? {} : { waitTimeoutMs: waitTimeout }),
     ...(idleTimeout === undefined ? {} : { idleTimeoutMs: idleTimeout }),
-    ...(allowPrivileged === undefined ? {} : { allowPrivileged }),
     ...(watch === undefined ? {} : { watch }),
     ...(reconcile === undefined ? {} : { reconcile }),
+  }
+}
+
+/** What mounts over database servers have in common, as options. */
+export async function serverOptions(config: ServerConfig, folder: string) {
+  const { connectTimeout, allowPrivileged, schemas } = config
+  const tls = await tlsIn(config.tls, folder)
+  return {
+    ...commonOptions(config),
+    ...(connectTimeout === undefined ? {} : { connectTimeoutMs: connectTimeout }),
+    ...(allowPrivileged === undefined ? {} : { allowPrivileged }),
+    ...(schemas === undefined ? {} : { schemas }),
     ...(tls === undefined ? {} : { tls }),
   }
 }

@@ -1,9 +1,15 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
+import { describeRelations } from '../../src/providers/postgres/describe.ts'
 import { type PostgresOptions, postgres } from '../../src/providers/postgres/index.ts'
+import { readRows } from '../../src/providers/postgres/rows.ts'
+import { openSession, type Session } from '../../src/providers/postgres/session.ts'
 import { eventTriggerSql } from '../../src/providers/postgres/setup.ts'
+import { targetOf } from '../../src/providers/postgres/target.ts'
+import { completeServerOptions, type ServerSettings } from '../../src/providers/relational/server.ts'
 import { useArena, wireNames } from '../support/attack-arena.ts'
 import { expectOutcome } from '../support/attack-oracles.ts'
 import { startConfigured } from '../support/attack-target.ts'
@@ -12,9 +18,10 @@ import type { World } from '../support/attack-world.ts'
 import { asRole, connectionsOf, type Database, grants, startDatabase } from '../support/database.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { authority, startTlsFront } from '../support/database-tls.ts'
+import { hasMariadb, type Mariadb, startMariadb } from '../support/mariadb.ts'
 import { startWatching } from '../support/watching.ts'
 
-// The rows PG of the attack corpus, on a real PostgreSQL: those that a client can try against the built command line, the
+// The rows PG of the attack corpus, on a real PostgreSQL (and where they apply on SQLite, and on MariaDB where that is there): those that a client can try against the built command line, the
 // others against the provider. That no canary leaves in any spelling, the arena looks after (oracle O1).
 
 const sql = `
@@ -49,7 +56,7 @@ CREATE VIEW crossing AS SELECT count(*) FROM generate_series(1, 1000000) a, gene
 CREATE VIEW counting AS SELECT count(*) FROM generate_series(1, 1000000000000) a;
 CREATE VIEW endless AS WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r) SELECT count(*) FROM r;
 CREATE TABLE big (id int PRIMARY KEY, body text, raw bytea);
-INSERT INTO big VALUES (1, repeat('x', 60000000), decode(repeat('00', 30000000), 'hex'));
+INSERT INTO big VALUES (1, repeat('x', 1000000000), decode(repeat('00', 30000000), 'hex'));
 CREATE TABLE many_rows (id int PRIMARY KEY, t text); INSERT INTO many_rows SELECT i, i::text FROM generate_series(1, 200000) i;
 CREATE TABLE owned_by_tenants (id int PRIMARY KEY, tenant text);
 INSERT INTO owned_by_tenants SELECT i, 'tenant ' || i % 2 FROM generate_series(1, 10) i;
@@ -63,7 +70,14 @@ ANALYZE customers`
 
 const wide = Array.from({ length: 1600 }, (_, i) => `c${i} text`).join(', ')
 
+/** The same tables where they are asked for over SQLite and MySQL: what the reader may not see of them is a canary. */
+const smallSql = `
+CREATE TABLE customers (id int PRIMARY KEY, name text);
+INSERT INTO customers VALUES ${Array.from({ length: 20 }, (_, i) => `(${i + 1}, 'name ${i + 1}')`).join(', ')};
+CREATE TABLE masked (id int PRIMARY KEY, open text, secret text); CREATE VIEW masking AS SELECT id, secret FROM masked;`
+
 let database: Database
+let mariadb: Mariadb | undefined
 const opened: Provider[] = []
 beforeAll(async () => {
   database = await startDatabase(sql)
@@ -74,10 +88,12 @@ beforeAll(async () => {
     'REVOKE ALL ON masked FROM reader; REVOKE ALL ON SCHEMA private FROM reader; REVOKE ALL ON private.vault FROM reader',
   )
   await database.run('GRANT SELECT (id, open) ON masked TO reader')
+  if (hasMariadb) mariadb = await startMariadb(smallSql)
 }, 120_000)
 afterAll(async () => {
   for (const provider of opened) await provider.close?.()
   await database?.remove()
+  await mariadb?.remove()
 }, 120_000)
 
 let prepared: Promise<void> | undefined
@@ -92,6 +108,17 @@ async function plant(world: World): Promise<void> {
     CREATE FOREIGN TABLE foreigner (line text) SERVER files OPTIONS (filename '${file}');
     CREATE FOREIGN TABLE foreign_part PARTITION OF elsewhere_parts FOR VALUES IN (1) SERVER files OPTIONS (filename '${file}');
     GRANT SELECT ON foreigner, foreign_part TO reader; ALTER ROLE reader PASSWORD '${password}'`)
+  const small = new DatabaseSync(join(dirname(world.root), 'small.db'))
+  small.exec(
+    `${smallSql} INSERT INTO masked VALUES (1, 'open', '${secret}'); CREATE TABLE vault (secret text); INSERT INTO vault VALUES ('${secret}')`,
+  )
+  small.close()
+  if (mariadb !== undefined) {
+    await mariadb.run(`INSERT INTO masked VALUES (1, 'open', '${secret}'); CREATE DATABASE private; CREATE TABLE private.vault (secret text);
+      INSERT INTO private.vault VALUES ('${secret}'); CREATE USER part@'%' IDENTIFIED BY '${password}';
+      GRANT SELECT ON app.customers TO part@'%'; GRANT SELECT (id, open) ON app.masked TO part@'%'`)
+    writeFileSync(join(dirname(world.root), 'mysql'), mariadb.readerUrl.replace(/\/\/[^@]*@/, `//part:${password}@`))
+  }
   writeFileSync(join(dirname(world.root), 'url'), asRole(database.superuserUrl, 'reader', password))
 }
 
@@ -105,10 +132,17 @@ const arena = useArena(
         [world.address]: { provider: 'files', root: world.root },
         'postgres://db/app': { provider: 'postgres', url: { file: './url' }, schemas: ['public'], rows: true },
         'postgres://db/all': { provider: 'postgres', url: { file: './url' }, rows: { limit: 10 } },
+        'sqlite://db': {
+          provider: 'sqlite',
+          file: './small.db',
+          rows: { tables: ['customers', 'masked'], columns: { deny: ['masked/secret'] } },
+        },
+        ...(mariadb === undefined ? {} : { 'mysql://db': { provider: 'mysql', url: { file: './mysql' }, rows: true } }),
       },
     })
   },
-  { slack: { descriptors: 64, threads: 24 } },
+  // What reads a file of SQLite is a process of its own.
+  { slack: { descriptors: 64, threads: 24 }, programs: ['node'] },
 )
 
 const textOf = (wire: Wire, uri: string) => arena.read(wire, uri).then((answer) => answer.raw.toString())
@@ -240,6 +274,89 @@ describe('a client', () => {
   })
 })
 
+describe.each(hasMariadb ? ['sqlite', 'mysql'] : ['sqlite'])('a client of %s', (kind) => {
+  test('PG01, PG02, PG12, PG19: names, keys and columns that are SQL are names, keys and columns', async () => {
+    const names = [
+      'customers"; drop table customers; --',
+      "customers' or '1'='1",
+      'customers`',
+      'Customers',
+      'main.customers',
+      'app.customers',
+    ]
+    const others = [
+      'sqlite_schema',
+      'pragma_table_info',
+      'information_schema',
+      'mysql',
+      'private',
+      'customers ',
+      '~63ustomers',
+      '%',
+      '?',
+      '@@version',
+    ]
+    const keys = [
+      "1' OR '1'='1",
+      '1) OR (1=1',
+      '1; DROP TABLE customers',
+      '1 UNION SELECT 1',
+      '0x1',
+      '1e0',
+      '+1',
+      ' 1',
+      "x'31'",
+      'NULL',
+      '?1',
+      '01',
+    ]
+    for (const wire of arena.wires) {
+      for (const name of [...names, ...others])
+        for (const path of ['schema', 'rows', 'rows/1']) {
+          const uri = `${kind}://db/${encodeURIComponent(name)}/${path}`
+          expectOutcome(wire, await arena.read(wire, uri), 'NF', uri)
+        }
+      for (const key of keys) {
+        const row = `${kind}://db/customers/rows/${encodeURIComponent(key)}`
+        expectOutcome(wire, await arena.read(wire, row), 'NF', row)
+        const { message } = await arena.read(wire, `${kind}://db/customers/rows?after=${encodeURIComponent(key)}`)
+        const [content] = (message?.result?.contents ?? []) as readonly { readonly text: string }[]
+        if (content === undefined) expect(message?.error?.code, key).toBe(-32602)
+        else expect(JSON.parse(content.text).rows.length, key).toBeLessThan(20)
+      }
+      for (const columns of ['secret', 'id,secret', '*', 'id%2Csecret', 'rowid', 'masked', '(select 1)', '1']) {
+        const { message } = await arena.read(wire, `${kind}://db/masked/rows?columns=${columns}`)
+        expect(message?.error?.code, columns).toBe(-32602)
+      }
+      for (const value of ["' or 1=1", 'cust%', 'cust_', '\\', '"'])
+        for (const name of ['table', 'key', 'columns']) {
+          const { message } = await arena.ask(wire, 'completion/complete', {
+            ref: { type: 'ref/resource', uri: `${kind}://db/{table}/rows/{key}` },
+            argument: { name, value },
+            context: { arguments: { table: 'customers' } },
+          })
+          const { values = [] } = (message?.result?.completion ?? {}) as { readonly values?: readonly string[] }
+          expect(values, value).toEqual([])
+        }
+      for (const path of [
+        'masked/rows',
+        'masked/rows/1',
+        'masked/rows?columns=id,open',
+        'customers/schema',
+        'overview',
+      ]) {
+        const uri = `${kind}://db/${path}`
+        expectOutcome(wire, await arena.read(wire, uri), 'ctl', uri)
+      }
+      // Of a view the rows are not served, and of what is not named nothing.
+      for (const path of ['masking/rows', 'vault/rows', 'private/vault/schema']) {
+        const uri = `${kind}://db/${path}`
+        expectOutcome(wire, await arena.read(wire, uri), 'NF', uri)
+      }
+    }
+  }, 60_000)
+})
+
 const context = () => ({ principal: { id: 'someone', roles: [] }, signal: new AbortController().signal })
 const readerUrl = () => readFileSync(join(dirname(arena.world.root), 'url'), 'utf8')
 
@@ -258,6 +375,15 @@ async function read(
   const own = { principal: { id, roles: [] }, signal: new AbortController().signal }
   const [content] = await provider.read({ path, params: new Map(Object.entries(params)) }, own)
   return content !== undefined && 'text' in content ? content.text : ''
+}
+
+async function withSession<T>(settings: ServerSettings, work: (session: Session) => Promise<T>): Promise<T> {
+  const session = await openSession(targetOf(readerUrl(), undefined), settings, new AbortController().signal)
+  try {
+    return await work(session)
+  } finally {
+    session.close()
+  }
 }
 
 const failure = (work: Promise<unknown>): Promise<Record<string, unknown>> =>
@@ -400,14 +526,28 @@ test('PG11: huge values, very many columns and very many rows are answered in pa
   const provider = await open({ statementTimeoutMs: 60_000 })
   const huge = await read(provider, 'big/rows')
   expect(huge.length).toBeLessThan(100_000)
-  expect(JSON.parse(huge).cut.map((one: { bytes: number }) => one.bytes)).toEqual([60_000_000, 30_000_000])
+  expect(JSON.parse(huge).cut.map((one: { bytes: number }) => one.bytes)).toEqual([1_000_000_000, 30_000_000])
   const [row] = JSON.parse(await read(provider, 'very_wide/rows')).rows
   expect([row.c0, row.c1599, Object.keys(row).length]).toEqual(['first', 'last', 1600])
   expect(JSON.parse(await read(provider, 'very_wide/schema')).columns).toHaveLength(1600)
+  // However many rows there are, a page looks at its own: that is counted by the server, and so holds for a hundred million too.
+  const looked = async () => {
+    const [row] = await database.run(
+      "SELECT idx_scan::int AS scans, idx_tup_read::int AS read, seq_tup_read::int AS all FROM pg_stat_user_indexes JOIN pg_stat_user_tables USING (relid, idx_scan) WHERE indexrelname = 'many_rows_pkey'",
+    )
+    return row as { scans: number; read: number; all: number }
+  }
+  const before = await looked()
   const last = JSON.parse(await read(provider, 'many_rows/rows', { after: '199990' }))
   expect([last.rows.length, last.more]).toEqual([10, false])
   expect(JSON.parse(await read(provider, 'many_rows/rows', { limit: '1000' })).rows).toHaveLength(1000)
-})
+  expect(JSON.parse(await read(provider, 'many_rows/rows/150000')).rows).toHaveLength(1)
+  // It counts what a connection did once that ends.
+  await opened.splice(opened.indexOf(provider), 1)[0]?.close?.()
+  await until(async () => (await looked()).scans >= before.scans + 3)
+  const after = await looked()
+  expect([after.read - before.read, after.all - before.all]).toEqual([10 + 1001 + 1, 0])
+}, 120_000)
 
 test('PG13: values come out as exactly what they are', async () => {
   const provider = await open()
@@ -429,7 +569,25 @@ test('PG16: who asks is known to policies for one transaction only, however ofte
     const own = rows.length === (i % 4 < 2 ? 5 : 0) && rows.every(({ tenant }) => tenant === id)
     if (!own) throw new Error(`${id} saw ${JSON.stringify(rows)}`)
   }
-  for (let first = 0; first < 200; first += 20) await Promise.all(Array.from({ length: 20 }, (_, i) => ask(first + i)))
+  for (let first = 0; first < 400; first += 20) await Promise.all(Array.from({ length: 20 }, (_, i) => ask(first + i)))
+  // And on connections alone, which are handed from one to the next all the time.
+  const settings = completeServerOptions({ schemas: ['public'] })
+  const rowSettings = { schemas: ['public'], only: 'public', views: false, principalSetting: 'app.tenant' }
+  const [relation] = await withSession(settings, (session) =>
+    describeRelations(session, [{ schema: 'public', name: 'owned_by_tenants' }], rowSettings),
+  )
+  if (relation === undefined) throw new Error('there is no such table')
+  const query = { relation, columns: ['tenant'], limit: 10, maxValueBytes: 100, maxBytes: 10_000 }
+  const alternate = async (session: Session) => {
+    for (let i = 0; i < 5000; i++) {
+      const id = `tenant ${i % 3}`
+      const { rows } = await readRows(session, query, rowSettings, { ...context(), principal: { id, roles: [] } })
+      const seen = rows.map(({ values }) => values[0]?.json)
+      if (seen.length !== (i % 3 < 2 ? 5 : 0) || seen.some((json) => json !== JSON.stringify(id)))
+        throw new Error(`${id} saw ${seen.join()}`)
+    }
+  }
+  await Promise.all([1, 2].map(() => withSession(settings, alternate)))
   // Without the setting, whoever asks has no tenant: neither does anything of the last one.
   expect(JSON.parse(await read(await open(), 'owned_by_tenants/rows')).rows).toEqual([])
 }, 120_000)

@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net'
 
-/** What stands between a client and a PostgreSQL server, sees what the client says, and can be slow about it. */
+/** What stands between a client and a database server, sees what the client of PostgreSQL says, and can be slow about it. */
 export interface DatabaseProxy {
   readonly port: number
   /** The URL of what is behind, through here. */
@@ -25,7 +25,8 @@ export interface DatabaseProxy {
 /** A byte each so many milliseconds, when it is slow. */
 const slowness = 50
 
-export async function startDatabaseProxy(serverPort: number): Promise<DatabaseProxy> {
+/** @param isPostgres Whether what clients say is looked at. */
+export async function startDatabaseProxy(serverPort: number, isPostgres = true): Promise<DatabaseProxy> {
   const prepared: string[] = []
   const simple: string[] = []
   const sockets = new Set<Socket>()
@@ -49,7 +50,7 @@ export async function startDatabaseProxy(serverPort: number): Promise<DatabasePr
       if (type === 'E') executed++
     })
     client.on('data', (bytes) => {
-      read(bytes)
+      if (isPostgres) read(bytes)
       upstream.write(bytes)
     })
     upstream.on('data', (bytes) => {

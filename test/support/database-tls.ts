@@ -8,6 +8,8 @@ const pem = (name: string) => readFileSync(join(folder, name), 'utf8')
 
 /** The authority that signed the certificate, which is for `database.test` and `localhost`. */
 export const authority = pem('ca.pem')
+/** That certificate, with its key. */
+export const identity = { cert: pem('server.pem'), key: pem('server.key') }
 
 export interface TlsFront {
   readonly port: number
@@ -19,7 +21,7 @@ export interface TlsFront {
 
 /** Stands before a PostgreSQL server and encrypts as one does, when it is asked to; with `refuse`, it says that it cannot. */
 export async function startTlsFront(serverPort: number, refuse = false): Promise<TlsFront> {
-  const secureContext = createSecureContext({ cert: pem('server.pem'), key: pem('server.key') })
+  const secureContext = createSecureContext(identity)
   const sockets = new Set<Socket>()
   let encrypted = 0
   let cancelled = 0

@@ -3,6 +3,7 @@ import type { Provider } from '../../src/core/provider.ts'
 import { type PostgresOptions, postgres } from '../../src/providers/postgres/index.ts'
 import { asRole, connectionsOf, type Database, readerPassword, startDatabase, superuser } from '../support/database.ts'
 import { type DatabaseProxy, startDatabaseProxy } from '../support/database-proxy.ts'
+import { eventually, recovers, underLoad } from '../support/recovery.ts'
 import { startWatching } from '../support/watching.ts'
 
 // Faults 10 to 13 and 18: a database that is away, ends, freezes, is locked or slow. After each of them the same source, with
@@ -47,19 +48,11 @@ async function open(options: Partial<PostgresOptions> = {}): Promise<Provider> {
 const contextOf = () => ({ principal: { id: 'someone', roles: [] }, signal: new AbortController().signal })
 const read = (provider: Provider, path = 'customers/rows/1') => provider.read({ path, params: new Map() }, contextOf())
 
-async function eventually(holds: () => Promise<boolean>): Promise<void> {
-  const end = performance.now() + 60_000
-  while (!(await holds().catch(() => false))) {
-    if (performance.now() > end) throw new Error('It never came to this.')
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}
-
+/** Waits until it answers, which has to be soon: it came back by itself. */
 const answers = (provider: Provider) =>
-  eventually(async () => {
+  recovers(async () => {
     await read(provider)
     await read(provider, 'customers/schema')
-    return true
   })
 
 /** That reads fail with `unavailable`, and in words that hold nothing of the database. */
@@ -78,25 +71,6 @@ function expectClean(error: Error & { kind?: string; detail?: unknown; cause?: u
   const told = `${error.message} ${JSON.stringify(error.detail)} ${String(error.cause)}`
   expect(told).not.toMatch(/127\.0\.0\.1|localhost|reader|password-of|SELECT|relation|\bapp\b/)
   expect(error.message.length).toBeGreaterThan(15)
-}
-
-/** Asks all the time, so that faults come while something is under way. */
-function underLoad(provider: Provider) {
-  let going = true
-  const kinds = new Set<string>()
-  const one = async () => {
-    while (going)
-      await read(provider).then(
-        () => new Promise((resolve) => setTimeout(resolve, 2)),
-        (error: { kind?: string }) => kinds.add(String(error.kind)),
-      )
-  }
-  const all = Promise.all(Array.from({ length: 6 }, one))
-  return async () => {
-    going = false
-    await all
-    return [...kinds]
-  }
 }
 
 test('fault 10: one that is away when the source is opened is asked again, and is there once it is', async () => {
@@ -127,7 +101,7 @@ describe('fault 11', () => {
     async (_, fault) => {
       const provider = await open()
       const watching = await startWatching(provider)
-      const settle = underLoad(provider)
+      const settle = underLoad(() => read(provider))
       try {
         await answers(provider)
         await fault()

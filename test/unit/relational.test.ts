@@ -99,6 +99,7 @@ test('a diagram holds nothing that a name could end or begin', () => {
       checks: [],
       referencedBy: [],
       indexes: [],
+      triggers: [],
     },
     columns: [{ name: hostile, type: 'numeric(10,2)', nullable: true }],
     foreignKeys: [

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { secret, text } from '../fields.ts'
 import { refusal } from '../words.ts'
-import { relationalShape, rowsShape, serverShape } from './relational.ts'
+import { relationalShape, rowsKey, rowsShape, serverShape, viewsShape } from './relational.ts'
 
 /** The options of a mount whose provider is `postgres`. */
 export const postgresShape = {
@@ -15,36 +15,19 @@ export const postgresShape = {
     .describe(
       'The schemas that are served. Of a single one the name is left out of paths: …/customers/schema. By default all but those of the system.',
     ),
-  rows: z
-    .union(
-      [
-        z.boolean(),
-        z.strictObject({
-          ...rowsShape,
-          views: z
-            .boolean()
-            .exactOptional()
-            .describe('Serves rows of views too: reading them runs whatever functions they call. By default false.'),
-          principalSetting: z
-            .string()
-            .regex(/^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_.]*$/, {
-              error: refusal('This is not the name of a setting of your own.', 'Write one with a dot: "app.user".'),
-            })
-            .exactOptional()
-            .describe(
-              'A setting that holds the id of who asks while rows are read, such as "app.user": policies of row-level security can ask for it.',
-            ),
-        }),
-      ],
-      {
-        error: refusal(
-          'This does not say which rows are served.',
-          'Write true, false, or { "tables": ["customers"] }.',
-        ),
-      },
-    )
-    .exactOptional()
-    .describe('Serves rows of tables: true, or which and how. By default false: only what the tables are.'),
+  rows: rowsKey({
+    ...rowsShape,
+    ...viewsShape,
+    principalSetting: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_.]*$/, {
+        error: refusal('This is not the name of a setting of your own.', 'Write one with a dot: "app.user".'),
+      })
+      .exactOptional()
+      .describe(
+        'A setting that holds the id of who asks while rows are read, such as "app.user": policies of row-level security can ask for it.',
+      ),
+  }),
   ...relationalShape,
   ...serverShape,
 }

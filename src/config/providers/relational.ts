@@ -48,17 +48,42 @@ export const relationalShape = {
     .describe('How often the catalog is looked at for changes that nothing tells of. By default "30s".'),
 }
 
-/** What every mount over a database server has. */
-export const serverShape = {
-  connections: count
-    .max(100)
-    .exactOptional()
-    .describe('How many connections there are at most, besides one that listens for changes. By default 4.'),
-  connectTimeout: patience.exactOptional().describe('How long connecting may take. By default "5s".'),
+/** The time-outs that every mount over a database has. */
+export const timeoutShape = {
   statementTimeout: patience.exactOptional().describe('How long one statement may take. By default "10s".'),
   lockTimeout: patience.exactOptional().describe('How long a statement may wait for a lock. By default "2s".'),
   waitTimeout: patience.exactOptional().describe('How long a request may wait for a free connection. By default "5s".'),
   idleTimeout: patience.exactOptional().describe('After how long without use a connection is ended. By default "1m".'),
+}
+
+/** How many connections there may be. */
+export function connectionsShape(description: string) {
+  return { connections: count.max(100).exactOptional().describe(description) }
+}
+
+/** A key that says which rows are served: all or none, or which and how. */
+export function rowsKey<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z
+    .union([z.boolean(), z.strictObject(shape)], {
+      error: refusal('This does not say which rows are served.', 'Write true, false, or { "tables": ["customers"] }.'),
+    })
+    .exactOptional()
+    .describe('Serves rows of tables: true, or which and how. By default false: only what the tables are.')
+}
+
+/** The key that serves rows of views, too. */
+export const viewsShape = {
+  views: z
+    .boolean()
+    .exactOptional()
+    .describe('Serves rows of views too: reading them runs whatever functions they call. By default false.'),
+}
+
+/** What every mount over a database server has. */
+export const serverShape = {
+  ...connectionsShape('How many connections there are at most, besides one that listens for changes. By default 4.'),
+  connectTimeout: patience.exactOptional().describe('How long connecting may take. By default "5s".'),
+  ...timeoutShape,
   tls: z
     .union(
       [

@@ -1,4 +1,4 @@
-import type { Column, ForeignKey, Index, ObjectName, Reference, Relation } from '../relational/model.ts'
+import type { Column, ForeignKey, Index, ObjectName, Reference, Relation, Trigger } from '../relational/model.ts'
 import { roundEstimate } from '../relational/model.ts'
 import { definitionOf, type ForDefinition } from './ddl.ts'
 import { kindOf } from './kinds.ts'
@@ -51,6 +51,7 @@ interface RawRelation extends ObjectName {
   readonly constraints: readonly RawConstraint[] | null
   readonly indexes: readonly RawIndex[] | null
   readonly references: readonly Reference[] | null
+  readonly triggers: readonly Trigger[] | null
 }
 
 /** Describes relations that the role may see, all in one statement. What it may not see of them is left out. */
@@ -102,6 +103,7 @@ function relationOf(raw: RawRelation): Relation {
       columns: index.columns,
       definition: index.definition,
     })),
+    triggers: raw.triggers ?? [],
     // A view has no rows of its own, and a table that was never analysed is not known to be empty.
     ...(relkind === 'v' || raw.estimate < 0 ? {} : { rowEstimate: roundEstimate(raw.estimate) }),
     ...(rows ? { rows: { readable: columns.map((column) => column.name), key: key?.columns ?? [] } } : {}),
@@ -237,5 +239,8 @@ SELECT pg_catalog.json_build_object(
       FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
      WHERE i.indrelid = c.id AND i.indislive
        AND (NOT c.hidden OR (i.indexprs IS NULL AND i.indpred IS NULL AND ${allVisible('c.id', 'i.indkey::int2[]')}))),
+  'triggers', CASE WHEN NOT c.hidden THEN (
+    SELECT pg_catalog.json_agg(pg_catalog.json_build_object('name', t.tgname, 'definition', pg_catalog.pg_get_triggerdef(t.oid)) ORDER BY t.tgname)
+      FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.id AND NOT t.tgisinternal) END,
   'references', (SELECT r.list FROM refs r WHERE r.confrelid = c.id)
 )::text FROM wanted c`

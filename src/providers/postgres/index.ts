@@ -1,16 +1,16 @@
-import { invalid, isResourceError } from '../../core/errors.ts'
 import type { Provider } from '../../core/provider.ts'
-import { relational } from '../relational/index.ts'
 import type { ObjectName } from '../relational/model.ts'
 import { keyOf } from '../relational/names.ts'
-import { createPool, type Pool } from '../relational/pool.ts'
+import { openRelational } from '../relational/open.ts'
+import { askingAgain, createPool, type Pool } from '../relational/pool.ts'
+import { completeServerOptions } from '../relational/server.ts'
 import type { Source, SourceContext } from '../relational/source.ts'
 import { describeRelations } from './describe.ts'
 import { isDisturbed, isEnded, isFault, isUnusableValue } from './errors.ts'
 import { readFingerprint } from './fingerprint.ts'
 import { listen } from './listen.ts'
 import { describeEnums, describeRoutines, readExtensions } from './objects.ts'
-import { completeOptions, type PostgresOptions } from './options.ts'
+import type { PostgresOptions } from './options.ts'
 import { type PageOptions, readPage } from './page.ts'
 import { type RowSettings, readKeys, readRows, readStamps } from './rows.ts'
 import { openSession, type Session } from './session.ts'
@@ -28,30 +28,11 @@ export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './options.
  *   certificate that cannot be trusted.
  */
 export async function postgres(options: PostgresOptions): Promise<Provider> {
-  const { source, pool } = createSource(options)
-  try {
-    await pool.use(new AbortController().signal, async () => {})
-  } catch (error) {
-    if (!isResourceError(error)) throw error
-    if (isFault(error)) {
-      await source.close()
-      throw invalid(error.message, 'database')
-    }
-    options.log?.('warn', 'the database does not answer: it is asked again when somebody asks', {
-      reason: error.message,
-    })
-  }
-  const { rows, watch, reconcile } = options
-  return relational({
-    source,
-    ...(rows === undefined ? {} : { rows }),
-    ...(watch === undefined ? {} : { watch }),
-    ...(reconcile === undefined ? {} : { reconcile }),
-  })
+  return openRelational({ ...createSource(options), isFault, options })
 }
 
 function createSource(options: PostgresOptions): { readonly source: Source; readonly pool: Pool<Session> } {
-  const settings = completeOptions(options)
+  const settings = completeServerOptions(options)
   const { schemas, log } = settings
   const target = targetOf(options.url, options.tls)
   const [first, second] = schemas ?? []
@@ -77,16 +58,8 @@ function createSource(options: PostgresOptions): { readonly source: Source; read
     idle: settings.idleTimeoutMs,
   })
 
-  /** Does something with a connection; once more, where one that was kept turns out to have ended meanwhile. */
-  const ask = async <T>({ signal }: SourceContext, work: (session: Session) => Promise<T>): Promise<T> => {
-    try {
-      return await pool.use(signal, work)
-    } catch (error) {
-      signal.throwIfAborted()
-      if (!isDisturbed(error) && !isEnded(error)) throw error
-      return pool.use(signal, work)
-    }
-  }
+  const again = askingAgain(pool, (error) => isDisturbed(error) || isEnded(error))
+  const ask = <T>({ signal }: SourceContext, work: (session: Session) => Promise<T>): Promise<T> => again(signal, work)
 
   /** Describes objects by their names. In an encoding that lacks a character of one, the others are asked for alone. */
   const describe =

@@ -1,5 +1,5 @@
+import type { ServerSettings } from '../relational/server.ts'
 import { channel } from './channel.ts'
-import type { Settings } from './options.ts'
 import { openSession } from './session.ts'
 import type { Target } from './target.ts'
 
@@ -12,7 +12,7 @@ const pulse = 30_000
  */
 export async function listen(
   target: Target,
-  settings: Settings,
+  settings: ServerSettings,
   signal: AbortSignal,
 ): Promise<AsyncIterable<void> | undefined> {
   const session = await openSession(target, settings, signal)

@@ -1,34 +1,13 @@
-import type { Log } from '../../core/log.ts'
 import type { RowOptions } from '../relational/index.ts'
+import type { ServerOptions } from '../relational/server.ts'
 
-export interface PostgresOptions {
+export type { TlsOptions } from '../relational/server.ts'
+
+export interface PostgresOptions extends ServerOptions {
   /** A URL of the scheme `postgres` with role, password, host, port and database. It never appears in anything that is told. */
   readonly url: string
-  /** The schemas that are served. Of a single one the name is left out of paths. Default: all but those of the system. */
-  readonly schemas?: readonly string[]
   /** Which rows are served. Left out: none. */
   readonly rows?: PostgresRowOptions
-  /** How the connection is encrypted. Default: `verify`, but `off` on the loopback where the URL does not ask for it. */
-  readonly tls?: TlsOptions
-  /** Takes a role that could do more than read. */
-  readonly allowPrivileged?: boolean
-  /** How many connections there are at most, besides the one that listens. Default 4. */
-  readonly connections?: number
-  /** How long connecting may take, in milliseconds. Default 5000. */
-  readonly connectTimeoutMs?: number
-  /** How long one statement may take, in milliseconds. Default 10,000. */
-  readonly statementTimeoutMs?: number
-  /** How long one statement may wait for a lock, in milliseconds. Default 2000. */
-  readonly lockTimeoutMs?: number
-  /** How long one waits for a free connection, in milliseconds. Default 5000. */
-  readonly waitTimeoutMs?: number
-  /** After how long without use a connection is ended, in milliseconds. Default 60,000. */
-  readonly idleTimeoutMs?: number
-  /** Whether changes are told. Default `true`. */
-  readonly watch?: boolean
-  /** How often the catalog is looked at, in milliseconds, where no event trigger tells of changes. Default 30,000. */
-  readonly reconcile?: number
-  readonly log?: Log
 }
 
 export interface PostgresRowOptions extends RowOptions {
@@ -36,40 +15,4 @@ export interface PostgresRowOptions extends RowOptions {
   readonly views?: boolean
   /** The name of a setting (`app.user`) that holds the id of who asks while rows are read, for row-level security. */
   readonly principalSetting?: string
-}
-
-export interface TlsOptions {
-  /** `verify`: the certificate has to be good and of this host. `off`: no encryption. */
-  readonly mode: 'verify' | 'off'
-  /** Certificates (PEM) to trust instead of the usual ones. */
-  readonly ca?: string
-  /** The name in the certificate of the server, where it is not that of the host. */
-  readonly serverName?: string
-}
-
-/** Options with their defaults. */
-export interface Settings {
-  readonly schemas: readonly string[] | undefined
-  readonly connections: number
-  readonly connectTimeoutMs: number
-  readonly statementTimeoutMs: number
-  readonly lockTimeoutMs: number
-  readonly waitTimeoutMs: number
-  readonly idleTimeoutMs: number
-  readonly allowPrivileged: boolean
-  readonly log: Log
-}
-
-export function completeOptions(options: PostgresOptions): Settings {
-  return {
-    schemas: options.schemas,
-    connections: options.connections ?? 4,
-    connectTimeoutMs: options.connectTimeoutMs ?? 5000,
-    statementTimeoutMs: options.statementTimeoutMs ?? 10_000,
-    lockTimeoutMs: options.lockTimeoutMs ?? 2000,
-    waitTimeoutMs: options.waitTimeoutMs ?? 5000,
-    idleTimeoutMs: options.idleTimeoutMs ?? 60_000,
-    allowPrivileged: options.allowPrivileged ?? false,
-    log: options.log ?? (() => {}),
-  }
 }

@@ -1,5 +1,5 @@
 import { ResourceError } from '../../core/errors.ts'
-import type { Settings } from './options.ts'
+import type { ServerSettings } from '../relational/server.ts'
 import type { Query } from './session.ts'
 import { servedSchema } from './sql.ts'
 
@@ -61,7 +61,7 @@ SELECT pg_catalog.pg_backend_pid()::text,
          ) p ORDER BY p.n, p.power))::text`
 
 /** Asks for what a new connection is. */
-export async function sessionFacts(query: Query, { schemas }: Settings): Promise<SessionFacts> {
+export async function sessionFacts(query: Query, { schemas }: ServerSettings): Promise<SessionFacts> {
   const [row] = await query({ text: factsSql }, [dangerous, functions, schemas ?? null])
   const [pid, version, encoding, powers] = row ?? []
   return {
@@ -78,7 +78,10 @@ const minVersion = 120_000
  * @throws ResourceError `unavailable` (reason `refused`) for a role that could do more than read, unless that is allowed, and
  *   for a server whose names cannot be told apart.
  */
-export function requireHarmless({ version, encoding, powers }: SessionFacts, { allowPrivileged }: Settings): void {
+export function requireHarmless(
+  { version, encoding, powers }: SessionFacts,
+  { allowPrivileged }: ServerSettings,
+): void {
   const refuse = (message: string) => new ResourceError('unavailable', message, { reason: 'refused' })
   if (version < minVersion) throw refuse('The server is older than PostgreSQL 12, and is not served.')
   if (encoding === 'SQL_ASCII')

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { ResourceError } from '../../core/errors.ts'
+import type { ServerSettings } from '../relational/server.ts'
 import { createCancel } from './cancel.ts'
 import { codeOf, connectError, endedError, statementError } from './errors.ts'
-import type { Settings } from './options.ts'
 import { requireHarmless, sessionFacts } from './role.ts'
 import type { Target } from './target.ts'
 
@@ -46,7 +46,7 @@ const asText = { getTypeParser: () => (text: unknown) => text }
  *
  * @throws ResourceError `unavailable`, with the reason `refused` where trying again does not help.
  */
-export async function openSession(target: Target, settings: Settings, signal: AbortSignal): Promise<Session> {
+export async function openSession(target: Target, settings: ServerSettings, signal: AbortSignal): Promise<Session> {
   signal.throwIfAborted()
   const { connectTimeoutMs, statementTimeoutMs } = settings
   const client = new pg.Client({
@@ -181,7 +181,7 @@ const checkStatement: Statement = {
   text: "SELECT pg_catalog.set_config('client_connection_check_interval', '1000', false)",
 }
 
-function settingsValues(settings: Settings, isLocal: boolean): readonly unknown[] {
+function settingsValues(settings: ServerSettings, isLocal: boolean): readonly unknown[] {
   const pairs: readonly (readonly [string, string])[] = [
     ['default_transaction_read_only', 'on'],
     ['search_path', 'pg_catalog, pg_temp'],

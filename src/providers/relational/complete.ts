@@ -75,7 +75,7 @@ export function createCompleter({ source, tableOf }: CompleterOptions) {
     context: SourceContext,
   ): Promise<Completion | undefined> => {
     const { name, value } = argument
-    if (name === 'schema') return undefined
+    if (name === 'schema' || name === 'path') return undefined
     if (name === 'format') return chosen(['mermaid'], value)
     const given = filled.get('schema') ?? ''
     const schema = source.schema ?? nameOf(given)

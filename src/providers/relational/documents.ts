@@ -56,6 +56,7 @@ export function relationDocument(relation: Relation) {
     referencedBy: relation.referencedBy.map((key) => ({ ...key, from: endOf(key.from) })),
     checks: relation.checks,
     indexes: relation.indexes,
+    triggers: relation.triggers,
     definition,
   }
 }

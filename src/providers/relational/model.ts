@@ -10,7 +10,7 @@ export interface ObjectName {
   readonly name: string
 }
 
-export type RelationKind = 'table' | 'partitioned table' | 'view' | 'materialized view'
+export type RelationKind = 'table' | 'partitioned table' | 'virtual table' | 'view' | 'materialized view'
 
 export interface Column {
   readonly name: string
@@ -63,6 +63,11 @@ export interface Index {
   readonly definition: string
 }
 
+export interface Trigger {
+  readonly name: string
+  readonly definition: string
+}
+
 /** A table or a view, and all that is told of it. Lists are in an order that only a change of the schema changes. */
 export interface Relation extends ObjectName {
   readonly kind: RelationKind
@@ -77,6 +82,7 @@ export interface Relation extends ObjectName {
   readonly foreignKeys: readonly ForeignKey[]
   readonly referencedBy: readonly Reference[]
   readonly indexes: readonly Index[]
+  readonly triggers: readonly Trigger[]
   /** About how many rows there are, rounded (see {@link roundEstimate}): never counted. Left out where nobody knows. */
   readonly rowEstimate?: number
   /** What rows can be read by; left out where rows have no key (a view), or rows cannot be read at all. */

@@ -122,3 +122,19 @@ export function createPool<C>({ open, close, isUsable, size, patience, idle }: P
     },
   }
 }
+
+/**
+ * Does something with a connection; once more, where that failed for a reason that passes: a connection that was kept turns out to
+ * have ended meanwhile, say.
+ */
+export function askingAgain<C>(pool: Pool<C>, isPassing: (error: unknown) => boolean) {
+  return async <T>(signal: AbortSignal, work: (connection: C) => Promise<T>): Promise<T> => {
+    try {
+      return await pool.use(signal, work)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!isPassing(error)) throw error
+      return pool.use(signal, work)
+    }
+  }
+}

@@ -52,6 +52,7 @@ export function templatesOf(source: Source, hasRows: boolean): readonly Template
       ? [
           {
             template: `${head}{table}/rows{?limit,after,columns}`,
+            free: ['limit', 'after'],
             name: 'Rows',
             title: 'Rows of a table, in the order of its key',
             description:

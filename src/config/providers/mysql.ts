@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { secret, text } from '../fields.ts'
+import { relationalShape, rowsKey, rowsShape, serverShape, viewsShape } from './relational.ts'
+
+/** The options of a mount whose provider is `mysql`. */
+export const mysqlShape = {
+  url: secret.describe(
+    'Where the URL of the database is, mysql://account:password@host:3306/database: { "env": "NAME" } or { "file": "path" }.',
+  ),
+  schemas: z
+    .array(text)
+    .min(1)
+    .exactOptional()
+    .describe(
+      'The databases that are served. Of a single one the name is left out of paths: …/customers/schema. By default that of the URL; where it names none, all but those of the system.',
+    ),
+  rows: rowsKey({ ...rowsShape, ...viewsShape }),
+  ...relationalShape,
+  ...serverShape,
+}

@@ -1,0 +1,91 @@
+import type { ServerSettings } from '../relational/server.ts'
+import { refused } from './errors.ts'
+import type { Query } from './session.ts'
+import { quoteName } from './sql.ts'
+
+/** What a connection says of itself when it is opened. */
+export interface Facts {
+  readonly isMaria: boolean
+  readonly version: readonly [major: number, minor: number]
+  /** What the account and its roles may do, as the server writes it. */
+  readonly grants: readonly string[]
+}
+
+/** Privileges that only read. */
+const harmless = new Set([
+  ...['USAGE', 'SELECT', 'SHOW VIEW', 'SHOW DATABASES', 'SHOW_ROUTINE', 'SHOW CREATE ROUTINE', 'EXECUTE', 'PROCESS'],
+  ...['REPLICATION CLIENT', 'BINLOG MONITOR', 'SLAVE MONITOR', 'REPLICA MONITOR'],
+])
+
+export async function readFacts(query: Query): Promise<Facts> {
+  const [row] = await query('SELECT VERSION(), CURRENT_ROLE()').catch(() => query("SELECT VERSION(), 'NONE'"))
+  const [version, role] = [String(row?.[0]), String(row?.[1] ?? 'NONE')]
+  const isMaria = /mariadb/i.test(version)
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(version) ?? []
+  const grants = await grantsOf(query, isMaria, role)
+  return { isMaria, version: [Number(major), Number(minor)], grants }
+}
+
+/** Roles that are granted are among what an account may do, whether they are taken on or not. */
+async function grantsOf(query: Query, isMaria: boolean, role: string): Promise<readonly string[]> {
+  const linesOf = async (sql: string) => (await query(sql)).map(([line]) => String(line))
+  const own = await linesOf('SHOW GRANTS')
+  if (!isMaria) return role === 'NONE' ? own : linesOf(`SHOW GRANTS FOR CURRENT_USER() USING ${role}`)
+  const found = [...own]
+  const seen = new Set<string>()
+  for (const line of found) {
+    const name = /^GRANT `((?:[^`]|``)+)` TO /.exec(line)?.[1]?.replaceAll('``', '`')
+    if (name === undefined || seen.has(name)) continue
+    seen.add(name)
+    // Of a role that is not taken on nothing is told.
+    await query(`SET ROLE ${quoteName(name)}`)
+    found.push(...(await linesOf('SHOW GRANTS')))
+  }
+  if (seen.size > 0) await query(`SET ROLE ${role === 'NONE' ? role : quoteName(role)}`)
+  return found
+}
+
+/** @throws ResourceError `unavailable` (reason `refused`) for an account that could do more than read, unless that is allowed. */
+export function requireHarmless(facts: Facts, settings: ServerSettings, database: string | undefined): void {
+  const { isMaria, version, grants } = facts
+  const [major, minor] = version
+  const isOld = isMaria ? major < 10 || (major === 10 && minor < 5) : major < 8
+  if (isOld) throw refused('The server is older than MySQL 8 or MariaDB 10.5, and is not served.')
+  const schemas = settings.schemas ?? (database === undefined ? undefined : [database])
+  const powers = [...new Set(grants.flatMap((line) => powersIn(line, schemas)))]
+  if (powers.length === 0 || settings.allowPrivileged) return
+  throw refused(
+    `The account of the URL could do more than read: it has ${powers.slice(0, 5).join(', ')}. ` +
+      'Make one that only reads ("hikidashi init --sql mysql" prints how), or take this one all the same: "allowPrivileged": true.',
+  )
+}
+
+/** What a line of grants allows beyond reading, on everything or on what is served. */
+export function powersIn(line: string, schemas: readonly string[] | undefined): readonly string[] {
+  if (/^GRANT PROXY /.test(line)) return ['PROXY']
+  const match =
+    /^GRANT (.+?) ON (?:(?:TABLE|FUNCTION|PROCEDURE|PACKAGE|PACKAGE BODY) )?(\*|`(?:[^`]|``)*`)\.(?:\*|`(?:[^`]|``)*`) TO /.exec(
+      line,
+    )
+  const [, list, on] = match ?? []
+  if (list === undefined || on === undefined) return []
+  if (on !== '*' && !reaches(on.slice(1, -1).replaceAll('``', '`'), schemas)) return []
+  const names = list
+    .replace(/\((?:[^()`]|`(?:[^`]|``)*`)*\)/g, '')
+    .split(',')
+    .map((name) => name.trim())
+  const isGranting = /WITH (?:.* )?GRANT OPTION/.test(line.slice(line.lastIndexOf(' TO ')))
+  return [...names, ...(isGranting ? ['GRANT OPTION'] : [])].filter((name) => !harmless.has(name))
+}
+
+/** Whether the pattern of a grant takes in something that is served. */
+function reaches(pattern: string, schemas: readonly string[] | undefined): boolean {
+  if (schemas === undefined) return true
+  const source = pattern.replace(/\\?[\s\S]/gu, (part) => {
+    if (part === '%') return '[\\s\\S]*'
+    if (part === '_') return '[\\s\\S]'
+    return (part.length > 1 ? part.slice(1) : part).replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
+  })
+  // Names are compared without regard to case on some systems: here on all.
+  return schemas.some((schema) => new RegExp(`^${source}$`, 'iu').test(schema))
+}

@@ -1,0 +1,122 @@
+import { identityOf } from '../relational/batch.ts'
+import type { Column, ForeignKey, ObjectName, Reference, Relation } from '../relational/model.ts'
+import { roundEstimate } from '../relational/model.ts'
+import type { Constraint } from './constraints.ts'
+import { definitionOf } from './ddl.ts'
+import { hasRows, type PageOptions, tableFacts } from './page.ts'
+import { type RawColumn, type RawIndex, type RawTable, readRaw } from './raw.ts'
+import type { Session } from './session.ts'
+import { isKeyType } from './values.ts'
+
+/**
+ * Describes tables and views that the account may see something of: so many queries, however many they are. What it may not see
+ * of them is left out.
+ */
+export async function describeRelations(
+  session: Session,
+  names: readonly ObjectName[],
+  options: PageOptions,
+): Promise<readonly Relation[]> {
+  const isServed = ({ schema }: ObjectName) => options.schemas === undefined || options.schemas.includes(schema)
+  const raw = await readRaw(session, names.filter(isServed), options.schemas)
+  return raw.map((table) => relationOf(table, session.isMaria, options.views))
+}
+
+function relationOf(raw: RawTable, isMaria: boolean, views: boolean): Relation {
+  const { schema, name } = raw
+  const { kind: basic, engine, comment } = tableFacts(raw.type, raw.engine, raw.comment)
+  const kind = basic === 'table' && raw.partitions.length > 0 ? 'partitioned table' : basic
+  const columns = raw.columns.map((column) => columnOf(column, isMaria, raw.isPart))
+  const visible = new Set(columns.map((column) => column.name))
+  const isWhole = (over: readonly (string | undefined)[]) => over.every((one) => one !== undefined && visible.has(one))
+  // An expression may name columns that the account may not see.
+  const indexes = raw.indexes.filter(({ parts }) =>
+    parts.every(({ column }) => (column === undefined ? !raw.isPart : visible.has(column))),
+  )
+  const shown = { ...raw, indexes, checks: raw.isPart ? [] : raw.checks, triggers: raw.isPart ? [] : raw.triggers }
+  const keys = indexes.filter(({ unique, parts }) => unique && isWhole(parts.map(({ column }) => column)))
+  const columnsOf = (index: RawIndex) => index.parts.flatMap(({ column }) => (column === undefined ? [] : [column]))
+  const primary = keys.find((index) => index.name === 'PRIMARY')
+  const foreignKeys = foreignKeysOf(raw.foreignKeys, visible)
+  return {
+    ...{ schema, name, kind },
+    ...(comment === undefined ? {} : { comment }),
+    definition: definitionOf({ ...shown, kind, columns, raw: raw.columns, foreignKeys }, isMaria),
+    columns,
+    ...(primary === undefined ? {} : { primaryKey: { name: primary.name, columns: columnsOf(primary) } }),
+    uniqueKeys: keys
+      .filter((index) => index !== primary)
+      .map((index) => ({ name: index.name, columns: columnsOf(index) })),
+    checks: shown.checks,
+    foreignKeys,
+    referencedBy: referencesOf(raw.references, visible),
+    indexes: indexes.map((index) => ({
+      ...{
+        name: index.name,
+        unique: index.unique,
+        columns: index.parts.map(({ column, expression }) => column ?? expression),
+      },
+      definition: index.definition,
+    })),
+    triggers: shown.triggers,
+    ...(raw.rowCount === undefined || kind === 'view' ? {} : { rowEstimate: roundEstimate(raw.rowCount) }),
+    ...(hasRows(basic, engine, views)
+      ? { rows: { readable: [...visible], key: keyIn(raw.columns, keys, primary) } }
+      : {}),
+  }
+}
+
+function columnOf(raw: RawColumn, isMaria: boolean, isPart: boolean): Column {
+  const { name, type, nullable, comment, extra, generation } = raw
+  const isGenerated = generation !== ''
+  const value = isGenerated ? undefined : defaultOf(raw, isMaria)
+  return {
+    ...{ name, type, nullable },
+    ...(value === undefined ? {} : { default: value }),
+    ...(isGenerated && !isPart ? { generated: generation } : {}),
+    ...(/auto_increment/i.test(extra) ? { identity: 'by default' as const } : {}),
+    ...(comment === '' ? {} : { comment }),
+  }
+}
+
+/** MariaDB tells an expression, MySQL a bare value unless it says so. */
+function defaultOf({ default: value, extra }: RawColumn, isMaria: boolean): string | undefined {
+  if (value === undefined || (isMaria && value === 'NULL')) return undefined
+  return isMaria || /DEFAULT_GENERATED/i.test(extra) ? value : `'${value.replaceAll("'", "''")}'`
+}
+
+/** What rows are told apart by: the primary key, or a unique one without nulls; in an order that statements can go on in. */
+function keyIn(
+  columns: readonly RawColumn[],
+  keys: readonly RawIndex[],
+  primary: RawIndex | undefined,
+): readonly string[] {
+  const byName = new Map(columns.map((column) => [column.name, column]))
+  const isKey = ({ parts }: RawIndex) =>
+    parts.every(({ column, isPrefix, descends }) => {
+      const own = byName.get(column ?? '')
+      const isSure = own !== undefined && !own.nullable && isKeyType(own.dataType)
+      return isSure && !isPrefix && descends === parts[0]?.descends
+    })
+  const candidates = [...(primary === undefined ? [] : [primary]), ...keys]
+  return candidates.find(isKey)?.parts.map(({ column }) => column ?? '') ?? []
+}
+
+const actions = new Set(['CASCADE', 'SET NULL', 'SET DEFAULT', 'RESTRICT'])
+
+function foreignKeysOf(keys: readonly Constraint[], visible: ReadonlySet<string>): readonly ForeignKey[] {
+  return keys
+    .filter(({ columns, isOtherSeen }) => isOtherSeen && columns.every((column) => visible.has(column)))
+    .map(({ name, columns, to, onUpdate, onDelete }) => ({
+      ...{ name, columns, references: to },
+      ...(actions.has(onUpdate) ? { onUpdate: onUpdate.toLowerCase() } : {}),
+      ...(actions.has(onDelete) ? { onDelete: onDelete.toLowerCase() } : {}),
+    }))
+}
+
+function referencesOf(keys: readonly Constraint[], visible: ReadonlySet<string>): readonly Reference[] {
+  return keys
+    .filter(({ to, isOtherSeen }) => isOtherSeen && to.columns.every((column) => visible.has(column)))
+    .map(({ name, from, columns, to }) => ({ name, from: { ...from, columns }, columns: to.columns }))
+    .sort((a, b) => (identityOf(a.from) + a.name < identityOf(b.from) + b.name ? -1 : 1))
+}

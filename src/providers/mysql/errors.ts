@@ -1,0 +1,125 @@
+import { isResourceError, ResourceError } from '../../core/errors.ts'
+
+/** What an operator has to mend: it is told when the source is opened, and the source is not served. */
+const faults: Readonly<Record<number, string>> = {
+  1044: 'The account may not use this database. Grant it SELECT there, or correct the URL.',
+  1045: 'The database refused the account or its password. Correct the URL.',
+  1049: 'The server has no database of this name. Correct the URL.',
+  1130: 'The database does not let anybody in from here. Look at the hosts of the account.',
+  1251: 'The server wants a way to say who we are that is not safe. Change the plugin of the account.',
+  1275: 'The server wants a way to say who we are that is not safe. Change the plugin of the account.',
+  1698: 'The database refused the account or its password. Correct the URL.',
+  3159: 'The database only takes encrypted connections: turn "tls" on.',
+  1820: 'The password of the account has expired. Set another one.',
+  1862: 'The password of the account has expired. Set another one.',
+  4151: 'The account is locked.',
+  3118: 'The account is locked.',
+}
+
+const full = 'The database has no connection left for us. Raise max_connections, or lower "connections".'
+const late = 'The database took longer than a statement may take.'
+const locked = 'Something holds a lock for longer than we wait for one.'
+
+const away: Readonly<Record<number, string>> = {
+  1040: full,
+  1203: full,
+  1226: full,
+  1129: 'The database has blocked this host after too many errors: FLUSH HOSTS there.',
+  1053: 'The database is starting or stopping.',
+  1205: locked,
+  1213: locked,
+  1317: late,
+  1907: 'The database is stopping.',
+  1969: late,
+  3024: late,
+  1028: late,
+}
+
+/** The server ended the connection: another one may do. */
+const ends = new Set([1053, 1927, 4031, 1152, 1158, 1159, 1160, 1161])
+
+/** Something that was there when it was looked for, and is not now, or may not be seen any longer. */
+const gone = new Set([1049, 1051, 1054, 1109, 1142, 1143, 1146, 1044, 1356, 1412, 1615])
+
+/** A value that is not one of its type, or that the character set of a column lacks. */
+const unusable = new Set([1264, 1292, 1366, 1367, 1411, 1525, 3988, 1267, 1270, 1271, 1300, 1977])
+
+/** The number of an error of the server. */
+function numberOf(error: unknown): number | undefined {
+  return error instanceof Error && 'errno' in error && typeof error.errno === 'number' && error.errno >= 1000
+    ? error.errno
+    : undefined
+}
+
+function codeOf(error: unknown): string {
+  const number = numberOf(error)
+  if (number !== undefined) return String(number)
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'unknown'
+}
+
+/** Whether what failed is a value that came from outside, and not the statement. */
+export function isUnusableValue(error: unknown): boolean {
+  return isResourceError(error) && unusable.has(Number(error.detail.code))
+}
+
+/** Whether trying once more, over another connection, may help: the catalog changed, or the connection had ended. */
+export function isPassing(error: unknown): boolean {
+  return isResourceError(error) && (error.detail.reason === 'gone' || error.detail.reason === 'ended')
+}
+
+export function isFault(error: unknown): boolean {
+  return isResourceError(error) && error.detail.reason === 'refused'
+}
+
+export function refused(message: string, code = 'refused'): ResourceError {
+  return new ResourceError('unavailable', message, { reason: 'refused', code })
+}
+
+export function endedError(): ResourceError {
+  return new ResourceError('unavailable', 'The connection to the database has ended.', { reason: 'ended' })
+}
+
+export function lateError(): ResourceError {
+  return new ResourceError('unavailable', 'The database does not answer.', { code: 'late' })
+}
+
+/** An error of connecting, without any text of the server: that may name hosts, accounts and whatever else. */
+export function connectError(error: unknown): ResourceError {
+  if (isResourceError(error)) return error
+  const [number, code] = [numberOf(error) ?? 0, codeOf(error)]
+  const fault = faults[number] ?? tlsFault(code)
+  if (fault !== undefined) return refused(fault, code)
+  return new ResourceError('unavailable', away[number] ?? `The database cannot be reached (${code}).`, { code })
+}
+
+function tlsFault(code: string): string | undefined {
+  if (code === 'HANDSHAKE_NO_SSL_SUPPORT')
+    return 'The database does not encrypt, and the connection must be: turn TLS on there.'
+  if (/^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|HANDSHAKE_SSL)/.test(code))
+    return 'The certificate of the database cannot be trusted. Name the authority that signed it: "tls": { "ca": … }.'
+  return undefined
+}
+
+/** What a new connection was asked first has failed: that is nothing that somebody asked for. */
+export function openingError(error: unknown): unknown {
+  if (!isResourceError(error) || error.kind === 'unavailable') return error
+  return new ResourceError(
+    'unavailable',
+    `The database does not say what it is (${String(error.detail.code)}).`,
+    error.detail,
+  )
+}
+
+/** An error of a statement, without any text of the server. */
+export function statementError(error: unknown): ResourceError {
+  if (isResourceError(error)) return error
+  const [number, code] = [numberOf(error), codeOf(error)]
+  // The client says so of connections, and of nothing else.
+  if (number === undefined || ends.has(number)) return endedError()
+  if (gone.has(number)) return new ResourceError('not-found', `not there (${code})`, { code, reason: 'gone' })
+  const message = away[number]
+  // What a row or a view does wrong is no reason to leave the source alone.
+  if (message === undefined) return new ResourceError('internal', `The database did not answer (${code}).`, { code })
+  return new ResourceError('unavailable', message, { code })
+}

@@ -1,0 +1,84 @@
+import { keyOf } from '../relational/names.ts'
+import { hasRows, type PageOptions, tableFacts } from './page.ts'
+import type { Session } from './session.ts'
+import { servedSchema } from './sql.ts'
+
+/** The sum of what rows of the information schema say, which is another one whenever any of it is. */
+const sum = (columns: string, from: string, where: string) =>
+  `SELECT CONCAT(COUNT(*), ':', COALESCE(SUM(CRC32(CONCAT_WS('|', ${columns}))), 0)) FROM information_schema.${from} WHERE ${where}`
+
+type Part = readonly [columns: string, from: string, schema: string]
+
+const parts: readonly Part[] = [
+  [
+    'TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, ORDINAL_POSITION, COLUMN_DEFAULT, IS_NULLABLE, COLUMN_TYPE, COLLATION_NAME, EXTRA, PRIVILEGES, COLUMN_COMMENT, GENERATION_EXPRESSION',
+    'COLUMNS',
+    'TABLE_SCHEMA',
+  ],
+  [
+    'TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, COLUMN_NAME, SEQ_IN_INDEX, NON_UNIQUE, SUB_PART',
+    'STATISTICS',
+    'TABLE_SCHEMA',
+  ],
+  ['TABLE_SCHEMA, TABLE_NAME, VIEW_DEFINITION', 'VIEWS', 'TABLE_SCHEMA'],
+  ['TRIGGER_SCHEMA, TRIGGER_NAME, EVENT_OBJECT_TABLE, ACTION_STATEMENT, CREATED', 'TRIGGERS', 'TRIGGER_SCHEMA'],
+]
+
+/** What MariaDB tells by the time of a table's last change, and MySQL does not. */
+const partsOfMysql: readonly Part[] = [
+  [
+    'TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME',
+    'KEY_COLUMN_USAGE',
+    'TABLE_SCHEMA',
+  ],
+  ['CONSTRAINT_NAME, CHECK_CLAUSE', 'CHECK_CONSTRAINTS', 'CONSTRAINT_SCHEMA'],
+]
+
+const tables: Part = [
+  'TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_COLLATION, TABLE_COMMENT, CREATE_OPTIONS, CREATE_TIME',
+  'TABLES',
+  'TABLE_SCHEMA',
+]
+
+/**
+ * What changes whenever the catalog does. When a table was last altered is told to the second: while that is only just over, each
+ * answer is another one.
+ */
+export async function readFingerprint(
+  { query, isMaria }: Session,
+  schemas: readonly string[] | undefined,
+): Promise<string> {
+  const all = [tables, ...parts, ...(isMaria ? [] : partsOfMysql)]
+  const served = all.map(([, , column]) => servedSchema(column, schemas))
+  const [first = '', ...others] = all.map(([columns, from], i) => sum(columns, from, served[i]?.sql ?? ''))
+  const lately = 'IF(MAX(CREATE_TIME) >= NOW() - INTERVAL 2 SECOND, NOW(6), NULL)'
+  const rows = await query(
+    `${first.replace(' FROM ', `, ${lately} FROM `)} UNION ALL ${others.map((one) => one.replace(' FROM ', ', NULL FROM ')).join(' UNION ALL ')}`,
+    served.flatMap(({ values }) => values),
+  )
+  return rows.flat().map(String).join(' ')
+}
+
+/** For each relation whose rows can be read, when they changed last. Those of a view may come from anywhere. */
+export async function readStamps(
+  { query }: Session,
+  { schemas, only, views }: PageOptions,
+): Promise<ReadonlyMap<string, string>> {
+  const served = servedSchema('TABLE_SCHEMA', schemas)
+  const rows = await query(
+    `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, UPDATE_TIME,
+            IF(UPDATE_TIME >= NOW() - INTERVAL 2 SECOND, NOW(6), '') FROM information_schema.TABLES WHERE ${served.sql}`,
+    served.values,
+  )
+  const stampOf = (row: (typeof rows)[number]) => `${String(row[4])} ${String(row[5])}`
+  const latest = rows.map(stampOf).sort().at(-1) ?? ''
+  return new Map(
+    rows.flatMap((row): readonly (readonly [string, string])[] => {
+      const [schema, name, type, engine] = row
+      const { kind } = tableFacts(String(type), undefined, undefined)
+      if (!hasRows(kind, engine === null ? undefined : String(engine), views)) return []
+      const key = keyOf({ schema: String(schema), name: String(name) }, only)
+      return [[key, kind === 'view' ? latest : stampOf(row)]]
+    }),
+  )
+}

@@ -1,0 +1,124 @@
+import { comparePaths } from '../../core/path.ts'
+import { identityOf } from '../relational/batch.ts'
+import type { ObjectName, RelationKind } from '../relational/model.ts'
+import { keyOf, nameOf, segmentOf } from '../relational/names.ts'
+import type { Listed, PageQuery } from '../relational/source.ts'
+import type { Session } from './session.ts'
+import { listed, servedSchema } from './sql.ts'
+
+export interface PageOptions {
+  readonly schemas: readonly string[] | undefined
+  /** The only schema, which is left out of keys. */
+  readonly only: string | undefined
+  /** Whether rows of views are served. */
+  readonly views: boolean
+}
+
+/** A page of the tables and views that the account may see something of, in the order of their keys: two queries, whatever there is. */
+export async function readPage(
+  { query }: Session,
+  { from, prefix, limit }: PageQuery,
+  options: PageOptions,
+): Promise<readonly Listed[]> {
+  const names = prefix.split('/').slice(0, -1).map(nameOf)
+  if (names.includes(undefined)) return []
+  const [schema, name, ...rest] = options.only === undefined ? names : [options.only, ...names]
+  if (rest.length > 0) return []
+  const served = servedSchema('TABLE_SCHEMA', options.schemas)
+  const within = [
+    ...(schema === undefined ? [] : [['TABLE_SCHEMA = ?', schema] as const]),
+    ...(name === undefined ? [] : [['TABLE_NAME = ?', name] as const]),
+  ]
+  const rows = await query(
+    `SELECT DISTINCT ${exact('TABLE_SCHEMA')}, ${exact('TABLE_NAME')} FROM information_schema.COLUMNS
+      WHERE ${[served.sql, ...within.map(([condition]) => condition)].join(' AND ')} AND ${readableColumn}`,
+    [...served.values, ...within.map(([, value]) => value)],
+  )
+  const objects = rows.map(([of, own]): ObjectName => ({ schema: String(of), name: String(own) }))
+  const all: readonly Listed[] = [
+    ...objects.map((object) => ({ key: keyOf(object, options.only), ...object })),
+    // Of a schema, its overview is listed: its key lies among those of its objects.
+    ...(options.only === undefined ? [...new Set(objects.map((object) => object.schema))] : []).map((one) => ({
+      ...{ key: `${segmentOf(one)}/overview`, schema: one },
+    })),
+  ]
+  const page = all
+    .filter(({ key }) => key.startsWith(prefix) && comparePaths(key, from) >= 0)
+    .sort((a, b) => comparePaths(a.key, b.key))
+    .slice(0, limit)
+  const facts = await factsOf(
+    query,
+    page.filter((item): item is Listed & ObjectName => 'name' in item),
+  )
+  return page.flatMap((item): readonly Listed[] => {
+    if (!('name' in item)) return [item]
+    const found = facts.get(identityOf(item))
+    // It may have gone in between: then it is told of as what it most likely was.
+    const kind = found?.kind ?? 'table'
+    return [
+      {
+        ...{ ...item, relation: kind },
+        ...(found !== undefined && hasRows(kind, found.engine, options.views) ? { rows: true } : {}),
+        ...(found?.comment === undefined ? {} : { comment: found.comment }),
+      },
+    ]
+  })
+}
+
+/** A name of the information schema, which by itself is the same as one that differs in case. */
+const exact = (column: string) => `CONVERT(${column} USING utf8mb4) COLLATE utf8mb4_bin`
+
+/** Whether the account may read a column of the information schema's list. */
+export const readableColumn = "FIND_IN_SET('select', PRIVILEGES) > 0"
+
+export interface TableFacts {
+  readonly kind: RelationKind
+  readonly engine: string | undefined
+  readonly comment: string | undefined
+}
+
+async function factsOf(
+  query: Session['query'],
+  names: readonly ObjectName[],
+): Promise<ReadonlyMap<string, TableFacts>> {
+  if (names.length === 0) return new Map()
+  const [schemas, tables] = [
+    listed([...new Set(names.map(({ schema }) => schema))]),
+    listed(names.map(({ name }) => name)),
+  ]
+  const rows = await query(
+    `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_COMMENT FROM information_schema.TABLES
+      WHERE TABLE_SCHEMA IN (${schemas.sql}) AND TABLE_NAME IN (${tables.sql})`,
+    [...schemas.values, ...tables.values],
+  )
+  return new Map(
+    rows.map(([schema, name, type, engine, comment]) => [
+      identityOf({ schema: String(schema), name: String(name) }),
+      tableFacts(String(type), engine === null ? undefined : String(engine), String(comment ?? '')),
+    ]),
+  )
+}
+
+/** What the information schema says of a table. The comment of a view is the word VIEW. */
+export function tableFacts(type: string, engine: string | undefined, comment: string | undefined): TableFacts {
+  const kind = type.includes('VIEW') ? 'view' : 'table'
+  return { kind, engine, comment: kind === 'view' || comment === '' ? undefined : comment }
+}
+
+/** Engines that keep their rows on this server: others fetch them from wherever their tables say. */
+const local = new Set([
+  'INNODB',
+  'MYISAM',
+  'ARIA',
+  'MEMORY',
+  'ARCHIVE',
+  'MRG_MYISAM',
+  'ROCKSDB',
+  'TOKUDB',
+  'NDBCLUSTER',
+  'COLUMNSTORE',
+])
+
+export function hasRows(kind: RelationKind, engine: string | undefined, views: boolean): boolean {
+  return kind === 'view' ? views : engine !== undefined && local.has(engine.toUpperCase())
+}

@@ -1,0 +1,196 @@
+import { type Connection, createConnection } from 'mysql2'
+import type { ServerSettings } from '../relational/server.ts'
+import { type Facts, readFacts, requireHarmless } from './account.ts'
+import { connectError, endedError, lateError, openingError, refused, statementError } from './errors.ts'
+import type { Target } from './target.ts'
+
+/** What a statement answers of a row: its columns in order. Numbers of more than 53 bits, decimals and times are texts. */
+export type Cells = readonly (string | number | Buffer | null)[]
+export type Bound = string | number | null
+
+/** Runs one prepared statement, with its values apart. */
+export type Query = (sql: string, values?: readonly Bound[]) => Promise<readonly Cells[]>
+
+/** One connection. All it does is read-only, with time-outs. */
+export interface Session {
+  readonly isMaria: boolean
+  readonly query: Query
+  /** The same for several statements, in one snapshot. */
+  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
+  isUsable(): boolean
+  /** Ends the connection at once, and what it is doing. */
+  close(): void
+}
+
+/** How much later than the server's own limit we give up waiting, in milliseconds: it may have frozen. */
+const grace = 2000
+
+/**
+ * Opens a session.
+ *
+ * @throws ResourceError `unavailable`, with the reason `refused` where trying again does not help.
+ */
+export async function openSession(target: Target, settings: ServerSettings, signal: AbortSignal): Promise<Session> {
+  signal.throwIfAborted()
+  const { connectTimeoutMs, statementTimeoutMs } = settings
+  const waiting = new Set<(error: Error) => void>()
+  let ended = false
+  let isOurs = false
+  const socket = target.open()
+  const connection = connect(target, connectTimeoutMs, () => socket)
+  const fail = (error: Error) => {
+    ended = true
+    for (const settle of [...waiting]) settle(error)
+  }
+  connection.on('error', (error: Error) => fail(error))
+  connection.on('end', () => fail(endedError()))
+  socket.on('close', () => fail(endedError()))
+  const destroy = () => {
+    fail(endedError())
+    connection.destroy()
+    socket.destroy()
+  }
+
+  /** What a command answers; whatever becomes of the connection, it ends. */
+  const answered = <T>(most: number, run: (settle: (error: Error | null, value: T) => void) => void): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const done = () => {
+        clearTimeout(timer)
+        waiting.delete(failed)
+      }
+      const failed = (error: Error) => {
+        done()
+        reject(error)
+      }
+      const timer = setTimeout(() => {
+        failed(lateError())
+        close()
+      }, most)
+      if (ended) return failed(endedError())
+      waiting.add(failed)
+      run((error, value) => {
+        if (error !== null) return failed(error)
+        done()
+        resolve(value)
+      })
+    })
+
+  const run: Query = async (sql, values = []) => {
+    try {
+      return await answered(statementTimeoutMs + grace, (settle) =>
+        connection.execute({ sql, rowsAsArray: true }, [...values], (error, rows) =>
+          settle(error, rows as unknown as readonly Cells[]),
+        ),
+      )
+    } catch (error) {
+      throw statementError(error)
+    }
+  }
+  /** For what cannot be prepared: it is always the same text. */
+  const say = (sql: string) =>
+    answered<unknown>(statementTimeoutMs + grace, (settle) =>
+      connection.query(sql, (error, rows) => settle(error, rows)),
+    ).catch((error: unknown) => {
+      throw statementError(error)
+    })
+  const close = () => {
+    if (ended && socket.destroyed) return
+    if (isOurs && waiting.size > 0) kill(target, connection.threadId)
+    destroy()
+  }
+
+  const onAbort = () => close()
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    await answered<void>(connectTimeoutMs, (settle) => connection.connect((error) => settle(error, undefined))).catch(
+      (error: unknown) => {
+        throw connectError(error)
+      },
+    )
+    isOurs = true
+    const facts = await readFacts(run)
+    await prepare(run, facts, settings)
+    requireHarmless(facts, settings, target.database)
+    await requireSchema(run, settings.schemas === undefined ? target.database : undefined)
+    return {
+      isMaria: facts.isMaria,
+      query: run,
+      transaction: async (work) => {
+        await say('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY')
+        try {
+          return await work(run)
+        } finally {
+          if (!ended) await say('ROLLBACK').catch(destroy)
+        }
+      },
+      isUsable: () => !ended && waiting.size === 0,
+      close,
+    }
+  } catch (error) {
+    destroy()
+    signal.throwIfAborted()
+    throw openingError(error)
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+function connect(target: Target, connectTimeout: number, stream: () => unknown): Connection {
+  const { user, password, host, ssl } = target
+  return createConnection({
+    ...{ user, password, host, connectTimeout, stream },
+    ...(ssl === undefined ? {} : { ssl }),
+    // No local files, no statements behind statements, no decoders made of text, and numbers without loss.
+    ...{ multipleStatements: false, flags: ['-LOCAL_FILES'], disableEval: true, maxPreparedStatements: 64 },
+    ...{
+      supportBigNumbers: true,
+      bigNumberStrings: true,
+      dateStrings: true,
+      jsonStrings: true,
+      charset: 'UTF8MB4_BIN',
+    },
+    connectAttributes: { program_name: 'hikidashi' },
+  })
+}
+
+/** What holds for the session from now on: nothing in it can write. */
+async function prepare(run: Query, { isMaria }: Facts, settings: ServerSettings): Promise<void> {
+  const { statementTimeoutMs, lockTimeoutMs } = settings
+  const seconds = Math.max(1, Math.ceil(lockTimeoutMs / 1000))
+  await run('SET SESSION TRANSACTION READ ONLY')
+  await run('SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ')
+  if (isMaria) await run('SET SESSION max_statement_time = ?', [statementTimeoutMs / 1000])
+  else await run('SET SESSION max_execution_time = CAST(? AS UNSIGNED)', [statementTimeoutMs])
+  const common =
+    "SET SESSION sql_mode = '', time_zone = '+00:00', sql_safe_updates = 0, sql_select_limit = DEFAULT, sql_big_selects = 1"
+  await run(`${common}, lock_wait_timeout = CAST(? AS UNSIGNED), innodb_lock_wait_timeout = CAST(? AS UNSIGNED)`, [
+    seconds,
+    seconds,
+  ])
+  // Estimates and times of changes as they are, not as they were a day ago.
+  if (!isMaria) await run('SET SESSION information_schema_stats_expiry = 0').catch(() => {})
+}
+
+/** The database of the URL is not the one that is connected to: what is not there, or not granted, would seem empty. */
+async function requireSchema(run: Query, database: string | undefined): Promise<void> {
+  if (database === undefined) return
+  const found = await run('SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [database])
+  if (!found.some(([name]) => name === database))
+    throw refused(
+      'The server has no database of this name that the account may see. Correct the URL, or grant it SELECT.',
+    )
+}
+
+/** Ends a connection on the server, over another one: a statement goes on there otherwise. Whether it helps is not waited for. */
+function kill(target: Target, id: number): void {
+  const socket = target.open()
+  const connection = connect(target, 2000, () => socket)
+  const over = () => {
+    connection.destroy()
+    socket.destroy()
+  }
+  socket.unref()
+  socket.setTimeout(2000, over)
+  connection.on('error', over)
+  connection.query(`KILL ${Number(id)}`, over)
+}

@@ -1,0 +1,40 @@
+import type { ObjectName } from '../relational/model.ts'
+
+/** An identifier between quotes. */
+export function quoteName(name: string): string {
+  return `\`${name.replaceAll('`', '``')}\``
+}
+
+/** A name with its schema, quoted. */
+export function nameOf({ schema, name }: ObjectName): string {
+  return `${quoteName(schema)}.${quoteName(name)}`
+}
+
+/** A literal, for what is shown as SQL: never for what is run. */
+export function quoteText(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
+}
+
+/** So many parameters, so that statements are as few as their lengths. */
+export function parametersFor(count: number): number {
+  return [1, 10, 200, 2000].find((length) => length >= count) ?? count
+}
+
+/** Parameters, and values for them: the last one stands for those that are not needed. */
+export function listed(values: readonly string[]): { readonly sql: string; readonly values: readonly string[] } {
+  const length = parametersFor(values.length)
+  const last = values.at(-1) ?? ''
+  return {
+    sql: Array.from({ length }, () => '?').join(', '),
+    values: Array.from({ length }, (_, i) => values[i] ?? last),
+  }
+}
+
+/** Schemas of the server itself: they are served where they are named. */
+export const systemSchemas = ['information_schema', 'mysql', 'performance_schema', 'sys'] as const
+
+/** Which schemas are served, as a condition on a column of the information schema. */
+export function servedSchema(column: string, schemas: readonly string[] | undefined) {
+  const { sql, values } = listed(schemas ?? systemSchemas)
+  return { sql: `${column} ${schemas === undefined ? 'NOT IN' : 'IN'} (${sql})`, values }
+}

@@ -1,0 +1,43 @@
+import { invalid, isResourceError, type ResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import type { Provider } from '../../core/provider.ts'
+import { type RelationalOptions, relational } from './index.ts'
+import type { Pool } from './pool.ts'
+
+export interface Opening<C> extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconcile'> {
+  readonly pool: Pool<C>
+  /** Whether an operator has to mend something: trying again does not help. */
+  readonly isFault: (error: ResourceError) => boolean
+  /** What is said of a fault. Default: its message. */
+  readonly explain?: (error: ResourceError) => string
+  readonly options: Partial<Pick<RelationalOptions, 'rows' | 'watch' | 'reconcile'>> & { readonly log?: Log }
+}
+
+/**
+ * A provider over a source, once a first connection was tried. A database that does not answer just now is no error: it is asked
+ * again when somebody asks.
+ *
+ * @throws ResourceError `invalid` for what an operator has to mend.
+ */
+export async function openRelational<C>(opening: Opening<C>): Promise<Provider> {
+  const { source, pool, isFault, explain = ({ message }) => message, options } = opening
+  try {
+    await pool.use(new AbortController().signal, async () => {})
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    if (isFault(error)) {
+      await source.close()
+      throw invalid(explain(error), 'database')
+    }
+    options.log?.('warn', 'the database does not answer: it is asked again when somebody asks', {
+      reason: error.message,
+    })
+  }
+  const { rows, watch, reconcile } = options
+  return relational({
+    source,
+    ...(rows === undefined ? {} : { rows }),
+    ...(watch === undefined ? {} : { watch }),
+    ...(reconcile === undefined ? {} : { reconcile }),
+  })
+}

@@ -1,0 +1,211 @@
+import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import { comparePaths } from '../../core/path.ts'
+import type { Reference, Relation, RelationKind } from '../relational/model.ts'
+import { roundEstimate } from '../relational/model.ts'
+import { segmentOf } from '../relational/names.ts'
+import { type Cells, columnsOf, type RawColumn, type Run, tryTo } from './columns.ts'
+import { folded, foreignKeysOf, referencesIn } from './foreign.ts'
+import { indexesOf, type KnownIndex } from './indexes.ts'
+import { type Affinity, affinityOf } from './names.ts'
+import { checksOf, generatedOf } from './parse.ts'
+
+/** A table or view, as the catalog lists it. */
+export interface Item {
+  readonly key: string
+  readonly name: string
+  readonly kind: RelationKind
+  readonly hasRowid: boolean
+  readonly isStrict: boolean
+}
+
+/** What rows are reached by, with what of it only statements need to know. */
+export interface KnownKey {
+  readonly name: string
+  readonly affinity: Affinity
+  /** Whether it holds whole numbers and nothing else. */
+  readonly isRowid: boolean
+  readonly collation: string
+}
+
+/** What there is of a relation. */
+export interface Known {
+  readonly item: Item
+  readonly relation: Relation
+  readonly key: readonly KnownKey[]
+}
+
+/** The catalog of a database. Whoever asks it is in a transaction. */
+export interface Catalog {
+  /** Everything, in the order of keys. */
+  items(): readonly Item[]
+  find(name: string): Known | undefined
+  /** All statements that made what there is. */
+  statements(): readonly Cells[]
+}
+
+/** The collations that SQLite itself has: what another one puts in an order we cannot follow. */
+const collations = new Set(['BINARY', 'NOCASE', 'RTRIM'])
+
+export function createCatalog(database: DatabaseSyncInstance): Catalog {
+  const prepared = new Map<string, ReturnType<typeof database.prepare>>()
+  const run = (sql: string, ...values: readonly string[]) => {
+    const statement = prepared.get(sql) ?? database.prepare(sql)
+    prepared.set(sql, statement)
+    return statement.all(...values) as readonly Cells[]
+  }
+  const version = database.prepare('pragma schema_version')
+  let known: Listing | undefined
+
+  const listing = (): Listing => {
+    const now = String(version.get())
+    if (known?.version !== now) known = { version: now, ...listAll(run), relations: new Map() }
+    return known
+  }
+  return {
+    items: () => listing().items,
+    statements: () => run('select type, name, tbl_name, sql from sqlite_schema order by type, name'),
+    find: (name) => {
+      const { byName, relations, references } = listing()
+      const item = byName.get(name)
+      if (item === undefined) return undefined
+      const found = relations.get(name) ?? describe(run, item, references(), (other) => nameIn(byName, other))
+      relations.set(name, found)
+      return found
+    },
+  }
+}
+
+interface Listing {
+  readonly version: string
+  readonly items: readonly Item[]
+  readonly byName: ReadonlyMap<string, Item>
+  readonly references: () => ReadonlyMap<string, readonly Reference[]>
+  readonly relations: Map<string, Known>
+}
+
+function listAll(run: Run): Omit<Listing, 'version' | 'relations'> {
+  const rows = run("select name, type, wr, strict from pragma_table_list where schema = 'main'")
+  const items = rows.flatMap(([name, type, wr, strict]): readonly Item[] => {
+    const text = String(name)
+    // Of a virtual table, what it keeps itself in is not told of; a name that is no Unicode would be none.
+    if (type === 'shadow' || /^sqlite_/i.test(text) || text.includes('\ufffd')) return []
+    const kind = type === 'view' ? 'view' : type === 'virtual' ? 'virtual table' : 'table'
+    return [
+      { key: `${segmentOf(text)}/`, name: text, kind, hasRowid: Number(wr) === 0, isStrict: Number(strict) === 1 },
+    ]
+  })
+  const sorted = [...items].sort((a, b) => comparePaths(a.key, b.key))
+  const byName = new Map(sorted.map((item) => [item.name, item]))
+  let references: ReadonlyMap<string, readonly Reference[]> | undefined
+  return {
+    items: sorted,
+    byName,
+    references: () => {
+      references ??= referencesIn(run, sorted, byName)
+      return references
+    },
+  }
+}
+
+/** How a table that some other one names is spelled itself. */
+function nameIn(byName: ReadonlyMap<string, Item>, name: string): string {
+  if (byName.has(name)) return name
+  const same = folded(name)
+  return [...byName.keys()].find((one) => folded(one) === same) ?? name
+}
+
+function describe(
+  run: Run,
+  item: Item,
+  references: ReadonlyMap<string, readonly Reference[]>,
+  spelled: (name: string) => string,
+): Known {
+  const { name, kind, hasRowid, isStrict } = item
+  const made = run("select type, sql from sqlite_schema where tbl_name = ?1 order by type = 'trigger', rowid", name)
+  const sql = String(made.find(([type]) => type === 'table' || type === 'view')?.[1] ?? '')
+  const generated = kind === 'table' ? generatedOf(sql) : new Map<string, string>()
+  const columns = columnsOf(run, name)
+  const indexes = kind === 'table' ? indexesOf(run, name) : []
+  const ids = columns.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk)
+  const isAlias = hasRowid && ids.length > 0 && !indexes.some(({ origin }) => origin === 'pk')
+  const isNullable = (column: RawColumn) => !column.notNull && !(column.pk > 0 && (isAlias || !hasRowid))
+  const key = kind === 'table' ? keyOf(columns, ids, indexes, isAlias, isNullable, isStrict) : []
+  const estimate = kind === 'table' ? estimateOf(run, name) : undefined
+  const triggers = run(
+    "select name, sql from sqlite_schema where type = 'trigger' and tbl_name = ?1 order by name",
+    name,
+  )
+  const relation: Relation = {
+    ...{ schema: '', name, kind },
+    definition: made.flatMap(([, text]) => (text === null ? [] : [`${String(text)};\n`])).join('\n'),
+    columns: columns.map((column) => {
+      const expression = column.isGenerated ? generated.get(column.name) : undefined
+      return {
+        ...{ name: column.name, type: column.type, nullable: isNullable(column) },
+        ...(column.default === undefined || column.isGenerated ? {} : { default: column.default }),
+        ...(expression === undefined ? {} : { generated: expression }),
+      }
+    }),
+    ...(ids.length === 0
+      ? {}
+      : {
+          primaryKey: {
+            name: indexes.find(({ origin }) => origin === 'pk')?.name ?? 'primary key',
+            columns: ids.map((column) => column.name),
+          },
+        }),
+    uniqueKeys: indexes
+      .filter(({ origin }) => origin === 'u')
+      .map((index) => ({ name: index.name, columns: index.columns })),
+    checks: kind === 'table' ? checksOf(sql) : [],
+    foreignKeys: kind === 'table' ? foreignKeysOf(run, name, spelled) : [],
+    referencedBy: references.get(name) ?? [],
+    indexes: indexes.map(({ name: own, unique, columns: over, definition }) => ({
+      name: own,
+      unique,
+      columns: over,
+      definition,
+    })),
+    triggers: triggers.map(([own, text]) => ({ name: String(own), definition: String(text) })),
+    ...(estimate === undefined ? {} : { rowEstimate: roundEstimate(estimate) }),
+    ...(kind === 'virtual table'
+      ? {}
+      : { rows: { readable: columns.map((column) => column.name), key: key.map((one) => one.name) } }),
+  }
+  return { item, relation, key }
+}
+
+function keyOf(
+  columns: readonly RawColumn[],
+  ids: readonly RawColumn[],
+  indexes: readonly KnownIndex[],
+  isAlias: boolean,
+  isNullable: (column: RawColumn) => boolean,
+  isStrict: boolean,
+): readonly KnownKey[] {
+  const [id] = ids
+  if (isAlias && id !== undefined) return [{ name: id.name, affinity: 'numeric', isRowid: true, collation: 'BINARY' }]
+  const byName = new Map(columns.map((column) => [column.name, column]))
+  const isKey = ({ unique, partial, parts, origin }: KnownIndex) =>
+    unique &&
+    !partial &&
+    parts.every(({ column, collation, descends }) => {
+      const own = column === undefined ? undefined : byName.get(column)
+      // A primary key may be null here, though it hardly ever is: such rows are left out.
+      const isTold = own !== undefined && (origin === 'pk' || !isNullable(own))
+      return isTold && collations.has(collation) && descends === parts[0]?.descends
+    })
+  const found = indexes.find((index) => index.origin === 'pk' && isKey(index)) ?? indexes.find(isKey)
+  return (found?.parts ?? []).flatMap(({ column, collation }) => {
+    const own = column === undefined ? undefined : byName.get(column)
+    if (own === undefined) return []
+    return [{ name: own.name, affinity: affinityOf(own.type, isStrict), isRowid: false, collation }]
+  })
+}
+
+/** What `ANALYZE` found out the last time. */
+function estimateOf(run: Run, table: string): number | undefined {
+  const rows = tryTo(() => run('select stat from sqlite_stat1 where tbl = ?1 and stat is not null limit 1', table))
+  const rowCount = Number.parseInt(String(rows[0]?.[0] ?? ''), 10)
+  return Number.isNaN(rowCount) ? undefined : rowCount
+}

@@ -1,0 +1,54 @@
+import { Worker } from 'node:worker_threads'
+import type { ResourceError } from '../../core/errors.ts'
+import { createCatalog } from './catalog.ts'
+import { failureOf, isLost, stale } from './failures.ts'
+import { openFile } from './file.ts'
+import { createOperations, type Operations } from './operations.ts'
+
+/** What the process is asked. `open` comes first, with the file and how long to wait for its locks. */
+export interface Question {
+  readonly id: number
+  readonly name: keyof Operations | 'open'
+  readonly values: readonly unknown[]
+}
+
+export type Answer =
+  | { readonly id: number; readonly result: unknown }
+  | { readonly id: number; readonly failed: Pick<ResourceError, 'kind' | 'message' | 'detail'> }
+
+let operations: Operations | undefined
+
+function answer({ name, values }: Question): unknown {
+  if (name === 'open') {
+    const [file, lockTimeoutMs] = values as [string, number]
+    const opened = openFile(file, lockTimeoutMs)
+    operations = createOperations(opened, createCatalog(opened.database))
+    // Whether it can be read at all.
+    return operations.fingerprint()
+  }
+  if (operations === undefined) throw stale()
+  const operation = operations[name] as (...values: readonly unknown[]) => unknown
+  return operation(...values)
+}
+
+process.on('message', (question: Question) => {
+  const { id, name } = question
+  try {
+    process.send?.({ id, result: answer(question) } satisfies Answer)
+  } catch (thrown) {
+    // Another process may find it whole, or opens another file.
+    const { kind, message, detail } = failureOf(thrown)
+    const told = isLost(thrown) && name !== 'open' ? { ...detail, reason: 'stale' } : detail
+    process.send?.({ id, failed: { kind, message, detail: told } } satisfies Answer)
+  }
+})
+
+// Whoever started it ends it: a terminal tells both.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+process.on('disconnect', () => process.exit())
+
+/** While SQLite works, nothing else is done here: whether the one who asked is still there has to be seen by another thread. */
+const watchdog = `
+const parent = process.ppid
+setInterval(() => { if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL') }, 1000)`
+if (process.platform !== 'win32') new Worker(watchdog, { eval: true, env: {}, execArgv: [] }).unref()

@@ -1,0 +1,37 @@
+/** A row of what SQLite answers, and how it is asked. */
+export type Cells = readonly (string | bigint | number | null | Uint8Array)[]
+export type Run = (sql: string, ...values: readonly string[]) => readonly Cells[]
+
+export interface RawColumn {
+  readonly name: string
+  readonly type: string
+  readonly notNull: boolean
+  readonly default: string | undefined
+  readonly pk: number
+  readonly isGenerated: boolean
+}
+
+export function columnsOf(run: Run, table: string): readonly RawColumn[] {
+  // Of a view whose tables have gone, or which needs what is not in SQLite, no columns are known.
+  const rows = tryTo(() =>
+    run('select name, type, "notnull", dflt_value, pk, hidden from pragma_table_xinfo(?1)', table),
+  )
+  return rows.flatMap(([name, type, notNull, value, pk, hidden]) => {
+    if (Number(hidden) === 1) return []
+    return [
+      {
+        ...{ name: String(name), type: String(type), notNull: Number(notNull) === 1, pk: Number(pk) },
+        ...{ default: value === null ? undefined : String(value), isGenerated: Number(hidden) > 1 },
+      },
+    ]
+  })
+}
+
+/** What a statement answers, and nothing where it cannot be answered. */
+export function tryTo(act: () => readonly Cells[]): readonly Cells[] {
+  try {
+    return act()
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,73 @@
+import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { codeOf } from '../../store/sqlite/database.ts'
+
+/** Why a file does not answer, as `detail.reason`. */
+export type Reason = 'refused' | 'stale' | 'away'
+
+/** What an operator has to mend before the file can be served. */
+export function refused(message: string): ResourceError {
+  return new ResourceError('unavailable', message, { reason: 'refused' satisfies Reason })
+}
+
+/** The file is another one than the one that is open: another process opens the one that is there. */
+export function stale(): ResourceError {
+  return new ResourceError('unavailable', 'The file of the database was replaced.', {
+    reason: 'stale' satisfies Reason,
+  })
+}
+
+/** What does not answer just now. */
+export function away(message: string, code?: string): ResourceError {
+  const text = code === undefined ? message : `${message} (${code})`
+  return new ResourceError('unavailable', text, { reason: 'away' satisfies Reason })
+}
+
+export function reasonOf(error: unknown): Reason | undefined {
+  return isResourceError(error) ? (error.detail.reason as Reason | undefined) : undefined
+}
+
+/** https://www.sqlite.org/rescode.html: the primary ones. */
+const messages: Readonly<Record<number, string>> = {
+  3: 'The file of the database may not be read by this user.', // PERM
+  5: 'Another process holds a lock on the database for longer than we wait for one.', // BUSY
+  6: 'Another process holds a lock on the database for longer than we wait for one.', // LOCKED
+  7: 'There is not enough memory for what is asked of the database.', // NOMEM
+  8: 'The database was left in the middle of a change. Open it once with a program that may write to it.', // READONLY
+  10: 'The file of the database cannot be read.', // IOERR
+  11: 'The database is damaged.', // CORRUPT
+  14: 'The file of the database cannot be opened.', // CANTOPEN
+  15: 'Another process changes the database too often.', // PROTOCOL
+  17: 'The database changed too often while it was read.', // SCHEMA
+  22: 'The file of the database is too large for this system.', // NOLFS
+  26: 'The file is not a database of SQLite, or it is encrypted.', // NOTADB
+}
+
+/** Codes after which a file that is opened anew may be as good as ever. */
+const reopened = new Set([10, 11, 14, 26])
+
+/** Whether it may help to open the file once more. */
+export function isLost(error: unknown): boolean {
+  const code = codeOf(error)
+  return code !== undefined && reopened.has(code & 0xff)
+}
+
+/** What is told of an error: no path, and no text of SQLite. */
+export function failureOf(error: unknown): ResourceError {
+  if (isResourceError(error)) return error
+  const code = codeOf(error)
+  if (code !== undefined) {
+    const message = messages[code & 0xff]
+    if (message !== undefined) return away(message, `SQLite ${code}`)
+    // What a view or a generated column does wrong is no reason to leave the source alone.
+    return new ResourceError('internal', `The database cannot answer this. (SQLite ${code})`)
+  }
+  const system = systemCodeOf(error)
+  if (system === 'ENOENT' || system === 'ENOTDIR') return away('The file of the database is gone.', system)
+  if (system !== undefined) return away('The file of the database cannot be read.', system)
+  return new ResourceError('internal', 'The database cannot answer this.')
+}
+
+export function systemCodeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return undefined
+  return typeof error.code === 'string' ? error.code : undefined
+}

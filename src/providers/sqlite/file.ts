@@ -1,0 +1,139 @@
+import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
+import { away, refused, stale } from './failures.ts'
+
+/** A file that is open, and is opened no more than once: what becomes of it later is for another process. */
+export interface OpenFile {
+  readonly database: DatabaseSyncInstance
+  /**
+   * Asked before and after a transaction, never in one: closing a file lets go of the locks that SQLite has on it.
+   *
+   * @throws ResourceError with the reason `stale` where it is not the file that was opened, or not as it was.
+   */
+  check(): void
+  /** A text that is another one when the file is, or when what is in it may be; asked for in a transaction. */
+  stamp(): string
+}
+
+/**
+ * How a file is read. `locked`: with the locks that SQLite takes. `still`: without any, since nobody has it open who writes a
+ * log, and SQLite would make one to read it; whether anybody touched it is looked at instead, before and after.
+ */
+type Way = 'locked' | 'still'
+
+const [headerLength, magic] = [100, 'SQLite format 3\0']
+/** Such files beside a database belong to it. */
+const companions = ['-wal', '-shm', '-journal']
+/** A file that was written so lately may be written once more without its time telling, in milliseconds. */
+const unsettled = 50
+
+/**
+ * Opens a file, to read it and nothing else: nothing is written, and nothing made beside it.
+ *
+ * @throws ResourceError `unavailable`, with the reason `refused` for what is no database, or no file of its own; errors of SQLite
+ *   and of the file system.
+ */
+export function openFile(file: string, lockTimeoutMs: number): OpenFile {
+  const identity = identify(file)
+  const isLogged = checkHeader(file, identity)
+  const way = wayOf(file, isLogged)
+  const seen = way === 'still' ? traceOf(file) : ''
+  const { href } = pathToFileURL(file)
+  // A log is shared through a file that readers write to as well, unless they are told not to.
+  const location = `${href}?mode=ro&readonly_shm=1${way === 'still' ? '&immutable=1' : ''}`
+  const database = new DatabaseSync(location, {
+    readOnly: true,
+    timeout: lockTimeoutMs,
+    defensive: true,
+    enableDoubleQuotedStringLiterals: false,
+    readBigInts: true,
+    returnArrays: true,
+  })
+  checkDescriptor(identity)
+  database.exec('pragma query_only = on; pragma trusted_schema = off; pragma cell_size_check = on')
+  database.exec('pragma temp_store = memory; pragma mmap_size = 0')
+
+  const check = () => {
+    if (identify(file) !== identity) throw stale()
+    if (way === 'still') {
+      if (traceOf(file) !== seen) throw stale()
+      // Between its statements it holds no lock that closing the file here could take from it.
+    } else if (!isLogged && checkHeader(file, identity)) throw stale()
+  }
+  const version = database.prepare('pragma data_version')
+  return {
+    database,
+    check,
+    stamp: () => `${identity} ${process.pid} ${String(version.get())} ${seen}`,
+  }
+}
+
+/** Which file it is: that outlives its name. */
+function identify(file: string): string {
+  const found = lstatSync(file, { bigint: true, throwIfNoEntry: false })
+  if (found === undefined) throw away('The file of the database is gone.')
+  if (found.isSymbolicLink())
+    throw refused('Where the file of the database should be is a symbolic link. Name the file that it leads to.')
+  if (!found.isFile()) throw refused('What is named as the file of the database is no file.')
+  return `${found.dev}:${found.ino}`
+}
+
+/** Looks at the first bytes of a file; whether it is written by way of a log. */
+function checkHeader(file: string, identity: string): boolean {
+  const bytes = Buffer.alloc(headerLength)
+  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  let length: number
+  try {
+    const found = fstatSync(descriptor, { bigint: true })
+    if (`${found.dev}:${found.ino}` !== identity) throw stale()
+    length = readSync(descriptor, bytes, 0, headerLength, 0)
+  } finally {
+    closeSync(descriptor)
+  }
+  // An empty file is a database in which nothing was made yet.
+  if (length === 0) return false
+  if (length < headerLength || bytes.toString('latin1', 0, magic.length) !== magic)
+    throw refused('The file is not a database of SQLite, or it is encrypted.')
+  return bytes[18] === 2 || bytes[19] === 2
+}
+
+function wayOf(file: string, isLogged: boolean): Way {
+  const sizes = new Map<string, number>()
+  for (const end of companions) {
+    const found = lstatSync(`${file}${end}`, { throwIfNoEntry: false })
+    if (found === undefined) continue
+    if (!found.isFile()) throw refused('What lies beside the database as its log or journal is no file.')
+    sizes.set(end, found.size)
+  }
+  if (!isLogged || sizes.has('-shm')) return 'locked'
+  if ((sizes.get('-wal') ?? 0) === 0) return 'still'
+  throw away('The database has a log that was never worked in. Open it once with a program that may write to it.')
+}
+
+/** What tells whether anybody touched a file, or a log appeared beside it. */
+function traceOf(file: string): string {
+  const traces = ['', ...companions].map((end) => {
+    const found = lstatSync(`${file}${end}`, { bigint: true, throwIfNoEntry: false })
+    if (found === undefined) return ''
+    waitUntilSettled(Number(found.mtimeMs))
+    return `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}:${found.ctimeNs}`
+  })
+  return traces.join(' ')
+}
+
+function waitUntilSettled(modified: number): void {
+  const age = Date.now() - modified
+  if (age < 0 || age >= unsettled) return
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, unsettled - age)
+}
+
+/** Whether SQLite has opened the file that was looked at, and not one that was put in its place meanwhile. */
+function checkDescriptor(identity: string): void {
+  if (process.platform !== 'linux') return
+  const isOurs = readdirSync('/proc/self/fd').some((name) => {
+    const found = statSync(`/proc/self/fd/${name}`, { bigint: true, throwIfNoEntry: false })
+    return found !== undefined && `${found.dev}:${found.ino}` === identity
+  })
+  if (!isOurs) throw stale()
+}

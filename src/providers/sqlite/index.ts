@@ -1,0 +1,133 @@
+import { isAbsolute } from 'node:path'
+import { invalid } from '../../core/errors.ts'
+import type { Provider } from '../../core/provider.ts'
+import type { ObjectName, Relation } from '../relational/model.ts'
+import { openRelational } from '../relational/open.ts'
+import { createPool, type Pool } from '../relational/pool.ts'
+import type { Listed, RowPage, Source, SourceContext } from '../relational/source.ts'
+import { reasonOf } from './failures.ts'
+import { hintsOf } from './hints.ts'
+import type { Operations } from './operations.ts'
+import type { SqliteOptions } from './options.ts'
+import { type Reader, startReader } from './process.ts'
+
+export type { SqliteOptions, SqliteRowOptions } from './options.ts'
+
+/**
+ * A database in a file of SQLite: tables and views, and rows where they are asked for. The file is read, by a process of its own,
+ * and never written, made or locked for writing. See docs/providers/sqlite.md.
+ *
+ * A file that does not answer just now (another process holds a lock on it, say) is no error: it is asked again when somebody asks.
+ *
+ * @throws ResourceError `invalid` for what an operator has to mend: no file, no database.
+ */
+export async function sqlite(options: SqliteOptions): Promise<Provider> {
+  if (!isAbsolute(options.file) || options.file.includes('\0'))
+    throw invalid('The file of the database has to be named by an absolute path.', 'file')
+  return openRelational({
+    ...createSource(options),
+    isFault: (error) => reasonOf(error) === 'refused' || error.kind === 'internal',
+    explain: ({ message }) => `${message} The file is ${JSON.stringify(options.file)}.`,
+    options,
+  })
+}
+
+/** So often a file that is replaced while it is read is opened anew. */
+const attempts = 4
+/** How long a process may go on with what nobody waits for any longer, before it is ended, in milliseconds. */
+const graceMs = 250
+
+function createSource(options: SqliteOptions): { readonly source: Source; readonly pool: Pool<Reader> } {
+  const { file, rows } = options
+  const views = rows?.views ?? false
+  const closing = new AbortController()
+  const settings = {
+    file,
+    statementTimeoutMs: options.statementTimeoutMs ?? 10_000,
+    lockTimeoutMs: options.lockTimeoutMs ?? 2000,
+  }
+  const pool = createPool<Reader>({
+    open: (signal) => startReader(settings, signal),
+    close: (reader) => reader.close(),
+    isUsable: (reader) => reader.isUsable(),
+    size: options.connections ?? 2,
+    patience: options.waitTimeoutMs ?? 5000,
+    idle: options.idleTimeoutMs ?? 60_000,
+  })
+
+  /** One question. A process that has another file open than the one that is there is ended, and the next one asked. */
+  const once = (signal: AbortSignal, name: keyof Operations, values: readonly unknown[]): Promise<unknown> =>
+    pool.use(signal, async (reader) => {
+      try {
+        return await reader.ask(name, values)
+      } catch (error) {
+        if (reasonOf(error) === 'stale') reader.close()
+        throw error
+      }
+    })
+  const untilAnswered = async (signal: AbortSignal, name: keyof Operations, values: readonly unknown[]) => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await once(signal, name, values)
+      } catch (error) {
+        if (reasonOf(error) !== 'stale' || attempt === attempts) throw error
+      }
+    }
+  }
+  const ask = <T>({ signal }: SourceContext, name: keyof Operations, ...values: readonly unknown[]): Promise<T> =>
+    leaving(signal, (patient) => untilAnswered(patient, name, values) as Promise<T>)
+
+  const source: Source = {
+    schema: '',
+    kinds: [],
+    page: (query, context) => ask<readonly Listed[]>(context, 'page', query, views),
+    relations: (names: readonly ObjectName[], context) => ask<readonly Relation[]>(context, 'relations', names, views),
+    ...(rows === undefined
+      ? {}
+      : {
+          rows: {
+            read: ({ relation, ...query }, context) =>
+              ask<RowPage>(context, 'rows', { ...query, table: relation.name, access: relation.rows, views }),
+            keys: ({ relation, ...query }, context) =>
+              ask<readonly (readonly string[])[]>(context, 'keys', {
+                ...query,
+                table: relation.name,
+                access: relation.rows,
+                views,
+              }),
+            stamps: async (context) => {
+              const { keys, stamp } = await ask<ReturnType<Operations['stamps']>>(context, 'stamps', views)
+              return new Map(keys.map((key) => [key, stamp]))
+            },
+          },
+        }),
+    fingerprint: (context) => ask<string>(context, 'fingerprint'),
+    hints: (signal) => hintsOf(file, AbortSignal.any([signal, closing.signal])),
+    close: async () => {
+      closing.abort()
+      pool.close()
+    },
+  }
+  return { source, pool }
+}
+
+/**
+ * What some work comes to, unless the signal aborts before. The work is told a moment later: most statements are over by then, and
+ * their process can be kept.
+ */
+async function leaving<T>(signal: AbortSignal, work: (patient: AbortSignal) => Promise<T>): Promise<T> {
+  signal.throwIfAborted()
+  const later = new AbortController()
+  const going = work(later.signal)
+  let leave = () => {}
+  const left = new Promise<never>((_, reject) => {
+    leave = () => {
+      setTimeout(() => later.abort(signal.reason), graceMs).unref()
+      reject(signal.reason)
+    }
+    signal.addEventListener('abort', leave, { once: true })
+  })
+  // Where it was left, nobody is there to hear of it.
+  going.catch(() => {})
+  return Promise.race([going, left]).finally(() => signal.removeEventListener('abort', leave))
+}

@@ -1,0 +1,120 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { ResourceError } from '../../core/errors.ts'
+import type { Answer, Question } from './child.ts'
+import { away } from './failures.ts'
+
+/**
+ * A process that has the file open. SQLite makes whoever calls it wait, and nothing but the end of its process stops a statement
+ * that never ends (a thread of ours would take us with it).
+ */
+export interface Reader {
+  /** @throws ResourceError and nothing else. */
+  ask(name: Question['name'], values: readonly unknown[]): Promise<unknown>
+  isUsable(): boolean
+  /** Ends it at once, whatever it is doing. */
+  close(): void
+}
+
+/** How much later than SQLite's own limit for locks a process is given up, in milliseconds: it has to start, too. */
+const startMs = 30_000
+
+export interface ReaderOptions {
+  readonly file: string
+  readonly statementTimeoutMs: number
+  readonly lockTimeoutMs: number
+}
+
+/**
+ * Starts a process that opens the file.
+ *
+ * @throws ResourceError `unavailable`, with the reason `refused` where an operator has to mend something.
+ */
+export async function startReader(options: ReaderOptions, signal: AbortSignal): Promise<Reader> {
+  signal.throwIfAborted()
+  const { file, statementTimeoutMs, lockTimeoutMs } = options
+  const child = startProcess()
+  const waiting = new Map<number, (answer: Answer | undefined) => void>()
+  let last = 0
+  let ended = false
+
+  const end = () => {
+    ended = true
+    for (const settle of waiting.values()) settle(undefined)
+    waiting.clear()
+  }
+  child.on('message', (answer: Answer) => waiting.get(answer.id)?.(answer))
+  child.on('error', end)
+  child.on('exit', end)
+  child.on('disconnect', end)
+
+  const close = () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    end()
+  }
+  const ask = (name: Question['name'], values: readonly unknown[], most: number): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      if (ended) return reject(away('The process that reads the database has ended.'))
+      const id = ++last
+      const settle = (answer: Answer | undefined) => {
+        clearTimeout(timer)
+        waiting.delete(id)
+        if (waiting.size === 0) hold(child, false)
+        if (answer === undefined) return reject(away('The process that reads the database has ended.'))
+        if ('result' in answer) return resolve(answer.result)
+        const { kind, message, detail } = answer.failed
+        reject(new ResourceError(kind, message, detail))
+      }
+      const timer = setTimeout(() => {
+        waiting.delete(id)
+        reject(away('The database took longer than a statement may take.'))
+        close()
+      }, most)
+      waiting.set(id, settle)
+      hold(child, true)
+      child.send({ id, name, values } satisfies Question, (error) => {
+        if (error !== null) settle(undefined)
+      })
+    })
+
+  const onAbort = () => close()
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    await ask('open', [file, lockTimeoutMs], startMs + lockTimeoutMs + statementTimeoutMs)
+  } catch (error) {
+    close()
+    signal.throwIfAborted()
+    throw error
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+  return {
+    ask: (name, values) => ask(name, values, statementTimeoutMs + lockTimeoutMs),
+    isUsable: () => !ended && waiting.size === 0,
+    close,
+  }
+}
+
+/** Whether it keeps this process from ending. */
+function hold(child: ChildProcess, isBusy: boolean): void {
+  if (isBusy) {
+    child.ref()
+    child.channel?.ref()
+  } else {
+    child.unref()
+    child.channel?.unref()
+  }
+}
+
+/** A process without our environment, and with nothing of ours open. Its sources need a loader where they run as they are, on a Node that reads no TypeScript. */
+function startProcess(): ChildProcess {
+  const code = new URL(import.meta.url.endsWith('.ts') ? './child.ts' : './child.js', import.meta.url)
+  const needsLoader = code.pathname.endsWith('.ts') && !('typescript' in process.features)
+  const { SystemRoot } = process.env
+  return fork(fileURLToPath(code), [], {
+    execArgv: needsLoader ? ['--import', import.meta.resolve('tsx/esm')] : [],
+    env: SystemRoot === undefined ? {} : { SystemRoot },
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  })
+}

@@ -1,0 +1,127 @@
+import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import { invalid, notFound } from '../../core/errors.ts'
+import type { RowAccess } from '../relational/model.ts'
+import type { KeyQuery, Row, RowPage, RowQuery } from '../relational/source.ts'
+import type { Catalog, Known, KnownKey } from './catalog.ts'
+import { quoteName } from './names.ts'
+import { boundOf, type Cell, createDecoder, pieceOf } from './values.ts'
+
+/** What is asked of rows, without the description that it was asked by: that of now counts. */
+export type PlainRowQuery = Omit<RowQuery, 'relation'> & Asked
+export type PlainKeyQuery = Omit<KeyQuery, 'relation'> & Asked
+
+interface Asked {
+  readonly table: string
+  readonly access: RowAccess
+  /** Whether rows of views are served. */
+  readonly views: boolean
+}
+
+export interface RowReader {
+  read(query: PlainRowQuery): RowPage
+  keys(query: PlainKeyQuery): readonly (readonly string[])[]
+}
+
+/** Reads rows. Statements are made of names that the catalog told, quoted; whatever a client said is bound. */
+export function createRowReader(database: DatabaseSyncInstance, catalog: Catalog): RowReader {
+  const [encoding] = database.prepare('pragma encoding').get() as readonly [string]
+  const decoder = createDecoder(encoding)
+
+  const find = ({ table, access, views }: Asked): { readonly known: Known; readonly key: readonly KnownKey[] } => {
+    const known = catalog.find(table)
+    const kind = known?.item.kind
+    if (known === undefined || kind === 'virtual table' || (kind === 'view' && !views)) throw notFound('no such table')
+    const names = new Set(known.relation.columns.map(({ name }) => name))
+    if ([...access.readable, ...access.key].some((column) => !names.has(column))) throw notFound('a column has gone')
+    const isSame = known.key.length === access.key.length && known.key.every(({ name }, i) => name === access.key[i])
+    if (access.key.length > 0 && !isSame) throw notFound('the key is another one')
+    return { known, key: access.key.length === 0 ? [] : known.key }
+  }
+
+  return {
+    read: (query) => {
+      const { columns, limit, maxValueBytes, maxBytes, key: only, after } = query
+      const { known, key } = find(query)
+      if (columns.length === 0) return { rows: [], more: false }
+      const told = only ?? after
+      const values = (told ?? []).map((text, i) => boundOf(text, key[i]?.affinity ?? 'none'))
+      const isUnusable = values.some((value, i) => key[i]?.isRowid === true && typeof value !== 'bigint')
+      if (isUnusable && only !== undefined) return { rows: [], more: false }
+      if (isUnusable) throw invalid('The parameter "after" is not the key of a row of this table.', 'after')
+      // What the key holds is needed whole.
+      const parts = new Map([
+        ...columns.map((name) => [name, maxValueBytes] as const),
+        ...key.map(({ name }) => [name, maxKey] as const),
+      ])
+      const selected = [...parts.keys()]
+      const where = told === undefined ? present(key) : `WHERE ${compared(key, only === undefined ? '>' : '=')}`
+      const sql = `SELECT ${selected.map((name) => pieceOf(name, parts.get(name) ?? 0)).join(', ')}
+        FROM ${sourceOf(known, selected, key)} ${where} ${orderOf(key)} LIMIT ${limit + 1}`
+      const at = new Map(selected.map((name, i) => [name, i]))
+      const cellOf = (cells: readonly Cell[], name: string) => cells[at.get(name) ?? -1] ?? null
+      const rows: Row[] = []
+      let bytes = 0
+      for (const cells of database.prepare(sql).iterate(...values) as Iterable<readonly Cell[]>) {
+        const row = {
+          key: key.map((part) => decoder.keyOf(cellOf(cells, part.name), part)),
+          values: columns.map((name) => shortened(decoder.valueOf(cellOf(cells, name)), maxValueBytes)),
+        }
+        bytes += row.values.reduce((sum, { json }) => sum + json.length, 0)
+        if (rows.length === limit || (rows.length > 0 && bytes > maxBytes)) return { rows, more: true }
+        rows.push(row)
+      }
+      return { rows, more: false }
+    },
+    keys: (query) => {
+      const { typed, limit } = query
+      const { known, key } = find(query)
+      const [first] = key
+      if (first === undefined) return []
+      const from = boundOf(typed, first.affinity)
+      const names = key.map(({ name }) => name)
+      const where =
+        typed === '' ? present(key) : `WHERE ${columnOf(first)} >= ?1 ${present(key.slice(1)).replace('WHERE', 'AND')}`
+      const sql = `SELECT ${names.map((name) => pieceOf(name, maxKey)).join(', ')}
+        FROM ${sourceOf(known, names, key)} ${where} ${orderOf(key)} LIMIT ${limit}`
+      const rows = database.prepare(sql).all(...(typed === '' ? [] : [from])) as readonly (readonly Cell[])[]
+      return rows.map((cells) => key.map((part, i) => decoder.keyOf(cells[i] ?? null, part)))
+    },
+  }
+}
+
+/** A key that is longer than this is in no URI. */
+const maxKey = 64 * 1024
+
+/** A column of a key is read whole, and shown as any other. */
+function shortened(value: Row['values'][number], most: number): Row['values'][number] {
+  if (value.cut !== undefined || value.json.length <= most) return value
+  const text: unknown = JSON.parse(value.json)
+  if (typeof text !== 'string' || Buffer.byteLength(text) <= most) return value
+  return { json: JSON.stringify(text.slice(0, Math.max(1, Math.floor(most / 4)))), cut: Buffer.byteLength(text) }
+}
+
+/** Rows without a key come as they lie in the table; a view is computed once for each of its rows. */
+function sourceOf({ item }: Known, columns: readonly string[], key: readonly KnownKey[]): string {
+  const name = quoteName(item.name)
+  if (item.kind === 'view') return `(SELECT ${columns.map(quoteName).join(', ')} FROM main.${name})`
+  return key.length === 0 ? `main.${name} NOT INDEXED` : `main.${name}`
+}
+
+function columnOf({ name, collation, isRowid }: KnownKey): string {
+  return isRowid ? quoteName(name) : `${quoteName(name)} COLLATE ${collation}`
+}
+
+/** Rows that have a key: where there is none, all. */
+function present(key: readonly KnownKey[]): string {
+  const parts = key.filter(({ isRowid }) => !isRowid).map(({ name }) => `${quoteName(name)} IS NOT NULL`)
+  return parts.length === 0 ? '' : `WHERE ${parts.join(' AND ')}`
+}
+
+function compared(key: readonly KnownKey[], comparison: '>' | '='): string {
+  const also = present(key.slice(1)).replace('WHERE', 'AND')
+  return `(${key.map(columnOf).join(', ')}) ${comparison} (${key.map((_, i) => `?${i + 1}`).join(', ')}) ${also}`
+}
+
+function orderOf(key: readonly KnownKey[]): string {
+  return key.length === 0 ? '' : `ORDER BY ${key.map(columnOf).join(', ')}`
+}

@@ -1,0 +1,184 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
+import { createConnection } from 'mysql2/promise'
+
+const run = promisify(execFile)
+// Where Debian puts servers, for those whose path has not got it.
+const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
+const find = (name: string) => folders.map((folder) => join(folder, name)).find((path) => existsSync(path))
+const [server, installer] = [find('mariadbd'), find('mariadb-install-db')]
+
+/** Whether a MariaDB is installed, and what to do where it is not. */
+export const hasMariadb = server !== undefined && installer !== undefined
+export const mariadbReason = 'there is no MariaDB; on Debian: apt-get install mariadb-server'
+
+/** A MariaDB of a test's own, in a folder of its own, on a port of its own. */
+export interface Mariadb {
+  readonly port: number
+  /** The database `app`, as the account `reader`, which may select from it and nothing else. */
+  readonly readerUrl: string
+  readonly rootUrl: string
+  /** Runs statements as root. Rows of the last one. */
+  run(sql: string): Promise<readonly Record<string, unknown>[]>
+  /** How many connections `reader` has, as the server counts them. */
+  connections(): Promise<number>
+  start(): Promise<void>
+  /** Stops it as an operator does: its connections end with an error. */
+  stop(): Promise<void>
+  kill(): Promise<void>
+  freeze(): void
+  thaw(): void
+  /** Stops it for good, and removes its folder. */
+  remove(): Promise<void>
+}
+
+export const readerPassword = 'the-password-of-reader'
+const certificates = join(import.meta.dirname, '../fixtures/tls')
+const rootPassword = 'the-password-of-root'
+/** So long one step may take: machines of tests are slow. */
+const patience = 120_000
+
+/** Makes and starts a server, and makes what is in `sql`. Share one per file: it takes a few seconds. */
+export async function startMariadb(sql: string): Promise<Mariadb> {
+  if (server === undefined || installer === undefined) throw new Error(mariadbReason)
+  const folder = mkdtempSync(join(tmpdir(), 'hikidashi-mariadb-'))
+  const data = join(folder, 'data')
+  const user = process.getuid?.() === 0 ? ['--user=root'] : []
+  await run(
+    installer,
+    ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', '--skip-test-db', ...user],
+    // Several at once would take each other's temporary tables.
+    { timeout: patience, env: { ...process.env, TMPDIR: folder } },
+  )
+  let port = 0
+  let child: ChildProcess | undefined
+
+  const launch = async () => {
+    const log = join(folder, 'log')
+    const started = spawn(
+      server,
+      [
+        ...[
+          '--no-defaults',
+          ...user,
+          `--datadir=${data}`,
+          `--socket=${join(folder, 's')}`,
+          `--tmpdir=${folder}`,
+          `--port=${port}`,
+        ],
+        ...['--bind-address=127.0.0.1', `--pid-file=${join(folder, 'pid')}`, `--log-error=${log}`],
+        // What a process has written outlives it, if not the machine: that is all these tests need.
+        ...[
+          '--innodb-flush-log-at-trx-commit=0',
+          '--innodb-buffer-pool-size=32M',
+          '--skip-log-bin',
+          '--max-connections=60',
+          '--max-user-connections=50',
+        ],
+        ...['--ssl-cert=', '--ssl-key='].map(
+          (flag, i) => `${flag}${join(certificates, i === 0 ? 'server.pem' : 'server.key')}`,
+        ),
+        ...['--character-set-server=utf8mb4', '--skip-name-resolve', '--performance-schema=OFF'],
+      ],
+      { stdio: 'ignore' },
+    )
+    const end = () => started.kill('SIGKILL')
+    process.once('exit', end)
+    started.once('exit', () => process.removeListener('exit', end))
+    child = started
+    const until = Date.now() + patience
+    for (;;) {
+      if (started.exitCode !== null || started.signalCode !== null || Date.now() > until) {
+        started.kill('SIGKILL')
+        throw new Error(`MariaDB did not start: ${existsSync(log) ? readFileSync(log, 'utf8').slice(-2000) : ''}`)
+      }
+      if (await answers()) return
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+  let password = ''
+  const connect = (database?: string) =>
+    createConnection({
+      ...{ host: '127.0.0.1', port, user: 'root', password, multipleStatements: true, charset: 'utf8mb4' },
+      ...(database === undefined ? {} : { database }),
+    })
+  const answers = () =>
+    connect().then(
+      (client) => client.end().then(() => true),
+      () => false,
+    )
+  const query = async (text: string, database?: string) => {
+    const client = await connect(database)
+    client.on('error', () => {})
+    try {
+      const [rows] = await client.query(text)
+      const last = Array.isArray(rows) && Array.isArray(rows.at(-1)) ? rows.at(-1) : rows
+      return (Array.isArray(last) ? last : []) as readonly Record<string, unknown>[]
+    } finally {
+      await client.end()
+    }
+  }
+  const ended = async (how: NodeJS.Signals) => {
+    const running = child
+    if (running === undefined || running.exitCode !== null || running.signalCode !== null) return
+    const gone = new Promise<void>((resolve) => running.once('exit', () => resolve()))
+    // What is frozen would never hear of it.
+    running.kill('SIGCONT')
+    running.kill(how)
+    await gone
+  }
+  const remove = async () => {
+    await ended('SIGKILL')
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+
+  try {
+    // Between choosing a port and listening at it, somebody else may take it.
+    for (let attempt = 1; ; attempt++) {
+      port = await freePort()
+      try {
+        await launch()
+        break
+      } catch (error) {
+        if (attempt === 3) throw error
+      }
+    }
+    const roots = ['localhost', '127.0.0.1', '::1'].map((host) => `root@'${host}' IDENTIFIED BY '${rootPassword}'`)
+    await query(
+      `CREATE DATABASE app CHARACTER SET utf8mb4; ALTER USER ${roots.join(', ')}; CREATE USER reader@'%' IDENTIFIED BY '${readerPassword}'; GRANT SELECT, SHOW VIEW ON app.* TO reader@'%'`,
+    )
+    password = rootPassword
+    await query(sql, 'app')
+  } catch (error) {
+    await remove()
+    throw error
+  }
+  return {
+    port,
+    readerUrl: `mysql://reader:${readerPassword}@127.0.0.1:${port}/app`,
+    rootUrl: `mysql://root:${rootPassword}@127.0.0.1:${port}/app`,
+    run: (text) => query(text, 'app'),
+    connections: async () => {
+      const [row] = await query("SELECT COUNT(*) AS n FROM information_schema.PROCESSLIST WHERE USER = 'reader'")
+      return Number(row?.n)
+    },
+    start: launch,
+    stop: () => ended('SIGTERM'),
+    kill: () => ended('SIGKILL'),
+    freeze: () => void child?.kill('SIGSTOP'),
+    thaw: () => void child?.kill('SIGCONT'),
+    remove,
+  }
+}
+
+async function freePort(): Promise<number> {
+  const listener = createServer()
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
+  const address = listener.address()
+  await new Promise((resolve) => listener.close(resolve))
+  return typeof address === 'object' && address !== null ? address.port : 0
+}

@@ -1,0 +1,512 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { Entry, Provider } from '../../src/core/provider.ts'
+import { powersIn } from '../../src/providers/mysql/account.ts'
+import { type MysqlOptions, mysql } from '../../src/providers/mysql/index.ts'
+import { openSession } from '../../src/providers/mysql/session.ts'
+import { targetOf } from '../../src/providers/mysql/target.ts'
+import { completeServerOptions } from '../../src/providers/relational/server.ts'
+import { type DatabaseProxy, startDatabaseProxy } from '../support/database-proxy.ts'
+import { authority } from '../support/database-tls.ts'
+import { hasMariadb, type Mariadb, mariadbReason, readerPassword, startMariadb } from '../support/mariadb.ts'
+import { eventually, recovers, underLoad } from '../support/recovery.ts'
+import { requires } from '../support/require.ts'
+import { startWatching } from '../support/watching.ts'
+
+const sql = `
+CREATE TABLE customers (id bigint unsigned AUTO_INCREMENT PRIMARY KEY, name varchar(80) NOT NULL DEFAULT 'no''body' COMMENT 'Who: it''s',
+  email varchar(80) COLLATE utf8mb4_bin UNIQUE, price decimal(10,2) CHECK (price > 0), twice decimal(11,2) AS (price * 2) STORED,
+  made timestamp(3) NULL DEFAULT '2026-11-21 18:00:00.5', CONSTRAINT known CHECK (name <> '')) COMMENT 'Who buys.';
+INSERT INTO customers (name, email, price) SELECT CONCAT('name ', seq), CONCAT('e', seq), seq FROM seq_1_to_250;
+INSERT INTO customers (id, name) VALUES (18446744073709551615, 'greatest');
+CREATE TABLE orders (customer bigint unsigned, line varchar(40), note text, PRIMARY KEY (customer, line), KEY by_note (note(10)),
+  CONSTRAINT own FOREIGN KEY (customer) REFERENCES customers (id) ON DELETE CASCADE);
+INSERT INTO orders SELECT seq % 3 + 1, CONCAT('a,b/', seq), 'note' FROM seq_1_to_9;
+CREATE TRIGGER telling BEFORE INSERT ON orders FOR EACH ROW SET NEW.note = 'x';
+CREATE VIEW names AS SELECT id, name FROM customers;
+CREATE VIEW sleeping AS SELECT SLEEP(1000) + id AS x FROM customers;
+CREATE VIEW crossing AS SELECT COUNT(*) AS n FROM information_schema.COLUMNS a, information_schema.COLUMNS b, information_schema.COLUMNS c;
+CREATE TABLE parted (id int, y int, PRIMARY KEY (id, y)) PARTITION BY RANGE (y) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN MAXVALUE);
+CREATE TABLE wide (id binary(2) PRIMARY KEY, ti tinyint, u int unsigned, z int(5) zerofill, l bigint, n decimal(40,10), f float, d double, b bit(3), t text,
+  e enum('x','y'), x varbinary(4), j json, day date, at datetime(6), tz timestamp NULL, span time, y year, g point, i inet6);
+INSERT INTO wide VALUES (x'00ff', -1, 4294967295, 42, 9223372036854775807, 123456789012345678901234567890.0000000001, 16777217, 0.1, 5, 'ÄÖ "q" \\\\ 日本 👩',
+  'y', x'00ff', '{"a": 1}', '2026-11-21', '2026-11-21 18:00:00.123456', '2026-11-21 18:00:00', '-01:02:03', 2026, POINT(1, 2), '::1');
+CREATE TABLE big (id int PRIMARY KEY, t longtext, raw longblob); INSERT INTO big VALUES (1, REPEAT('あ', 10000), REPEAT(x'ff', 40000)), (2, 'small', NULL);
+CREATE TABLE part (id int PRIMARY KEY, open int, secret int, later int, CHECK (secret > 0), KEY by_secret (secret));
+CREATE USER part@'%' IDENTIFIED BY 'p'; GRANT SELECT (id, open) ON app.part TO part@'%';
+CREATE USER writer@'%' IDENTIFIED BY 'p'; GRANT SELECT, INSERT ON app.* TO writer@'%';
+CREATE ROLE editors; GRANT UPDATE ON app.* TO editors; CREATE USER editor@'%' IDENTIFIED BY 'p'; GRANT SELECT ON app.* TO editor@'%'; GRANT editors TO editor@'%'`
+
+const size = 3
+
+requires(
+  'mariadb',
+  hasMariadb,
+  mariadbReason,
+)('on a real MariaDB', () => {
+  let server: Mariadb
+  let proxy: DatabaseProxy
+  beforeAll(async () => {
+    server = await startMariadb(sql)
+    proxy = await startDatabaseProxy(server.port, false)
+  }, 120_000)
+  afterAll(async () => {
+    await proxy?.close()
+    await server?.remove()
+  }, 120_000)
+
+  const opened: Provider[] = []
+  afterEach(async () => {
+    for (const provider of opened.splice(0)) await provider.close?.()
+    if (proxy !== undefined) proxy.pace = 'free'
+    // Nothing is left over.
+    await eventually(async () => (await server.connections()) === 0, 'no connection')
+  }, 120_000)
+
+  async function open(options: Partial<MysqlOptions> = {}): Promise<Provider> {
+    const provider = await mysql({
+      url: proxy.through(server.readerUrl),
+      ...{ rows: { views: true }, connections: size, reconcile: 200 },
+      ...{ connectTimeoutMs: 2000, statementTimeoutMs: 1000, waitTimeoutMs: 5000 },
+      ...options,
+    })
+    opened.push(provider)
+    return provider
+  }
+  const as = (account: string) => server.readerUrl.replace(/\/\/[^@]*@/, `//${account}@`)
+  const contextOf = (signal = new AbortController().signal) => ({ principal: { id: 'someone', roles: [] }, signal })
+  const textOf = async (provider: Provider, path: string, params: Record<string, string> = {}): Promise<string> => {
+    const [content] = await provider.read({ path, params: new Map(Object.entries(params)) }, contextOf())
+    if (content === undefined || !('text' in content)) throw new Error('no text')
+    return content.text
+  }
+  const jsonOf = async (provider: Provider, path: string, params: Record<string, string> = {}) =>
+    JSON.parse(await textOf(provider, path, params))
+  const all = async (entries: AsyncIterable<Entry>): Promise<readonly string[]> => {
+    const paths: string[] = []
+    for await (const { path } of entries) paths.push(path)
+    return paths
+  }
+  const answers = (provider: Provider) => async () => {
+    await textOf(provider, 'customers/rows/1')
+    await textOf(provider, 'customers/schema')
+  }
+  /** That something fails, in words that hold nothing of the database. */
+  const failureOf = async (work: Promise<unknown>, kind: string): Promise<string> => {
+    const error = await work.then(
+      () => ({}),
+      (thrown: unknown) => thrown,
+    )
+    expect(error).toMatchObject({ name: 'ResourceError', kind })
+    const { message, detail, cause } = error as { message: string; detail: unknown; cause: unknown }
+    expect(`${message} ${JSON.stringify(detail)} ${String(cause)}`).not.toMatch(
+      /127\.0\.0\.1|localhost|reader|password-of|SELECT [a-z`]|\bapp\b|'@'/,
+    )
+    return message
+  }
+  const expectAway = async (provider: Provider) => {
+    for (const path of ['customers/schema', 'customers/rows']) await failureOf(textOf(provider, path), 'unavailable')
+  }
+
+  describe('what a table is', () => {
+    test('is told as JSON, and as SQL that makes it again, the same', async () => {
+      const provider = await open()
+      const { columns, ...customers } = await jsonOf(provider, 'customers/schema')
+      expect(customers).toMatchObject({
+        ...{ schema: 'app', table: 'customers', kind: 'table', owner: null, comment: 'Who buys.' },
+        primaryKey: { name: 'PRIMARY', columns: ['id'] },
+        uniqueKeys: [{ columns: ['email'] }],
+        checks: [{ name: 'known', definition: "CHECK (`name` <> '')" }, { name: 'price' }],
+        referencedBy: [
+          { name: 'own', from: { schema: 'app', table: 'orders', columns: ['customer'] }, columns: ['id'] },
+        ],
+      })
+      expect(columns).toMatchObject([
+        { name: 'id', type: 'bigint(20) unsigned', nullable: false, identity: 'by default' },
+        { name: 'name', default: "'no''body'", comment: "Who: it's" },
+        ...[
+          { name: 'email', nullable: true },
+          { name: 'price' },
+          { name: 'twice', generated: '`price` * 2' },
+          { name: 'made' },
+        ],
+      ])
+      expect((await jsonOf(provider, 'orders/schema')).foreignKeys).toMatchObject([
+        { name: 'own', references: { schema: 'app', table: 'customers', columns: ['id'] }, onDelete: 'cascade' },
+      ])
+      expect(await jsonOf(provider, 'parted/schema')).toMatchObject({ kind: 'partitioned table' })
+      const names = ['customers', 'orders', 'names', 'parted', 'wide']
+      const before = await Promise.all(names.map((name) => textOf(provider, `${name}/schema.sql`)))
+      await server.run(
+        `CREATE DATABASE again CHARACTER SET utf8mb4; USE again; ${before.join('').replaceAll('`app`', '`again`')}`,
+      )
+      await server.run("GRANT SELECT, SHOW VIEW ON again.* TO reader@'%'")
+      const again = await open({ schemas: ['again'] })
+      const after = await Promise.all(names.map((name) => textOf(again, `${name}/schema.sql`)))
+      expect(after.map((text) => text.replaceAll('`again`', '`app`'))).toEqual(before)
+      expect((await jsonOf(provider, 'overview')).relations).toHaveLength(1)
+    }, 60_000)
+
+    test('is listed with at most three queries a page, however many there are', async () => {
+      const made = Array.from({ length: 400 }, (_, i) => `CREATE TABLE many.t${i} (id int PRIMARY KEY) ENGINE=MEMORY`)
+      await server.run(`CREATE DATABASE many; ${made.join(';')}; GRANT SELECT ON many.* TO reader@'%'`)
+      const provider = await open({ schemas: ['many'], connections: 1, watch: false })
+      const executed = async () => Number((await server.run("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'"))[0]?.Value)
+      expect(await all(provider.list({}, contextOf()))).toHaveLength(1201)
+      const before = await executed()
+      await all(provider.list({}, contextOf()))
+      expect((await executed()) - before).toBeLessThanOrEqual(3)
+      const again = await executed()
+      await Promise.all(Array.from({ length: 40 }, (_, i) => textOf(provider, `t${i}/schema`)))
+      expect((await executed()) - again).toBeLessThan(40)
+    }, 60_000)
+
+    test('has no column, key, check or index that the account may not see', async () => {
+      const provider = await open({ url: as('part:p') })
+      expect(await all(provider.list({}, contextOf()))).toEqual([
+        'overview',
+        'part/rows',
+        'part/schema',
+        'part/schema.sql',
+      ])
+      for (const path of ['part/schema', 'part/schema.sql', 'part/rows'])
+        expect(await textOf(provider, path)).not.toMatch(/secret|later/)
+      await failureOf(textOf(provider, 'part/rows', { columns: 'secret' }), 'invalid')
+      await failureOf(textOf(provider, 'customers/schema'), 'not-found')
+    })
+  })
+
+  describe('rows', () => {
+    test('come page by page in the order of the key, each once, and by their key', async () => {
+      const provider = await open()
+      for (const [table, column, count] of [
+        ['customers', 'id', 251],
+        ['orders', 'line', 9],
+      ] as const) {
+        const seen: unknown[] = []
+        for (let after: string | undefined; ; ) {
+          const page = await jsonOf(provider, `${table}/rows`, {
+            limit: '40',
+            columns: column,
+            ...(after === undefined ? {} : { after }),
+          })
+          seen.push(...page.rows.map((row: Record<string, unknown>) => row[column]))
+          if (page.next === null) break
+          after = page.next
+        }
+        expect([seen.length, new Set(seen).size]).toEqual([count, count])
+      }
+      expect((await jsonOf(provider, 'customers/rows/18446744073709551615')).rows[0].name).toBe('greatest')
+      expect((await jsonOf(provider, 'orders/rows/2,a~2cb~2f1')).rows).toEqual([
+        { customer: '2', line: 'a,b/1', note: 'note' },
+      ])
+      for (const key of ['01', '1 ', "1' OR '1'='1", '1e0', '18446744073709551616', '-1', 'x', '2,A~2cb~2f1'])
+        await failureOf(textOf(provider, `${key.includes(',') ? 'orders' : 'customers'}/rows/${key}`), 'not-found')
+      await failureOf(textOf(provider, 'customers/rows', { after: "1' OR '1'='1" }), 'invalid')
+    }, 60_000)
+
+    test('have values of any kind without loss', async () => {
+      const text = await textOf(await open(), 'wide/rows/00FF')
+      expect(JSON.parse(text).rows).toEqual([
+        {
+          ...{
+            id: 'AP8=',
+            ti: -1,
+            u: 4294967295,
+            z: 42,
+            l: '9223372036854775807',
+            n: '123456789012345678901234567890.0000000001',
+          },
+          ...{ f: 16777216, d: 0.1, b: 5, t: 'ÄÖ "q" \\ 日本 👩', e: 'y', x: 'AP8=', j: '{"a": 1}', day: '2026-11-21' },
+          ...{
+            at: '2026-11-21T18:00:00.123456',
+            tz: '2026-11-21T18:00:00Z',
+            span: '-01:02:03',
+            y: 2026,
+            g: 'POINT(1 2)',
+            i: '::1',
+          },
+        },
+      ])
+    })
+
+    test('are cut where a value or an answer is too long', async () => {
+      const found = await jsonOf(await open({ rows: { maxValueBytes: 1000 } }), 'big/rows')
+      expect(found.cut).toEqual([
+        { row: 0, column: 't', bytes: 30_000 },
+        { row: 0, column: 'raw', bytes: 40_000 },
+      ])
+      expect([found.rows[0].t.length, Buffer.from(found.rows[0].raw, 'base64').length]).toEqual([250, 1000])
+      const little = await jsonOf(await open({ rows: { maxBytes: 20, maxValueBytes: 100 } }), 'big/rows')
+      expect([little.rows.length, little.more, little.next]).toEqual([1, true, '1'])
+    })
+
+    test('of views are served where that is asked for, and columns that are denied are not', async () => {
+      await failureOf(textOf(await open({ rows: {} }), 'names/rows'), 'not-found')
+      expect((await jsonOf(await open(), 'names/rows', { limit: '1' })).rows).toHaveLength(1)
+      const provider = await open({ rows: { columns: { deny: ['customers/email', 'orders/line'] } } })
+      expect(await textOf(provider, 'customers/rows/1')).not.toContain('email')
+      expect(await jsonOf(provider, 'orders/rows')).toMatchObject({ key: [], next: null })
+    })
+
+    test('tables, columns and keys are completed', async () => {
+      const provider = await open()
+      const complete = async (name: string, value: string, given: Record<string, string> = {}) =>
+        (
+          await provider.complete?.(
+            { argument: { name, value }, arguments: new Map(Object.entries(given)) } as never,
+            contextOf(),
+          )
+        )?.values
+      expect(await complete('table', 'cu')).toEqual(['customers'])
+      expect(await complete('columns', 'id,n', { table: 'customers' })).toEqual(['id,name'])
+      expect(await complete('key', '25', { table: 'customers' })).toEqual(['25', '250'])
+      expect(await complete('key', "x' OR 1=1", { table: 'customers' })).toEqual([])
+    })
+  })
+
+  describe('an account', () => {
+    test.each([
+      ['root, who may do anything', 'root:the-password-of-root', /ALL PRIVILEGES/],
+      ['one that may write', 'writer:p', /INSERT/],
+      ['one that may take on a role that writes', 'editor:p', /UPDATE/],
+    ])('%s is refused when the source is opened, unless that is allowed', async (_, account, told) => {
+      expect(await failureOf(open({ url: as(account) }), 'invalid')).toMatch(told)
+      await answers(await open({ url: as(account), allowPrivileged: true }))()
+    })
+
+    test('that is not there, has another password or no such database is an error that says what to do', async () => {
+      for (const url of [as('reader:wrong'), as('nobody:x'), server.readerUrl.replace(/\/app$/, '/none')])
+        expect(await failureOf(open({ url }), 'invalid')).toMatch(/URL/)
+      for (const url of [
+        '',
+        'postgres://a@b/c',
+        'mysql://',
+        'mysql://host/db',
+        'mysql://a:b@h/d?multipleStatements=true',
+        'mysql://a@h:99999/d',
+      ])
+        await failureOf(mysql({ url, tls: { mode: 'off' } }), 'invalid')
+    })
+
+    test('has powers beyond reading as the server writes them', () => {
+      const on = (line: string) => powersIn(line, ['shop'])
+      expect(on('GRANT SELECT (`a`, `in,sert`), SHOW VIEW ON `shop`.`t` TO `r`@`%`')).toEqual([])
+      expect(on('GRANT SELECT, INSERT (`a`) ON `shop`.`t` TO `r`@`%`')).toEqual(['INSERT'])
+      expect(on('GRANT UPDATE ON `sh_p`.* TO `r`@`%`')).toEqual(['UPDATE'])
+      expect(on('GRANT UPDATE ON `sh\\_p`.* TO `r`@`%`')).toEqual([])
+      expect(on('GRANT ALL PRIVILEGES ON `s%`.* TO `r`@`%`')).toEqual(['ALL PRIVILEGES'])
+      expect(on("GRANT FILE, SUPER ON *.* TO `r`@`%` IDENTIFIED BY PASSWORD 'x' WITH GRANT OPTION")).toEqual([
+        'FILE',
+        'SUPER',
+        'GRANT OPTION',
+      ])
+      expect(on('GRANT USAGE ON *.* TO `GRANT OPTION`@`%`')).toEqual([])
+      expect(powersIn('GRANT DROP ON `a-b/{c}`.* TO `r`@`%`', ['A-B/{c}'])).toEqual(['DROP'])
+    })
+
+    test('cannot write, whatever it may do', async () => {
+      await server.run(
+        `CREATE FUNCTION write_it() RETURNS int MODIFIES SQL DATA BEGIN INSERT INTO part VALUES (99, 1, 1, 1); RETURN 1; END`,
+      )
+      await server.run('CREATE VIEW writing AS SELECT write_it() AS x')
+      const provider = await open({ url: as('root:the-password-of-root'), allowPrivileged: true })
+      // The server cannot even look at it.
+      await failureOf(textOf(provider, 'writing/rows'), 'not-found')
+      const signal = new AbortController().signal
+      const settings = completeServerOptions({ allowPrivileged: true })
+      const session = await openSession(targetOf(server.rootUrl, undefined), settings, signal)
+      try {
+        const writes = [
+          'INSERT INTO app.part VALUES (99, 1, 1, 1)',
+          'CREATE TABLE app.made (id int)',
+          'SELECT app.write_it()',
+        ]
+        for (const statement of [
+          ...writes,
+          'SELECT 1; SELECT 2',
+          "LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE app.part",
+        ])
+          await expect(session.query(statement), statement).rejects.toMatchObject({ name: 'ResourceError' })
+      } finally {
+        session.close()
+      }
+      expect(await server.run('SELECT * FROM part')).toEqual([])
+      await server.run('DROP VIEW writing')
+    })
+  })
+
+  test('the connection is encrypted where it is to be, and never with a server that is not known', async () => {
+    const url = server.readerUrl.replace('127.0.0.1', 'localhost')
+    const provider = await open({ url, tls: { mode: 'verify', ca: authority } })
+    await answers(provider)()
+    await answers(
+      await open({ url: server.readerUrl, tls: { mode: 'verify', ca: authority, serverName: 'database.test' } }),
+    )()
+    for (const tls of [{}, { ca: authority, serverName: 'other.test' }])
+      expect(await failureOf(open({ url, tls: { mode: 'verify', ...tls } }), 'invalid')).toMatch(/certificate/)
+    await failureOf(open({ url: server.readerUrl, tls: { mode: 'verify', ca: authority } }), 'invalid')
+  })
+
+  test('changes of the catalog and of rows are told', async () => {
+    const provider = await open()
+    const watching = await startWatching(provider)
+    try {
+      await server.run("ALTER TABLE part COMMENT = 'told'; CREATE TABLE come (id int PRIMARY KEY)")
+      await watching.until('part/schema', 'part/schema.sql', 'come/', 'overview')
+      await server.run('DROP TABLE come')
+      await watching.until('come/')
+      watching.clear()
+      await server.run("INSERT INTO big VALUES (3, 'new', NULL)")
+      await watching.until('big/rows', 'big/rows/')
+    } finally {
+      await watching.stop()
+    }
+  }, 60_000)
+
+  test('fault 10: one that is away when the source is opened is asked again, and is there once it is', async () => {
+    const told: string[] = []
+    await server.stop()
+    let provider: Provider
+    try {
+      provider = await open({ log: (level, message) => told.push(`${level} ${message}`) })
+      await expectAway(provider)
+    } finally {
+      await server.start()
+    }
+    expect(told).toEqual([expect.stringMatching(/^warn the database does not answer/)])
+    await recovers(answers(provider))
+  }, 120_000)
+
+  describe('fault 11', () => {
+    test.each([
+      ['is stopped and started', () => server.stop().then(() => server.start())],
+      ['is killed and started', () => server.kill().then(() => server.start())],
+      ['has every connection ended', () => server.run("KILL USER reader@'%'").catch(() => {})],
+      ['is cut off by the network', async () => proxy.cut()],
+    ])(
+      'one that %s under load answers again, and tells of what changed meanwhile',
+      async (what, fault) => {
+        const provider = await open()
+        const watching = await startWatching(provider)
+        const settle = underLoad(() => textOf(provider, 'customers/rows/1'))
+        try {
+          await answers(provider)()
+          await fault()
+          await server.run(`ALTER TABLE customers COMMENT = '${what}'`)
+          await recovers(answers(provider))
+          await watching.until('customers/schema')
+        } finally {
+          expect((await settle()).filter((kind) => kind !== 'unavailable')).toEqual([])
+          await watching.stop()
+        }
+        await eventually(async () => (await server.connections()) <= size)
+      },
+      120_000,
+    )
+  })
+
+  test('fault 12: one that freezes is given up in time, and answers once it goes on', async () => {
+    const provider = await open({ waitTimeoutMs: 1000, statementTimeoutMs: 300 })
+    await answers(provider)()
+    server.freeze()
+    try {
+      await expectAway(provider)
+    } finally {
+      server.thaw()
+    }
+    await recovers(answers(provider))
+    await eventually(async () => (await server.connections()) <= size)
+  }, 120_000)
+
+  test('fault 13: a table that is locked is unavailable, and not absent', async () => {
+    const provider = await open({ lockTimeoutMs: 1000, statementTimeoutMs: 20_000 })
+    await answers(provider)()
+    const { createConnection } = await import('mysql2/promise')
+    const holder = await createConnection({ uri: server.rootUrl })
+    try {
+      await holder.query('LOCK TABLES customers WRITE')
+      expect(await failureOf(textOf(provider, 'customers/rows/1'), 'unavailable')).toContain('lock')
+    } finally {
+      await holder.end()
+    }
+    await recovers(answers(provider))
+  }, 120_000)
+
+  test.each(['slow', 'stuck'] as const)(
+    'fault 18: one that is %s is given up in time, and answers once it is not',
+    async (pace) => {
+      const provider = await open({ waitTimeoutMs: 1000, statementTimeoutMs: 300 })
+      await answers(provider)()
+      proxy.pace = pace
+      await expectAway(provider)
+      proxy.pace = 'free'
+      await recovers(answers(provider))
+      await eventually(async () => (await server.connections()) <= size)
+    },
+    120_000,
+  )
+
+  test('a password that changes, a right that is revoked and a limit of connections are told clearly, and are over by themselves', async () => {
+    const provider = await open()
+    await answers(provider)()
+    await server.run("ALTER USER reader@'%' IDENTIFIED BY 'another-one'")
+    try {
+      proxy.cut()
+      await eventually(async () =>
+        /refused the account/.test(await failureOf(textOf(provider, 'customers/rows'), 'unavailable')),
+      )
+    } finally {
+      await server.run(`ALTER USER reader@'%' IDENTIFIED BY '${readerPassword}'`)
+    }
+    await recovers(answers(provider))
+    await server.run("REVOKE SELECT ON app.* FROM reader@'%'; GRANT SELECT ON app.orders TO reader@'%'")
+    try {
+      proxy.cut()
+      await eventually(async () =>
+        (await all(provider.list({}, contextOf()))).every((path) => !path.startsWith('customers/')),
+      )
+      for (const path of ['customers/schema', 'customers/rows/1']) await failureOf(textOf(provider, path), 'not-found')
+    } finally {
+      await server.run("REVOKE SELECT ON app.orders FROM reader@'%'; GRANT SELECT ON app.* TO reader@'%'")
+    }
+    proxy.cut()
+    await recovers(answers(provider))
+    await server.run("GRANT USAGE ON *.* TO reader@'%' WITH MAX_USER_CONNECTIONS 1")
+    try {
+      proxy.cut()
+      const busy = textOf(provider, 'sleeping/rows').catch(() => {})
+      await eventually(async () =>
+        /no connection left/.test(await failureOf(textOf(provider, 'customers/rows'), 'unavailable')),
+      )
+      await busy
+    } finally {
+      await server.run("GRANT USAGE ON *.* TO reader@'%' WITH MAX_USER_CONNECTIONS 0")
+    }
+    await recovers(answers(provider))
+  }, 120_000)
+
+  test('what never ends is given up, and whoever finds every connection in use waits for a while and no longer', async () => {
+    const quick = await open({ statementTimeoutMs: 300, waitTimeoutMs: 30_000 })
+    for (const view of ['sleeping', 'crossing']) await failureOf(textOf(quick, `${view}/rows`), 'unavailable')
+    const provider = await open({ statementTimeoutMs: 600_000, waitTimeoutMs: 300 })
+    const gone = new AbortController()
+    const sleepers = Array.from({ length: size }, () =>
+      provider.read({ path: 'sleeping/rows', params: new Map() }, contextOf(gone.signal)).catch(() => {}),
+    )
+    const asleep = async () =>
+      Number(
+        (
+          await server.run(
+            "SELECT COUNT(*) AS n FROM information_schema.PROCESSLIST WHERE USER = 'reader' AND INFO LIKE '%sleeping%' AND COMMAND <> 'Sleep'",
+          )
+        )[0]?.n,
+      )
+    await eventually(async () => (await asleep()) === size)
+    expect(await failureOf(textOf(provider, 'customers/rows'), 'unavailable')).toContain(`All ${size} connections`)
+    gone.abort()
+    await Promise.all(sleepers)
+    // What nobody waits for is ended on the server, too.
+    await eventually(async () => (await asleep()) === 0)
+    await recovers(answers(provider))
+  }, 120_000)
+})
