@@ -1,0 +1,104 @@
+import { z } from 'zod'
+import { duration, interval, secret, size, text } from '../fields.ts'
+import { refusal } from '../words.ts'
+import { documentsShape } from './documents.ts'
+
+const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, {
+  error: refusal('This is no id of Drive.', 'Write the last part of the link to the folder or shared drive.'),
+})
+
+/** The options of a mount whose provider is `gdrive`. */
+export const gdriveShape = {
+  folder: id
+    .exactOptional()
+    .describe('The id of the one folder that is served, in My Drive or a shared drive. By default all of My Drive.'),
+  drives: z
+    .union([z.literal(true), z.array(id).min(1)], {
+      error: refusal('This does not say which shared drives are served.', 'Write true for all, or an array of ids.'),
+    })
+    .exactOptional()
+    .describe('Serves shared drives in the place of My Drive: true for all, or the ids of some.'),
+  shared: z
+    .boolean()
+    .exactOptional()
+    .describe('Serves what others have shared with the account, in the place of My Drive. By default false.'),
+  shortcuts: z
+    .enum(['none', 'inside', 'anywhere'])
+    .exactOptional()
+    .describe(
+      'Which shortcuts are resolved: none, those to what is served anyway, or all that the account can read. By default "anywhere" in My Drive, and "inside" elsewhere.',
+    ),
+  clientId: secret
+    .exactOptional()
+    .describe(
+      'Where the id of an OAuth client (of the type "Desktop app") is: { "env": "NAME" } or { "file": "path" }. Then run: hikidashi auth gdrive.',
+    ),
+  clientSecret: secret.exactOptional().describe('Where the secret of that client is.'),
+  tokenFile: text
+    .exactOptional()
+    .describe(
+      'The file that `hikidashi auth gdrive` keeps the permission to read in, relative to the configuration file; nobody else may read it. By default "gdrive-token.json".',
+    ),
+  key: secret
+    .exactOptional()
+    .describe('Where the key of a service account is, as JSON: { "file": "key.json" } or { "env": "NAME" }.'),
+  subject: text
+    .exactOptional()
+    .describe('Whom the service account stands for, by domain-wide delegation: an e-mail address.'),
+  permissions: z
+    .boolean()
+    .exactOptional()
+    .describe(
+      'Shows each file only to whom Drive shares it with: to whoever has a role that is the e-mail address, group or domain of a reader. By default false: whoever sees the mount sees what the account sees.',
+    ),
+  interval: interval
+    .exactOptional()
+    .describe('How often Drive is asked for changes, and how old a listing may be. By default "15s".'),
+  maxFiles: z.int().min(1).max(2_000_000).exactOptional().describe('The most files and folders. By default 200000.'),
+  maxBytes: size
+    .refine((bytes) => bytes >= 1 && bytes <= 256 * 2 ** 20, {
+      error: refusal('This is more than can be read at once, or nothing.', 'It must be at most "256MiB".'),
+    })
+    .exactOptional()
+    .describe('The largest file, or part of one, that is read at once. By default "16MiB".'),
+  timeout: duration
+    .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
+    .exactOptional()
+    .describe('How long Google may take for one answer, with everything that is tried again. By default "30s".'),
+  endpoint: text
+    .exactOptional()
+    .describe(
+      'A server on this machine that is asked in the place of Google, for tests: "http://127.0.0.1:4443". By default Google.',
+    ),
+  ...documentsShape,
+}
+
+type Given = {
+  readonly [key in
+    | 'folder'
+    | 'drives'
+    | 'shared'
+    | 'clientId'
+    | 'clientSecret'
+    | 'tokenFile'
+    | 'key'
+    | 'subject']?: unknown
+}
+
+/** Whether a mount says one thing about what is served, and one about who asks. */
+export function checkGdrive(given: Given, context: z.RefinementCtx): void {
+  const refuse = (path: string, message: string, fix: string) =>
+    context.addIssue({ code: 'custom', path: [path], message: refusal(message, fix) })
+  const places = (['folder', 'drives', 'shared'] as const).filter(
+    (key) => given[key] !== undefined && given[key] !== false,
+  )
+  if (places[1] !== undefined)
+    refuse(places[1], 'The mount serves one of a folder, shared drives, and what was shared.', 'Make a mount for each.')
+  if (given.clientId !== undefined && given.key !== undefined)
+    refuse('key', 'There are two kinds of credentials.', 'Remove "clientId" or "key".')
+  for (const key of ['clientSecret', 'tokenFile'] as const)
+    if (given[key] !== undefined && given.clientId === undefined)
+      refuse(key, 'This belongs to a client, and there is none.', 'Add "clientId", or remove it.')
+  if (given.subject !== undefined && given.key === undefined)
+    refuse('subject', 'Only a service account stands for somebody.', 'Add its "key", or remove it.')
+}

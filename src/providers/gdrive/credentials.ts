@@ -1,0 +1,114 @@
+import { auth } from '@googleapis/drive'
+import { invalid, ResourceError } from '../../core/errors.ts'
+import { mayAskMachine } from '../objects/machine.ts'
+import { readRefreshToken } from './token-file.ts'
+import type { Transport } from './transport.ts'
+
+/** The only right that is ever asked for: to read. */
+export const scope = 'https://www.googleapis.com/auth/drive.readonly'
+
+/** How Google is shown who asks. */
+export type Credentials =
+  /** A person, who has allowed it by `hikidashi auth gdrive`. */
+  | { readonly kind: 'person'; readonly client: OAuthClient; readonly tokenFile: string }
+  /** A service account: its key as JSON, and whom it stands for, if it is delegated. */
+  | { readonly kind: 'service'; readonly key: string; readonly subject?: string }
+  /** The application default credentials. */
+  | { readonly kind: 'default' }
+
+/** What Google knows this program by. */
+export interface OAuthClient {
+  readonly id: string
+  readonly secret: string | undefined
+}
+
+/** An authorization as Google's client has it: it adds a token to requests, and renews it, once for all who wait. */
+export type Authorization = InstanceType<typeof auth.OAuth2>
+
+/** The clients of Google have no common type that both of its packages share. */
+type AuthorizationLike = Pick<Authorization, 'credentials'> & object
+
+/**
+ * Makes what authorizes requests. A file that is not there yet is `unavailable`, so that the next try may find it.
+ *
+ * @throws ResourceError; the message says what to do, and holds nothing of the credentials.
+ */
+export async function authorize(credentials: Credentials, transport: Transport): Promise<Authorization> {
+  // Google's client takes what `fetch` is as its own type.
+  const transporterOptions = { fetchImplementation: transport as typeof fetch }
+  switch (credentials.kind) {
+    case 'person': {
+      const { id, secret } = credentials.client
+      const token = await readRefreshToken(credentials.tokenFile)
+      if (token.clientId !== id)
+        throw new ResourceError(
+          'unavailable',
+          'The permission to read Drive was given to another client than "clientId". Run: hikidashi auth gdrive.',
+        )
+      const client = createOAuth({ id, secret }, transport)
+      client.setCredentials({ refresh_token: token.refreshToken })
+      return client
+    }
+    case 'service': {
+      const { email, key, keyId } = parseKey(credentials.key)
+      const { subject } = credentials
+      return new auth.JWT({
+        email,
+        key,
+        ...(keyId === undefined ? {} : { keyId }),
+        scopes: [scope],
+        ...(subject === undefined ? {} : { subject }),
+        transporterOptions,
+      })
+    }
+    case 'default': {
+      const google = new auth.GoogleAuth({ scopes: [scope], clientOptions: { transporterOptions } })
+      if (!mayAskMachine()) Object.assign(google, { checkIsGCE: false })
+      try {
+        const found: AuthorizationLike = await google.getClient()
+        return found as Authorization
+      } catch {
+        throw new ResourceError(
+          'unavailable',
+          'There are no credentials. Name "clientId" and run: hikidashi auth gdrive; or name the "key" of a service account, or set ' +
+            'GOOGLE_APPLICATION_CREDENTIALS.',
+        )
+      }
+    }
+  }
+}
+
+/** An OAuth client of an installed app (RFC 8252). */
+export function createOAuth(
+  { id, secret }: OAuthClient,
+  transport: Transport,
+  rest: { readonly redirectUri?: string; readonly endpoint?: string | undefined } = {},
+): Authorization {
+  const { redirectUri, endpoint } = rest
+  return new auth.OAuth2({
+    clientId: id,
+    ...(secret === undefined ? {} : { clientSecret: secret }),
+    ...(redirectUri === undefined ? {} : { redirectUri }),
+    ...(endpoint === undefined ? {} : { endpoints: { oauth2AuthBaseUrl: `${endpoint}/o/oauth2/v2/auth` } }),
+    transporterOptions: { fetchImplementation: transport as typeof fetch },
+  })
+}
+
+/**
+ * Reads the key of a service account.
+ *
+ * @throws ResourceError `invalid` (reason `key`).
+ */
+export function parseKey(text: string): { readonly email: string; readonly key: string; readonly keyId?: string } {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null) {
+      const { type, client_email: email, private_key: key, private_key_id: keyId } = value as Record<string, unknown>
+      if (type === 'service_account' && typeof email === 'string' && typeof key === 'string')
+        return { email, key, ...(typeof keyId === 'string' ? { keyId } : {}) }
+    }
+  } catch {
+    // What is wrong with it is not told: the text is a secret.
+  }
+  throw invalid('"key" is not the key of a service account, as the Google Cloud console gives it out (JSON).', 'key')
+}

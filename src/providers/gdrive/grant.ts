@@ -1,0 +1,146 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { ResourceError } from '../../core/errors.ts'
+import { type Authorization, createOAuth, type OAuthClient, scope } from './credentials.ts'
+import { faultOf } from './errors.ts'
+
+import type { RefreshToken } from './token-file.ts'
+import { createTransport, standInEndpoint } from './transport.ts'
+
+export interface GrantOptions {
+  readonly client: OAuthClient
+  /** How long the person may take, in milliseconds. */
+  readonly patienceMs: number
+  /** Tells the person where to go. */
+  readonly show: (url: string) => void
+  readonly endpoint?: string
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Asks a person to allow reading Drive, as installed apps do (RFC 8252): in a browser, which comes back to this machine alone, with
+ * PKCE (RFC 7636). Answers what is to be kept.
+ *
+ * @throws ResourceError `unavailable` where nobody allowed it, or Google gave nothing for it. No message holds a code or token.
+ */
+export async function askGrant(options: GrantOptions): Promise<RefreshToken> {
+  const { client, patienceMs, show, signal = new AbortController().signal } = options
+  const endpoint = options.endpoint === undefined ? undefined : standInEndpoint(options.endpoint)
+  const state = randomBytes(32).toString('base64url')
+  const callback = await listenFor(state)
+  try {
+    const oauth = createOAuth(client, createTransport({ endpoint, timeoutMs: 30_000 }), {
+      redirectUri: callback.uri,
+      endpoint,
+    })
+    const { codeVerifier, codeChallenge } = await oauth.generateCodeVerifierAsync()
+    const method = 'S256' as NonNullable<Parameters<Authorization['generateAuthUrl']>[0]>['code_challenge_method']
+    const url = oauth.generateAuthUrl({
+      access_type: 'offline',
+      // Only what is allowed anew comes with what can be kept.
+      prompt: 'consent',
+      scope,
+      state,
+      ...(codeChallenge === undefined ? {} : { code_challenge: codeChallenge }),
+      ...(method === undefined ? {} : { code_challenge_method: method }),
+    })
+    show(url)
+    const code = await callback.code(AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]))
+    const { tokens } = await oauth.getToken({ code, codeVerifier }).catch((error: unknown) => {
+      const { reason, status, code: system } = faultOf(error)
+      throw refused(`Google gave nothing for the permission (${reason ?? status ?? system ?? 'no answer'}). Try again.`)
+    })
+    if (tokens.scope !== undefined && !tokens.scope.split(' ').includes(scope))
+      throw refused('Reading Drive was not allowed. Run it again, and tick what it asks for.')
+    const { refresh_token: refreshToken } = tokens
+    if (typeof refreshToken !== 'string' || refreshToken === '')
+      throw refused('Google gave nothing that can be kept. Look whether the client is of the type "Desktop app".')
+    return { version: 1, clientId: client.id, refreshToken, created: new Date().toISOString() }
+  } finally {
+    callback.close()
+  }
+}
+
+const refused = (message: string) => new ResourceError('unavailable', message)
+
+interface Callback {
+  /** Where the browser is sent back to. */
+  readonly uri: string
+  /** The code that it brings. */
+  code(signal: AbortSignal): Promise<string>
+  close(): void
+}
+
+/** Waits on the loopback for the browser to come back. What does not know the state is told nothing, and changes nothing. */
+async function listenFor(state: string): Promise<Callback> {
+  const { promise, resolve, reject } = withResolvers<string>()
+  // Nobody may be waiting yet.
+  promise.catch(() => {})
+  const server = createServer((request, response) => {
+    const answer = (status: number, text: string) => reply(response, status, text)
+    const query = queryOf(request, port())
+    if (query === undefined || !isSame(query.get('state') ?? '', state))
+      return answer(400, 'This is not what hikidashi waits for.')
+    const code = query.get('code') ?? ''
+    if (code !== '') {
+      answer(200, 'hikidashi may read Drive now. You can close this page.')
+      return resolve(code)
+    }
+    answer(200, 'hikidashi was not allowed to read Drive. You can close this page.')
+    reject(refused('Reading Drive was not allowed.'))
+  })
+  const port = () => (server.address() as AddressInfo | null)?.port ?? 0
+  server.requestTimeout = 10_000
+  await new Promise<void>((listening, failed) => {
+    server.once('error', failed)
+    server.listen(0, '127.0.0.1', listening)
+  })
+  return {
+    uri: `http://127.0.0.1:${port()}/`,
+    code: (signal) => {
+      const stop = () => reject(refused('Nobody has allowed it in time. Run it again.'))
+      if (signal.aborted) stop()
+      signal.addEventListener('abort', stop, { once: true })
+      return promise
+    },
+    close: () => {
+      server.close()
+      server.closeIdleConnections()
+      // What is being answered is answered.
+      setTimeout(() => server.closeAllConnections(), 1000).unref()
+    },
+  }
+}
+
+/** The parameters of a request to the callback; `undefined` for any other: another path, method or host. */
+function queryOf({ method, url = '', headers }: IncomingMessage, port: number): URLSearchParams | undefined {
+  const [path, query = ''] = url.split('?')
+  if (method !== 'GET' || path !== '/' || headers.host !== `127.0.0.1:${port}`) return undefined
+  return new URLSearchParams(query)
+}
+
+function isSame(given: string, wanted: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(wanted)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+function reply(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, {
+    'content-type': 'text/plain; charset=utf-8',
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    connection: 'close',
+  })
+  response.end(`${text}\n`)
+}
+
+function withResolvers<T>() {
+  let resolve: (value: T) => void = () => {}
+  let reject: (error: Error) => void = () => {}
+  const promise = new Promise<T>((done, failed) => {
+    resolve = done
+    reject = failed
+  })
+  return { promise, resolve, reject }
+}

@@ -1,0 +1,192 @@
+import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { comparePaths, isPath } from '../../core/path.ts'
+import type {
+  Completion,
+  CompletionRequest,
+  Context,
+  Entry,
+  ListQuery,
+  Principal,
+  Provider,
+  Template,
+} from '../../core/provider.ts'
+import { directoryMimeType } from '../../core/view.ts'
+import { createClient } from './client.ts'
+import { isServed, mimeTypeOf } from './kinds.ts'
+import { titleOf } from './model.ts'
+import { completeOptions, type GdriveOptions } from './options.ts'
+import { createFileReader, type Described } from './read.ts'
+import { mayRead } from './readers.ts'
+import { createScanner } from './scan.ts'
+import { createSnapshot } from './snapshot.ts'
+import { type Placed, placedAt, seek, type Tree } from './tree.ts'
+import { createWatch } from './watch.ts'
+
+export type { Credentials } from './credentials.ts'
+export type { GdriveOptions } from './options.ts'
+
+const template: Template = {
+  template: '{+path}{?form,sheet,lines,bytes}',
+  free: ['lines', 'bytes'],
+  name: 'Form or sheet of a document',
+  title: 'A Google document in another form, or one sheet',
+  description:
+    'sheet=NAME is one sheet of a spreadsheet, as CSV; _meta names them. form=docx, xlsx, pptx, pdf, text, markdown, csv, png or svg is ' +
+    'a document of Google in that form, where it has it. lines and bytes are a part of that.',
+}
+
+/**
+ * Files of Google Drive, by their ids: a path is the ids of the folders that a file lies in, and its own. What they are called are
+ * titles, which may be anything, and be there twice.
+ *
+ * Documents of Google are read as Markdown, spreadsheets as CSV sheet by sheet, presentations as text, drawings as pictures; what is
+ * stored is read as it is. Nothing is ever written: the credentials ask for nothing but the right to read.
+ *
+ * Nothing is asked before the first call, which lists everything. See docs/providers/gdrive.md.
+ *
+ * @throws ResourceError `invalid` for options that cannot be; the message says what to do.
+ */
+export async function gdrive(options: GdriveOptions): Promise<Provider> {
+  const { credentials, endpoint, timeoutMs, what, shortcuts, maxFiles, permissions, intervalMs, maxBytes, log } =
+    completeOptions(options)
+  const client = createClient({ credentials, endpoint, timeoutMs })
+  const scanner = createScanner({ client, shortcuts, maxFiles, withReaders: permissions })
+  const snapshot = createSnapshot({ client, scanner, what, shortcuts, interval: intervalMs, log })
+  const reader = createFileReader(client, maxBytes)
+  const { watch, degraded, lately } = createWatch(snapshot, intervalMs)
+  const closing = new AbortController()
+
+  const signalOf = ({ signal }: Pick<Context, 'signal'>): AbortSignal => {
+    signal.throwIfAborted()
+    if (closing.signal.aborted) throw new ResourceError('unavailable', 'The provider is closed.')
+    return AbortSignal.any([signal, closing.signal])
+  }
+
+  const isSeen = ({ file }: Placed, principal: Principal): boolean => !permissions || mayRead(principal, file.readers)
+
+  const find = (tree: Tree, path: string, { principal }: Context): Placed => {
+    const placed = isPath(path) && !path.endsWith('/') ? placedAt(tree, path) : undefined
+    if (placed === undefined || !isSeen(placed, principal)) throw notFound()
+    return placed
+  }
+
+  /** What is at a path, as Drive has it now: it may have been moved, shared or thrown away since it was listed. */
+  const describe = async (path: string, context: Context, signal: AbortSignal): Promise<Described> => {
+    const { tree } = await snapshot.recent(signal)
+    const placed = find(tree, path, context)
+    const { id } = placed.file
+    const raw = await client.file(id, scanner.fields.told, signal).catch((error: unknown) => {
+      if (isResourceError(error, 'not-found')) snapshot.correct(id, undefined)
+      throw error
+    })
+    const [now] = await scanner.convert([raw], signal)
+    // It keeps what the listing alone knows: whether it stands at the top.
+    const file = now === undefined ? undefined : { ...placed.file, ...now }
+    const isHere = file !== undefined && isServed(file) && file.parent === placed.file.parent
+    const isShared = !permissions || mayRead(context.principal, now?.readers)
+    if (isHere && isShared) return { file, raw }
+    // The feed tells of it too, and where it is now, but later.
+    snapshot.correct(id, isHere ? file : undefined)
+    throw notFound()
+  }
+
+  const entriesOf = function* (tree: Tree, { prefix = '', after, shallow }: ListQuery, context: Context) {
+    const first = seek(tree, prefix)
+    let at = after === undefined ? first : Math.max(first, seek(tree, after, true))
+    for (let placed = tree.entries[at]; placed?.path.startsWith(prefix); placed = tree.entries[at]) {
+      const slash = placed.path.indexOf('/', prefix.length)
+      if (shallow !== true || permissions || slash === -1) {
+        at++
+        if (isSeen(placed, context.principal)) yield entryOf(placed)
+        continue
+      }
+      const directory = placed.path.slice(0, slash + 1)
+      // What is behind everything in the directory.
+      at = seek(tree, `${directory.slice(0, -1)}0`)
+      if (after === undefined || comparePaths(directory, after) > 0) yield directoryOf(tree, directory)
+    }
+  }
+
+  const complete = async (
+    { template: asked, argument, arguments: filled }: CompletionRequest,
+    context: Context,
+  ): Promise<Completion | undefined> => {
+    if (asked !== template.template || argument.name === 'path') return undefined
+    const signal = signalOf(context)
+    const path = filled.get('path')
+    const { file } = path === undefined ? {} : await describe(path, context, signal)
+    if (argument.name === 'form') return completionOf(reader.formNames(file), argument.value)
+    const names = argument.name === 'sheet' && file !== undefined ? await reader.sheetNames(file, signal) : []
+    return completionOf(names, argument.value)
+  }
+
+  return {
+    list: async function* (query, context) {
+      const signal = signalOf(context)
+      const { tree } = await snapshot.recent(signal)
+      for (const entry of entriesOf(tree, query, context)) {
+        signal.throwIfAborted()
+        yield entry
+      }
+    },
+    stat: async (path, context) => {
+      const { tree } = await snapshot.recent(signalOf(context))
+      if (!path.endsWith('/')) return entryOf(find(tree, path, context))
+      const [below] = isPath(path) ? entriesOf(tree, { prefix: path }, context) : []
+      if (below === undefined) throw notFound()
+      return directoryOf(tree, path)
+    },
+    read: async ({ path, params, range }, context) => {
+      const signal = signalOf(context)
+      const one = await describe(path, context, signal)
+      return [await reader.read(one, { params, ...(range === undefined ? {} : { range }) }, signal)]
+    },
+    templates: async (context) => {
+      signalOf(context)
+      return [template]
+    },
+    complete,
+    watch: (signal) => watch(AbortSignal.any([signal, closing.signal])),
+    degraded,
+    ...(permissions
+      ? {
+          sees: (principal: Principal, path: string): boolean => {
+            const tree = snapshot.last?.tree
+            if (tree === undefined) return true
+            return [placedAt(tree, path), lately(path)].some(
+              (placed) => placed !== undefined && isSeen(placed, principal),
+            )
+          },
+        }
+      : {}),
+    close: async () => {
+      closing.abort()
+      snapshot.close()
+      client.close()
+      reader.close()
+    },
+  }
+}
+
+function entryOf({ path, name, file }: Placed): Entry {
+  const { size, modified, version } = file
+  const title = titleOf(name)
+  return {
+    path,
+    ...(title === undefined ? {} : { title }),
+    mimeType: mimeTypeOf(file),
+    ...(size === undefined ? {} : { size }),
+    ...(modified === undefined ? {} : { modified }),
+    version,
+  }
+}
+
+function directoryOf({ titles }: Tree, path: string): Entry {
+  const title = titleOf(titles.get(path) ?? '')
+  return { path, ...(title === undefined ? {} : { title }), mimeType: directoryMimeType }
+}
+
+function completionOf(values: readonly string[], begun: string): Completion {
+  const found = values.filter((value) => value.startsWith(begun))
+  return { values: found.slice(0, 100), total: found.length, hasMore: found.length > 100 }
+}

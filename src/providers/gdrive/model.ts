@@ -1,0 +1,105 @@
+import type { drive_v3 } from '@googleapis/drive'
+import { mimeTypeOf } from '../files/media.ts'
+
+/** A file, folder or shortcut of Drive, as much of it as the listing needs: there may be very many. */
+export interface DriveFile {
+  readonly id: string
+  readonly name: string
+  /** What Drive says that it is. */
+  readonly type: string
+  readonly parent: string | undefined
+  /** In bytes; of what is stored as it is. */
+  readonly size?: number
+  /** Milliseconds since 1970. */
+  readonly modified?: number
+  readonly version: string
+  /** Of a shortcut. */
+  readonly target?: string
+  /** Whether the credentials may fetch its content. */
+  readonly readable: boolean
+  readonly trashed: boolean
+  /** Whether it was shared with whom the credentials are of. */
+  readonly top?: boolean
+  /** Who may read it; `undefined`: nobody asked, or nobody knows. */
+  readonly readers?: Readers
+}
+
+/** Names of those who may read a file: see `readers.ts`. One object for all files that are shared alike. */
+export type Readers = ReadonlySet<string>
+
+export type RawFile = drive_v3.Schema$File
+
+const listed =
+  'id,name,mimeType,parents,size,modifiedTime,sharedWithMeTime,version,md5Checksum,headRevisionId,trashed,capabilities(canDownload),' +
+  'shortcutDetails(targetId)'
+const shared = 'permissionIds,permissions(id,type,emailAddress,domain,allowFileDiscovery,deleted,expirationTime,view)'
+const told =
+  'driveId,createdTime,webViewLink,owners(displayName,emailAddress),lastModifyingUser(displayName,emailAddress)'
+
+/** What is asked of files, to be listed and to be read: nothing else leaves Google. */
+export function fieldsOf(withReaders: boolean): { readonly listed: string; readonly told: string } {
+  const fields = withReaders ? `${listed},${shared}` : listed
+  return { listed: fields, told: `${fields},${told}` }
+}
+
+/** What an id of Drive is made of. What is not is no id, and is never sent. */
+export function isId(text: string): boolean {
+  return /^[A-Za-z0-9_-]{1,128}$/.test(text)
+}
+
+export const folderType = 'application/vnd.google-apps.folder'
+export const shortcutType = 'application/vnd.google-apps.shortcut'
+
+/** @returns `undefined` for what has no id that could be one. */
+export function fileOf(raw: RawFile, readers?: Readers): DriveFile | undefined {
+  const { id, name, mimeType, parents, size, modifiedTime, capabilities, shortcutDetails, trashed, sharedWithMeTime } =
+    raw
+  if (typeof id !== 'string' || !isId(id)) return undefined
+  const modified = Date.parse(modifiedTime ?? '')
+  const bytes = size === undefined || size === null ? Number.NaN : Number(size)
+  const type = mimeType ?? ''
+  const target = shortcutDetails?.targetId ?? undefined
+  const parent = parents?.[0]
+  return {
+    id,
+    name: typeof name === 'string' ? name : '',
+    type,
+    parent: parent !== undefined && isId(parent) ? parent : undefined,
+    ...(isStored(type) && Number.isSafeInteger(bytes) && bytes >= 0 ? { size: bytes } : {}),
+    ...(Number.isSafeInteger(modified) ? { modified } : {}),
+    version: versionOf(raw),
+    ...(target !== undefined && isId(target) ? { target } : {}),
+    readable: capabilities?.canDownload !== false,
+    trashed: trashed === true,
+    ...(typeof sharedWithMeTime === 'string' ? { top: true } : {}),
+    ...(readers === undefined ? {} : { readers }),
+  }
+}
+
+/** Of what is stored as it is, what names its content; of the others, what changes with anything in them. */
+function versionOf({ md5Checksum, headRevisionId, version, modifiedTime }: RawFile): string {
+  return md5Checksum ?? headRevisionId ?? `v${version ?? modifiedTime ?? ''}`
+}
+
+/** Whether the bytes of a file are what Drive stores: Google's own formats have none. */
+export function isStored(type: string): boolean {
+  return !type.startsWith('application/vnd.google-apps.')
+}
+
+/** The type that a stored file is said to have: what Drive says, or else its name. */
+export function storedTypeOf({ type, name }: Pick<DriveFile, 'type' | 'name'>): string {
+  const said = type.toLowerCase()
+  const isType = /^[a-z]{1,20}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,120}$/.test(said)
+  return isType && said !== 'application/octet-stream' ? said : (mimeTypeOf(name) ?? 'application/octet-stream')
+}
+
+/** A name for people: without what would end a line, or turn the order of the characters around it. */
+export function titleOf(name: string): string | undefined {
+  const title = name
+    .replace(/[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu, ' ')
+    .toWellFormed()
+    .trim()
+    .slice(0, 1000)
+    .toWellFormed()
+  return title === '' ? undefined : title
+}

@@ -1,0 +1,57 @@
+import { invalid } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import type { Credentials } from './credentials.ts'
+import { isId } from './model.ts'
+import type { What } from './scope.ts'
+import { standInEndpoint } from './transport.ts'
+import type { Shortcuts } from './tree.ts'
+
+export interface GdriveOptions {
+  readonly credentials: Credentials
+  /** What is served. Default: My Drive. */
+  readonly what?: What
+  /** Which shortcuts are resolved. Default `anywhere` in My Drive, where the user put them; `inside` elsewhere. */
+  readonly shortcuts?: Shortcuts
+  /** Whether each file is only shown to whom Drive shares it with: see `docs/providers/gdrive.md`. Default false. */
+  readonly permissions?: boolean
+  /** How often Drive is asked for changes, and how old an answer about what is there may be. Default 15,000 ms. */
+  readonly intervalMs?: number
+  /** The most files and folders that are served. Default 200,000. */
+  readonly maxFiles?: number
+  /** The largest file, or part of one, that is read at once, in bytes. Default 16 MiB. */
+  readonly maxBytes?: number
+  /** How long Google may take for one answer, in milliseconds, with everything that is tried again. Default 30,000. */
+  readonly timeoutMs?: number
+  /** A server on this machine that is asked in the place of Google, for tests. */
+  readonly endpoint?: string
+  readonly log?: Log
+}
+
+/** @throws ResourceError `invalid`, whose message says what to do. */
+export function completeOptions(options: GdriveOptions) {
+  const { credentials, what = { kind: 'my-drive' }, permissions = false, intervalMs = 15_000 } = options
+  const { maxFiles = 200_000, maxBytes = 16 * 2 ** 20, timeoutMs = 30_000, endpoint, log = () => {} } = options
+  const ids = what.kind === 'folder' ? [what.id] : what.kind === 'drives' ? (what.ids ?? []) : []
+  for (const id of ids)
+    if (!isId(id)) throw invalid('This is no id of Drive. It is the last part of the link to a folder or drive.', 'id')
+  if (what.kind === 'drives' && what.ids?.length === 0)
+    throw invalid('No shared drive is named. Name some, or write true for all.', 'drives')
+  if (!(intervalMs >= 100)) throw invalid('Drive is not asked that often: give it at least 100 ms.', 'interval')
+  if (!(maxFiles >= 1 && maxFiles <= 2_000_000))
+    throw invalid('At least one file is served, and at most 2,000,000.', 'maxFiles')
+  if (!(maxBytes >= 1 && maxBytes <= 256 * 2 ** 20))
+    throw invalid('At most 256 MiB are read at once, and at least one byte.', 'maxBytes')
+  if (!(timeoutMs >= 100)) throw invalid('An answer takes longer than that: give it at least 100 ms.', 'timeout')
+  return {
+    credentials,
+    what,
+    shortcuts: options.shortcuts ?? (what.kind === 'my-drive' ? ('anywhere' as const) : ('inside' as const)),
+    permissions,
+    intervalMs,
+    maxFiles,
+    maxBytes,
+    timeoutMs,
+    endpoint: endpoint === undefined ? undefined : standInEndpoint(endpoint),
+    log,
+  }
+}

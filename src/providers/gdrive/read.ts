@@ -1,0 +1,192 @@
+import { createHash } from 'node:crypto'
+import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import { metaKeys } from '../../core/meta.ts'
+import type { ByteRange, Content, ContentFacts, Params } from '../../core/provider.ts'
+import { createRecent } from '../../core/recent.ts'
+import { isText } from '../../core/utf8.ts'
+import type { SheetText } from '../../wrap/reading/job.ts'
+import { createReader } from '../objects/read.ts'
+import { type ObjectStore, torn } from '../objects/store.ts'
+import type { DriveClient } from './client.ts'
+import { exportLimit } from './errors.ts'
+import { formNames, type Kind, kindOf, spreadsheetType } from './kinds.ts'
+import { type DriveFile, type RawFile, storedTypeOf } from './model.ts'
+import { createSheets, markdownOf } from './sheets.ts'
+
+/** A file as Drive describes it now. */
+export interface Described {
+  readonly file: DriveFile
+  readonly raw: RawFile
+}
+
+export interface ReadQuery {
+  readonly params: Params
+  readonly range?: ByteRange
+}
+
+/** How much of what was exported is kept, in bytes: it is asked for part after part. */
+const keptBytes = 32 * 2 ** 20
+/** So much more than what Google exports is taken: the limit is on what it makes it of. */
+const maxExport = 4 * exportLimit
+
+export type Reader = ReturnType<typeof createFileReader>
+
+/** Reads files: what is stored as it is, or a part of it; Google's own formats as what they are exported as. */
+export function createFileReader(client: DriveClient, maxBytes: number) {
+  const exports = createRecent<Buffer>(keptBytes, ({ length }) => length)
+  const workbooks = createRecent<readonly SheetText[]>(keptBytes, (sheets) =>
+    sheets.reduce((sum, { text }) => sum + text.length, 0),
+  )
+  const sheets = createSheets()
+  /** What is being read, as it was described a moment ago. */
+  const described = createRecent<DriveFile>(1000)
+  const stored = createReader({ store: storeOf(client, described), maxBytes, linkSeconds: undefined })
+
+  const exported = async ({ id, version }: DriveFile, mimeType: string, signal: AbortSignal): Promise<Buffer> => {
+    const key = [id, version, mimeType].join(' ')
+    const found = exports.get(key) ?? (await client.export(id, mimeType, maxExport, signal))
+    exports.set(key, found)
+    return found
+  }
+
+  const sheetsOf = async (file: DriveFile, mimeType: string, signal: AbortSignal): Promise<readonly SheetText[]> => {
+    const key = `${file.id} ${file.version}`
+    const found = workbooks.get(key) ?? (await sheets.read(await exported(file, mimeType, signal), signal))
+    workbooks.set(key, found)
+    return found
+  }
+
+  const readSheets = async (
+    { file, raw }: Described,
+    mimeType: string,
+    wanted: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Content> => {
+    const all = await sheetsOf(file, mimeType, signal)
+    const names = all.map(({ name }) => name)
+    const facts = { version: file.version, meta: metaOf(raw, { sheets: names }) }
+    if (wanted === undefined) return { ...facts, mimeType: 'text/markdown', text: markdownOf(all) }
+    const sheet = all.find(({ name }) => name === wanted)
+    if (sheet === undefined) throw notFound('there is no such sheet')
+    return { ...facts, title: sheet.name, mimeType: 'text/csv', text: sheet.text }
+  }
+
+  const readExport = async (one: Described, kind: Kind, params: Params, signal: AbortSignal): Promise<Content> => {
+    const { file, raw } = one
+    const sheet = params.get('sheet')
+    const form = params.get('form') ?? Object.keys(kind.forms)[0] ?? ''
+    const mimeType = Object.hasOwn(kind.forms, form) ? kind.forms[form] : undefined
+    if (mimeType === undefined) throw invalid(`It can be read as: ${Object.keys(kind.forms).join(', ')}.`, 'form')
+    if (sheet !== undefined && file.type !== spreadsheetType) throw invalid('Only a spreadsheet has sheets.', 'sheet')
+    if (file.type === spreadsheetType && form === 'csv') return readSheets(one, mimeType, sheet, signal)
+    if (sheet !== undefined) throw invalid('A sheet is read as CSV: leave "form" away.', 'sheet')
+    const bytes = await exported(file, mimeType, signal)
+    const facts: ContentFacts = { mimeType, version: file.version, meta: metaOf(raw, {}) }
+    const isTextual = /^text\/|svg/.test(mimeType) && isText(bytes)
+    return isTextual ? { ...facts, text: bytes.toString().replace(/^\ufeff/, '') } : { ...facts, bytes }
+  }
+
+  const readStored = async ({ file, raw }: Described, range: ByteRange | undefined, signal: AbortSignal) => {
+    described.set(file.id, file)
+    const content = await stored.read(file.id, file.name, range, signal)
+    const said = storedTypeOf(file)
+    // What Drive says counts, unless that is text and the bytes are none.
+    const isBelieved = said !== 'application/octet-stream' && ('text' in content || !said.startsWith('text/'))
+    return { ...content, ...(isBelieved ? { mimeType: said } : {}), meta: metaOf(raw, {}) }
+  }
+
+  return {
+    read: async (one: Described, { params, range }: ReadQuery, signal: AbortSignal): Promise<Content> => {
+      const kind = kindOf(one.file.type)
+      if (kind !== undefined) return readExport(one, kind, params, signal)
+      if (params.has('form') || params.has('sheet'))
+        throw invalid('It is read as it is stored: leave "form" and "sheet" away.', 'form')
+      return readStored(one, range, signal)
+    },
+    /** The names of the sheets of a spreadsheet. */
+    sheetNames: async (file: DriveFile, signal: AbortSignal): Promise<readonly string[]> => {
+      const mimeType = kindOf(file.type)?.forms.csv
+      if (mimeType === undefined) return []
+      return (await sheetsOf(file, mimeType, signal)).map(({ name }) => name)
+    },
+    /** The names of the forms that a file can be read in. */
+    formNames: (file: DriveFile | undefined): readonly string[] =>
+      file === undefined ? formNames : Object.keys(kindOf(file.type)?.forms ?? {}),
+    close: () => sheets.close(),
+  }
+}
+
+/** What is stored in Drive, as a store of objects: a file by its id, in the version that it has just now. */
+function storeOf(client: DriveClient, described: ReturnType<typeof createRecent<DriveFile>>): ObjectStore {
+  const detailsOf = ({ id, size = 0, modified, version, type }: DriveFile) => ({
+    key: id,
+    size,
+    version,
+    mimeType: type,
+    ...(modified === undefined ? {} : { modified }),
+  })
+  const known = (id: string): DriveFile => {
+    const file = described.get(id)
+    if (file === undefined) throw new ResourceError('internal', 'a file is read that nobody has looked at')
+    return file
+  }
+  const unused = () => {
+    throw new ResourceError('internal', 'Drive is not listed, and gives no links, by this')
+  }
+  return {
+    page: unused,
+    link: unused,
+    close: () => {},
+    head: async (id) => detailsOf(known(id)),
+    get: async ({ key, range }, signal) => {
+      const file = known(key)
+      const details = detailsOf(file)
+      const start = range?.start ?? 0
+      const end = Math.min(range?.end ?? details.size, details.size)
+      return {
+        details,
+        start,
+        end: Math.max(start, end),
+        bytes: async () => {
+          if (end <= start) return Buffer.alloc(0)
+          const isWhole = start === 0 && end === details.size
+          const bytes = await client.media(key, isWhole ? undefined : { start, end }, end - start, signal)
+          const isIntact = bytes.length === end - start && (!isWhole || isSum(bytes, file.version))
+          if (!isIntact) throw torn
+          return bytes
+        },
+        discard: () => {},
+      }
+    },
+  }
+}
+
+/** Whether bytes have the MD5 that their version is, where it is one. */
+function isSum(bytes: Buffer, version: string): boolean {
+  return !/^[0-9a-f]{32}$/.test(version) || createHash('md5').update(bytes).digest('hex') === version
+}
+
+/** What Drive says besides, as data: it is shown, and nothing acts by it. */
+function metaOf(raw: RawFile, rest: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { id, name, mimeType, driveId, webViewLink, owners, lastModifyingUser, modifiedTime, createdTime } = raw
+  const { headRevisionId, version } = raw
+  const person = (user: { displayName?: string | null; emailAddress?: string | null }) => ({
+    ...(user.displayName ? { name: user.displayName } : {}),
+    ...(user.emailAddress ? { email: user.emailAddress } : {}),
+  })
+  const told = {
+    id,
+    name,
+    type: mimeType,
+    link: webViewLink,
+    revision: headRevisionId ?? version,
+    modified: modifiedTime,
+    created: createdTime,
+    owners: owners?.map(person),
+    lastModifiedBy: lastModifyingUser ? person(lastModifyingUser) : undefined,
+    drive: driveId,
+    ...rest,
+  }
+  const known = Object.entries(told).filter(([, value]) => value !== undefined && value !== null)
+  return { [metaKeys.drive]: Object.fromEntries(known) }
+}

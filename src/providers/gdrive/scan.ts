@@ -1,0 +1,167 @@
+import { ResourceError } from '../../core/errors.ts'
+import type { Corpus, DriveClient } from './client.ts'
+import { type DriveFile, fieldsOf, fileOf, folderType, type RawFile, shortcutType } from './model.ts'
+import { createReaders, type LookUp } from './readers.ts'
+import type { Scope } from './scope.ts'
+import type { Shortcuts } from './tree.ts'
+
+export interface ScannerParts {
+  readonly client: DriveClient
+  readonly shortcuts: Shortcuts
+  /** Whether it is found out who may read what. */
+  readonly withReaders: boolean
+  readonly maxFiles: number
+}
+
+/** The folders of so many are looked into with one request, so many requests at once. */
+const [perQuery, parallel] = [40, 4]
+/** So many targets of shortcuts are looked up. */
+const maxTargets = 5000
+
+export type Files = Map<string, DriveFile>
+export type Scanner = ReturnType<typeof createScanner>
+
+interface Folder {
+  readonly id: string
+  readonly corpus: Corpus
+}
+
+/** Finds files by asking Drive. */
+export function createScanner({ client, shortcuts, withReaders, maxFiles }: ScannerParts) {
+  const fields = fieldsOf(withReaders)
+  const readers = createReaders()
+
+  const lookUp =
+    (signal: AbortSignal): LookUp =>
+    (id) =>
+      client.permissions(id, 'id,type,emailAddress,domain,allowFileDiscovery,deleted,expirationTime,view', signal)
+
+  const convert = async (raws: readonly RawFile[], signal: AbortSignal): Promise<readonly DriveFile[]> => {
+    const known = withReaders ? await readers.of(raws, lookUp(signal)) : []
+    return raws.flatMap((raw, index) => fileOf(raw, known[index]) ?? [])
+  }
+
+  const add = (files: Files, file: DriveFile): void => {
+    files.set(file.id, file)
+    if (files.size > maxFiles)
+      throw new ResourceError(
+        'unavailable',
+        `There are more than ${maxFiles} files. Mount a folder of them, or raise "maxFiles" (each takes about 600 bytes).`,
+      )
+  }
+
+  /** All files that a query finds. */
+  const find = async (q: string, corpus: Corpus, signal: AbortSignal): Promise<readonly DriveFile[]> => {
+    const found: DriveFile[] = []
+    for (let token: string | undefined; ; ) {
+      const { items, next } = await client.files(q, corpus, fields.listed, token, signal)
+      found.push(...(await convert(items, signal)))
+      if (found.length > maxFiles || next === undefined) return found
+      token = next
+    }
+  }
+
+  /** Finds what is in folders, and in those in them, level by level. */
+  const below = async (files: Files, folders: readonly Folder[], signal: AbortSignal): Promise<void> => {
+    const seen = new Set(folders.map(({ id }) => id))
+    for (let level = folders; level.length > 0; ) {
+      const next: Folder[] = []
+      await inParallel(queriesFor(level), async ({ q, corpus }) => {
+        for (const file of await find(q, corpus, signal)) {
+          add(files, file)
+          if (file.type !== folderType || seen.has(file.id)) continue
+          seen.add(file.id)
+          next.push({ id: file.id, corpus })
+        }
+      })
+      level = next
+    }
+  }
+
+  /** Finds what shortcuts lead to, where that is not known; in folders, what is in them, with the shortcuts there. */
+  const targets = async (files: Files, signal: AbortSignal): Promise<void> => {
+    if (shortcuts !== 'anywhere') return
+    const asked = new Set<string>()
+    for (;;) {
+      const missing = new Set<string>()
+      for (const { type, target, trashed } of files.values())
+        if (type === shortcutType && !trashed && target !== undefined && !files.has(target) && !asked.has(target))
+          missing.add(target)
+      if (missing.size === 0 || asked.size + missing.size > maxTargets) return
+      const folders: Folder[] = []
+      await inParallel([...missing], async (id) => {
+        asked.add(id)
+        // A dead end, or one that the credentials do not see.
+        const raw = await client.file(id, fields.told, signal).catch(deadEnd)
+        const [file] = raw === undefined ? [] : await convert([raw], signal)
+        if (file === undefined || file.trashed) return
+        add(files, { ...file, top: false })
+        const corpus = typeof raw?.driveId === 'string' ? { driveId: raw.driveId } : {}
+        if (file.type === folderType) folders.push({ id, corpus })
+      })
+      await below(files, folders, signal)
+    }
+  }
+
+  return {
+    fields,
+    convert,
+    below,
+    targets,
+    /** Everything that is served. */
+    all: async ({ anchors, shared }: Scope, signal: AbortSignal): Promise<Files> => {
+      const files: Files = new Map()
+      const folders: Folder[] = anchors.map(({ id, corpus }) => ({ id, corpus }))
+      if (shared)
+        for (const file of await find('sharedWithMe = true and trashed = false', {}, signal)) {
+          add(files, file)
+          if (file.type === folderType) folders.push({ id: file.id, corpus: {} })
+        }
+      await below(files, folders, signal)
+      await targets(files, signal)
+      return files
+    },
+  }
+}
+
+function deadEnd(error: unknown): undefined {
+  if (error instanceof ResourceError && error.kind === 'not-found') return undefined
+  throw error
+}
+
+interface Query {
+  readonly q: string
+  readonly corpus: Corpus
+}
+
+function queriesFor(folders: readonly Folder[]): readonly Query[] {
+  const drives = new Set(folders.map(({ corpus }) => corpus.driveId))
+  return [...drives].flatMap((driveId) => {
+    const group = folders.filter(({ corpus }) => corpus.driveId === driveId)
+    const corpus = driveId === undefined ? {} : { driveId }
+    const queries: Query[] = []
+    for (let at = 0; at < group.length; at += perQuery) {
+      const parents = group.slice(at, at + perQuery).map(({ id }) => `${quoted(id)} in parents`)
+      queries.push({ q: `(${parents.join(' or ')}) and trashed = false`, corpus })
+    }
+    return queries
+  })
+}
+
+/** A value in a query of Drive: what could end it is escaped. */
+export function quoted(value: string): string {
+  return `'${value.replace(/[\\']/g, '\\$&')}'`
+}
+
+/** Works on all items, some at a time; the first fault ends it. */
+async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = [...items]
+  const worker = async () => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item)
+  }
+  try {
+    await Promise.all(Array.from({ length: parallel }, worker))
+  } finally {
+    left.length = 0
+  }
+}

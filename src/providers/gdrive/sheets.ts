@@ -1,0 +1,45 @@
+import { extname, join } from 'node:path'
+import { ResourceError } from '../../core/errors.ts'
+import type { ReadingAnswer, ReadingJob, SheetText } from '../../wrap/reading/job.ts'
+import { createHost } from '../../wrap/redacted/host.ts'
+
+export interface Sheets {
+  /** The sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */
+  read(workbook: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]>
+  close(): void
+}
+
+/** Limits of what one workbook takes: its text in characters, what is unpacked of it in bytes, its time, the memory of the worker. */
+const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
+const [deadlineMs, memoryMb] = [20_000, 256]
+
+/** Cuts workbooks into their sheets, in the worker thread in which documents are read. */
+export function createSheets(): Sheets {
+  const file = join(import.meta.dirname, '../../wrap/reading', `worker${extname(import.meta.filename)}`)
+  const host = createHost<ReadingJob, ReadingAnswer>({ file, deadlineMs, memoryMb })
+  return {
+    read: async (bytes, signal) => {
+      const outcome = await host.run({ format: 'xlsx', form: 'csv', bytes, limits }, signal)
+      if ('failure' in outcome)
+        throw new ResourceError('too-large', 'The sheets take more time or memory than there is to read them.', {
+          reason: outcome.failure === 'late' ? 'time' : 'memory',
+        })
+      const { result } = outcome
+      if ('reading' in result) return result.reading.sheets ?? []
+      throw new ResourceError(result.kind, result.message, { reason: result.reason })
+    },
+    close: () => host.close(),
+  }
+}
+
+/** All sheets as one document: a heading for each, and its values as CSV. */
+export function markdownOf(sheets: readonly SheetText[]): string {
+  return sheets
+    .map(({ name, text }) => {
+      // A cell may hold what ends a block.
+      const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length))
+      const fence = '`'.repeat(longest + 1)
+      return `# ${name.replace(/\s+/g, ' ')}\n\n${fence}csv\n${text}${fence}\n`
+    })
+    .join('\n')
+}

@@ -1,0 +1,228 @@
+import { isResourceError, ResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { untilAbort } from '../files/pool.ts'
+import { type Corpus, type DriveClient, expired } from './client.ts'
+import { type DriveFile, folderType, type RawFile, shortcutType } from './model.ts'
+import type { Files, Scanner } from './scan.ts'
+import { findScope, type Scope, type What } from './scope.ts'
+import { buildTree, type Shortcuts, type Tree } from './tree.ts'
+
+/** Where in the feed of changes one is. */
+interface Place {
+  readonly corpus: Corpus
+  readonly token: string
+}
+
+/** What was seen of Drive at one time. Never changed: another one takes its place. */
+export interface State {
+  readonly files: ReadonlyMap<string, DriveFile>
+  readonly tree: Tree
+  readonly scope: Scope
+  readonly places: readonly Place[]
+  /** When it was found out that it is so, by `performance.now()`; and when everything was listed. */
+  readonly at: number
+  readonly listedAt: number
+  /** How often the feed was lost. What happened meanwhile nobody knows. */
+  readonly losses: number
+}
+
+export interface SnapshotParts {
+  readonly client: DriveClient
+  readonly scanner: Scanner
+  readonly what: What
+  readonly shortcuts: Shortcuts
+  /** How old a snapshot may be that is answered from, in milliseconds. */
+  readonly interval: number
+  readonly log: Log
+}
+
+/** After so long everything is listed anew, whatever the feed has told, in milliseconds. */
+const listAgain = 12 * 3_600_000
+
+export type Snapshot = ReturnType<typeof createSnapshot>
+
+/**
+ * What of Drive is served, as it was a moment ago: Drive cannot list by id. It is listed once, when it is first asked for, and
+ * then follows the feed of changes. Whoever asks waits for it; it goes on when they do not wait any longer.
+ */
+export function createSnapshot({ client, scanner, what, shortcuts, interval, log }: SnapshotParts) {
+  const closing = new AbortController()
+  const { signal } = closing
+  let current: State | undefined
+  let listing: Promise<State> | undefined
+  let following: Promise<State> | undefined
+  /** What was found to be otherwise while the feed was asked, which may not tell of it yet. */
+  let corrections: (readonly [id: string, file: DriveFile | undefined])[] = []
+
+  const stateOf = async (
+    files: ReadonlyMap<string, DriveFile>,
+    scope: Scope,
+    rest: Pick<State, 'places' | 'listedAt' | 'losses'>,
+  ): Promise<State> => {
+    const at = performance.now()
+    const tree = await buildTree(files, scope, shortcuts)
+    return { files: kept(files, scope, tree), tree, scope, at, ...rest }
+  }
+
+  /** Lists everything, and then what has changed since the listing began. */
+  const listAll = async (): Promise<State> => {
+    const scope = await findScope(client, what, signal)
+    const places = await Promise.all(
+      scope.corpora.map(async (corpus) => ({ corpus, token: await client.startToken(corpus, signal) })),
+    )
+    const files = await scanner.all(scope, signal)
+    const losses = current?.losses ?? 0
+    const listed = await stateOf(files, scope, { places, listedAt: performance.now(), losses })
+    const state = await advance(listed).catch((error: unknown) => {
+      throw error === expired ? new ResourceError('unavailable', 'Drive changed while it was listed.') : error
+    })
+    log('info', 'Drive was listed', { files: state.tree.entries.length })
+    return state
+  }
+
+  const advance = async (state: State): Promise<State> => {
+    const at = performance.now()
+    const changes = new Map<string, RawFile | undefined>()
+    let drives = false
+    const places: Place[] = []
+    for (const { corpus, token } of state.places) {
+      let from = token
+      for (let page = await client.changes(corpus, from, scanner.fields.listed, signal); ; ) {
+        for (const { changeType, fileId, removed, file } of page.items) {
+          if (changeType === 'drive') drives = true
+          else if (typeof fileId === 'string') changes.set(fileId, removed === true ? undefined : (file ?? undefined))
+        }
+        from = page.next ?? page.from ?? from
+        if (page.next === undefined) break
+        page = await client.changes(corpus, from, scanner.fields.listed, signal)
+      }
+      places.push({ corpus, token: from })
+    }
+    // Which drives there are is only seen by asking for all.
+    if (drives && what.kind === 'drives') throw expired
+    const files = new Map(state.files)
+    const { listedAt, losses } = state
+    if (!(await apply(files, state, changes))) return { ...state, at, places }
+    return { ...(await stateOf(files, state.scope, { places, listedAt, losses })), at }
+  }
+
+  /** Takes changes over. Answers whether any of them makes a difference. */
+  const apply = async (files: Files, state: State, changes: ReadonlyMap<string, RawFile | undefined>) => {
+    const { folders } = state.tree
+    let differs = false
+    const came: { readonly id: string; readonly corpus: Corpus }[] = []
+    for (const [id, raw] of changes) if (raw === undefined && files.delete(id)) differs = true
+    const raws = [...changes.values()].filter((raw) => raw !== undefined)
+    for (const file of await scanner.convert(raws, signal)) {
+      const known = files.get(file.id)
+      const isInside = folders.has(file.parent ?? '') || (state.scope.shared && file.top === true)
+      if (known === undefined && !isInside) continue
+      differs = true
+      // What a shortcut leads to does not come to stand at the top by that.
+      files.set(file.id, known?.top === false ? { ...file, top: false } : file)
+      // Of what is in a folder that comes in as a whole, the feed tells nothing.
+      if (file.type === folderType && !file.trashed && !folders.has(file.id))
+        came.push({ id: file.id, corpus: corpusOf(file, state) })
+    }
+    await scanner.below(files, came, signal)
+    if (differs) await scanner.targets(files, signal)
+    return differs
+  }
+
+  const list = (): Promise<State> => {
+    listing ??= listAll()
+      .then((state) => {
+        current = state
+        return state
+      })
+      .finally(() => {
+        listing = undefined
+      })
+    listing.catch(() => {})
+    return listing
+  }
+
+  const follow = async (state: State): Promise<State> => {
+    corrections = []
+    try {
+      const advanced = await advance(state)
+      const next = corrections.reduce(corrected, advanced)
+      current = next
+      return next
+    } catch (error) {
+      if (error !== expired) throw error
+      log('warn', 'the feed of changes was lost: everything is listed anew')
+      const next = await list()
+      current = { ...next, losses: state.losses + 1 }
+      return current
+    }
+  }
+
+  const renew = (): Promise<State> => {
+    if (current === undefined) return list()
+    if (performance.now() - current.listedAt > listAgain && listing === undefined)
+      list().catch((error: unknown) => {
+        if (isResourceError(error)) log('warn', 'Drive could not be listed anew')
+      })
+    following ??= follow(current).finally(() => {
+      following = undefined
+    })
+    following.catch(() => {})
+    return following
+  }
+
+  return {
+    /** What is there, as of no longer ago than the interval. */
+    recent: (caller: AbortSignal): Promise<State> => {
+      if (current !== undefined && performance.now() - current.at < interval) return Promise.resolve(current)
+      return untilAbort(renew(), caller)
+    },
+    /** What is there now. */
+    fresh: (caller: AbortSignal): Promise<State> => untilAbort(renew(), caller),
+    /** Takes over what a file is found to be, though the feed has not told it yet; `undefined`: it is not here any more. */
+    correct: (id: string, file: DriveFile | undefined): void => {
+      if (following !== undefined) corrections.push([id, file])
+      if (current !== undefined) current = corrected(current, [id, file])
+    },
+    /** What was there when it was last looked at. */
+    get last(): State | undefined {
+      return current
+    },
+    close: () => closing.abort(),
+  }
+}
+
+/** A state in which a file is otherwise, at the places that it has. */
+function corrected(state: State, [id, file]: readonly [id: string, file: DriveFile | undefined]): State {
+  const files = new Map(state.files)
+  if (file === undefined) files.delete(id)
+  else files.set(id, file)
+  const entries = state.tree.entries.flatMap((placed) => {
+    if (placed.file.id !== id) return [placed]
+    return file === undefined ? [] : [{ ...placed, file }]
+  })
+  return { ...state, files, tree: { ...state.tree, entries } }
+}
+
+/** The corpus of the folder that a file came into. */
+function corpusOf({ parent }: DriveFile, { scope, tree }: State): Corpus {
+  const path = tree.folders.get(parent ?? '') ?? ''
+  return scope.anchors.find((anchor) => path.startsWith(anchor.path))?.corpus ?? {}
+}
+
+/** Only what has a place, or may get one by a shortcut: whatever was moved away is forgotten. */
+function kept(files: ReadonlyMap<string, DriveFile>, { shared }: Scope, { folders }: Tree): Files {
+  const targets = new Set<string>()
+  const left: Files = new Map()
+  for (const [id, file] of files) {
+    const isPlaced = folders.has(id) || folders.has(file.parent ?? '') || (shared && file.top === true)
+    if (!isPlaced) continue
+    left.set(id, file)
+    if (file.type === shortcutType && file.target !== undefined) targets.add(file.target)
+  }
+  for (const id of targets) {
+    const file = files.get(id)
+    if (file !== undefined) left.set(id, file)
+  }
+  return left
+}

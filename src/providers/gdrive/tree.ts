@@ -1,0 +1,147 @@
+import { comparePaths } from '../../core/path.ts'
+import type { Change } from '../../core/provider.ts'
+import { createBreath } from '../files/breath.ts'
+import { isServed } from './kinds.ts'
+import { type DriveFile, folderType, shortcutType } from './model.ts'
+import type { Scope } from './scope.ts'
+
+/** Which shortcuts are resolved: none, those to what is served anyway, or all. */
+export type Shortcuts = 'none' | 'inside' | 'anywhere'
+
+/** A file at its place. */
+export interface Placed {
+  /** The ids of the folders that it lies in, and its own (or that of the shortcut to it). */
+  readonly path: string
+  /** What it is called there. */
+  readonly name: string
+  readonly file: DriveFile
+}
+
+export interface Tree {
+  /** In path order. */
+  readonly entries: readonly Placed[]
+  /** The paths of folders, by their ids. */
+  readonly folders: ReadonlyMap<string, string>
+  /** What folders are called, by their paths. */
+  readonly titles: ReadonlyMap<string, string>
+}
+
+/** No folder is deeper than that in Drive. */
+const maxDepth = 100
+
+interface Link {
+  readonly path: string
+  readonly depth: number
+  readonly file: DriveFile
+}
+
+/**
+ * Places files in the tree of their folders. Each folder has one place, so that shortcuts neither make a loop nor multiply what
+ * is there: one to a folder stands for it only where that has no place of its own.
+ */
+export async function buildTree(
+  files: ReadonlyMap<string, DriveFile>,
+  { anchors, shared }: Pick<Scope, 'anchors' | 'shared'>,
+  shortcuts: Shortcuts,
+): Promise<Tree> {
+  const breath = createBreath()
+  const children = new Map<string, DriveFile[]>()
+  const tops: DriveFile[] = []
+  for (const file of files.values()) {
+    if (breath.due()) await breath.take()
+    if (shared && file.top === true && !files.has(file.parent ?? '')) tops.push(file)
+    if (file.parent === undefined) continue
+    const siblings = children.get(file.parent)
+    if (siblings === undefined) children.set(file.parent, [file])
+    else siblings.push(file)
+  }
+
+  const entries: Placed[] = []
+  const folders = new Map<string, string>()
+  const titles = new Map<string, string>()
+  const ids = new Set<string>()
+  const links: Link[] = []
+  const waiting: { readonly id: string; readonly path: string; readonly name: string; readonly depth: number }[] = []
+
+  const place = (file: DriveFile, path: string, depth: number): void => {
+    const { id, name, type } = file
+    if (file.trashed || depth > maxDepth) return
+    if (type === folderType) waiting.push({ id, path: `${path}${id}/`, name, depth: depth + 1 })
+    else if (type === shortcutType) links.push({ path, depth, file })
+    else if (isServed(file)) {
+      ids.add(id)
+      entries.push({ path: path + id, name, file })
+    }
+  }
+  const descend = async (): Promise<void> => {
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const { id, path, name, depth } = next
+      if (folders.has(id)) continue
+      folders.set(id, path)
+      titles.set(path, name)
+      for (const child of children.get(id) ?? []) {
+        if (breath.due()) await breath.take()
+        place(child, path, depth)
+      }
+    }
+  }
+
+  for (const { id, path, name = '' } of anchors) waiting.push({ id, path, name, depth: 0 })
+  for (const top of tops) place(top, '', 0)
+  await descend()
+  links.sort((a, b) => comparePaths(a.path + a.file.id, b.path + b.file.id))
+  // The list grows while it is walked: in a folder that has its place by a shortcut there may be others.
+  for (const { path, depth, file } of shortcuts === 'none' ? [] : links) {
+    const target = files.get(file.target ?? '')
+    if (target === undefined || target.trashed) continue
+    const { id, type } = target
+    if (type === folderType) {
+      if (shortcuts !== 'anywhere' || folders.has(id)) continue
+      waiting.push({ id, path: `${path}${file.id}/`, name: file.name, depth: depth + 1 })
+      await descend()
+    } else if (isServed(target) && (shortcuts === 'anywhere' || ids.has(id)))
+      entries.push({ path: path + file.id, name: file.name, file: target })
+  }
+  // Ids are of ASCII, so that any order of strings is that of their bytes.
+  entries.sort((a, b) => (a.path < b.path ? -1 : 1))
+  return { entries, folders, titles }
+}
+
+/** The index of the first entry at or behind a path; strictly behind it, where that is said. */
+export function seek({ entries }: Pick<Tree, 'entries'>, path: string, behind = false): number {
+  let [low, high] = [0, entries.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const order = comparePaths(entries[middle]?.path ?? '', path)
+    if (order < 0 || (behind && order === 0)) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+export function placedAt(tree: Tree, path: string): Placed | undefined {
+  const found = tree.entries[seek(tree, path)]
+  return found?.path === path ? found : undefined
+}
+
+/** What came, went, or is told otherwise. */
+export function* differences(before: Tree, now: Tree): Generator<Change & { readonly path: string }> {
+  let [i, j] = [0, 0]
+  while (i < before.entries.length || j < now.entries.length) {
+    const old = before.entries[i]
+    const fresh = now.entries[j]
+    const order = old === undefined ? 1 : fresh === undefined ? -1 : comparePaths(old.path, fresh.path)
+    if (order < 0 && old !== undefined) yield { path: old.path, listed: true }
+    else if (order > 0 && fresh !== undefined) yield { path: fresh.path, listed: true }
+    else if (old !== undefined && fresh !== undefined && !isSame(old, fresh)) yield { path: fresh.path, listed: true }
+    if (order <= 0) i++
+    if (order >= 0) j++
+  }
+}
+
+function isSame(a: Placed, b: Placed): boolean {
+  if (a.name !== b.name) return false
+  if (a.file === b.file) return true
+  const facts = ['id', 'type', 'size', 'modified', 'version', 'readers'] as const
+  return facts.every((fact) => a.file[fact] === b.file[fact])
+}

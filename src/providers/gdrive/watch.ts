@@ -1,0 +1,36 @@
+import type { Change, Degradation } from '../../core/provider.ts'
+import { createRecent } from '../../core/recent.ts'
+import { createLooking } from '../looking.ts'
+import type { Snapshot, State } from './snapshot.ts'
+import { differences, type Placed, placedAt } from './tree.ts'
+
+/** How long it takes at most to tell of a change, in milliseconds. */
+const telling = 2000
+
+/** Tells of changes by following the feed that the snapshot follows. */
+export function createWatch(snapshot: Snapshot, interval: number) {
+  /** What was where something changed, for as long as it takes to tell of that: whoever saw it hears that it went. */
+  const former = createRecent<{ readonly placed: Placed; readonly until: number }>(10_000)
+
+  const changesOf = function* (before: State, now: State): Generator<Change> {
+    // What happened while the feed was lost nobody knows.
+    if (now.losses !== before.losses) return yield {}
+    if (now.tree === before.tree) return
+    for (const change of differences(before.tree, now.tree)) {
+      const placed = placedAt(before.tree, change.path)
+      if (placed !== undefined) former.set(change.path, { placed, until: performance.now() + telling })
+      yield change
+    }
+  }
+  const looking = createLooking({ interval, look: (signal) => snapshot.fresh(signal), changesOf })
+
+  return {
+    watch: looking.watch,
+    degraded: (): Degradation | undefined => (looking.away ? 'unavailable' : undefined),
+    /** What was at a path until a moment ago, where that has just changed. */
+    lately: (path: string): Placed | undefined => {
+      const found = former.get(path)
+      return found !== undefined && performance.now() < found.until ? found.placed : undefined
+    },
+  }
+}
