@@ -126,7 +126,12 @@ export const uris = (items: readonly Resource[]) => items.map((item) => item.uri
 /** A server of the old handshake over HTTP that answers `resources/…` as it is told. */
 export const scripted =
   (
-    answer: (method: string, params: Record<string, unknown>, response: ServerResponse) => unknown,
+    answer: (
+      method: string,
+      params: Record<string, unknown>,
+      response: ServerResponse,
+      request: IncomingMessage,
+    ) => unknown,
     capabilities: object = { resources: {} },
   ): RequestListener =>
   async (request, response) => {
@@ -142,9 +147,11 @@ export const scripted =
       const serverInfo = { name: 'scripted', version: '1' }
       return void reply({ result: { protocolVersion: '2025-11-25', serverInfo, capabilities } })
     }
-    const result = await answer(method, params ?? {}, response)
-    if (result instanceof ResourceError) reply({ error: { code: result.detail.code, message: result.message } })
-    else if (result !== undefined) reply({ result })
+    const result = await answer(method, params ?? {}, response, request)
+    if (result instanceof ResourceError) {
+      const { code, ...data } = result.detail
+      reply({ error: { code, message: result.message, ...(Object.keys(data).length === 0 ? {} : { data }) } })
+    } else if (result !== undefined) reply({ result })
   }
 
 export const fault = (code: number, message: string) => new ResourceError('internal', message, { code })

@@ -1,0 +1,115 @@
+import { z } from 'zod'
+import { isServerUrl } from '../../providers/remote/target.ts'
+import { duration, interval, secret, size, text } from '../fields.ts'
+import { refusal } from '../words.ts'
+
+const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
+  error: refusal('This is not the name of a variable.', 'Write one such as "API_TOKEN".'),
+})
+
+const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, {
+  error: refusal('This is not the name of a header.', 'Write one such as "Authorization".'),
+})
+
+/** The options of a mount whose provider is `remote`. */
+export const remoteShape = {
+  command: text
+    .exactOptional()
+    .describe('The command that starts the server, which then speaks over stdin and stdout.'),
+  args: z.array(z.string()).exactOptional().describe('The arguments of the command. They are no place for secrets.'),
+  env: z
+    .record(
+      variable,
+      z.union([text, secret], {
+        error: refusal(
+          'This is not the value of a variable.',
+          'Write a text, { "env": "NAME" } or { "file": "path" }.',
+        ),
+      }),
+    )
+    .exactOptional()
+    .describe(
+      'The environment of the command, beside PATH, HOME and the like: nothing else of the environment of this process is handed on. A secret is { "env": "NAME" } or { "file": "path" }.',
+    ),
+  cwd: text
+    .exactOptional()
+    .describe(
+      'The folder in which the command runs. A relative path starts at this file. By default where this file is.',
+    ),
+  url: text
+    .refine(isServerUrl, {
+      error: refusal(
+        'This is not the URL of an MCP server.',
+        'Write one such as "https://mcp.example.org/mcp", without a user or password; credentials are "bearer" or "headers".',
+      ),
+    })
+    .exactOptional()
+    .describe('Where the server is, over HTTP.'),
+  bearer: secret
+    .exactOptional()
+    .describe('Where the token is that the server asks for: { "env": "NAME" } or { "file": "path" }.'),
+  headers: z
+    .record(headerName, secret)
+    .exactOptional()
+    .describe('Headers of every request, each from where its value is: { "env": "NAME" } or { "file": "path" }.'),
+  insecure: z
+    .boolean()
+    .exactOptional()
+    .describe(
+      'Sends "bearer" or "headers" also to an http:// address beyond this machine: whoever is on the way there can read them. By default false.',
+    ),
+  refresh: interval
+    .exactOptional()
+    .describe('For how long a listing is good, where the server does not tell of changes. By default "30s".'),
+  timeout: duration
+    .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
+    .exactOptional()
+    .describe('How long the server may take for one answer. By default "30s".'),
+  maxResources: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .exactOptional()
+    .describe('How many resources it may list. By default 200000.'),
+  maxBytes: size
+    .exactOptional()
+    .describe('The longest answer that is taken. By default "64MiB" over HTTP, and "10MiB" from a command.'),
+  redact: z
+    .enum(['mask', 'withhold', 'off'])
+    .exactOptional()
+    .describe(
+      'Looks for secrets in everything that is shown: "mask" puts [redacted] in the place of each, "withhold" shows nothing of a resource that holds one. By default "off".',
+    ),
+}
+
+interface Given {
+  readonly command?: string
+  readonly url?: string
+  readonly env?: Readonly<Record<string, unknown>>
+  readonly [key: string]: unknown
+}
+
+/** Names of variables whose values are secrets, as far as names tell. */
+const secretName = /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|APIKEY|KEY|CREDENTIALS?|AUTH)(?:_|$)/i
+
+/** Whether a mount says where its server is, once, and holds no secret itself. */
+export function checkRemote(given: Given, context: z.RefinementCtx): void {
+  const refuse = (path: readonly string[], message: string, fix: string) =>
+    context.addIssue({ code: 'custom', path: [...path], message: refusal(message, fix) })
+  const { command, url, env = {} } = given
+  if (command === undefined && url === undefined)
+    refuse(['command'], 'The key is missing.', 'Add "command" to start a server, or "url" of one that runs.')
+  if (command !== undefined && url !== undefined)
+    refuse(['url'], 'There are two servers.', 'Remove "url" or "command": each server is a mount of its own.')
+  const others = url === undefined ? ['bearer', 'headers', 'insecure'] : ['args', 'env', 'cwd']
+  for (const key of others)
+    if (given[key] !== undefined && (command === undefined) !== (url === undefined))
+      refuse([key], `This is for ${url === undefined ? 'a "url"' : 'a "command"'}.`, 'Remove it.')
+  for (const [name, value] of Object.entries(env))
+    if (typeof value === 'string' && secretName.test(name))
+      refuse(
+        ['env', name],
+        'This looks like a literal secret.',
+        'Put it into an environment variable or a file of its own, and write { "env": "NAME" } or { "file": "path" }.',
+      )
+}

@@ -1,0 +1,52 @@
+import { isAnswer, isUnknownMethod } from '../../client/index.ts'
+import { invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+
+/** Of the reasons that a server gives, those that are words of ours: nothing else of what it says is told. */
+const knownReasons = new Set<unknown>(['range', 'query', 'not-a-directory', 'unknown-template'])
+
+/** When a server that answers, and says that it cannot just now, is worth another question, in seconds. */
+const retryAfter = 2
+
+/**
+ * What a failure of the server is here. Its words stay in the log: they are a stranger's.
+ *
+ * What it answers says nothing against the way to it, so that one thing that fails there takes nothing else with it.
+ */
+export function faultOf(error: unknown): ResourceError {
+  if (!isResourceError(error)) return new ResourceError('internal', 'The client failed.', {}, { cause: error })
+  const options = { cause: error }
+  switch (error.kind) {
+    case 'not-found':
+      return new ResourceError('not-found', 'the server says that nothing is there', {}, options)
+    case 'invalid': {
+      const { reason } = error.detail
+      return knownReasons.has(reason)
+        ? invalid('The server behind this mount refuses what is asked of it.', String(reason))
+        : invalid('The server behind this mount refuses what is asked of it.', 'refused')
+    }
+    case 'too-large': {
+      const { limit } = error.detail
+      const told = { reason: 'too-large', ...(typeof limit === 'number' ? { limit } : {}) }
+      return new ResourceError('too-large', 'This is longer than what is taken from the server.', told, options)
+    }
+    case 'unavailable':
+      return new ResourceError('unavailable', error.message, isAnswer(error) ? { retryAfter } : {}, options)
+    case 'internal':
+      return new ResourceError('internal', error.message, {}, options)
+  }
+}
+
+/** What a failure to read means: of one URI, "invalid" says that it is none of the server's. */
+export function readFaultOf(error: unknown, hasParams: boolean): ResourceError {
+  if (isUnknownMethod(error)) return notFound('the server has no resources to read')
+  const isForeign = isResourceError(error, 'invalid') && !knownReasons.has(error.detail.reason)
+  if (isForeign && !hasParams) return new ResourceError('not-found', 'the server refuses the URI', {}, { cause: error })
+  return faultOf(error)
+}
+
+/** What a failure to list means: that the mount is left out for now, whatever it is, so that others are listed. */
+export function listFaultOf(error: unknown): ResourceError {
+  if (isResourceError(error, 'unavailable')) return faultOf(error)
+  const message = error instanceof Error ? error.message : String(error)
+  return new ResourceError('unavailable', `The server cannot be listed: ${message}`, {}, { cause: error })
+}

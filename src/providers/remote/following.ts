@@ -1,0 +1,193 @@
+import type { RemoteView } from '../../client/index.ts'
+import { isResourceError } from '../../core/errors.ts'
+import { foreignOf, isUsual, pathOfForeign } from '../../core/foreign.ts'
+import type { Log } from '../../core/log.ts'
+import type { Change, Degradation } from '../../core/provider.ts'
+import { createChangeQueue } from './change-queue.ts'
+import { listFaultOf } from './faults.ts'
+import type { Kept } from './kept.ts'
+import { untilAborted } from './session.ts'
+import { differences, entriesIn, entryAt, type Snapshot } from './snapshot.ts'
+
+/** So many resources of one directory are listened to, at a server that does not know directories. */
+const maxInDirectory = 1000
+
+/** Which changes of a server are told: of what it lists, and of the paths that are followed. */
+export interface Following {
+  watch(signal: AbortSignal): Promise<AsyncIterable<Change>>
+  follow(path: string): Promise<boolean>
+  unfollow(path: string): void
+  degraded(): Degradation | undefined
+}
+
+export interface FollowingOptions {
+  readonly open: (signal: AbortSignal) => Promise<RemoteView>
+  readonly listing: Kept<Snapshot>
+  /** How often the listing is looked at, where the server does not tell, in milliseconds. */
+  readonly refresh: number
+  /** Called when what there is may have changed. */
+  readonly onListed: () => void
+  readonly log: Log
+}
+
+/** One watch from its beginning to its end. */
+interface Run {
+  readonly view: RemoteView
+  add(uris: readonly string[]): Promise<boolean>
+  remove(uri: string): void
+}
+
+export function createFollowing({ open, listing, refresh, onListed, log }: FollowingOptions): Following {
+  /** What is followed, and by which of the server's URIs. */
+  const followed = new Map<string, readonly string[]>()
+  /** What a change of a URI is a change of. */
+  const paths = new Map<string, Set<string>>()
+  let running: Run | undefined
+  let hears = true
+
+  const urisFor = async (path: string, view: RemoteView): Promise<readonly string[]> => {
+    const { last } = listing
+    const known = last === undefined ? undefined : entryAt(last, path)
+    if (known !== undefined) return [known.uri]
+    const directory = path === '' || path.endsWith('/') ? path : `${path}/`
+    const inIt = last === undefined ? [] : [...take(entriesIn(last, { prefix: directory }), maxInDirectory)]
+    if (inIt.length === 0) {
+      const uri = isUsual(path) ? foreignOf(path) : undefined
+      return uri === undefined ? [] : [uri]
+    }
+    if (!view.isOurs) return inIt.map(({ uri }) => uri)
+    // To a server of ours a directory stands for what is in it.
+    if (path === '') return (await view.mounts()).map(({ uri }) => uri)
+    const uri = foreignOf(directory)
+    return uri === undefined ? [] : [uri]
+  }
+
+  const follow = async (path: string): Promise<boolean> => {
+    const run = running
+    if (run === undefined) return false
+    const uris = await urisFor(path, run.view)
+    if (uris.length === 0) return false
+    followed.set(path, uris)
+    for (const uri of uris) paths.set(uri, (paths.get(uri) ?? new Set()).add(path))
+    return run.add(uris)
+  }
+
+  const unfollow = (path: string): void => {
+    for (const uri of followed.get(path) ?? []) {
+      const of = paths.get(uri)
+      of?.delete(path)
+      if (of?.size !== 0) continue
+      paths.delete(uri)
+      running?.remove(uri)
+    }
+    followed.delete(path)
+  }
+
+  /** What is changed, by the URI that it was told by. */
+  const pathsOf = (uri: string): readonly string[] => {
+    const own = pathOfForeign(uri)
+    return [...(paths.get(uri) ?? [])].map((path) => {
+      const isIt = path === own || (listing.last !== undefined && entryAt(listing.last, path) !== undefined)
+      if (isIt) return path
+      // It is followed for the directory that it lies in, or is.
+      return listing.last !== undefined && entryAt(listing.last, own) !== undefined
+        ? own
+        : `${own.replace(/\/=?$/, '')}/`
+    })
+  }
+
+  const watch: Following['watch'] = async (signal) => {
+    const view = await open(signal)
+    const ending = new AbortController()
+    const end = () => ending.abort()
+    const queue = createChangeQueue(ending.signal)
+    const renew = async (): Promise<void> => {
+      onListed()
+      try {
+        const { before, now } = await listing.renew(ending.signal)
+        if (before === undefined) queue.push({})
+        else for (const change of differences(before, now)) queue.push(change)
+        // What came into a directory is to be told of as well.
+        const directories = [...followed.keys()].filter((path) => entryAt(now, path) === undefined)
+        await Promise.all(directories.map(follow))
+      } catch (error) {
+        if (!ending.signal.aborted) log('warn', 'the server cannot be listed after a change', { error })
+      }
+    }
+    let renewing = false
+    let again = false
+    const renewSoon = async (): Promise<void> => {
+      again = true
+      if (renewing) return
+      renewing = true
+      while (again && !ending.signal.aborted) {
+        again = false
+        await renew()
+      }
+      renewing = false
+    }
+    const subscription = view.subscribe?.(({ uris, listed }) => {
+      if (listed) void renewSoon()
+      for (const uri of uris) for (const path of pathsOf(uri)) if (isTold(path)) queue.push({ path })
+    })
+    /** What comes around from here is not told again, and again. */
+    const isTold = (path: string) =>
+      listing.last?.circular !== true || path.endsWith('/') || entryAt(listing.last, path) !== undefined
+
+    let timer: NodeJS.Timeout | undefined
+    const stop = () => {
+      end()
+      clearInterval(timer)
+      subscription?.close()
+      if (running === run) running = undefined
+      listing.told = false
+    }
+    const run: Run = {
+      view,
+      add: async (uris) => {
+        if (subscription === undefined) return false
+        try {
+          return (await untilAborted(subscription.add(uris), ending.signal)).length > 0
+        } catch (error) {
+          if (!isResourceError(error)) return false
+          log('debug', 'the server tells of no changes of a resource', { error })
+          return false
+        }
+      },
+      remove: (uri) => subscription?.remove(uri),
+    }
+    signal.addEventListener('abort', stop, { once: true })
+    void view.over.then(stop)
+    try {
+      signal.throwIfAborted()
+      await listing.current(signal)
+      const hearsList = (await subscription?.addList({ signal })) ?? false
+      hears = hearsList && subscription !== undefined
+      if (hearsList) {
+        // What came in between was not told.
+        await listing.renew(signal)
+        listing.told = true
+      } else {
+        timer = setInterval(() => void renewSoon(), refresh)
+        timer.unref()
+      }
+      running = run
+      await Promise.all([...followed.keys()].map((path) => follow(path)))
+    } catch (error) {
+      stop()
+      signal.throwIfAborted()
+      throw listFaultOf(error)
+    }
+    return queue.changes()
+  }
+
+  return { watch, follow, unfollow, degraded: () => (running !== undefined && !hears ? 'limited' : undefined) }
+}
+
+function* take<T>(items: Iterable<T>, most: number): Generator<T> {
+  let left = most
+  for (const item of items) {
+    if (left-- <= 0) return
+    yield item
+  }
+}

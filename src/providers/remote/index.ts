@@ -1,0 +1,196 @@
+import { randomBytes } from 'node:crypto'
+import { type ConnectOptions, connect, type Target } from '../../client/index.ts'
+import { isResourceError, notFound } from '../../core/errors.ts'
+import { foreignOf, isUsual, pathOfForeign, withParams } from '../../core/foreign.ts'
+import type { Log } from '../../core/log.ts'
+import { comparePaths } from '../../core/path.ts'
+import type { Content, Context, Entry, Provider } from '../../core/provider.ts'
+import type { ResourceContent } from '../../core/view.ts'
+import { childrenThere, merge } from './directories.ts'
+import { type Known, relayed } from './entries.ts'
+import { faultOf, listFaultOf, readFaultOf } from './faults.ts'
+import { createFollowing } from './following.ts'
+import { withFound } from './found.ts'
+import { createKept } from './kept.ts'
+import { createSession } from './session.ts'
+import { type Bounds, entriesIn, entryAt, type Snapshot, takeSnapshot } from './snapshot.ts'
+import { fetchTemplates } from './templates.ts'
+
+export interface RemoteOptions {
+  /** A command that starts the server, or its URL. */
+  readonly target: Target
+  /** How long the server may take for one answer, in milliseconds. Default 30,000. */
+  readonly timeoutMs?: number
+  /** For how long a listing is good where the server does not tell of changes, in milliseconds. Default 30,000. */
+  readonly refreshMs?: number
+  /** How many resources it may list. Default 200,000. */
+  readonly maxResources?: number
+  /** The longest answer that is taken, in bytes of JSON. */
+  readonly maxBytes?: number
+  /** Where it is mounted: what a search there finds is then told by our URIs. */
+  readonly address?: string
+  readonly log?: Log
+}
+
+/** How long the listing as a whole may take, in milliseconds. */
+const maxListing = 300_000
+/** The longest value of a completion, in characters. */
+const maxValue = 2048
+
+/** Told on everything that this process relays. */
+const mark = randomBytes(6).toString('base64url')
+
+/**
+ * Another MCP server, of any revision: its resources at the paths of their URIs ({@link pathOfForeign}), its templates below
+ * them, its completions and changes.
+ *
+ * The server is started or connected to when it is first asked for something. What it lists is kept in order, and fetched
+ * anew when it says so, or after a while. A URI that it does not list can be read as well, as it usually is spelled.
+ */
+export function remote(options: RemoteOptions): Provider {
+  const { target, timeoutMs = 30_000, refreshMs = 30_000, maxResources = 200_000, log = () => {} } = options
+  const limits: ConnectOptions = {
+    timeoutMs,
+    log,
+    ...(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes }),
+  }
+  const session = createSession({ connect: (signal) => connect(target, { ...limits, signal }), log })
+  const closing = new AbortController()
+  const bounds: Bounds = { maxResources, maxTime: maxListing }
+  // Shorter than the server may take: one that waits for us while we wait for it gets its answer in time.
+  const patience = Math.ceil((timeoutMs * 2) / 3)
+
+  const listing = createKept<Snapshot>({
+    fetch: () => {
+      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(maxListing)])
+      return session.ask((view) => takeSnapshot(view, { mark, bounds, log, signal }), signal)
+    },
+    refresh: refreshMs,
+    patience,
+  })
+  const templates = createKept({
+    fetch: () => session.ask((view) => fetchTemplates(view, { mark, log, signal: closing.signal }), closing.signal),
+    refresh: refreshMs,
+    patience,
+  })
+  const following = createFollowing({
+    open: session.open,
+    listing,
+    refresh: refreshMs,
+    onListed: () => void templates.renew(closing.signal).catch(() => {}),
+    log,
+  })
+
+  const snapshot = async ({ signal }: Context): Promise<Snapshot> => {
+    try {
+      return await listing.current(signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      throw listFaultOf(error)
+    }
+  }
+
+  /** The server's URI of a path. What it does not list has to be spelled as usual: there is one way to it, for rules too. */
+  const uriOf = async (path: string, context: Context): Promise<string> => {
+    const uri = isUsual(path) ? foreignOf(path) : entryAt(await snapshot(context), path)?.uri
+    if (uri === undefined || path.endsWith('/')) throw notFound('no URI of the server is at this path')
+    return uri
+  }
+
+  /** What is in a directory beside what is listed. A server that fails at it is shown as it lists. */
+  const unlisted = async (prefix: string, { signal }: Context): Promise<readonly Entry[]> => {
+    try {
+      return await session.ask((view) => childrenThere(view, prefix, { mark, signal }), signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      log('debug', 'the server does not read a directory', { error })
+      return []
+    }
+  }
+
+  return {
+    list: async function* (query, context) {
+      const taken = await snapshot(context)
+      const { prefix = '', after, shallow = false } = query
+      const more = shallow ? await unlisted(prefix, context) : []
+      const behind = after === undefined ? more : more.filter(({ path }) => comparePaths(path, after) > 0)
+      for (const entry of merge(entries(entriesIn(taken, query)), behind)) {
+        context.signal.throwIfAborted()
+        yield entry
+      }
+    },
+    stat: async (path, context) => {
+      const known = entryAt(await snapshot(context), path)
+      if (known === undefined) throw notFound('the server does not list it')
+      return known.entry
+    },
+    read: async ({ path, params }, context) => {
+      const uri = withParams(await uriOf(path, context), params)
+      try {
+        const { contents } = await session.ask((view) => view.read(uri, context), context.signal)
+        return contents.map((content) => withFound(contentOf(content, uri, path), options.address))
+      } catch (error) {
+        context.signal.throwIfAborted()
+        throw readFaultOf(error, params.size > 0)
+      }
+    },
+    templates: async ({ signal }) => {
+      try {
+        return (await templates.current(signal)).map(({ template }) => template)
+      } catch (error) {
+        signal.throwIfAborted()
+        throw listFaultOf(error)
+      }
+    },
+    complete: async ({ template, argument, arguments: given }, { signal }) => {
+      try {
+        const known = (await templates.current(signal)).find((one) => one.template.template === template)
+        if (known === undefined) return undefined
+        const request = { uriTemplate: known.uriTemplate, argument, arguments: given }
+        const { values, ...rest } = await session.ask((view) => view.complete(request, { signal }), signal)
+        return { ...rest, values: values.filter((value) => value.length <= maxValue) }
+      } catch (error) {
+        signal.throwIfAborted()
+        // One that completes nothing of it may still list what can be completed.
+        if (isResourceError(error, 'invalid')) return undefined
+        throw faultOf(error)
+      }
+    },
+    watch: following.watch,
+    follow: following.follow,
+    unfollow: following.unfollow,
+    degraded: following.degraded,
+    close: async () => {
+      closing.abort()
+      await session.close()
+    },
+  }
+}
+
+function contentOf({ uri, name: _, meta, ...content }: ResourceContent, asked: string, path: string): Content {
+  const at = isSame(uri, asked) ? path : pathOfForeign(uri)
+  const told = meta === undefined ? undefined : relayed(meta)
+  return {
+    ...content,
+    ...(at === path ? {} : { path: at }),
+    ...(told === undefined || Object.keys(told).length === 0 ? {} : { meta: told }),
+  }
+}
+
+/** Whether two URIs are the same but for how they are spelled, or for a query that only one of them has. */
+function isSame(told: string, asked: string): boolean {
+  return told === asked || plain(told) === plain(asked) || plain(told) === plain(asked).replace(/\?.*$/s, '')
+}
+
+function plain(uri: string): string {
+  const bare = uri.replace(/\/$/, '')
+  try {
+    return decodeURIComponent(bare)
+  } catch {
+    return bare
+  }
+}
+
+function* entries(known: Iterable<Known>): Generator<Entry> {
+  for (const { entry } of known) yield entry
+}

@@ -1,0 +1,77 @@
+import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { untilAborted } from './session.ts'
+
+/** Something of a server that takes long to fetch, kept for a while. */
+export interface Kept<T> {
+  /**
+   * What it is by now. Fetched once however many ask, and not for any of them: who leaves ends nothing.
+   *
+   * @throws ResourceError whatever the fetching throws; `unavailable` where it takes longer than anybody waits.
+   */
+  current(signal: AbortSignal): Promise<T>
+  /** Has it fetched anew, and tells what it was before. */
+  renew(signal: AbortSignal): Promise<{ readonly before: T | undefined; readonly now: T }>
+  /** What was fetched last, however old. */
+  readonly last: T | undefined
+  /** Whether changes are told of, so that what was fetched stays good without being looked at. */
+  told: boolean
+}
+
+export interface KeptOptions<T> {
+  readonly fetch: () => Promise<T>
+  /** How long it is good, in milliseconds. */
+  readonly refresh: number
+  /** How long anybody waits, in milliseconds. A server that waits for us in its turn is so let go of. */
+  readonly patience: number
+}
+
+export function createKept<T>({ fetch, refresh, patience }: KeptOptions<T>): Kept<T> {
+  let last: { readonly value: T; readonly from: number } | undefined
+  let fetching: Promise<T> | undefined
+
+  const begin = (): Promise<T> => {
+    const from = Date.now()
+    const own = fetch().then((value) => {
+      last = { value, from }
+      return value
+    })
+    fetching = own
+    const end = () => {
+      if (fetching === own) fetching = undefined
+    }
+    own.then(end, end)
+    return own
+  }
+
+  const waitFor = async (work: Promise<T>, signal: AbortSignal): Promise<T> => {
+    const late = AbortSignal.timeout(patience)
+    try {
+      return await untilAborted(work, AbortSignal.any([signal, late]))
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isResourceError(error) || !late.aborted) throw error
+      if (last !== undefined) return last.value
+      throw new ResourceError('unavailable', 'The server is still being listed.', { retryAfter: 2 })
+    }
+  }
+
+  const kept: Kept<T> = {
+    told: false,
+    get last() {
+      return last?.value
+    },
+    current: async (signal) => {
+      signal.throwIfAborted()
+      if (last !== undefined && (kept.told || Date.now() - last.from < refresh)) return last.value
+      return waitFor(fetching ?? begin(), signal)
+    },
+    renew: async (signal) => {
+      // What is being fetched just now may have been looked at before the change.
+      await fetching?.catch(() => {})
+      signal.throwIfAborted()
+      const before = last?.value
+      return { before, now: await untilAborted(fetching ?? begin(), signal) }
+    },
+  }
+  return kept
+}

@@ -1,0 +1,129 @@
+import { isLost, type RemoteView } from '../../client/index.ts'
+import { ResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+
+/** The way to a server: one connection at a time, opened when it is needed. */
+export interface Session {
+  /**
+   * The connection that there is, or a new one.
+   *
+   * @throws ResourceError `unavailable` where none comes about, and at once where it is too early to try again.
+   */
+  open(signal: AbortSignal): Promise<RemoteView>
+  /** Asks the server. What fails because the connection was lost is asked once more, on another one. */
+  ask<T>(work: (view: RemoteView) => Promise<T>, signal: AbortSignal): Promise<T>
+  close(): Promise<void>
+}
+
+export interface SessionOptions {
+  readonly connect: (signal: AbortSignal) => Promise<RemoteView>
+  readonly log: Log
+  /** The pause behind the first failure in a row, and the longest, in milliseconds: each is twice the one before. */
+  readonly firstPause?: number
+  readonly longestPause?: number
+}
+
+/** A connection that held for so long was no failure, in milliseconds. */
+const stable = 10_000
+
+/**
+ * Connections to a server that may die. It is started or connected to again when somebody asks, however often it dies, but
+ * never sooner than the pause allows, and never twice at once.
+ */
+export function createSession(options: SessionOptions): Session {
+  const { connect, log, firstPause = 500, longestPause = 60_000 } = options
+  const closing = new AbortController()
+  let current: Promise<RemoteView> | undefined
+  let failures = 0
+  let notBefore = 0
+
+  // The first one costs no pause: a server that was restarted is there again.
+  const failed = (): number => {
+    const pause = failures === 0 ? 0 : Math.min(longestPause, firstPause * 2 ** Math.min(failures - 1, 20))
+    failures++
+    notBefore = Date.now() + pause
+    return pause
+  }
+
+  const begin = async (): Promise<RemoteView> => {
+    const view = await connect(closing.signal).catch((error: unknown) => {
+      if (!closing.signal.aborted) log('warn', 'the server cannot be reached', { failures: failures + 1, error })
+      failed()
+      throw error
+    })
+    const since = Date.now()
+    if (failures > 0) log('info', 'the server is there again', { failures })
+    void view.over.then((reason) => {
+      if (closing.signal.aborted || dropped.has(view)) return
+      drop(view)
+      if (Date.now() - since >= stable) failures = 0
+      const pause = failed()
+      log('warn', 'the connection to the server has ended: it is opened again when it is needed', {
+        failures,
+        pause,
+        reason: reason.message,
+      })
+    })
+    return view
+  }
+
+  const dropped = new WeakSet<RemoteView>()
+  const views = new WeakMap<RemoteView, Promise<RemoteView>>()
+  const drop = (view: RemoteView): void => {
+    if (dropped.has(view)) return
+    dropped.add(view)
+    if (views.get(view) === current) current = undefined
+    view.close().catch((error: unknown) => log('debug', 'a lost connection cannot be closed', { error }))
+  }
+
+  const open = async (signal: AbortSignal): Promise<RemoteView> => {
+    signal.throwIfAborted()
+    if (closing.signal.aborted) throw new ResourceError('unavailable', 'The mount is closed.')
+    if (current === undefined) {
+      const wait = notBefore - Date.now()
+      if (wait > 0) {
+        const retryAfter = Math.ceil(wait / 1000)
+        throw new ResourceError('unavailable', 'The server failed a moment ago: it is left alone.', { retryAfter })
+      }
+      const opening = begin()
+      current = opening
+      opening.then(
+        (view) => views.set(view, opening),
+        () => {
+          if (current === opening) current = undefined
+        },
+      )
+    }
+    return untilAborted(current, signal)
+  }
+
+  return {
+    open,
+    ask: async (work, signal) => {
+      const view = await open(signal)
+      try {
+        return await work(view)
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!isLost(error)) throw error
+        drop(view)
+        return work(await open(signal))
+      }
+    },
+    close: async () => {
+      closing.abort()
+      const view = await current?.catch(() => undefined)
+      await view?.close()
+    },
+  }
+}
+
+/** Awaits what others wait for too: who leaves does not end it. */
+export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason)
+    if (signal.aborted) return leave()
+    signal.addEventListener('abort', leave, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave))
+  })
+}

@@ -1,0 +1,131 @@
+import type { RemoteView } from '../../client/index.ts'
+import { ResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { comparePaths } from '../../core/path.ts'
+import type { Change, ListQuery } from '../../core/provider.ts'
+import { type Known, knownOf } from './entries.ts'
+
+/** What a server lists, in the order of the paths. */
+export interface Snapshot {
+  readonly known: readonly Known[]
+  readonly taken: number
+  /** Whether the server lists what it has from here: a change can then come around. */
+  readonly circular: boolean
+}
+
+export interface Bounds {
+  readonly maxResources: number
+  /** How long the whole listing may take, in milliseconds. */
+  readonly maxTime: number
+}
+
+/** More pages than this are no listing that anybody makes. */
+const maxPages = 20_000
+/** So long may everything be that is kept of a listing, in characters. */
+const maxLength = 256 * 1024 * 1024
+
+/**
+ * Lists a server as a whole.
+ *
+ * @throws ResourceError `too-large` for a listing that does not end within the bounds, and whatever the view throws: a cursor
+ * that comes again, too.
+ */
+export async function takeSnapshot(
+  view: RemoteView,
+  { mark, bounds, log, signal }: { mark: string; bounds: Bounds; log: Log; signal: AbortSignal },
+): Promise<Snapshot> {
+  const taken = Date.now()
+  const found = new Map<string, Known>()
+  let length = 0
+  let listed = 0
+  let back = 0
+  let cursor: string | undefined
+  for (let pages = 0; ; pages++) {
+    const page = await view.list(cursor === undefined ? {} : { cursor }, { signal })
+    signal.throwIfAborted()
+    for (const resource of page.items) {
+      const known = knownOf(resource, mark)
+      if (known === undefined) back++
+      // What is listed twice is one resource.
+      else if (!found.has(known.entry.path)) {
+        found.set(known.entry.path, known)
+        length += lengthOf(known)
+      }
+    }
+    listed += page.items.length
+    if (listed > bounds.maxResources) throw endless(`it has over ${bounds.maxResources} resources`, 'maxResources')
+    if (length > maxLength) throw endless(`it is longer than ${maxLength} characters`)
+    cursor = page.nextCursor
+    if (cursor === undefined) break
+    if (pages >= maxPages) throw endless(`it has over ${maxPages} pages`)
+    if (Date.now() - taken > bounds.maxTime) throw endless(`it took over ${bounds.maxTime} ms`)
+  }
+  if (back > 0) log('warn', 'the server lists resources that it has from here: they are left out', { resources: back })
+  const known = [...found.values()].sort((a, b) => comparePaths(a.entry.path, b.entry.path))
+  return { known, taken, circular: back > 0 }
+}
+
+function endless(what: string, option?: string): ResourceError {
+  const advice = option === undefined ? '' : ` Raise "${option}", if that is right.`
+  return new ResourceError('too-large', `The listing is cut off: ${what}.${advice}`)
+}
+
+function lengthOf({ uri, entry }: Known): number {
+  const icons = entry.icons?.reduce((sum, { src }) => sum + src.length, 0) ?? 0
+  return (
+    2 * uri.length + (entry.name?.length ?? 0) + (entry.title?.length ?? 0) + (entry.description?.length ?? 0) + icons
+  )
+}
+
+/** The entries of a query. */
+export function* entriesIn({ known }: Snapshot, { prefix = '', after }: ListQuery): Generator<Known> {
+  const isBehind = after !== undefined && comparePaths(after, prefix) >= 0
+  for (let at = isBehind ? firstAfter(known, after) : firstFrom(known, prefix); ; at++) {
+    const next = known[at]
+    if (next === undefined || !next.entry.path.startsWith(prefix)) return
+    yield next
+  }
+}
+
+export function entryAt({ known }: Snapshot, path: string): Known | undefined {
+  const found = known[firstFrom(known, path)]
+  return found?.entry.path === path ? found : undefined
+}
+
+function firstFrom(known: readonly Known[], path: string): number {
+  return search(known, (entry) => comparePaths(entry, path) >= 0)
+}
+
+function firstAfter(known: readonly Known[], path: string): number {
+  return search(known, (entry) => comparePaths(entry, path) > 0)
+}
+
+/** Where the first entry is that is as asked; all behind it are so too. */
+function search(known: readonly Known[], isThere: (path: string) => boolean): number {
+  let low = 0
+  let high = known.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (isThere(known[middle]?.entry.path ?? '')) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+/** What is different in a later snapshot. */
+export function differences(before: Snapshot, now: Snapshot): readonly Change[] {
+  const changes: Change[] = []
+  let i = 0
+  let j = 0
+  while (i < before.known.length || j < now.known.length) {
+    const a = before.known[i]?.entry
+    const b = now.known[j]?.entry
+    const order = a === undefined ? 1 : b === undefined ? -1 : comparePaths(a.path, b.path)
+    if (order <= 0) i++
+    if (order >= 0) j++
+    const path = order <= 0 ? a?.path : b?.path
+    if (path !== undefined && (order !== 0 || JSON.stringify(a) !== JSON.stringify(b)))
+      changes.push({ path, listed: true })
+  }
+  return changes
+}

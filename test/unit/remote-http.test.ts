@@ -1,0 +1,257 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { memory } from '../../examples/memory-provider.ts'
+import { openMount } from '../../src/config/build.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
+import { isResourceError } from '../../src/core/errors.ts'
+import { foundMimeType } from '../../src/core/found.ts'
+import type { Page, Resource, View } from '../../src/core/view.ts'
+import { remote } from '../../src/providers/remote/index.ts'
+import { serveHttp } from '../../src/server/index.ts'
+import { sliced } from '../../src/wrap/sliced.ts'
+import { fault, listen, scripted, serveOfficial, serveSessions, serveSse } from '../support/mcp-servers.ts'
+
+const principal = { id: 'ada', roles: [] }
+const endings: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end()
+})
+
+function relay(url: string, headers: Readonly<Record<string, string>> = {}, timeoutMs = 10_000): View {
+  const catalog = createCatalog({
+    mounts: [
+      {
+        address: 'remote://there',
+        provider: remote({ target: { url, headers }, timeoutMs, address: 'remote://there' }),
+      },
+    ],
+  })
+  endings.push(catalog.close)
+  return catalog.view(principal)
+}
+
+async function all(
+  next: (query: { readonly cursor?: string }) => Promise<Page<Resource>>,
+): Promise<readonly Resource[]> {
+  const items: Resource[] = []
+  for (let cursor: string | undefined; ; ) {
+    const page = await next(cursor === undefined ? {} : { cursor })
+    items.push(...page.items)
+    cursor = page.nextCursor
+    if (cursor === undefined) return items
+  }
+}
+
+const failure = async (work: Promise<unknown>) => {
+  const error = await work.then(() => undefined).catch((caught: unknown) => caught)
+  return isResourceError(error) ? error : undefined
+}
+
+test.each([
+  ['of 2026-07-28', async () => serveOfficial()],
+  ['with sessions', async () => serveSessions([])],
+  ['with server-sent events', async () => serveSse()],
+])('a server over HTTP %s is relayed', async (_, serve) => {
+  const view = relay(await listen(await serve()))
+  const listed = await all((query) => view.list(query))
+  expect(listed.map(({ uri }) => uri)).toEqual([
+    'remote://there/file/docs/a.md',
+    'remote://there/file/docs/sub/b.md',
+    'remote://there/file/docs/sub/c.png',
+    'remote://there/file/docs/%E6%97%A5.txt',
+    'remote://there/memo/today',
+  ])
+  expect((await view.read('remote://there/file/docs/%E6%97%A5.txt')).contents).toMatchObject([{ text: '日' }])
+  expect((await view.directory({ uri: 'remote://there/file/docs' })).items.map(({ name }) => name)).toContain('sub')
+})
+
+test('a server that has forgotten the session is given another one', async () => {
+  const first = await serveSessions([])
+  const second = await serveSessions([])
+  let current = first
+  const url = await listen(async (request, response) => {
+    // A session of before is as unknown as any.
+    if (current === second && request.headers['mcp-session-id'] === 'session-1' && !renewed) {
+      renewed = true
+      return void response.writeHead(404).end()
+    }
+    await current(request, response)
+  })
+  let renewed = false
+  const view = relay(url)
+  expect((await view.read('remote://there/memo/today')).contents).toHaveLength(1)
+  current = second
+  expect((await view.read('remote://there/memo/today')).contents).toHaveLength(1)
+  expect(renewed).toBe(true)
+})
+
+describe('a server of ours', () => {
+  const files = { 'a.md': '# A\nline two\nline three\n', 'sub/b.md': 'b', 'sub/deep/[c] d.md': 'c' }
+  const search = {
+    uri: 'docs://manual/a.md?lines=1-2',
+    document: 'docs://manual/a.md',
+    mount: 'docs://manual',
+    lines: { start: 1, end: 2 },
+    score: 1,
+    snippet: { text: 'line', marks: [] },
+  }
+  const serve = async () => {
+    const catalog = createCatalog({
+      mounts: [
+        { address: 'docs://manual', provider: sliced(memory(files)), title: 'The manual' },
+        {
+          address: 'search://manual',
+          provider: {
+            list: async function* () {},
+            read: async () => [
+              { mimeType: foundMimeType, text: JSON.stringify({ query: 'x', hits: [search], notes: [] }) },
+            ],
+            templates: async () => [{ template: 'found{/q}{?limit}', name: 'search', mimeType: foundMimeType }],
+          },
+        },
+      ],
+    })
+    const service = await serveHttp({
+      view: catalog.view,
+      name: 'b',
+      version: '1',
+      log: () => {},
+      host: '127.0.0.1',
+      port: 0,
+    })
+    endings.push(service.close, catalog.close)
+    return { url: service.url, direct: catalog.view(principal) }
+  }
+
+  test('is relayed with its parts, directories and templates', async () => {
+    const { url, direct } = await serve()
+    const view = relay(url)
+    const there = (uri: string) => uri.replace('docs://manual', 'remote://there/docs/manual')
+    const plain = ({ uri, meta: _, ...rest }: Resource) => ({ uri: there(uri), ...rest })
+    for (const uri of ['docs://manual', 'docs://manual/sub/', 'docs://manual/sub/deep'])
+      expect((await view.directory({ uri: there(uri) })).items.map(plain)).toEqual(
+        (await direct.directory({ uri })).items.map(plain),
+      )
+    const part = await view.read('remote://there/docs/manual/a.md?lines=2-2')
+    expect(part.contents).toMatchObject([
+      { text: 'line two\n', meta: { 'dev.hikidashi/part': { first: 2, next: 'lines=3-3' } } },
+    ])
+    const bad = await failure(view.read('remote://there/docs/manual/a.md?lines=9-1'))
+    expect([bad?.kind, bad?.detail.reason]).toEqual(['invalid', 'range'])
+    const request = { argument: { name: 'path', value: 'sub/' } }
+    expect(
+      await view.complete({ uriTemplate: 'remote://there/docs/manual/{+path}{?lines,bytes}', ...request }),
+    ).toEqual(await direct.complete({ uriTemplate: 'docs://manual/{+path}{?lines,bytes}', ...request }))
+    const found = await view.read('remote://there/search/manual/found/x')
+    expect(
+      found.contents[0] && 'text' in found.contents[0] && JSON.parse(found.contents[0].text).hits[0],
+    ).toMatchObject({
+      uri: 'remote://there/docs/manual/a.md?lines=1-2',
+      document: 'remote://there/docs/manual/a.md',
+      mount: 'remote://there/docs/manual',
+    })
+  })
+})
+
+test('a server that has more in its directories than it lists is shown with it', async () => {
+  const asked: unknown[] = []
+  const url = await listen(
+    scripted((method, params) => {
+      if (method === 'resources/list')
+        return {
+          resources: [
+            { uri: 'skill://a/listed.md', name: 'listed' },
+            { uri: 'skill://b/x', name: 'x' },
+          ],
+        }
+      if (method === 'resources/read') return { contents: [{ uri: params.uri, text: 'read' }] }
+      if (method !== 'resources/directory/read') return fault(-32601, 'Method not found')
+      asked.push(params.uri)
+      if (params.uri !== 'skill://a') return fault(-32602, 'not a directory')
+      return params.cursor === undefined
+        ? { resources: [{ uri: 'skill://a/hidden.md', name: 'hidden', title: 'Hidden' }], nextCursor: '1' }
+        : {
+            resources: [
+              { uri: 'skill://a/sub', name: 'sub', mimeType: 'inode/directory' },
+              { uri: 'skill://elsewhere/x', name: 'x' },
+            ],
+          }
+    }),
+  )
+  const view = relay(url)
+  const at = async (uri: string) =>
+    (await view.directory({ uri })).items.map((item) => item.uri.slice('remote://there/'.length))
+  expect(await at('remote://there/skill/a')).toEqual(['skill/a/hidden.md', 'skill/a/listed.md', 'skill/a/sub/'])
+  expect(await at('remote://there/skill/b')).toEqual(['skill/b/x'])
+  expect(asked).toContain('skill://a')
+  expect((await view.read('remote://there/skill/a/hidden.md')).contents).toMatchObject([{ text: 'read' }])
+})
+
+test('credentials go to the server, and never where it sends us', async () => {
+  const seen: (string | undefined)[] = []
+  const elsewhere: unknown[] = []
+  const other = await listen((request, response) => {
+    elsewhere.push(request.headers)
+    response.writeHead(404).end()
+  })
+  const official = serveOfficial()
+  let redirects = false
+  const url = await listen(async (request, response) => {
+    seen.push(String(request.headers['x-key']))
+    if (redirects) return void response.writeHead(307, { location: other }).end()
+    await official(request, response)
+  })
+  const view = relay(url, { 'x-key': 'canary-4711', authorization: 'Bearer canary-4712' })
+  expect((await view.list()).items).toHaveLength(5)
+  expect(new Set(seen)).toEqual(new Set(['canary-4711']))
+  redirects = true
+  expect((await failure(view.read('remote://there/memo/today')))?.kind).toBe('unavailable')
+  const fresh = relay(url, { 'x-key': 'canary-4711', authorization: 'Bearer canary-4712' })
+  expect((await failure(fresh.list()))?.kind).toBe('unavailable')
+  expect(JSON.stringify(elsewhere)).not.toMatch(/canary/)
+})
+
+describe('a configuration', () => {
+  const parse = (mount: object) =>
+    configSchema.safeParse({ mounts: { 'remote://there': { provider: 'remote', ...mount } } })
+
+  test.each([
+    [{}, 'Add "command" to start a server'],
+    [{ command: 'x', url: 'https://example.org/mcp' }, 'There are two servers.'],
+    [{ url: 'https://user@example.org/mcp' }, 'This is not the URL of an MCP server.'],
+    [{ url: 'ftp://example.org' }, 'This is not the URL of an MCP server.'],
+    [{ url: 'https://example.org/mcp', args: ['x'] }, 'This is for a "command".'],
+    [{ command: 'x', bearer: { env: 'A' } }, 'This is for a "url".'],
+    [{ command: 'x', env: { API_TOKEN: 'hunter2' } }, 'This looks like a literal secret.'],
+    [{ url: 'https://example.org/mcp', headers: { 'X-Key': 'hunter2' } }, 'This is a literal secret.'],
+  ])('%j is refused', (mount, words) => {
+    const { error } = parse(mount)
+    expect(JSON.stringify(error?.issues)).toContain(words.replaceAll('"', '\\\\\\"').replaceAll('\\\\\\"', '\\"'))
+    expect(JSON.stringify(error?.issues)).not.toContain('hunter2')
+  })
+
+  test('takes secrets from where they are, and sends none in the clear', async () => {
+    process.env.RELAY_KEY = 'canary-4713'
+    const official = serveOfficial()
+    const seen: unknown[] = []
+    const url = await listen(async (request, response) => {
+      seen.push(request.headers['x-key'], request.headers.authorization)
+      await official(request, response)
+    })
+    const open = async (mount: object) => {
+      const { mounts } = configSchema.parse({ mounts: { 'remote://there': { provider: 'remote', ...mount } } })
+      const config = mounts['remote://there']
+      if (config === undefined) throw new Error('no mount')
+      return openMount({ address: 'remote://there', config, folder: '.' }, { log: () => {} })
+    }
+    const headers = { 'X-Key': { env: 'RELAY_KEY' } }
+    const mount = await open({ url, headers, bearer: { env: 'RELAY_KEY' } })
+    endings.push(async () => mount.provider.close?.())
+    const catalog = createCatalog({ mounts: [mount] })
+    expect((await catalog.view(principal).list()).items).toHaveLength(5)
+    expect(new Set(seen)).toEqual(new Set(['canary-4713', 'Bearer canary-4713']))
+    expect((await failure(open({ url: 'http://mcp.example.org/mcp', headers })))?.message).toContain('in the clear')
+    delete process.env.RELAY_KEY
+    expect((await failure(open({ url, headers })))?.message).toContain('RELAY_KEY is not set')
+  })
+})

@@ -1,0 +1,299 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { connect, type RemoteView, type Target } from '../../src/client/index.ts'
+import { type Catalog, createCatalog } from '../../src/core/catalog.ts'
+import { isResourceError } from '../../src/core/errors.ts'
+import { foreignOf, pathOfForeign } from '../../src/core/foreign.ts'
+import { metaKeys } from '../../src/core/meta.ts'
+import type { Page, Resource, ResourceTemplate, View } from '../../src/core/view.ts'
+import { type RemoteOptions, remote } from '../../src/providers/remote/index.ts'
+import { fixture } from '../support/mcp-servers.ts'
+
+const principal = { id: 'ada', roles: [] }
+const address = 'remote://there'
+const endings: (() => Promise<unknown>)[] = []
+const endAll = async () => {
+  for (const end of endings.splice(0).reverse()) await end()
+}
+
+interface Logged {
+  readonly message: string
+}
+
+function relay(target: Target, options: Partial<RemoteOptions> = {}) {
+  const logged: Logged[] = []
+  const log = (_: string, message: string) => void logged.push({ message })
+  const provider = remote({ target, log, ...options })
+  const catalog = createCatalog({ mounts: [{ address, provider }], log })
+  endings.push(catalog.close)
+  return { provider, catalog, view: catalog.view(principal), logged }
+}
+
+async function pagesOf<T>(next: (query: { readonly cursor?: string }) => Promise<Page<T>>): Promise<readonly T[]> {
+  const items: T[] = []
+  for (let cursor: string | undefined; ; ) {
+    const page: Page<T> = await next(cursor === undefined ? {} : { cursor })
+    items.push(...page.items)
+    cursor = page.nextCursor
+    if (cursor === undefined) return items
+  }
+}
+
+const pathOf = (uri: string) => decodeURIComponent(uri.slice(address.length + 1))
+const failure = async (work: Promise<unknown>) => {
+  const error = await work.then(() => 'no failure').catch((caught: unknown) => caught)
+  return isResourceError(error) ? error : Promise.reject(new Error(`no ResourceError: ${String(error)}`))
+}
+
+/** What is told of something, but for its address and the mark of whoever relays. */
+function facts({ meta, ...rest }: Resource | ResourceTemplate) {
+  const { [metaKeys.via]: _, ...others } = meta ?? {}
+  return { ...rest, ...(Object.keys(others).length === 0 ? {} : { meta: others }) }
+}
+
+const sdks = ['sdk100', 'sdk112', 'sdk113', 'sdk124', 'official']
+
+describe.each(sdks)('what a server of %s has is relayed whole:', (sdk) => {
+  const target = fixture('varied', sdk)
+  let direct: RemoteView
+  let view: View
+  beforeAll(async () => {
+    direct = await connect(target)
+    view = relay(target).view
+  }, 60_000)
+  afterAll(async () => {
+    await direct.close()
+    await endAll()
+  }, 60_000)
+
+  test('its listing, field by field', async () => {
+    const theirs = await pagesOf((query) => direct.list(query))
+    const ours = await pagesOf((query) => view.list(query))
+    expect(theirs.length).toBe(15)
+    const byPath = new Map(ours.map((resource) => [pathOf(resource.uri), facts(resource)]))
+    expect(byPath.size).toBe(theirs.length)
+    for (const { uri, ...rest } of theirs) {
+      const found = byPath.get(pathOfForeign(uri))
+      expect({ ...found, uri: '' }).toEqual({ ...facts({ uri, ...rest }), uri: '' })
+    }
+    expect(byPath.get('file/srv/docs/a.md')).toMatchObject({
+      name: 'The page',
+      size: 26,
+      modified: Date.parse('2026-01-02T03:04:05Z'),
+    })
+  })
+
+  test('its contents: text and bytes, several at once, under each of its URIs', async () => {
+    for (const { uri } of await pagesOf((query) => direct.list(query))) {
+      const theirs = await direct.read(uri)
+      const ours = await view.read(`${address}/${pathOfForeign(uri).split('/').map(encodeURIComponent).join('/')}`)
+      const told = ({ name: _, path: __, uri: at, ...content }: (typeof ours.contents)[number]) => ({ at, ...content })
+      expect(ours.contents.map((content) => ({ ...told(content), at: pathOf(content.uri) }))).toEqual(
+        theirs.contents.map((content) => ({ ...told(content), at: pathOfForeign(content.uri) })),
+      )
+    }
+  })
+
+  test('its templates, what they lead to, and their completions', async () => {
+    const theirs = await pagesOf((query) => direct.templates(query))
+    const ours = await pagesOf((query) => view.templates(query))
+    expect(ours.map(({ uriTemplate }) => uriTemplate.slice(address.length))).toEqual([
+      '/rows/{table}/{id}{?limit}',
+      '/file/{+path}',
+      '/note:/{id}',
+    ])
+    expect(ours.map((one) => ({ ...facts(one), uriTemplate: '' }))).toEqual(
+      theirs.map((one) => ({ ...facts(one), uriTemplate: '' })),
+    )
+    const { contents } = await view.read(`${address}/rows/shop/a%20b?limit=5`)
+    expect(contents).toMatchObject([
+      { uri: `${address}/rows/shop/a%20b?limit=5`, text: 'read rows://shop/a%20b?limit=5' },
+    ])
+    const request = { argument: { name: 'id', value: '4' }, arguments: new Map([['table', 'shop']]) }
+    expect(await view.complete({ uriTemplate: ours[0]?.uriTemplate ?? '', ...request })).toEqual(
+      await direct.complete({ uriTemplate: theirs[0]?.uriTemplate ?? '', ...request }),
+    )
+  })
+
+  test('that nothing is there, and what is spelled as the server does not spell it', async () => {
+    for (const path of ['notes/none', 'notes/a/=b', 'notes/a/=%62', 'file/srv/docs/a.md%3F', 'NOTES/a/b', '==/x', 'a'])
+      expect((await failure(view.read(`${address}/${path}`))).kind, path).toBe('not-found')
+  })
+
+  test('its changes', async () => {
+    const told: string[] = []
+    let listed = 0
+    const subscription = view.subscribe?.((change) => {
+      told.push(...change.uris)
+      if (change.listed) listed++
+    })
+    const uri = `${address}/notes/a/b`
+    expect(await subscription?.add([uri, `${address}/memo/`])).toEqual([uri, `${address}/memo/`])
+    expect(await subscription?.addList()).toBe(true)
+    await expect
+      .poll(
+        async () => {
+          await view.read(`${address}/do:/touch-notes`)
+          await view.read(`${address}/do:/touch-memo`)
+          return [...new Set(told)].sort()
+        },
+        { timeout: 30_000 },
+      )
+      .toEqual([`${address}/memo/`, uri])
+    await view.read(`${address}/do:/grow`)
+    await expect.poll(() => listed, { timeout: 30_000 }).toBeGreaterThan(0)
+    expect((await pagesOf((query) => view.list(query))).map((resource) => resource.uri)).toContain(
+      `${address}/notes/new`,
+    )
+    subscription?.close()
+  }, 60_000)
+})
+
+describe('a server', () => {
+  afterEach(endAll, 60_000)
+
+  test('of 100,000 resources is listed in the order of the paths, and resumed anywhere', async () => {
+    const { provider, view } = relay(fixture('varied', 'official', 'many'))
+    const all = await pagesOf((query) => view.list(query))
+    expect(new Set(all.map(({ uri }) => uri)).size).toBe(100_000)
+    const context = { principal, signal: new AbortController().signal }
+    for await (const { path } of provider.list({ prefix: 'n/many/', after: 'n/many/5' }, context)) {
+      expect(path).toBe('n/many/50')
+      break
+    }
+    expect(await provider.stat?.('n/many/99999', context)).toMatchObject({ path: 'n/many/99999' })
+  }, 120_000)
+
+  test.each([
+    ['endless', /cut off: it has over 500 resources. Raise "maxResources"/],
+    ['circle', /leads in a circle/],
+  ])(
+    'whose listing is %s is cut off, and others are listed all the same',
+    async (kind, words) => {
+      const { provider, view } = relay(fixture('varied', 'sdk124', kind), { maxResources: 500 })
+      const error = await failure(view.list())
+      expect(error.kind).toBe('unavailable')
+      expect(error.message).toMatch(words)
+      const context = { principal, signal: new AbortController().signal }
+      expect((await failure(provider.stat?.('n/1', context) ?? Promise.resolve())).kind).toBe('unavailable')
+    },
+    60_000,
+  )
+
+  test('that dies is started again, also in the middle of a request', async () => {
+    const { view, logged } = relay(fixture('varied', 'sdk124'))
+    expect((await view.list()).items.length).toBeGreaterThan(0)
+    for (let times = 0; times < 3; times++) {
+      expect((await failure(view.read(`${address}/do:/die`))).kind).toBe('unavailable')
+      await expect
+        .poll(
+          () =>
+            view.read(`${address}/memo/today`).then(
+              ({ contents }) => contents.length,
+              () => 0,
+            ),
+          { timeout: 30_000 },
+        )
+        .toBe(1)
+    }
+    expect(logged.map(({ message }) => message)).toContain(
+      'the connection to the server has ended: it is opened again when it is needed',
+    )
+  }, 90_000)
+
+  test('that dies while somebody listens is listened to again, and everything is told as changed', async () => {
+    const { view } = relay(fixture('varied', 'official'))
+    const told = new Set<string>()
+    const subscription = view.subscribe?.(({ uris }) => {
+      for (const uri of uris) told.add(uri)
+    })
+    const uri = `${address}/notes/a/b`
+    expect(await subscription?.add([uri])).toEqual([uri])
+    await failure(view.read(`${address}/do:/die`))
+    await expect.poll(() => [...told], { timeout: 30_000 }).toEqual([uri])
+    told.clear()
+    await expect
+      .poll(
+        async () => {
+          await view.read(`${address}/do:/touch-notes`).catch(() => {})
+          return [...told]
+        },
+        { timeout: 30_000, interval: 500 },
+      )
+      .toEqual([uri])
+    subscription?.close()
+  }, 90_000)
+
+  test('gets nothing of the environment of this process but what it is given', async () => {
+    process.env.RELAY_CANARY = 'canary-4711'
+    const target = fixture('varied', 'sdk124')
+    const { view } = relay('command' in target ? { ...target, env: { GIVEN: 'yes' } } : target)
+    const [content] = (await view.read(`${address}/env:/all`)).contents
+    delete process.env.RELAY_CANARY
+    const env = content !== undefined && 'text' in content ? content.text : ''
+    expect(env).toContain('"GIVEN":"yes"')
+    expect(env).not.toContain('canary-4711')
+  })
+
+  test('that cannot be started, is silent or is far too long says so, and nothing of its own words', async () => {
+    const none = relay({ command: '/nowhere/server' })
+    expect((await failure(none.view.list())).kind).toBe('unavailable')
+    const silent = relay(fixture('hostile', 'silent'), { timeoutMs: 300 })
+    expect((await failure(silent.view.read(`${address}/memo/today`))).kind).toBe('unavailable')
+    const huge = relay(fixture('hostile', 'huge'), { maxBytes: 100_000 })
+    const error = await failure(huge.view.read(`${address}/memo/today`))
+    expect(error.kind).toBe('too-large')
+    expect(error.message).toBe('This is longer than what is taken from the server.')
+  }, 60_000)
+
+  test('is let go of when who asks leaves', async () => {
+    const { view } = relay(fixture('hostile', 'slow'))
+    const controller = new AbortController()
+    const reading = view.read(`${address}/memo/today`, { signal: controller.signal })
+    setTimeout(() => controller.abort(new Error('gone')), 200)
+    await expect(reading).rejects.toThrow('gone')
+  }, 60_000)
+})
+
+test('rules on paths hold for every spelling of a URI', async () => {
+  const provider = remote({ target: fixture('varied', 'sdk124') })
+  const access = (_: unknown, path: string) => path !== 'memo/today'
+  const catalog: Catalog = createCatalog({ mounts: [{ address, provider, access }] })
+  const view = catalog.view(principal)
+  for (const path of [
+    'memo/today',
+    'memo/=today',
+    'memo/%74oday',
+    'memo/today%3F',
+    'memo/today%23',
+    'MEMO/today',
+    'memo:/=/=/today',
+  ])
+    expect((await failure(view.read(`${address}/${path}`))).kind, path).toBe('not-found')
+  expect(foreignOf('memo/today')).toBe('memo://today')
+  await catalog.close()
+}, 60_000)
+
+test('what indexes a mount hears of changes in all of it, and of what comes', async () => {
+  const provider = remote({ target: fixture('varied', 'sdk113') })
+  const catalog = createCatalog({ mounts: [{ address, provider }] })
+  const view = catalog.view(principal)
+  const heard = new Set<string | undefined>()
+  const controller = new AbortController()
+  const hear = (changes: readonly { readonly path?: string }[]) => {
+    for (const { path } of changes) heard.add(path)
+  }
+  await catalog.reader(address)?.watch?.(hear, controller.signal)
+  await expect
+    .poll(
+      async () => {
+        await view.read(`${address}/do:/touch-notes`).catch(() => {})
+        return heard.has('notes/a/b')
+      },
+      { timeout: 30_000 },
+    )
+    .toBe(true)
+  await view.read(`${address}/do:/grow`)
+  await expect.poll(() => heard.has('notes/new'), { timeout: 30_000 }).toBe(true)
+  controller.abort()
+  await catalog.close()
+}, 60_000)
