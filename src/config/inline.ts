@@ -1,0 +1,83 @@
+import { isDataUri } from '../core/data-uri.ts'
+import { isResourceError } from '../core/errors.ts'
+import type { Provider } from '../core/provider.ts'
+import { providers } from '../providers/index.ts'
+import { type InlineResource, inline } from '../providers/inline/index.ts'
+import { sliced } from '../wrap/sliced.ts'
+import type { Finding } from './problem.ts'
+import { configSchema, type MountConfig } from './schema.ts'
+
+type InlineConfig = Extract<MountConfig, { readonly provider: 'inline' }>
+
+/** Opens the resources that a mount holds itself. */
+export async function openInline(address: string, config: InlineConfig): Promise<Provider> {
+  const { inline: open } = await providers.inline()
+  const provider = open({ resources: resourcesIn(address, config) })
+  // What is at the address itself has no path that a part of it could be asked for by.
+  return config.resources === undefined ? provider : sliced(provider)
+}
+
+function resourcesIn(address: string, config: InlineConfig): Readonly<Record<string, InlineResource>> {
+  const { title, description, text, base64, mimeType, priority, audience, resources } = config
+  if (resources !== undefined)
+    return Object.fromEntries(Object.entries(resources).map(([path, resource]) => [path, resourceOf(resource)]))
+  const single = { title, description, text, base64, mimeType, priority, audience }
+  const own = isDataUri(address) ? { data: address } : {}
+  return { '': { ...resourceOf(single), ...own } }
+}
+
+type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined }
+
+function resourceOf({
+  base64,
+  ...resource
+}: Optional<Omit<InlineResource, 'bytes' | 'data'>> & { readonly base64?: string | undefined }): InlineResource {
+  const given = Object.fromEntries(Object.entries(resource).filter(([, value]) => value !== undefined))
+  return { ...given, ...(base64 === undefined ? {} : { bytes: Buffer.from(base64, 'base64') }) }
+}
+
+/** Mounts whose resources are not what they say, or lie in each other's place. */
+export function inlineFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
+  return [...mounts].flatMap(([address, mount]) => {
+    if (typeof mount !== 'object' || mount === null || !('provider' in mount) || mount.provider !== 'inline') return []
+    const { data } = configSchema.shape.mounts.safeParse({ [address]: mount })
+    const config = data?.[address]
+    if (config?.provider !== 'inline') return []
+    const path = ['mounts', address]
+    const bodies = (['text', 'base64', 'resources'] as const).filter((key) => config[key] !== undefined)
+    if (isDataUri(address)) {
+      const surplus = (['text', 'base64', 'resources', 'mimeType'] as const).filter((key) => config[key] !== undefined)
+      if (surplus.length > 0)
+        return surplus.map((key) => ({
+          path: [...path, key],
+          message: 'A data: URI is its content itself.',
+          fix: 'Remove the key, or give the mount an address of another kind.',
+        }))
+    } else if (bodies.length !== 1) {
+      const message = bodies.length === 0 ? 'The mount has no content.' : 'The mount has several contents.'
+      return [{ path, message, fix: 'Write one of "text", "base64" and "resources".' }]
+    }
+    return faultsIn(resourcesIn(address, config), path, config.resources !== undefined)
+  })
+}
+
+/** What is wrong with resources: with each by itself, else with all of them together. */
+function faultsIn(
+  resources: Readonly<Record<string, InlineResource>>,
+  path: readonly string[],
+  several: boolean,
+): readonly Finding[] {
+  const faultOf = (some: Readonly<Record<string, InlineResource>>, at: readonly string[]): readonly Finding[] => {
+    try {
+      inline({ resources: some })
+      return []
+    } catch (error) {
+      if (!isResourceError(error)) throw error
+      return [{ path: at, message: error.message, fix: 'Correct it, or remove it.' }]
+    }
+  }
+  const each = Object.entries(resources).flatMap(([name, resource]) =>
+    faultOf({ [name]: resource }, several ? [...path, 'resources', name] : path),
+  )
+  return each.length > 0 ? each : faultOf(resources, several ? [...path, 'resources'] : path)
+}

@@ -1,0 +1,124 @@
+import { z } from 'zod'
+import { isResourceError } from '../../core/errors.ts'
+import { compileRoute, type RouteOptions } from '../../providers/api/route.ts'
+import { parsePointer } from '../../providers/settings/pointer.ts'
+import { kindOfKey } from '../../wrap/redacted/keys.ts'
+import { duration, secret, text } from '../fields.ts'
+import { refusal } from '../words.ts'
+import { documentsShape } from './documents.ts'
+import { httpUrl, originShape } from './origin.ts'
+import { describedShape } from './web.ts'
+
+const pointer = z.string().refine(isPointer, {
+  error: refusal('This is no JSON pointer.', 'Write one such as "/data/items"; "" is the whole.'),
+})
+
+function isPointer(value: string): boolean {
+  try {
+    return parsePointer(value).length >= 0
+  } catch {
+    return false
+  }
+}
+
+const list = z.strictObject({
+  from: text.describe('What is asked for, below "url", such as "users?per_page=100".'),
+  items: pointer.exactOptional().describe('Where the array is in the answer. By default it is the answer.'),
+  values: z
+    .record(z.string(), pointer)
+    .exactOptional()
+    .describe('Where in an item the value of each variable is. By default, of the only one, at "/id".'),
+  title: pointer.exactOptional().describe('Where in an item its title is.'),
+  description: pointer.exactOptional().describe('Where in an item its description is.'),
+  modified: pointer.exactOptional().describe('Where in an item the time of its last change is.'),
+  next: z
+    .union(
+      [
+        z.literal('link'),
+        z.strictObject({
+          cursor: pointer.describe('Where the cursor of the next page is in the answer.'),
+          param: text.describe('The query parameter that it is sent as.'),
+        }),
+        z.strictObject({
+          page: text.describe(
+            'The query parameter with the number of the page. The first page is asked for without it.',
+          ),
+          from: z.int().min(0).exactOptional().describe('The number of the first page. By default 1.'),
+        }),
+      ],
+      {
+        error: refusal(
+          'This does not say how the next page is found.',
+          'Write "link", { "cursor": "/next", "param": "cursor" } or { "page": "page" }.',
+        ),
+      },
+    )
+    .exactOptional()
+    .describe('How the next page is found: by the header Link, a cursor or a number. By default there is one page.'),
+})
+
+const route = z
+  .strictObject({
+    template: text.describe('A URI template that is relative to the address, such as "users/{id}" or "search{?q}".'),
+    to: text
+      .exactOptional()
+      .describe('The URL template that it stands for, below "url", with the same variables. By default the same.'),
+    ...describedShape,
+    list: list.exactOptional().describe('How resources of the route are listed. By default they are not.'),
+  })
+  .superRefine((given, context) => {
+    try {
+      compileRoute(given as RouteOptions)
+    } catch (error) {
+      if (!isResourceError(error)) throw error
+      const message = refusal(
+        error.message,
+        'Write one such as { "template": "users/{id}", "list": { "from": "users" } }.',
+      )
+      context.addIssue({ code: 'custom', path: ['template'], message })
+    }
+  })
+
+/** Headers that say how a message is sent, which is not for a configuration to say. */
+const managed =
+  /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|via|forwarded|x-forwarded-.*|proxy-.*|if-.*|range)$/i
+
+const headers = z.record(z.string(), z.union([text, secret])).superRefine((given, context) => {
+  for (const [name, value] of Object.entries(given)) {
+    const refuse = (message: string, fix: string) =>
+      context.addIssue({ code: 'custom', path: [name], message: refusal(message, fix) })
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) refuse('This is no name of a header.', 'Write one such as "X-Api-Key".')
+    else if (managed.test(name)) refuse('This header is not for a configuration to say.', 'Remove it.')
+    else if (typeof value !== 'string') continue
+    else if (/[^\x20-\x7e]/.test(value)) refuse('A header holds plain characters alone.', 'Remove the others.')
+    else if (kindOfKey(name) !== undefined || /^x-.*key$/i.test(name))
+      refuse(
+        'This is a literal secret.',
+        'Put it into the environment or a file, and write { "env": "NAME" } or { "file": "path" }.',
+      )
+  }
+})
+
+/** The options of a mount whose provider is `api`. */
+export const apiShape = {
+  url: httpUrl.describe('Where the API is, such as "https://api.example.org/v2".'),
+  routes: z.array(route).min(1).describe('What is served of it. Of several routes for a path, the first one holds.'),
+  bearer: secret
+    .exactOptional()
+    .describe('Where the token is that is sent as Authorization: Bearer: { "env": "NAME" } or { "file": "path" }.'),
+  headers: headers
+    .exactOptional()
+    .describe(
+      'Headers that are sent with every request, to no other origin. A secret one is { "env": "NAME" } or { "file": "path" }.',
+    ),
+  ...originShape,
+  types: originShape.types.describe('The media types that are served, as globs. By default JSON.'),
+  keep: duration.exactOptional().describe('For how long a listing is taken as it was. By default "10s".'),
+  maxEntries: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .exactOptional()
+    .describe('How many entries of a route are listed. By default 10000.'),
+  redact: documentsShape.redact,
+}

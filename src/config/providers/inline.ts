@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { refusal } from '../words.ts'
+import { describedShape } from './web.ts'
+
+const base64 = z.string().regex(/^[A-Za-z0-9+/\s]*={0,2}\s*$/, {
+  error: refusal('This is not base64.', 'Write the bytes in base64 (RFC 4648), with "+" and "/".'),
+})
+
+const body = {
+  text: z.string().exactOptional().describe('The content, as text.'),
+  base64: base64.exactOptional().describe('The content, as bytes in base64.'),
+}
+
+const { mimeType, priority, audience, ...names } = describedShape
+
+/** The options of a mount whose provider is `inline`. */
+export const inlineShape = {
+  ...body,
+  mimeType,
+  priority,
+  audience,
+  resources: z
+    .record(z.string(), z.strictObject({ ...body, ...names, mimeType, priority, audience }))
+    .exactOptional()
+    .describe('Several resources, by their paths below the address, instead of one at the address itself.'),
+}

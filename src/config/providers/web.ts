@@ -1,0 +1,71 @@
+import { z } from 'zod'
+import { globs, text } from '../fields.ts'
+import { refusal } from '../words.ts'
+import { documentsShape } from './documents.ts'
+import { httpUrl, originShape } from './origin.ts'
+
+const path = z.string().regex(/^(?!\/)(?!.*\/$)[^?#]*$/, {
+  error: refusal(
+    'This is no path of a page.',
+    'Write one such as "docs/intro", without a slash at either end or a query; "" is the address itself.',
+  ),
+})
+
+/** What is told of a resource that a configuration names. */
+export const describedShape = {
+  title: text.exactOptional().describe('What people call it.'),
+  description: text.exactOptional().describe('What is in it, for people and models.'),
+  mimeType: text
+    .regex(/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/, {
+      error: refusal('This is no media type.', 'Write one such as "text/markdown".'),
+    })
+    .exactOptional()
+    .describe('Its media type, such as "text/markdown".'),
+  priority: z.number().min(0).max(1).exactOptional().describe('How important it is, from 0 to 1.'),
+  audience: z
+    .array(z.enum(['user', 'assistant']))
+    .exactOptional()
+    .describe('For whom it is.'),
+}
+
+/** The options of a mount whose provider is `web`. */
+export const webShape = {
+  url: httpUrl
+    .exactOptional()
+    .describe('Where pages are fetched from. By default the address of the mount, where that is https://.'),
+  pages: z
+    .array(
+      z.union([path, z.strictObject({ path: path.describe('Its path below the address.'), ...describedShape })], {
+        error: refusal(
+          'This is no page.',
+          'Write its path, such as "docs/intro", or { "path": "docs/intro", "title": "Introduction" }.',
+        ),
+      }),
+    )
+    .exactOptional()
+    .describe('The pages that are listed, by their paths below the address. "" is the address itself.'),
+  match: globs.exactOptional().describe('Which other pages may be read, by their paths. By default none.'),
+  fetch: z
+    .boolean()
+    .exactOptional()
+    .describe(
+      'Whether pages are read through this server. Where it is false they are only listed, for clients to fetch themselves. By default true.',
+    ),
+  ...originShape,
+  types: originShape.types.describe(
+    'The media types that are served, as globs. By default text, JSON, XML, YAML, images, PDF and Office documents.',
+  ),
+  ...documentsShape,
+}
+
+interface Given {
+  readonly pages?: readonly unknown[]
+  readonly match?: unknown
+}
+
+/** Whether a mount names anything at all. */
+export function checkWeb(given: Given, context: z.RefinementCtx): void {
+  if ((given.pages?.length ?? 0) > 0 || given.match !== undefined) return
+  const message = refusal('No page is named.', 'Add "pages": ["docs/intro"], or "match": "docs/**".')
+  context.addIssue({ code: 'custom', path: ['pages'], message })
+}

@@ -1,0 +1,135 @@
+/** Addresses of the internet protocol, as numbers: which of them are anybody's, and which lead into somebody's own network. */
+
+/** The bytes of an address, of which there are 4 or 16. */
+export type AddressBytes = readonly number[]
+
+/**
+ * The bytes of an address in its one proper spelling: `192.0.2.1`, `2001:db8::1`, `::ffff:192.0.2.1`. `undefined` for what is
+ * none, and for what only some programs take for one: `127.1`, `0x7f.1`, `0177.0.0.1`, `2130706433`, a zone (`fe80::1%eth0`).
+ */
+export function addressBytes(text: string): AddressBytes | undefined {
+  return text.includes(':') ? ipv6Bytes(text) : ipv4Bytes(text)
+}
+
+function ipv4Bytes(text: string): AddressBytes | undefined {
+  const parts = text.split('.')
+  if (parts.length !== 4 || !parts.every((part) => /^(?:0|[1-9]\d{0,2})$/.test(part))) return undefined
+  const bytes = parts.map(Number)
+  return bytes.every((byte) => byte < 256) ? bytes : undefined
+}
+
+function ipv6Bytes(text: string): AddressBytes | undefined {
+  const halves = text.split('::')
+  if (halves.length > 2) return undefined
+  const [front, back] = [bytesOfGroups(halves[0] ?? '', halves.length === 1), bytesOfGroups(halves[1] ?? '', true)]
+  if (front === undefined || back === undefined) return undefined
+  const zeros = 16 - front.length - back.length
+  // `::` stands for one group at least.
+  if (halves.length === 1 ? zeros !== 0 : zeros < 2) return undefined
+  return [...front, ...Array.from({ length: zeros }, () => 0), ...back]
+}
+
+/** Groups of an address, the last of which may be one of IPv4 where it is the `end`. */
+function bytesOfGroups(text: string, end: boolean): AddressBytes | undefined {
+  if (text === '') return []
+  const groups = text.split(':')
+  const bytes: number[] = []
+  for (const [index, group] of groups.entries()) {
+    if (group.includes('.')) {
+      const last = end && index === groups.length - 1 ? ipv4Bytes(group) : undefined
+      if (last === undefined) return undefined
+      bytes.push(...last)
+    } else if (/^[0-9A-Fa-f]{1,4}$/.test(group)) {
+      const number = Number.parseInt(group, 16)
+      bytes.push(number >> 8, number & 0xff)
+    } else return undefined
+  }
+  return bytes
+}
+
+/** A block of addresses: those that begin with the same `bits` bits. */
+export interface AddressBlock {
+  readonly bytes: AddressBytes
+  readonly bits: number
+}
+
+/** A block as it is written, `10.0.0.0/8` or `fd00::/8`; an address alone is a block of one. `undefined` for what is none. */
+export function addressBlock(text: string): AddressBlock | undefined {
+  const [, address = '', length] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? []
+  const bytes = addressBytes(address)
+  const bits = bytes === undefined ? 0 : length === undefined ? bytes.length * 8 : Number(length)
+  return bytes === undefined || bits > bytes.length * 8 ? undefined : { bytes, bits }
+}
+
+/** Whether an address lies in a block. Of the two kinds of addresses, none lies in a block of the other. */
+export function isInBlock(address: AddressBytes, { bytes, bits }: AddressBlock): boolean {
+  if (address.length !== bytes.length) return false
+  return bytes.every((byte, index) => {
+    const kept = Math.min(8, Math.max(0, bits - index * 8))
+    const mask = (0xff << (8 - kept)) & 0xff
+    return ((address[index] ?? 0) & mask) === (byte & mask)
+  })
+}
+
+const blocks = (text: string) =>
+  text
+    .trim()
+    .split(/\s+/)
+    .flatMap((one) => addressBlock(one) ?? [])
+
+/** What is nobody's in particular: the registries of special addresses (RFC 6890), multicast, and what is reserved. */
+const special = blocks(`
+  0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24
+  192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3
+  2001::/23 2001:db8::/32 2620:4f:8000::/48 3fff::/20
+`)
+/** The only addresses of IPv6 that are given out for use anywhere; those that hold one of IPv4 are judged by that. */
+const global = blocks('2000::/3')
+
+/** Where machines of clouds are told their own credentials (AWS, Google, Azure, Alibaba, Oracle), and their neighbourhood. */
+const metadata = blocks(`
+  169.254.0.0/16 fe80::/10 fd00:ec2::254/128 fd20:ce::254/128 100.100.100.200/32 192.0.0.192/32 0.0.0.0/32 ::/128
+`)
+
+/** Ways to write an address of IPv4 in one of IPv6: mapped, compatible, translated (NAT64), tunnelled (6to4). */
+const embeddings: readonly (readonly [block: AddressBlock | undefined, at: number])[] = [
+  [addressBlock('::ffff:0:0/96'), 12],
+  [addressBlock('::ffff:0:0:0/96'), 12],
+  [addressBlock('::/96'), 12],
+  [addressBlock('64:ff9b::/96'), 12],
+  [addressBlock('2002::/16'), 2],
+]
+
+/** The address of IPv4 in one of IPv6, if there is one. */
+function embedded(bytes: AddressBytes): AddressBytes | undefined {
+  if (bytes.length !== 16) return undefined
+  const found = embeddings.find(([block]) => block !== undefined && isInBlock(bytes, block))
+  return found === undefined ? undefined : bytes.slice(found[1], found[1] + 4)
+}
+
+/**
+ * Whether an address is one of a machine on the internet, and not of this machine, of a network of somebody's own, or of none
+ * at all. Of an address of IPv6 that holds one of IPv4, that counts.
+ */
+export function isPublicAddress(bytes: AddressBytes): boolean {
+  const inner = embedded(bytes)
+  if (inner !== undefined) return isPublicAddress(inner)
+  if (bytes.length === 16 && !global.some((block) => isInBlock(bytes, block))) return false
+  return !special.some((block) => isInBlock(bytes, block))
+}
+
+/** Whether credentials of machines are given out at an address, however it is written. */
+export function isMetadataAddress(bytes: AddressBytes): boolean {
+  const inner = embedded(bytes)
+  return metadata.some((block) => isInBlock(bytes, block) || (inner !== undefined && isInBlock(inner, block)))
+}
+
+/**
+ * Whether an address may be asked for something: it is public, or one of those that the operator `allowed`, who cannot allow those at
+ * which machines are given their credentials. Of an address of IPv6 that holds one of IPv4, that counts.
+ */
+export function isAllowedAddress(bytes: AddressBytes, allowed: readonly AddressBlock[]): boolean {
+  if (isMetadataAddress(bytes)) return false
+  const inner = embedded(bytes) ?? bytes
+  return isPublicAddress(bytes) || allowed.some((block) => isInBlock(bytes, block) || isInBlock(inner, block))
+}

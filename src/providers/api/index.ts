@@ -1,0 +1,197 @@
+import { maxCompletions } from '../../core/completion.ts'
+import { invalid, notFound } from '../../core/errors.ts'
+import { compileGlobs } from '../../core/glob.ts'
+import { type HttpUrl, httpUrlBelow } from '../../core/http-url.ts'
+import type { Log } from '../../core/log.ts'
+import { comparePaths } from '../../core/path.ts'
+import type { CompletionRequest, Entry, Params, Provider, Template } from '../../core/provider.ts'
+import { createScrubber } from '../../core/scrub.ts'
+import { polled } from '../../wrap/polled.ts'
+import { createFetch } from '../http/fetched.ts'
+import { contentOf, mediaTypeOf } from '../http/media-type.ts'
+import { type OriginOptions, openOrigin } from '../http/origin.ts'
+import { type Item, listRoute } from './listing.ts'
+import { compileRoute, type Route, type RouteOptions } from './route.ts'
+
+export type { RouteList, RouteOptions } from './route.ts'
+
+export interface ApiOptions extends OriginOptions {
+  readonly routes: readonly RouteOptions[]
+  /** What is sent with every request to the origin of `url`, and to no other. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** What of the headers is secret: it is taken out of whatever the API answers. */
+  readonly secrets?: readonly string[]
+  /** The media types that are served. Default JSON alone. */
+  readonly types?: readonly string[]
+  /** For how long a listing is taken as it was, in milliseconds. Default 10,000. */
+  readonly keepMs?: number
+  /** How many entries of one route are listed. Default 10,000. */
+  readonly maxEntries?: number
+  /** How often it is looked whether what is listed has changed, in milliseconds. By default never. */
+  readonly poll?: number
+  readonly log?: Log
+}
+
+const jsonTypes: readonly string[] = ['application/json', 'application/*+json', 'text/json']
+
+/**
+ * An API that answers with JSON, as resources: each route is a template of URIs here that stands for a template of URLs there. It is
+ * only ever asked by GET, for what a route names, and each value is encoded for its place.
+ *
+ * @throws ResourceError `invalid` for an option that is wrong.
+ */
+export function api(options: ApiOptions): Provider {
+  const { base, get } = openOrigin(options)
+  const { headers = {}, secrets = [], types = jsonTypes, keepMs = 10_000, maxEntries = 10_000, poll } = options
+  const { log = () => {} } = options
+  const routes = options.routes.map(compileRoute)
+  const isWanted = compileGlobs(types)
+  const scrubber = createScrubber(secrets)
+  const fetch = createFetch({ get })
+
+  const accept = (contentType: string | undefined) => {
+    const { mimeType } = mediaTypeOf(contentType)
+    if (mimeType !== undefined && !isWanted(mimeType))
+      throw invalid('What the API answers is of a media type that is not served ("types" of the mount).', 'type')
+  }
+
+  const load = (url: HttpUrl, signal: AbortSignal, fresh: boolean) =>
+    fetch({ url, accept, signal, fresh, headers: { Accept: 'application/json' }, own: headers })
+
+  const listAll = async (signal: AbortSignal, fresh: boolean): Promise<ReadonlyMap<string, Item>> => {
+    const found: Item[] = []
+    for (const route of routes) found.push(...(await listRoute(route, { base, load, maxEntries, log }, signal, fresh)))
+    // Of two routes that list the same path, the first one is asked for it.
+    const byPath = new Map(found.reverse().map((item) => [item.entry.path, item]))
+    return new Map([...byPath].map(([path, { entry, ...item }]) => [path, { ...item, entry: clean(entry) }]))
+  }
+
+  const clean = ({ title, description, ...entry }: Entry): Entry => ({
+    ...entry,
+    ...(title === undefined ? {} : { title: scrubber.scrub(title) }),
+    ...(description === undefined ? {} : { description: scrubber.scrub(description) }),
+  })
+
+  const listed = remembered(listAll, keepMs)
+
+  const routeOf = (path: string, params: Params) => {
+    for (const route of routes) {
+      const values = route.match(path, params)
+      if (values !== undefined) return { route, values }
+    }
+    throw notFound('no route of the API has this path')
+  }
+
+  const loadAt = async (path: string, params: Params, signal: AbortSignal) => {
+    signal.throwIfAborted()
+    const { route, values } = routeOf(path, params)
+    return { route, fetched: await load(httpUrlBelow(base, route.urlOf(values)), signal, false) }
+  }
+
+  const provider: Provider = {
+    list: async function* ({ prefix = '', after }, { signal }) {
+      signal.throwIfAborted()
+      const items = await listed(signal)
+      for (const path of [...items.keys()].sort(comparePaths)) {
+        signal.throwIfAborted()
+        const entry = items.get(path)?.entry
+        if (entry === undefined || !path.startsWith(prefix)) continue
+        if (after === undefined || comparePaths(path, after) > 0) yield entry
+      }
+    },
+    stat: async (path, { signal }) => {
+      signal.throwIfAborted()
+      const { route } = routeOf(path, new Map())
+      const known = route.list === undefined ? undefined : (await listed(signal)).get(path)
+      if (known !== undefined) return known.entry
+      const { mimeType } = (await loadAt(path, new Map(), signal)).fetched
+      return { path, mimeType: mimeType ?? 'application/json' }
+    },
+    read: async ({ path, params }, { signal }) => {
+      const { route, fetched } = await loadAt(path, params, signal)
+      const { body, version, charset } = fetched
+      const mimeType = fetched.mimeType ?? route.options.mimeType ?? 'application/json'
+      const content = contentOf(body, { mimeType, charset })
+      if ('text' in content) return [{ ...content, version, text: scrubber.scrub(content.text) }]
+      return [{ mimeType, version, bytes: scrubber.scrubBytes(body) }]
+    },
+    templates: async () => routes.map(templateOf),
+    complete: async (request, { signal }) => {
+      const route = routes.find(({ options: { template } }) => template === request.template)
+      if (route === undefined) return undefined
+      if (route.list === undefined || !route.inPath.includes(request.argument.name)) return { values: [] }
+      return completionOf(request, [...(await listed(signal)).values()])
+    },
+  }
+  if (poll === undefined) return provider
+  const look = async function* (signal: AbortSignal): AsyncGenerator<Entry> {
+    for (const [path, { stamp }] of await listAll(signal, true)) yield { path, version: stamp }
+  }
+  return polled(provider, { interval: poll, look })
+}
+
+function templateOf({ options }: Route): Template {
+  const { template, title, description, mimeType = 'application/json', priority, audience } = options
+  return {
+    template,
+    name: title ?? template,
+    mimeType,
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(audience === undefined ? {} : { audience }),
+  }
+}
+
+/** The values of a variable among what is listed, beside those that are filled in already. */
+function completionOf({ template, argument, arguments: filled }: CompletionRequest, items: readonly Item[]) {
+  const fits = ({ values, template: from }: Item) =>
+    from === template &&
+    values.get(argument.name)?.startsWith(argument.value) === true &&
+    [...filled].every(([name, value]) => name === argument.name || (values.get(name) ?? value) === value)
+  const found = [...new Set(items.filter(fits).map(({ values }) => values.get(argument.name) ?? ''))].sort(comparePaths)
+  return { values: found.slice(0, maxCompletions), total: found.length, hasMore: found.length > maxCompletions }
+}
+
+/** What `work` came to a short while ago; who asks meanwhile waits for the same. The last who gives up ends it. */
+function remembered<T>(work: (signal: AbortSignal, fresh: boolean) => Promise<T>, keepMs: number) {
+  let kept: { readonly value: T; readonly until: number } | undefined
+  let running: { readonly result: Promise<T>; readonly ended: AbortController; waiting: number } | undefined
+
+  const start = () => {
+    const ended = new AbortController()
+    const result = work(ended.signal, false)
+      .then((value) => {
+        kept = { value, until: Date.now() + keepMs }
+        return value
+      })
+      .finally(() => {
+        running = undefined
+      })
+    // Who gave up does not hear of it.
+    result.catch(() => {})
+    return { result, ended, waiting: 0 }
+  }
+
+  return async (signal: AbortSignal): Promise<T> => {
+    signal.throwIfAborted()
+    if (kept !== undefined && Date.now() < kept.until) return kept.value
+    running ??= start()
+    const mine = running
+    mine.waiting++
+    let leave = () => {}
+    const left = new Promise<never>((_, reject) => {
+      leave = () => reject(signal.reason)
+      signal.addEventListener('abort', leave, { once: true })
+    })
+    try {
+      return await Promise.race([mine.result, left])
+    } finally {
+      signal.removeEventListener('abort', leave)
+      if (--mine.waiting === 0) {
+        if (running === mine) running = undefined
+        mine.ended.abort()
+      }
+    }
+  }
+}

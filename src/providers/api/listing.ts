@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto'
+import type { HttpUrl } from '../../core/http-url.ts'
+import { formatHttpUrl, httpUrlBelow, originOf, resolveHttpUrl } from '../../core/http-url.ts'
+import type { Log } from '../../core/log.ts'
+import type { Entry } from '../../core/provider.ts'
+import { unreachable } from '../http/client.ts'
+import type { Fetched } from '../http/fetched.ts'
+import { parsePointer } from '../settings/pointer.ts'
+import { encodeFrom, type Route } from './route.ts'
+
+/** What an API lists of a route: an entry, the route's template, the values that make it, and a stamp that changes when what is said of it does. */
+export interface Item {
+  readonly entry: Entry
+  readonly template: string
+  readonly values: ReadonlyMap<string, string>
+  readonly stamp: string
+}
+
+export interface ListingOptions {
+  readonly base: HttpUrl
+  readonly load: (url: HttpUrl, signal: AbortSignal, fresh: boolean) => Promise<Fetched>
+  /** How many entries are taken of one route. */
+  readonly maxEntries: number
+  readonly log: Log
+}
+
+/** So many pages of one listing are asked for. */
+const maxPages = 200
+/** The longest title and description that are taken, in characters. */
+const [maxTitle, maxDescription] = [200, 1000]
+
+/** Asks an API for everything that it lists of a route, page after page. */
+export async function listRoute(
+  route: Route,
+  { base, load, maxEntries, log }: ListingOptions,
+  signal: AbortSignal,
+  fresh: boolean,
+): Promise<readonly Item[]> {
+  const { list } = route
+  if (list === undefined) return []
+  const items = new Map<string, Item>()
+  const asked = new Set<string>()
+  let url: HttpUrl | undefined = httpUrlBelow(base, encodeFrom(list.from))
+  let passed = 0
+  for (let page = 0; url !== undefined; page++) {
+    const at: string = formatHttpUrl(url)
+    if (page === maxPages || items.size >= maxEntries || asked.has(at)) {
+      log('warn', 'a listing of an API is longer than what is taken of it, or leads back to itself', { pages: page })
+      break
+    }
+    asked.add(at)
+    const fetched = await load(url, signal, fresh)
+    const body = jsonOf(fetched, url)
+    const found = list.items === undefined ? body : valueAt(body, list.items)
+    if (!Array.isArray(found)) throw unreachable(url, 'there is no array in its answer where "items" says')
+    for (const value of found as readonly unknown[]) {
+      const item = itemOf(route, value)
+      if (item === undefined) passed++
+      else if (items.size < maxEntries) items.set(item.entry.path, item)
+    }
+    url = found.length === 0 ? undefined : nextOf(route, { base, url, fetched, body, page })
+  }
+  if (passed > 0) log('info', 'some items of an API have no value that makes a path', { items: passed })
+  return [...items.values()]
+}
+
+/** @throws ResourceError `unavailable` for what is no JSON. */
+function jsonOf({ body }: Fetched, url: HttpUrl): unknown {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    throw unreachable(url, 'its answer is no JSON')
+  }
+}
+
+function itemOf(route: Route, value: unknown): Item | undefined {
+  const { list, options } = route
+  const pairs = Object.entries(list?.values ?? {}).map(([name, pointer]) => [name, textAt(value, pointer)] as const)
+  const values = new Map(pairs.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])))
+  const path = values.size === pairs.length ? route.pathOf(values) : undefined
+  if (path === undefined) return undefined
+  const title = list?.title === undefined ? undefined : lineAt(value, list.title, maxTitle)
+  const description =
+    list?.description === undefined ? options.description : lineAt(value, list.description, maxDescription)
+  const modified = list?.modified === undefined ? undefined : timeAt(value, list.modified)
+  const { mimeType = 'application/json', priority, audience } = options
+  const entry: Entry = {
+    path,
+    mimeType,
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+    ...(modified === undefined ? {} : { modified }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(audience === undefined ? {} : { audience }),
+  }
+  return {
+    entry,
+    template: options.template,
+    values,
+    stamp: createHash('sha256').update(JSON.stringify(value)).digest('base64url'),
+  }
+}
+
+interface Page {
+  readonly base: HttpUrl
+  readonly url: HttpUrl
+  readonly fetched: Fetched
+  readonly body: unknown
+  /** From 0. */
+  readonly page: number
+}
+
+/** Where the next page is. What a server says of that stays at its origin. */
+function nextOf(route: Route, { base, url, fetched, body, page }: Page): HttpUrl | undefined {
+  const next = route.list?.next
+  if (next === undefined) return undefined
+  if (next === 'link') {
+    const reference = nextLink(fetched.link ?? '')
+    if (reference === undefined) return undefined
+    const target = resolved(url, reference)
+    if (target === undefined || originOf(target) !== originOf(base))
+      throw unreachable(url, 'the link to the next page of its listing leads elsewhere')
+    return target
+  }
+  if ('page' in next) return withParam(route, base, next.page, String((next.from ?? 1) + page + 1))
+  const cursor = textAt(body, next.cursor)
+  return cursor === undefined || cursor === '' ? undefined : withParam(route, base, next.param, cursor)
+}
+
+function resolved(url: HttpUrl, reference: string): HttpUrl | undefined {
+  try {
+    return resolveHttpUrl(url, reference)
+  } catch {
+    return undefined
+  }
+}
+
+function withParam(route: Route, base: HttpUrl, name: string, value: string): HttpUrl {
+  const from = encodeFrom(route.list?.from ?? '')
+  const param = `${encodeURIComponent(name)}=${encodeURIComponent(value.toWellFormed())}`
+  return httpUrlBelow(base, `${from}${from.includes('?') ? '&' : '?'}${param}`)
+}
+
+/** The target of the link to the next page (RFC 8288). */
+function nextLink(header: string): string | undefined {
+  for (const [, target, params = ''] of header.slice(0, 16_384).matchAll(/<([^<>]*)>([^<]*)/g))
+    if (/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|next\b)/i.test(params)) return target
+  return undefined
+}
+
+/** The value at a JSON pointer, in own properties alone. */
+export function valueAt(value: unknown, pointer: string): unknown {
+  let at = value
+  for (const step of parsePointer(pointer)) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, step)) return undefined
+    at = (at as Readonly<Record<string, unknown>>)[step]
+  }
+  return at
+}
+
+function textAt(value: unknown, pointer: string): string | undefined {
+  const found = valueAt(value, pointer)
+  if (typeof found === 'number' && Number.isFinite(found)) return String(found)
+  return typeof found === 'string' && found.isWellFormed() ? found : undefined
+}
+
+function lineAt(value: unknown, pointer: string, most: number): string | undefined {
+  const text = textAt(value, pointer)
+    ?.replace(/[\p{Cc}\s]+/gu, ' ')
+    .trim()
+  return text === undefined || text === ''
+    ? undefined
+    : Array.from(text.slice(0, most * 2))
+        .slice(0, most)
+        .join('')
+        .toWellFormed()
+}
+
+function timeAt(value: unknown, pointer: string): number | undefined {
+  const found = valueAt(value, pointer)
+  const time = typeof found === 'string' ? Date.parse(found) : Number.NaN
+  return Number.isNaN(time) || time < 0 ? undefined : time
+}

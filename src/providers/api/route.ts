@@ -1,0 +1,150 @@
+import { invalid, notFound } from '../../core/errors.ts'
+import { isPath } from '../../core/path.ts'
+import type { Description, Params } from '../../core/provider.ts'
+import { compileTemplate } from '../../core/template.ts'
+import { encodePath } from '../../core/uri.ts'
+import { parsePointer } from '../settings/pointer.ts'
+
+/** How what is below a route is listed. Places in answers are JSON pointers. */
+export interface RouteList {
+  /** What is asked for, below `url`: `users?per_page=100`. */
+  readonly from: string
+  /** Where the array is in the answer. By default it is the answer. */
+  readonly items?: string
+  /** Where in an item the value of each variable is. By default, of the only one, at `/id`. */
+  readonly values?: Readonly<Record<string, string>>
+  /** Where in an item its title, description and time of change are. */
+  readonly title?: string
+  readonly description?: string
+  readonly modified?: string
+  /** How the next page is asked for. By default there is one page. */
+  readonly next?:
+    | 'link'
+    | { readonly cursor: string; readonly param: string }
+    | { readonly page: string; readonly from?: number }
+}
+
+/** A family of resources of an API: where they are here, and where they are there. */
+export interface RouteOptions extends Description {
+  /** A URI template that is relative to the mount: `users/{id}`, `search{?q,page}`. */
+  readonly template: string
+  /** The URL template that it stands for, below `url`. By default the same. */
+  readonly to?: string
+  readonly list?: RouteList
+}
+
+/** A route, checked and compiled. */
+export interface Route {
+  readonly options: RouteOptions
+  /** The variables in its path, and those in its query. */
+  readonly inPath: readonly string[]
+  readonly inQuery: readonly string[]
+  /** The values of the variables of a path with parameters; `undefined` for what is not of this route. */
+  match(path: string, params: Params): ReadonlyMap<string, string> | undefined
+  /** What is asked for below `url`, encoded. @throws ResourceError `not-found` for a value that no path can hold. */
+  urlOf(values: ReadonlyMap<string, string>): string
+  /** The path of a resource; `undefined` where the values make none, or one that would be read as another. */
+  pathOf(values: ReadonlyMap<string, string>): string | undefined
+  readonly list: (Required<Pick<RouteList, 'from' | 'values'>> & RouteList) | undefined
+}
+
+/** @throws ResourceError `invalid` for a route that is not one. */
+export function compileRoute(options: RouteOptions): Route {
+  const { template, to = template, list } = options
+  const own = partsOf(template)
+  if (/\}\{\w/.test(own.path)) throw fault(template, 'nothing tells two variables apart that stand side by side')
+  const there = partsOf(to.replace(/^\//, ''))
+  const unknown = [...there.inPath, ...there.inQuery].find((name) => ![...own.inPath, ...own.inQuery].includes(name))
+  if (unknown !== undefined) throw fault(template, `"to" has the variable ${unknown}, and "template" has not`)
+  const optional = there.inPath.find((name) => own.inQuery.includes(name))
+  if (optional !== undefined)
+    throw fault(template, `${optional} may be left out of a query, and is in the path of "to"`)
+  const matcher = compileTemplate(template)
+  const target = compileTemplate(to.replace(/^\//, ''))
+
+  const match = (path: string, params: Params): ReadonlyMap<string, string> | undefined => {
+    const query = [...params]
+      .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+      .join('&')
+    const found = matcher.match(path.split('/').map(encodeURIComponent).join('/') + (query === '' ? '' : `?${query}`))
+    if (found === undefined) return undefined
+    const values = new Map(
+      [...found].flatMap(([name, value]) => (typeof value === 'string' ? [[name, value] as const] : [])),
+    )
+    return own.inPath.every((name) => (values.get(name) ?? '') !== '') ? values : undefined
+  }
+
+  const pathOf = (values: ReadonlyMap<string, string>): string | undefined => {
+    const path = own.path.replace(/\{(\w+)\}/g, (_, name: string) => values.get(name) ?? '')
+    if (path === '' || !isPath(path) || path.endsWith('/')) return undefined
+    const found = match(path, new Map())
+    return own.inPath.every((name) => found?.get(name) === values.get(name)) ? path : undefined
+  }
+
+  return {
+    options,
+    inPath: own.inPath,
+    inQuery: own.inQuery,
+    match,
+    pathOf,
+    urlOf: (values) => {
+      for (const name of there.inPath) checkInPath(values.get(name) ?? '')
+      const url = target.expand(values)
+      if (!isSound(url)) throw notFound('the values make no path of the API')
+      return url
+    },
+    list: list === undefined ? undefined : { ...list, values: checkList(template, list, own.inPath) },
+  }
+}
+
+/** A value in a path is one segment, or a part of one: nothing in it is structure, however often it is decoded on the way. */
+function checkInPath(value: string): void {
+  if (value === '' || /[/\\]|\p{Cc}/u.test(value)) throw notFound('a value that no path of the API can hold')
+}
+
+/** Whether no segment of what was made is empty, or leads up: two values beside each other could make one that does. */
+function isSound(url: string): boolean {
+  const path = url.replace(/\?.*$/s, '')
+  return path === '' || path.split('/').every((segment) => !/^(?:\.|%2e){0,2}$/i.test(segment))
+}
+
+interface Parts {
+  /** What stands before the query. */
+  readonly path: string
+  readonly inPath: readonly string[]
+  readonly inQuery: readonly string[]
+}
+
+/** The parts of a template in which every variable is text of its own in the path, or a parameter in the query. */
+function partsOf(template: string): Parts {
+  const [, path = '', rest = ''] = /^([^{?]*(?:\{\w+\}[^{?]*)*)(.*)$/s.exec(template) ?? []
+  const query = /^(?:\?[^{}?#]*)?(?:\{[?&]\w+(?:,\w+)*\})?$/.test(rest)
+  if (!query || template.startsWith('/') || /[#\\\s]/.test(template))
+    throw fault(template, 'write {name} in its path, and {?a,b} or {&a,b} at its end')
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  const inQuery = (/\{[?&](.*)\}/.exec(rest)?.[1] ?? '').split(',').filter((name) => name !== '')
+  if (!isPath(path.replace(/\{\w+\}/g, 'x')) || path.endsWith('/')) throw fault(template, 'its path is no path')
+  return { path, inPath, inQuery }
+}
+
+function checkList(template: string, list: RouteList, inPath: readonly string[]): Readonly<Record<string, string>> {
+  const [only, other] = inPath
+  const values = list.values ?? (only !== undefined && other === undefined ? { [only]: '/id' } : {})
+  const missing = inPath.find((name) => !Object.hasOwn(values, name))
+  if (missing !== undefined) throw fault(template, `"values" of its list does not say where ${missing} is in an item`)
+  const cursor = typeof list.next === 'object' && 'cursor' in list.next ? [list.next.cursor] : []
+  const pointers = [list.items, list.title, list.description, list.modified, ...Object.values(values), ...cursor]
+  for (const pointer of pointers) if (pointer !== undefined) parsePointer(pointer)
+  if (/[#\\\s]|\.\.|^\/\//.test(list.from)) throw fault(template, '"from" of its list is no path below "url"')
+  return values
+}
+
+function fault(template: string, why: string) {
+  return invalid(`The route ${JSON.stringify(template)} is not one: ${why}.`, 'route')
+}
+
+/** A path of a route as it is encoded in a URL. */
+export const encodeFrom = (from: string): string => {
+  const [, path = '', query = ''] = /^\/?([^?]*)(.*)$/s.exec(from) ?? []
+  return (/%/.test(path) ? path : encodePath(path)) + query
+}

@@ -1,0 +1,211 @@
+import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { pipeline, type Readable } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { type HttpUrl, originOf, resolveHttpUrl } from '../../core/http-url.ts'
+import { type Guard, refusedHost } from './guard.ts'
+import { codeOf, reasonOf } from './reasons.ts'
+
+export interface ClientOptions {
+  readonly guard: Guard
+  /** How long one answer may take, with all redirects and all of its body, in milliseconds. */
+  readonly timeoutMs: number
+  /** The longest body, in bytes, packed or not. */
+  readonly maxBytes: number
+  /** Other origins that redirects may lead to (`https://www.example.org`), besides the one that was asked. */
+  readonly redirects?: readonly string[]
+  /** Certificates of who signs for others, besides those that Node trusts. */
+  readonly ca?: string
+}
+
+export interface Ask {
+  readonly url: HttpUrl
+  /** What is sent to wherever a redirect leads. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** What only the origin is sent that was asked first, and nobody once a redirect has led away from it. */
+  readonly own?: Readonly<Record<string, string>>
+  /** Looks at the type of the body, before that comes, and throws for one that is not wanted. */
+  readonly accept?: (contentType: string | undefined) => void
+  readonly signal: AbortSignal
+}
+
+export interface Answer {
+  readonly status: number
+  /** A header, by its name in lower case. */
+  header(name: string): string | undefined
+  /** Of an answer that is good: unpacked. Empty of any other. */
+  readonly body: Buffer
+  /** Where it came from, at the end of the redirects. */
+  readonly url: HttpUrl
+}
+
+export type Get = (ask: Ask) => Promise<Answer>
+
+const maxHops = 5
+const maxHeaders = 32 * 1024
+/** So many answers before the answer (100 Continue, 103 Early Hints) are passed over. */
+const maxPreliminary = 16
+
+/**
+ * Asks servers over HTTP by GET, within bounds of time and size, and nowhere but where the guard lets it. Every request has a connection
+ * of its own, which goes to an address that was looked at; no environment names a proxy.
+ *
+ * A redirect leads to the same origin, or one of `redirects`; it is looked at as the first URL was. Throws ResourceError `unavailable`,
+ * or `too-large`. No error holds anything of an answer.
+ */
+export function createClient(options: ClientOptions): Get {
+  const { guard, timeoutMs, maxBytes, redirects = [], ca } = options
+
+  const send = (url: HttpUrl, headers: Readonly<Record<string, string>>, signal: AbortSignal) => {
+    const refusal = guard.refusal(url)
+    if (refusal !== undefined) throw unreachable(url, refusal)
+    return new Promise<IncomingMessage>((resolve, reject) => {
+      const asked: RequestOptions & { ca?: string } = {
+        method: 'GET',
+        hostname: url.host,
+        port: url.port,
+        path: url.target,
+        headers: { 'User-Agent': userAgent, 'Accept-Encoding': 'gzip, br', ...headers },
+        agent: false,
+        lookup: guard.lookup,
+        maxHeaderSize: maxHeaders,
+        signal,
+        ...(ca === undefined ? {} : { ca }),
+      }
+      const request =
+        url.scheme === 'https'
+          ? requestHttps({ ...asked, minVersion: 'TLSv1.2' }, resolve)
+          : requestHttp(asked, resolve)
+      let preliminary = 0
+      request.on('information', () => {
+        if (++preliminary > maxPreliminary) request.destroy(Object.assign(new Error('stalled'), { code: 'ECONNRESET' }))
+      })
+      request.on('upgrade', (_, socket) => socket.destroy())
+      request.on('socket', (socket) =>
+        socket.once('connect', () => {
+          if (!guard.allows(socket.remoteAddress))
+            request.destroy(Object.assign(new Error('refused'), { code: refusedHost }))
+        }),
+      )
+      request.on('error', reject)
+      request.end()
+    })
+  }
+
+  /** Where a redirect leads. Throws for what it may not lead to. */
+  const follow = (from: HttpUrl, first: string, location: string): HttpUrl => {
+    let next: HttpUrl
+    try {
+      next = resolveHttpUrl(from, location)
+    } catch {
+      throw unreachable(from, 'it redirects to what is no address of the web')
+    }
+    if (from.scheme === 'https' && next.scheme === 'http')
+      throw unreachable(from, 'it redirects from https:// to http://, where others could read and change the answer')
+    const origin = originOf(next)
+    if (origin !== first && !redirects.includes(origin))
+      throw unreachable(from, 'it redirects to another origin ("redirects" names those that may be)')
+    return next
+  }
+
+  const ask = async ({ url: start, headers = {}, own = {}, accept }: Ask, signal: AbortSignal): Promise<Answer> => {
+    const first = originOf(start)
+    let url = start
+    let isOwn = true
+    for (let hop = 0; ; hop++) {
+      const response = await send(url, { ...headers, ...(isOwn ? own : {}) }, signal)
+      const { statusCode: status = 0 } = response
+      const { location } = response.headers
+      if (redirectCodes.has(status) && location !== undefined) {
+        response.destroy()
+        if (hop === maxHops) throw unreachable(start, `it redirects more than ${maxHops} times`)
+        url = follow(url, first, location)
+        isOwn &&= originOf(url) === first
+        continue
+      }
+      const isGood = status >= 200 && status < 300 && status !== 206
+      try {
+        if (isGood) accept?.(response.headers['content-type'])
+        const body = isGood ? await bodyOf(response, url, maxBytes) : Buffer.alloc(0)
+        return { status, url, body, header: (name) => [response.headers[name]].flat().join(', ') || undefined }
+      } finally {
+        response.destroy()
+      }
+    }
+  }
+
+  return async (asked) => {
+    asked.signal.throwIfAborted()
+    const late = AbortSignal.timeout(timeoutMs)
+    try {
+      return await ask(asked, AbortSignal.any([asked.signal, late]))
+    } catch (error) {
+      asked.signal.throwIfAborted()
+      if (isResourceError(error)) throw error
+      throw unreachable(
+        asked.url,
+        late.aborted ? `it took longer than ${timeoutMs} ms` : reasonOf(error),
+        codeOf(error),
+      )
+    }
+  }
+}
+
+const redirectCodes: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+/** Who asks: those who look at their logs can find out what this is. */
+const userAgent = 'hikidashi (reads what its operator configured; https://modelcontextprotocol.io)'
+
+/** The body of an answer, unpacked: it may be packed once. */
+async function bodyOf(response: IncomingMessage, url: HttpUrl, maxBytes: number): Promise<Buffer> {
+  if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
+  const encoding = (response.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
+  const unpack = unpackers[encoding]
+  if (unpack === undefined) throw unreachable(url, 'its answer is packed in a way that is not known, or twice')
+  const stream: Readable =
+    encoding === 'identity' ? response : pipeline(response, bounded(response, unpack(), maxBytes), () => {})
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > maxBytes) throw tooLarge(maxBytes)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const unpackers: Readonly<Record<string, () => ReturnType<typeof createGunzip>>> = {
+  identity: () => createGunzip(),
+  gzip: () => createGunzip(),
+  'x-gzip': () => createGunzip(),
+  deflate: () => createInflate(),
+  br: () => createBrotliDecompress() as ReturnType<typeof createGunzip>,
+}
+
+/** What is packed may not be longer than what it may be unpacked: nothing may come of very much. */
+function bounded<T extends { destroy(error?: Error): unknown }>(
+  response: IncomingMessage,
+  unpacker: T,
+  most: number,
+): T {
+  let packed = 0
+  response.on('data', (chunk: Buffer) => {
+    packed += chunk.length
+    if (packed > most) unpacker.destroy(tooLarge(most))
+  })
+  return unpacker
+}
+
+/** An answer that does not come. The words are for the log: no client is told where a server asks. */
+export function unreachable(url: HttpUrl, why: string, code?: string): ResourceError {
+  const message = `${originOf(url)} does not answer as it should: ${why}.`
+  return new ResourceError('unavailable', message, code === undefined ? {} : { code })
+}
+
+function tooLarge(limit: number): ResourceError {
+  return new ResourceError('too-large', `What is there is longer than ${limit} bytes, the most that is fetched.`, {
+    reason: 'too-large',
+    limit,
+  })
+}

@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto'
+import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import type { HttpUrl } from '../../core/http-url.ts'
+import { formatHttpUrl } from '../../core/http-url.ts'
+import { createRecent } from '../../core/recent.ts'
+import { type Answer, type Ask, type Get, unreachable } from './client.ts'
+import { type MediaType, mediaTypeOf } from './media-type.ts'
+
+/** What was fetched from a URL. */
+export interface Fetched extends MediaType {
+  readonly body: Buffer
+  /** Another one when the body is, or its type. */
+  readonly version: string
+  /** Links to other pages, as the header has them (RFC 8288). */
+  readonly link: string | undefined
+  readonly url: HttpUrl
+}
+
+/** Fetches what is at a URL; `fresh` looks whether it has changed, however short a while ago it was last looked at. */
+export type Fetch = (ask: Ask & { readonly fresh?: boolean }) => Promise<Fetched>
+
+interface Kept {
+  readonly fetched: Fetched
+  readonly etag: string | undefined
+  readonly modified: string | undefined
+  /** Until when nobody is asked whether it has changed. */
+  readonly until: number
+}
+
+export interface FetchedOptions {
+  readonly get: Get
+  /** How much is kept, in bytes. Default 32 MiB. */
+  readonly maxKept?: number
+}
+
+/** A reader asks for one part after the other: for so long, in milliseconds, a body is taken as it is. */
+const briefly = 2000
+/** For so long at most, in milliseconds, a server is left alone that asks for it. */
+const longestPause = 5 * 60_000
+
+/**
+ * Fetches with a memory: what was fetched before is asked for only if it has changed (`ETag`, `Last-Modified`), and not at all for a
+ * moment. What says `no-store` is not kept. A server that asks to be left alone (429 or 503 with `Retry-After`) is.
+ *
+ * Throws ResourceError `not-found` for 404 and 410, `invalid` for 400 and 422, `unavailable` for everything else that is not good.
+ */
+export function createFetch({ get, maxKept = 32 * 1024 * 1024 }: FetchedOptions): Fetch {
+  const kept = createRecent<Kept>(maxKept, ({ fetched }) => fetched.body.length + 1000)
+  let pausedUntil = 0
+
+  const keep = (key: string, found: Kept, control: string) => {
+    if (/\bno-store\b/i.test(control) || found.fetched.body.length > maxKept / 4) kept.delete(key)
+    else kept.set(key, found)
+  }
+
+  return async ({ fresh = false, ...ask }) => {
+    const key = formatHttpUrl(ask.url)
+    const known = kept.get(key)
+    if (known !== undefined && !fresh && Date.now() < known.until) return known.fetched
+    const wait = pausedUntil - Date.now()
+    if (wait > 0)
+      throw new ResourceError('unavailable', 'The server asked to be left alone for a while.', {
+        retryAfter: Math.ceil(wait / 1000),
+      })
+    const answer = await get({ ...ask, own: { ...ask.own, ...conditionsOf(known) } })
+    const pause = pauseIn(answer)
+    if (pause > 0) pausedUntil = Date.now() + pause
+    const control = answer.header('cache-control') ?? ''
+    if (answer.status === 304 && known !== undefined) {
+      keep(key, { ...known, until: Date.now() + briefly }, control)
+      return known.fetched
+    }
+    if (answer.status < 200 || answer.status > 299 || answer.status === 206) {
+      if (answer.status === 404 || answer.status === 410) kept.delete(key)
+      throw faultOf(answer, ask.url)
+    }
+    const fetched = fetchedOf(answer)
+    const [etag, modified] = [answer.header('etag'), answer.header('last-modified')]
+    keep(key, { fetched, etag, modified, until: Date.now() + briefly }, control)
+    return fetched
+  }
+}
+
+function conditionsOf(known: Kept | undefined): Readonly<Record<string, string>> {
+  if (known?.etag !== undefined) return { 'If-None-Match': known.etag }
+  return known?.modified === undefined ? {} : { 'If-Modified-Since': known.modified }
+}
+
+function fetchedOf(answer: Answer): Fetched {
+  const type = mediaTypeOf(answer.header('content-type'))
+  const hash = createHash('sha256').update(`${type.mimeType} ${type.charset}\n`).update(answer.body)
+  const version = hash.digest('base64url').slice(0, 22)
+  return { ...type, body: answer.body, version, link: answer.header('link'), url: answer.url }
+}
+
+/** For how long a server wants to be left alone, in milliseconds (RFC 9110, section 10.2.3). */
+function pauseIn({ status, header }: Answer): number {
+  const after = header('retry-after')
+  if ((status !== 429 && status !== 503) || after === undefined) return 0
+  const ms = /^\d{1,9}$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.now()
+  return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), longestPause)
+}
+
+/** What an answer that is not good comes to. Nothing of its body is told to anybody. */
+function faultOf({ status, url }: Answer, asked: HttpUrl): ResourceError {
+  if (status === 404 || status === 410) return notFound(`${formatHttpUrl(url)} answers ${status}`)
+  if (status === 400 || status === 422)
+    return invalid('What is asked for is nothing that the server takes: look at the values in the URI.', 'refused')
+  if (status === 401 || status === 403 || status === 407)
+    return unreachable(asked, `it refuses who asks (${status}): look at the credentials, and at what they may read`)
+  if (status === 429) return unreachable(asked, 'it was asked too often (429)')
+  if (status >= 300 && status < 400) return unreachable(asked, `it redirects (${status}) without saying where to`)
+  return unreachable(asked, `its status is ${status}`)
+}

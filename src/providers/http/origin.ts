@@ -1,0 +1,94 @@
+import { addressBlock } from '../../core/address.ts'
+import { invalid, isResourceError } from '../../core/errors.ts'
+import { isLoopback } from '../../core/host.ts'
+import { formatHttpUrl, type HttpUrl, originOf, parseHttpUrl } from '../../core/http-url.ts'
+import { createClient, type Get } from './client.ts'
+import { createGuard, type Resolve } from './guard.ts'
+
+/** How a server of the web is asked. */
+export interface OriginOptions {
+  /** What is asked for lies at or below this. */
+  readonly url: string
+  /** Addresses, alone or in blocks (`10.0.0.0/8`), that may be asked though they are not on the internet. Default none. */
+  readonly allowAddresses?: readonly string[]
+  /** Lets a URL beyond this machine be `http://`. Default false. */
+  readonly insecure?: boolean
+  /** Other origins that redirects may lead to. Default none. */
+  readonly redirects?: readonly string[]
+  /** How long one answer may take, in milliseconds. Default 20,000. */
+  readonly timeoutMs?: number
+  /** The longest answer, in bytes. Default 8 MiB. */
+  readonly maxBytes?: number
+  /** Certificates of who signs for others, besides those that Node trusts. */
+  readonly ca?: string
+  /** Finds the addresses of hosts. By default as the system does. */
+  readonly resolve?: Resolve
+}
+
+export interface Origin {
+  readonly base: HttpUrl
+  readonly get: Get
+}
+
+/** @throws ResourceError `invalid`, whose message says which option is wrong, and what to do. */
+export function openOrigin(options: OriginOptions): Origin {
+  const {
+    allowAddresses = [],
+    insecure = false,
+    redirects = [],
+    timeoutMs = 20_000,
+    maxBytes = 8 * 1024 * 1024,
+  } = options
+  const base = checkedUrl('url', options.url, insecure)
+  if (base.target.includes('?')) throw invalid('"url" has a query (?). Leave it away.', 'url')
+  const guard = createGuard(
+    allowAddresses.map((text) => {
+      const block = addressBlock(text)
+      if (block === undefined)
+        throw invalid(`"allowAddresses" names no address: write one such as 10.0.0.5, or 10.0.0.0/8.`, 'address')
+      return block
+    }),
+    options.resolve,
+  )
+  const refusal = guard.refusal(base)
+  if (refusal !== undefined) throw invalid(`"url" cannot be asked: ${refusal}.`, 'url')
+  const get = createClient({
+    guard,
+    timeoutMs,
+    maxBytes,
+    redirects: redirects.map((text) => checkedOrigin(text, insecure)),
+    ...(options.ca === undefined ? {} : { ca: options.ca }),
+  })
+  return { base, get }
+}
+
+function checkedOrigin(text: string, insecure: boolean): string {
+  const url = checkedUrl('redirects', text, insecure)
+  if (url.target !== '/') throw invalid('"redirects" names origins, without a path: https://www.example.org.', 'url')
+  return originOf(url)
+}
+
+function checkedUrl(key: string, text: string, insecure: boolean): HttpUrl {
+  let url: HttpUrl
+  try {
+    url = parseHttpUrl(text)
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    throw invalid(`"${key}" holds no address of the web. ${error.message}`, 'url')
+  }
+  if (url.scheme === 'http' && !insecure && !isLoopback(url.host))
+    throw invalid(
+      `"${key}" is not encrypted. Write https://, or add "insecure": true if nobody else is on the way there.`,
+      'insecure',
+    )
+  return url
+}
+
+/** Whether a text is a URL of the web in its proper spelling. */
+export function isHttpUrl(text: string): boolean {
+  try {
+    return formatHttpUrl(parseHttpUrl(text)) !== ''
+  } catch {
+    return false
+  }
+}

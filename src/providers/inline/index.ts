@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto'
+import { parseDataUri } from '../../core/data-uri.ts'
+import { invalid, notFound } from '../../core/errors.ts'
+import { comparePaths, isPath, parentOf } from '../../core/path.ts'
+import type { Content, Description, Entry, Provider } from '../../core/provider.ts'
+import { isText } from '../../core/utf8.ts'
+import { decodeBytes, labelOf } from '../../wrap/encoding/decode.ts'
+
+/** A resource that is given as it is: as text, as bytes, or as a `data:` URI. */
+export type InlineResource = Description & {
+  readonly text?: string
+  readonly bytes?: Uint8Array
+  readonly data?: string
+}
+
+export interface InlineOptions {
+  /** By path. The empty one is the address of the mount itself. */
+  readonly resources: Readonly<Record<string, InlineResource>>
+}
+
+/** How long one resource may be, and all of a mount together, in bytes. */
+export const maxResource = 1024 * 1024
+export const maxMount = 16 * 1024 * 1024
+
+interface Held {
+  readonly entry: Entry
+  readonly content: Content
+}
+
+/**
+ * Small resources that a configuration holds itself. They never change while it is served.
+ *
+ * @throws ResourceError `invalid` for a path that is none, or lies under another resource; for what is not exactly one of text, bytes
+ * and `data:`; for a malformed `data:` URI; and for what is too long.
+ */
+export function inline({ resources }: InlineOptions): Provider {
+  const held = new Map<string, Held>()
+  let total = 0
+  for (const [path, resource] of Object.entries(resources)) {
+    if (!isPath(path) || path.endsWith('/'))
+      throw invalid(
+        `${JSON.stringify(path)} is no path of a resource: write one such as "greeting" or "team/hello".`,
+        'path',
+      )
+    const found = holdOf(path, resource)
+    total += found.entry.size ?? 0
+    held.set(path, found)
+  }
+  if (total > maxMount)
+    throw invalid(`The resources are longer than ${maxMount} bytes together. Mount files.`, 'too-large')
+  for (const path of held.keys()) refuseNested(path, held)
+  const paths = [...held.keys()].sort(comparePaths)
+
+  const at = (path: string): Held => {
+    const found = held.get(path)
+    if (found === undefined) throw notFound('no such resource in the configuration')
+    return found
+  }
+
+  return {
+    list: async function* ({ prefix = '', after }, { signal }) {
+      for (const path of paths) {
+        signal.throwIfAborted()
+        if (path.startsWith(prefix) && (after === undefined || comparePaths(path, after) > 0)) yield at(path).entry
+      }
+    },
+    stat: async (path, { signal }) => {
+      signal.throwIfAborted()
+      return at(path).entry
+    },
+    read: async ({ path }, { signal }) => {
+      signal.throwIfAborted()
+      return [at(path).content]
+    },
+  }
+}
+
+function refuseNested(path: string, held: ReadonlyMap<string, unknown>): void {
+  for (let above = parentOf(path); above !== ''; above = parentOf(above)) {
+    const name = above.slice(0, -1)
+    if (held.has(name))
+      throw invalid(`${JSON.stringify(path)} lies under ${JSON.stringify(name)}, which is a resource itself.`, 'path')
+  }
+}
+
+function holdOf(path: string, { text, bytes, data, ...description }: InlineResource): Held {
+  const body = bodyOf({ text, bytes, data })
+  if (body.bytes.length > maxResource)
+    throw invalid(`${JSON.stringify(path)} is longer than ${maxResource} bytes. Mount a file.`, 'too-large')
+  const type = description.mimeType ?? body.mimeType
+  const version = createHash('sha256').update(`${type}\n`).update(body.bytes).digest('base64url').slice(0, 22)
+  const facts = { ...(type === undefined ? {} : { mimeType: type }), size: body.bytes.length, version }
+  return {
+    entry: { path, ...description, ...facts },
+    content: {
+      ...facts,
+      // A `data:` URI is its content.
+      ...(data === undefined ? {} : { immutable: true }),
+      ...(isText(body.bytes) ? { text: body.bytes.toString() } : { bytes: body.bytes }),
+    },
+  }
+}
+
+interface Given {
+  readonly text: string | undefined
+  readonly bytes: Uint8Array | undefined
+  readonly data: string | undefined
+}
+
+function bodyOf({ text, bytes, data }: Given): {
+  readonly bytes: Buffer
+  readonly mimeType?: string
+} {
+  if (text !== undefined && bytes === undefined && data === undefined) {
+    if (!text.isWellFormed()) throw invalid('A text holds a lone surrogate.', 'not-unicode')
+    return { bytes: Buffer.from(text), mimeType: 'text/plain' }
+  }
+  if (bytes !== undefined && text === undefined && data === undefined) return { bytes: Buffer.from(bytes) }
+  if (data === undefined || text !== undefined || bytes !== undefined)
+    throw invalid('A resource has one of "text" and "base64": write exactly one of them.', 'content')
+  const { mimeType, parameters, bytes: stored } = parseDataUri(data)
+  return { mimeType, bytes: inUtf8(stored, mimeType, parameters.get('charset')) }
+}
+
+/** Text in the charset that a `data:` URI names, as UTF-8. What is not in that charset stays as it is. */
+function inUtf8(bytes: Buffer, mimeType: string, charset: string | undefined): Buffer {
+  const label = charset === undefined || !/^text\/|[/+](?:json|xml)$/.test(mimeType) ? undefined : labelOf(charset)
+  if (label === undefined || label === 'utf-8') return bytes
+  const text = decodeBytes(bytes, label, 'strict')
+  return text === undefined || !text.isWellFormed() ? bytes : Buffer.from(text)
+}

@@ -1,0 +1,129 @@
+import { invalid, isResourceError, notFound } from '../../core/errors.ts'
+import { compileGlobs } from '../../core/glob.ts'
+import { httpUrlBelow } from '../../core/http-url.ts'
+import { comparePaths, isPath } from '../../core/path.ts'
+import type { Context, Description, Entry, Provider } from '../../core/provider.ts'
+import { encodePath } from '../../core/uri.ts'
+import { polled } from '../../wrap/polled.ts'
+import { createFetch } from '../http/fetched.ts'
+import { contentOf, mediaTypeOf } from '../http/media-type.ts'
+import { type OriginOptions, openOrigin } from '../http/origin.ts'
+
+export interface WebOptions extends OriginOptions {
+  /** The pages that are listed, by their paths below `url`. The empty one is `url` itself. */
+  readonly pages?: readonly (Description & { readonly path: string })[]
+  /** Globs over paths: what else may be read. Default nothing. */
+  readonly match?: readonly string[]
+  /** Whether pages are read through this server; else they are only listed, for clients to fetch. Default true. */
+  readonly fetch?: boolean
+  /** The media types that are served: `text/*`, `application/json`. */
+  readonly types?: readonly string[]
+  /** How often it is looked whether listed pages have changed, in milliseconds. By default never. */
+  readonly poll?: number
+}
+
+/** What is served unless it is said otherwise: what a model or a person can read or look at. */
+export const defaultTypes: readonly string[] = [
+  'text/*',
+  'image/*',
+  'application/*json',
+  'application/*xml',
+  'application/*yaml',
+  'application/pdf',
+  'application/javascript',
+  'application/vnd.openxmlformats-officedocument.*',
+]
+
+/** So many pages are looked at at once. */
+const atOnce = 4
+
+/**
+ * Pages of the web, at the URL of each, or at an address of one's own. Those that are named are listed; what `match` matches can be read as
+ * well. Nothing is fetched until it is read, but for the pages that `poll` looks at, and nothing else is ever fetched.
+ *
+ * @throws ResourceError `invalid` for an option that is wrong.
+ */
+export function web(options: WebOptions): Provider {
+  const { base, get } = openOrigin(options)
+  const { pages = [], match = [], fetch = true, types = defaultTypes, poll } = options
+  const matches = compileGlobs(match)
+  const isWanted = compileGlobs(types)
+  const load = createFetch({ get })
+  const entries = [...pages].sort((a, b) => comparePaths(a.path, b.path))
+  const byPath = new Map(entries.map((entry) => [entry.path, entry]))
+  const bad = entries.find(({ path }) => !isPath(path) || path.endsWith('/'))
+  if (bad !== undefined)
+    throw invalid(
+      `${JSON.stringify(bad.path)} is no path of a page: write one such as "docs/intro", without a slash at either end.`,
+      'path',
+    )
+  if (byPath.size < entries.length) throw invalid('A page is named twice in "pages".', 'path')
+
+  const accept = (contentType: string | undefined) => {
+    const { mimeType } = mediaTypeOf(contentType)
+    if (mimeType !== undefined && !isWanted(mimeType))
+      throw invalid('What is there is of a media type that is not served ("types" of the mount).', 'type')
+  }
+
+  const loadPage = async (path: string, { signal }: Context, fresh = false) => {
+    signal.throwIfAborted()
+    if (!isPath(path) || path.endsWith('/') || !(byPath.has(path) || matches(path)))
+      throw notFound('no page that the configuration names')
+    if (!fetch)
+      throw invalid('This page is not read through this server. Its URI is its address: fetch it from there.', 'direct')
+    return load({ url: httpUrlBelow(base, encodePath(path)), accept, signal, fresh })
+  }
+
+  /** The listed pages with their versions as they are now. A page that is not there just now has one too. */
+  const look = async function* (context: Context): AsyncGenerator<Entry> {
+    const versionOf = async (path: string): Promise<string> => {
+      try {
+        return (await loadPage(path, context, true)).version
+      } catch (error) {
+        if (isResourceError(error, 'unavailable') || !isResourceError(error)) throw error
+        return error.kind
+      }
+    }
+    for (let at = 0; at < entries.length; at += atOnce) {
+      const some = entries.slice(at, at + atOnce)
+      const versions = await Promise.all(some.map(({ path }) => versionOf(path)))
+      for (const [index, { path }] of some.entries()) yield { path, version: versions[index] ?? '' }
+    }
+  }
+
+  const provider: Provider = {
+    list: async function* ({ prefix = '', after }, { signal }) {
+      for (const entry of entries) {
+        signal.throwIfAborted()
+        if (entry.path.startsWith(prefix) && (after === undefined || comparePaths(entry.path, after) > 0)) yield entry
+      }
+    },
+    stat: async (path, context) => {
+      context.signal.throwIfAborted()
+      const listed = byPath.get(path)
+      if (listed !== undefined) return listed
+      const { mimeType, version } = await loadPage(path, context)
+      return { path, ...(mimeType === undefined ? {} : { mimeType }), version }
+    },
+    read: async ({ path }, context) => {
+      const { body, version, mimeType, charset } = await loadPage(path, context)
+      return [{ ...contentOf(body, { mimeType, charset }), version }]
+    },
+    ...(match.length === 0
+      ? {}
+      : {
+          templates: async () => [
+            {
+              template: '{+path}',
+              name: 'Page',
+              title: 'A page of the web',
+              description: `A page by its path. These may be read: ${match.join(', ')}.`,
+            },
+          ],
+        }),
+  }
+  if (poll === undefined || !fetch) return provider
+  return polled(provider, { interval: poll, look: (signal) => look({ principal: watcher, signal }) })
+}
+
+const watcher = { id: 'hikidashi-poll', roles: [] }
