@@ -1,0 +1,62 @@
+import type { FilledPrompt, PromptMessage } from '../core/prompt.ts'
+import type { ListedArgument, ListedPrompt, Page, PromptContent } from '../core/view.ts'
+import {
+  cacheOf,
+  contentsOf,
+  decodeBase64,
+  defined,
+  descriptionOf,
+  listOf,
+  malformed,
+  objectOf,
+  resourcesOf,
+  textOf,
+  type Wire,
+} from './wire.ts'
+
+/** @throws ResourceError `internal` for an answer without prompts. */
+export function promptPageOf(answer: Wire): Omit<Page<ListedPrompt>, 'nextCursor'> {
+  const items = listOf(answer, 'prompts').flatMap((item): readonly ListedPrompt[] => {
+    const wire = objectOf(item)
+    const name = textOf(wire.name)
+    // Without its name it cannot be asked for.
+    if (name === undefined) return []
+    const { title, description, icons } = descriptionOf(wire)
+    const declared = Array.isArray(wire.arguments) ? wire.arguments.flatMap(argumentsOf) : []
+    return [
+      { name, ...defined({ title, description, icons }), ...(declared.length > 0 ? { arguments: declared } : {}) },
+    ]
+  })
+  return { items, cache: cacheOf(answer) }
+}
+
+function argumentsOf(item: unknown): readonly ListedArgument[] {
+  const wire = objectOf(item)
+  const name = textOf(wire.name)
+  if (name === undefined) return []
+  const { title, description } = descriptionOf(wire)
+  const required = typeof wire.required === 'boolean' ? wire.required : undefined
+  return [{ name, ...defined({ title, description, required }) }]
+}
+
+/** @throws ResourceError `internal` for an answer without messages, or with a content of no kind that there is. */
+export function filledPromptOf(answer: Wire): FilledPrompt<PromptContent> {
+  const description = textOf(answer.description)
+  const messages = listOf(answer, 'messages').map((item): PromptMessage<PromptContent> => {
+    const { role, content } = objectOf(item)
+    return { role: role === 'assistant' ? 'assistant' : 'user', content: promptContentOf(objectOf(content)) }
+  })
+  return { ...(description === undefined ? {} : { description }), messages }
+}
+
+function promptContentOf(wire: Wire): PromptContent {
+  const { type, text, data, mimeType } = wire
+  if (type === 'text' && typeof text === 'string') return { text: text.toWellFormed() }
+  if ((type === 'image' || type === 'audio') && typeof data === 'string')
+    return { bytes: decodeBase64(data), mimeType: textOf(mimeType) ?? `${type}/*` }
+  const [resource] = type === 'resource' ? contentsOf({ contents: [wire.resource] }, '') : []
+  if (resource !== undefined) return { resource }
+  const [link] = type === 'resource_link' ? resourcesOf([wire]) : []
+  if (link !== undefined) return { link }
+  throw malformed('a message of a prompt has no content')
+}

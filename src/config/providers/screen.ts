@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { duration, size, text } from '../fields.ts'
+import { refusal } from '../words.ts'
+
+const mostBytes = 64 * 2 ** 20
+
+/** The options of a mount whose provider is `screen`. */
+export const screenShape = {
+  displays: z
+    .array(text)
+    .min(1)
+    .max(16)
+    .exactOptional()
+    .describe(
+      'The displays, as the system calls them: ":0" (X11), "1" (macOS, Windows). They are listed as display1, display2 and so on. By default the one that the variable DISPLAY names, or the first.',
+    ),
+  program: text
+    .exactOptional()
+    .describe(
+      'The absolute path of the program that captures a display: maim or scrot on X11. By default the one on the PATH.',
+    ),
+  interval: duration
+    .exactOptional()
+    .describe('How long after one picture the next one can be taken. Whoever asks sooner waits. By default "1s".'),
+  timeout: duration
+    .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
+    .exactOptional()
+    .describe('How long taking a picture may take. By default "10s".'),
+  maxBytes: size
+    .refine((bytes) => bytes <= mostBytes, {
+      error: refusal('This is more than can be read at once.', 'It must be at most "64MiB".'),
+    })
+    .exactOptional()
+    .describe('The largest picture. By default "16MiB", at most "64MiB".'),
+}

@@ -1,0 +1,16 @@
+import type { Provider } from '../core/provider.ts'
+import { providers } from '../providers/index.ts'
+import type { MountConfig } from './schema.ts'
+
+/** Opens the displays of this machine. */
+export async function openScreen(config: Extract<MountConfig, { readonly provider: 'screen' }>): Promise<Provider> {
+  const { screen } = await providers.screen()
+  const { displays, program, interval, timeout, maxBytes } = config
+  return screen({
+    ...(displays === undefined ? {} : { displays }),
+    ...(program === undefined ? {} : { program }),
+    ...(interval === undefined ? {} : { interval }),
+    ...(timeout === undefined ? {} : { timeoutMs: timeout }),
+    ...(maxBytes === undefined ? {} : { maxBytes }),
+  })
+}

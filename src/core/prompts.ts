@@ -1,0 +1,194 @@
+import type { Changes } from './changes.ts'
+import { maxCompletions } from './completion.ts'
+import { invalid, isResourceError, type ResourceError } from './errors.ts'
+import { cursorScope } from './listing.ts'
+import type { Mounted } from './mount.ts'
+import { createPageBuilder } from './paging.ts'
+import { comparePaths } from './path.ts'
+import type { Prompt, PromptArgument, PromptMessage, PromptPart } from './prompt.ts'
+import type { Completion, Context } from './provider.ts'
+import type { CatalogState } from './state.ts'
+import type { ListedPrompt, Page, PromptContent, PromptView, View } from './view.ts'
+
+/** A prompt in its mount, with the name that one principal asks for it by. */
+interface Named {
+  readonly mount: Mounted
+  readonly prompt: Prompt
+  readonly name: string
+}
+
+/** The longest value of an argument, in characters. */
+const maxArgument = 65_536
+/** How much the resources of one prompt may hold in all, in bytes, and how many contents. */
+const [maxEmbedded, maxContents] = [4 * 1024 * 1024, 100]
+
+/**
+ * The prompts of all mounts as one principal sees them: those written in entries that it may see. `undefined` where no mount
+ * has any.
+ *
+ * Two prompts of one name are told apart by what the principal sees: the first in the order of addresses and paths has the name,
+ * the others are called by their URIs.
+ */
+export function createPrompts(
+  state: CatalogState,
+  changes: Changes,
+  view: Pick<View, 'read' | 'complete'>,
+  contextOf: (options: { readonly signal?: AbortSignal } | undefined) => Context,
+): PromptView | undefined {
+  const sources = state.mounts.filter(({ provider }) => provider.prompts !== undefined)
+  if (sources.length === 0) return undefined
+
+  const gather = async (context: Context) => {
+    const named: Named[] = []
+    const names = new Set<string>()
+    const failed: { readonly mount: Mounted; readonly error: ResourceError }[] = []
+    const asked = sources.filter((mount) => !mount.isHidden(context.principal))
+    for (const mount of asked) {
+      try {
+        for (const prompt of (await mount.provider.prompts?.list(context)) ?? []) {
+          if (!mount.access(context.principal, prompt.path)) continue
+          const name = names.has(prompt.name) ? mount.uriOf(prompt.path) : prompt.name
+          names.add(name)
+          named.push({ mount, prompt, name })
+        }
+      } catch (error) {
+        if (!isResourceError(error, 'unavailable')) throw error
+        const facts = { mount: mount.address.text, error: error.message }
+        state.log('warn', 'the prompts of a mount are left out: it is unavailable', facts)
+        failed.push({ mount, error })
+      }
+    }
+    const [first] = failed
+    if (first !== undefined && failed.length === asked.length) throw first.error
+    const missing = failed.filter(({ mount }) => mount.access(context.principal, ''))
+    return { named, unavailable: missing.map(({ mount }) => mount.address.text) }
+  }
+
+  const find = async (name: string, context: Context): Promise<Named> => {
+    const found = (await gather(context)).named.find((one) => one.name === name)
+    if (found === undefined) throw invalid('There is no such prompt.', 'unknown-prompt')
+    return found
+  }
+
+  const list = async (cursor: string | undefined, context: Context): Promise<Page<ListedPrompt>> => {
+    const scope = cursorScope('prompts', context.principal)
+    const [page, ...after] =
+      cursor === undefined ? [0] : (JSON.parse(state.seal.open(scope, cursor)) as [number, string, string])
+    const { named, unavailable } = await gather(context)
+    const rest = named.filter((one) => isBehind(one, after))
+    const builder = createPageBuilder<ListedPrompt>(state.paging, page)
+    const cache = { ttlMs: Math.min(...sources.map((mount) => mount.cache.ttlMs)), scope: 'private' } as const
+    const missing = unavailable.length === 0 ? {} : { unavailable }
+    let last: readonly string[] = []
+    for (const one of rest) {
+      const listed = listedOf(one)
+      if (!builder.add(listed, 3 * JSON.stringify(listed).length)) {
+        const nextCursor = state.seal.seal(scope, JSON.stringify([page + 1, ...last]))
+        return { items: builder.items, nextCursor, cache, ...missing }
+      }
+      last = [one.mount.address.text, one.prompt.path]
+    }
+    return { items: builder.items, cache, ...missing }
+  }
+
+  /** The contents of a resource of a prompt. What the caller may not see is as if it were not there. */
+  const embed = async (uri: string, context: Context): Promise<readonly PromptContent[]> => {
+    const { contents } = await view.read(uri, { signal: context.signal }).catch((error: unknown) => {
+      if (!isResourceError(error, 'not-found')) throw error
+      throw invalid('A resource that this prompt holds is not there.', 'prompt-resource', { uri: uri.slice(0, 1024) })
+    })
+    return contents.map((resource) => ({ resource }))
+  }
+
+  const fill = async (messages: readonly PromptMessage[], context: Context) => {
+    const filled: PromptMessage<PromptContent>[] = []
+    let [bytes, contents] = [0, 0]
+    for (const { role, content } of messages) {
+      for (const part of await contentsOf(content, (uri) => embed(uri, context))) {
+        if ('resource' in part) {
+          contents++
+          bytes += sizeOf(part)
+        }
+        if (contents > maxContents || bytes > maxEmbedded)
+          throw invalid('The resources of this prompt are too large, or too many.', 'too-large', { limit: maxEmbedded })
+        filled.push({ role, content: part })
+      }
+    }
+    return filled
+  }
+
+  return {
+    live: changes.ofPrompts,
+    list: (query, options) => list(query?.cursor, contextOf(options)),
+    get: async ({ name, arguments: given = new Map() }, options) => {
+      const context = contextOf(options)
+      const { mount, prompt } = await find(name, context)
+      checkArguments(prompt.arguments ?? [], given)
+      const request = { path: prompt.path, arguments: given }
+      const answer = await mount.provider.prompts?.get(request, context).catch((error: unknown) => {
+        // It has gone just now.
+        throw isResourceError(error, 'not-found') ? invalid('There is no such prompt.', 'unknown-prompt') : error
+      })
+      const { messages = [], description } = answer ?? {}
+      return { ...(description === undefined ? {} : { description }), messages: await fill(messages, context) }
+    },
+    complete: async ({ name, argument, arguments: filled }, options) => {
+      const context = contextOf(options)
+      const { prompt } = await find(name, context)
+      const declared = prompt.arguments?.find((one) => one.name === argument.name)
+      if (declared?.from === undefined) return completeFrom(declared?.values ?? [], argument.value)
+      const { uriTemplate, variable } = declared.from
+      const asked = { uriTemplate, argument: { name: variable, value: argument.value } }
+      const request = filled === undefined ? asked : { ...asked, arguments: filled }
+      return view.complete(request, { signal: context.signal }).catch((error: unknown) => {
+        // The template may be one that this caller does not see.
+        if (isResourceError(error, 'invalid')) return { values: [] }
+        throw error
+      })
+    },
+  }
+}
+
+/** Whether a prompt comes after the one that a page ended with. */
+function isBehind({ mount, prompt }: Named, [address, path]: readonly string[]): boolean {
+  if (address === undefined || path === undefined) return true
+  const order = Buffer.compare(Buffer.from(mount.address.text), Buffer.from(address))
+  return order > 0 || (order === 0 && comparePaths(prompt.path, path) > 0)
+}
+
+function listedOf({ name, prompt: { path: _, arguments: declared, ...facts } }: Named): ListedPrompt {
+  if (declared === undefined || declared.length === 0) return { ...facts, name }
+  return { ...facts, name, arguments: declared.map(({ values: _, from: __, ...argument }) => argument) }
+}
+
+/** @throws ResourceError `invalid` where one is missing, or is none of the prompt's. */
+function checkArguments(declared: readonly PromptArgument[], given: ReadonlyMap<string, string>): void {
+  for (const { name, required = false } of declared)
+    if (required && !given.has(name))
+      throw invalid(`The argument ${JSON.stringify(name)} is missing.`, 'missing-argument', { argument: name })
+  const known = new Set(declared.map(({ name }) => name))
+  for (const [name, value] of given) {
+    if (!known.has(name)) throw invalid('There is an argument that this prompt does not have.', 'unknown-argument')
+    if (value.length > maxArgument)
+      throw invalid(`The argument ${JSON.stringify(name)} is too long.`, 'argument', { limit: maxArgument })
+  }
+}
+
+/** The values that begin with what was typed, whatever its case. */
+function completeFrom(values: readonly string[], typed: string): Completion {
+  const begun = values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase()))
+  const shown = begun.slice(0, maxCompletions)
+  return { values: shown, total: begun.length, hasMore: begun.length > shown.length }
+}
+
+async function contentsOf(
+  part: PromptPart,
+  embed: (uri: string) => Promise<readonly PromptContent[]>,
+): Promise<readonly PromptContent[]> {
+  return 'uri' in part ? embed(part.uri) : [part]
+}
+
+function sizeOf({ resource }: Extract<PromptContent, { readonly resource: unknown }>): number {
+  if ('text' in resource) return Buffer.byteLength(resource.text)
+  return 'bytes' in resource ? resource.bytes.length : resource.length
+}

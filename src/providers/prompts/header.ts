@@ -1,0 +1,134 @@
+import { parseDocument } from 'yaml'
+import { z } from 'zod'
+import { invalid, isResourceError, type ResourceError } from '../../core/errors.ts'
+import type { PromptArgument } from '../../core/prompt.ts'
+import { compileTemplate } from '../../core/template.ts'
+
+/** What a prompt says of itself, between `---` and `---`. */
+export interface Header {
+  readonly name?: string
+  readonly title?: string
+  readonly description?: string
+  /** What is declared; absent where nothing is, and the text tells. */
+  readonly arguments?: readonly PromptArgument[]
+  /** What other tools call the one argument of a prompt. */
+  readonly hint?: string
+  /** URIs of resources that come before the text. */
+  readonly resources: readonly string[]
+}
+
+/** Why a file is no prompt: for the log alone. */
+export function promptFault(message: string): ResourceError {
+  return invalid(message, 'prompt')
+}
+
+/** The longest front matter, in characters. */
+const maxHeader = 32_768
+const [maxArguments, maxResources, maxValues] = [64, 32, 1000]
+
+const line = (most: number) =>
+  z
+    .string()
+    .transform((text) => text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim())
+    .pipe(z.string().min(1).max(most))
+
+/** What arguments are called: what `{{…}}` may hold. */
+export const argumentName = /^[A-Za-z_][\w-]{0,63}$/
+
+const named = z.string().regex(argumentName)
+const scalar = z.union([z.string(), z.number(), z.boolean()]).transform(String).pipe(z.string().max(1024))
+
+const argument = z.union([
+  named.transform((name) => ({ name })),
+  z.object({
+    name: named,
+    title: line(200).exactOptional(),
+    description: line(1000).exactOptional(),
+    required: z.boolean().exactOptional(),
+    values: z.array(scalar).max(maxValues).exactOptional(),
+    complete: z
+      .union([z.string(), z.object({ template: z.string(), variable: z.string().exactOptional() })])
+      .exactOptional(),
+  }),
+])
+
+/** What other tools write there as well is passed over. */
+const header = z.object({
+  name: line(128).exactOptional(),
+  title: line(200).exactOptional(),
+  description: line(1000).exactOptional(),
+  arguments: z.array(argument).max(maxArguments).nullish(),
+  resources: z.array(z.string().min(1).max(2048)).max(maxResources).nullish(),
+  'argument-hint': z.unknown().optional(),
+})
+
+/**
+ * Reads a front matter. Only plain YAML is read: no references, which could make much of little.
+ *
+ * @throws ResourceError `invalid` where it is no YAML, or says something that it cannot mean.
+ */
+export function parseHeader(source: string | undefined): Header {
+  if (source === undefined || source.trim() === '') return { resources: [] }
+  const parsed = header.safeParse(yamlIn(source) ?? {})
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    throw promptFault(`its front matter is not as it should be, at ${issue?.path.join('.') || 'its top'}`)
+  }
+  const { name, title, description, arguments: declared, resources, 'argument-hint': hint } = parsed.data
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+    ...(declared === undefined || declared === null ? {} : { arguments: distinct(declared.map(argumentOf)) }),
+    ...(typeof hint === 'string' ? { hint: hint.slice(0, 200) } : {}),
+    resources: resources ?? [],
+  }
+}
+
+function yamlIn(source: string): unknown {
+  if (source.length > maxHeader) throw promptFault(`its front matter is longer than ${maxHeader} characters`)
+  try {
+    const document = parseDocument(source, {
+      schema: 'core',
+      logLevel: 'silent',
+      stringKeys: true,
+      prettyErrors: false,
+    })
+    if (document.errors.length === 0) return document.toJS({ maxAliasCount: 0 })
+  } catch {
+    // References, or a depth that no front matter has.
+  }
+  throw promptFault('its front matter is not YAML, or holds references')
+}
+
+function argumentOf(given: z.output<typeof argument>): PromptArgument {
+  if (!('complete' in given) || given.complete === undefined) return given
+  const { complete, ...facts } = given
+  const { template, variable } = typeof complete === 'string' ? { template: complete } : complete
+  return { ...facts, from: { uriTemplate: template, variable: variable ?? onlyVariable(template, given.name) } }
+}
+
+/** The variable of a template that values are taken from: the one of the same name, or the only one. */
+function onlyVariable(template: string, name: string): string {
+  const variables = variablesOf(template)
+  const [only, other] = variables
+  if (variables.includes(name)) return name
+  if (only === undefined || other !== undefined)
+    throw promptFault(`its argument ${name} does not say which variable of its template completes it`)
+  return only
+}
+
+function variablesOf(template: string): readonly string[] {
+  try {
+    return compileTemplate(template).variables
+  } catch (error) {
+    if (isResourceError(error)) throw promptFault('the template of an argument is not a URI template')
+    throw error
+  }
+}
+
+function distinct(declared: readonly PromptArgument[]): readonly PromptArgument[] {
+  const names = new Set(declared.map(({ name }) => name))
+  if (names.size < declared.length) throw promptFault('it has an argument twice')
+  return declared
+}

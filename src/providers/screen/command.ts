@@ -1,0 +1,93 @@
+import { invalid, type ResourceError } from '../../core/errors.ts'
+
+/** How one display is captured: a program with its arguments, never through a shell. */
+export interface CaptureCommand {
+  readonly program: string
+  readonly args: readonly string[]
+  /** All of its environment. */
+  readonly env: Readonly<Record<string, string>>
+  /** Where the picture comes from: its output, its output in base64, or a file whose name follows the arguments. */
+  readonly from: 'stdout' | 'base64' | 'file'
+}
+
+/** The machine that a command is for. */
+export interface Machine {
+  readonly platform: NodeJS.Platform
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** The programs that capture a display, the first that is there. */
+export function programsOf(platform: NodeJS.Platform): readonly string[] {
+  if (platform === 'darwin') return ['/usr/sbin/screencapture']
+  if (platform === 'win32') return ['powershell.exe']
+  return ['maim', 'scrot']
+}
+
+/** A display as its system calls it: `:0` or `:0.1` (X11), `1` (macOS and Windows). */
+const xDisplay = /^(?:[\w.-]{0,255})?:\d{1,5}(?:\.\d{1,3})?$/
+const number = /^[1-9]\d?$/
+
+/**
+ * The displays of a machine where none are named.
+ *
+ * @throws ResourceError `invalid` where there is none.
+ */
+export function displaysOf({ platform, env }: Machine): readonly string[] {
+  if (platform === 'darwin' || platform === 'win32') return ['1']
+  const { DISPLAY } = env
+  if (DISPLAY === undefined || DISPLAY === '')
+    throw displayFault('There is no display here: the variable DISPLAY is not set.')
+  return [DISPLAY]
+}
+
+/** @throws ResourceError `invalid` for what is no display of this system. */
+export function checkDisplay(display: string, { platform }: Machine): void {
+  const isNumbered = platform === 'darwin' || platform === 'win32'
+  if ((isNumbered ? number : xDisplay).test(display)) return
+  throw displayFault(`${JSON.stringify(display)} is no display.`, isNumbered ? '1' : ':0')
+}
+
+function displayFault(what: string, example = ':0'): ResourceError {
+  return invalid(`${what} Name one in the option "displays", such as ${JSON.stringify(example)}.`, 'display')
+}
+
+/** The command that captures a display. `program` is the absolute path of one that {@link programsOf} names. */
+export function captureCommand(program: string, display: string, machine: Machine): CaptureCommand {
+  const { platform, env } = machine
+  if (platform === 'darwin')
+    // Without a sound, without the pointer.
+    return { program, args: ['-x', '-t', 'png', '-D', display], env: { PATH: '/usr/bin:/bin' }, from: 'file' }
+  if (platform === 'win32') {
+    const { SystemRoot = 'C:\\Windows' } = env
+    const encoded = Buffer.from(powershell(Number(display)), 'utf16le').toString('base64')
+    const args = ['-NoLogo', '-NoProfile', '-NonInteractive', '-EncodedCommand', encoded]
+    return { program, args, env: { SystemRoot, PATH: `${SystemRoot}\\System32` }, from: 'base64' }
+  }
+  const isMaim = /(?:^|\/)maim$/.test(program)
+  return {
+    program,
+    args: isMaim ? ['--hidecursor', '--format=png'] : ['--silent', '--overwrite'],
+    env: {
+      ...{ PATH: '/usr/bin:/bin', LC_ALL: 'C', DISPLAY: display },
+      // Who may look at the display is said there.
+      ...(env.XAUTHORITY ? { XAUTHORITY: env.XAUTHORITY } : env.HOME ? { HOME: env.HOME } : {}),
+    },
+    // What scrot calls its output is opened by a path, which a pipe of Node's does not have.
+    from: isMaim ? 'stdout' : 'file',
+  }
+}
+
+/** The number is one of ours: nothing that anybody wrote gets into the script. */
+function powershell(display: number): string {
+  return `$ErrorActionPreference = 'Stop'
+Add-Type -AssemblyName System.Windows.Forms, System.Drawing
+$screen = @([System.Windows.Forms.Screen]::AllScreens)[${display - 1}]
+if ($null -eq $screen) { exit 3 }
+$area = $screen.Bounds
+$picture = New-Object System.Drawing.Bitmap $area.Width, $area.Height
+$graphics = [System.Drawing.Graphics]::FromImage($picture)
+$graphics.CopyFromScreen($area.Location, [System.Drawing.Point]::Empty, $area.Size)
+$stream = New-Object System.IO.MemoryStream
+$picture.Save($stream, [System.Drawing.Imaging.ImageFormat]::Png)
+[Console]::Out.Write([Convert]::ToBase64String($stream.ToArray()))`
+}

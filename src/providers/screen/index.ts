@@ -1,0 +1,131 @@
+import { basename, isAbsolute } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
+import { findProgram, isProgram } from '../program.ts'
+import { capture } from './capture.ts'
+import { captureCommand, checkDisplay, displaysOf, type Machine, programsOf } from './command.ts'
+
+export interface ScreenOptions {
+  /** The displays, as the system calls them: `:0` (X11), `1` (macOS, Windows). Default that of `DISPLAY`, or the first. */
+  readonly displays?: readonly string[]
+  /** The absolute path of the program that captures. On X11 it is `maim` or `scrot`. Default the one on the PATH. */
+  readonly program?: string
+  /** From the end of one capture to the beginning of the next, in milliseconds. Default 1,000. */
+  readonly interval?: number
+  /** How long one capture may take, in milliseconds. Default 10,000. */
+  readonly timeoutMs?: number
+  /** The largest picture, in bytes. Default 16 MiB. */
+  readonly maxBytes?: number
+}
+
+const template: Template = {
+  template: '{display}',
+  name: 'Display',
+  title: 'What a display shows just now',
+  description: 'A picture of one display: display1, display2, … as they are listed.',
+  mimeType: 'image/png',
+}
+
+/** So many wait for their turn; the others are told to come again. */
+const maxWaiting = 8
+
+/**
+ * The displays of this machine: what each shows at the moment of the read, as PNG. One capture runs at a time, with a pause
+ * in between, and nothing of a picture is kept.
+ *
+ * @throws ResourceError `invalid` where there is no display, or no program that captures one; the message says what to do.
+ */
+export function screen(options: ScreenOptions = {}): Promise<Provider> {
+  return createScreen(options, { platform: process.platform, env: process.env })
+}
+
+/** {@link screen}, on a certain machine. */
+export async function createScreen(options: ScreenOptions, machine: Machine): Promise<Provider> {
+  const { interval = 1000, timeoutMs = 10_000, maxBytes = 16 * 1024 * 1024 } = options
+  const displays = options.displays ?? displaysOf(machine)
+  for (const display of displays) checkDisplay(display, machine)
+  const program = await programFor(options.program, machine)
+  const entries = displays.map((_, index): Entry => {
+    const path = `display${index + 1}`
+    return { path, title: `Display ${index + 1}`, mimeType: 'image/png', audience: ['user'] }
+  })
+  entries.sort((a, b) => (a.path < b.path ? -1 : 1))
+  const closing = new AbortController()
+  let last: Promise<unknown> = Promise.resolve()
+  let waiting = 0
+  let ended = Number.NEGATIVE_INFINITY
+
+  /** Runs one work at a time, each a while after the one before. */
+  const inTurn = async <T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> => {
+    if (waiting >= maxWaiting)
+      throw new ResourceError('unavailable', 'Too many wait for a picture of a display.', { retryAfter: 1 })
+    waiting++
+    const turn = last.then(async () => {
+      const pause = ended + interval - performance.now()
+      if (pause > 0) await sleep(pause, undefined, { signal })
+      signal.throwIfAborted()
+      try {
+        return await work()
+      } finally {
+        ended = performance.now()
+      }
+    })
+    last = turn.catch(() => {})
+    void last.then(() => {
+      waiting--
+    })
+    // Whoever gives up does not wait for its turn.
+    return new Promise((resolve, reject) => {
+      const abort = () => reject(signal.reason)
+      signal.addEventListener('abort', abort, { once: true })
+      turn.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+    })
+  }
+
+  const find = (path: string, { signal }: Context): Entry => {
+    signal.throwIfAborted()
+    const found = entries.find((entry) => entry.path === path)
+    if (found === undefined) throw notFound('no such display')
+    return found
+  }
+
+  return {
+    list: async function* ({ prefix = '', after = '' }, { signal }) {
+      signal.throwIfAborted()
+      for (const entry of entries) if (prefix === '' && entry.path > after) yield entry
+    },
+    stat: async (path, context) => find(path, context),
+    read: async ({ path }, context) => {
+      find(path, context)
+      const display = displays[Number(path.slice('display'.length)) - 1] ?? ''
+      const signal = AbortSignal.any([context.signal, closing.signal])
+      const command = captureCommand(program, display, machine)
+      const bytes = await inTurn(() => capture(command, { timeoutMs, maxBytes }, signal), signal)
+      return [{ mimeType: 'image/png', bytes, size: bytes.length }]
+    },
+    templates: async () => [template],
+    close: async () => {
+      closing.abort(new ResourceError('unavailable', 'The screen provider is closed.'))
+      await last
+    },
+  }
+}
+
+async function programFor(given: string | undefined, { platform }: Machine): Promise<string> {
+  const names = programsOf(platform)
+  if (given !== undefined) {
+    const isKnown = names.some((name) => basename(name) === basename(given))
+    if (isAbsolute(given) && isKnown && (await isProgram(given))) return given
+    throw invalid(
+      `The option "program" is not the absolute path of ${names.map((name) => basename(name)).join(' or ')}.`,
+      'program',
+    )
+  }
+  for (const name of names) {
+    const found = isAbsolute(name) ? name : await findProgram(name)
+    if (found !== undefined && (await isProgram(found))) return found
+  }
+  const advice = platform === 'linux' ? ' On Debian: apt-get install maim.' : ''
+  throw invalid(`There is no program that captures a display: ${names.join(' or ')}.${advice}`, 'program')
+}
