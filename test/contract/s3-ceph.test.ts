@@ -1,4 +1,11 @@
-import { CreateBucketCommand, DeleteObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import {
+  CreateBucketCommand,
+  DeleteBucketPolicyCommand,
+  DeleteObjectCommand,
+  PutBucketPolicyCommand,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { comparePaths } from '../../src/core/path.ts'
 import type { Context, Provider } from '../../src/core/provider.ts'
@@ -7,6 +14,7 @@ import { s3 } from '../../src/providers/s3/index.ts'
 import { describeProvider } from '../../src/testing/index.ts'
 import { polled } from '../../src/wrap/polled.ts'
 import { type Ceph, cephReason, hasCeph, startCeph } from '../support/ceph.ts'
+import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { expectedObjects, heldObjects } from '../support/object-samples.ts'
 import { requires } from '../support/require.ts'
 
@@ -172,6 +180,68 @@ suite('s3, a gateway of Ceph', () => {
     }
     abort.abort()
     expect(Object.fromEntries(told)).toEqual({ changed: undefined, new: true, gone: true })
+  })
+
+  test('a right that is revoked while it is served is gone at once, and back when it is granted again', async () => {
+    const policy = JSON.stringify({
+      Version: '2012-10-17',
+      Statement: [
+        {
+          Effect: 'Allow',
+          Principal: { AWS: ['arn:aws:iam:::user/other'] },
+          Action: ['s3:ListBucket', 's3:GetObject'],
+          Resource: [`arn:aws:s3:::${bucket}`, `arn:aws:s3:::${bucket}/*`],
+        },
+      ],
+    })
+    const grant = () => client.send(new PutBucketPolicyCommand({ Bucket: bucket, Policy: policy }))
+    const provider = await open({ keys: other })
+    await grant()
+    try {
+      expect(await recovered(provider, 'a.txt', 30_000)).toBe('dot')
+      const all = await listed(provider)
+      expect(all).toContain('a.txt')
+      // While a listing is taken.
+      const listing = provider.list({}, context)[Symbol.asyncIterator]()
+      expect((await listing.next()).done).toBe(false)
+      await client.send(new DeleteBucketPolicyCommand({ Bucket: bucket }))
+      await listing.return?.()
+      await expect(read(provider, 'a.txt')).rejects.toMatchObject({ kind: 'not-found' })
+      await expect(provider.stat?.('a.txt', context)).rejects.toMatchObject({ kind: 'not-found' })
+      await expect(listed(provider)).rejects.toMatchObject({
+        kind: 'unavailable',
+        message: expect.stringMatching(/ListBucket/),
+      })
+      await grant()
+      expect(await recovered(provider, 'a.txt', 30_000)).toBe('dot')
+      expect(await listed(provider)).toEqual(all)
+    } finally {
+      await client.send(new DeleteBucketPolicyCommand({ Bucket: bucket }))
+    }
+  })
+
+  test('a network that lets a byte through now and then is given up, and leaves no connection open', async () => {
+    const proxy = await startDatabaseProxy(Number(new URL(ceph.url).port), false)
+    try {
+      const provider = await open({ endpoint: `http://127.0.0.1:${proxy.port}`, timeoutMs: 1500 })
+      expect(await recovered(provider, 'a.txt', 30_000)).toBe('dot')
+      for (const pace of ['slow', 'stuck'] as const) {
+        proxy.pace = pace
+        const asked = [read(provider, 'a.txt'), listed(provider), provider.stat?.('a.txt', context)]
+        for (const outcome of await Promise.allSettled(asked))
+          expect(outcome).toMatchObject({ status: 'rejected', reason: { kind: 'unavailable' } })
+        proxy.pace = 'free'
+        expect(await recovered(provider, 'a.txt', 30_000)).toBe('dot')
+        expect(await listed(provider, 'kana/')).toHaveLength(2)
+      }
+      // What is cut is asked for again.
+      proxy.cut()
+      expect(await recovered(provider, 'a.txt', 30_000)).toBe('dot')
+      await provider.close?.()
+      await expect.poll(() => proxy.open, { timeout: 30_000 }).toBe(0)
+    } finally {
+      await proxy.close()
+    }
   })
 
   test('gives up on a gateway that is frozen, and goes on when that does', async () => {

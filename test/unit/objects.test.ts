@@ -3,6 +3,8 @@ import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { metaKeys } from '../../src/core/meta.ts'
 import { children } from '../../src/core/tree.ts'
+import { createObjects } from '../../src/providers/objects/provider.ts'
+import type { ObjectStore } from '../../src/providers/objects/store.ts'
 import { checkProvider } from '../../src/testing/index.ts'
 import { polled } from '../../src/wrap/polled.ts'
 import { eventually } from '../support/authorized.ts'
@@ -25,14 +27,59 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
   }
 
   describe('a listing', () => {
-    test('asks for a page of a thousand keys at a time, and not for more than is taken', async () => {
+    test('asks for a page of a thousand keys at a time, and for one ahead once a second is taken', async () => {
       fill(3500)
       const provider = await store.open()
       expect(await listAll(provider)).toHaveLength(3500)
       expect(store.requests.length).toBeLessThanOrEqual(4)
       store.requests.length = 0
-      for await (const entry of provider.list({}, context)) if (entry.path.endsWith('001200.txt')) break
-      expect(store.requests).toHaveLength(2)
+      for await (const entry of provider.list({}, context)) if (entry.path.endsWith('000999.txt')) break
+      expect(store.requests).toHaveLength(1)
+      store.requests.length = 0
+      for await (const { path } of provider.list({}, context)) {
+        if (!path.endsWith('001200.txt')) continue
+        // While the second page is taken, the third is fetched already.
+        await expect.poll(() => store.requests.length, { timeout: 30_000 }).toBe(3)
+        break
+      }
+      expect(store.requests).toHaveLength(3)
+    })
+
+    test('what was fetched ahead is what the next page begins with, and ends with its caller', async () => {
+      const asked: { readonly after: string | undefined; readonly signal: AbortSignal }[] = []
+      const held = Array.from({ length: 3500 }, (_, i) => String(i).padStart(6, '0'))
+      let blocked: Promise<void> | undefined
+      const fake: ObjectStore = {
+        page: async ({ after = '', limit }, signal) => {
+          asked.push({ after, signal })
+          if (after === held[1999]) await blocked
+          const rest = held.filter((key) => key > after)
+          const objects = rest.slice(0, limit).map((key) => ({ key, size: 1, version: key }))
+          return { objects, more: rest.length > limit }
+        },
+        head: () => Promise.reject(new Error('not asked')),
+        get: () => Promise.reject(new Error('not asked')),
+        link: () => Promise.reject(new Error('not asked')),
+        close: () => {},
+      }
+      const options = { prefix: '', maxBytes: 1, linkSeconds: 1, timeoutMs: 60_000, log: () => {} }
+      const provider = createObjects(fake, options)
+      for await (const { path } of provider.list({}, context)) if (path === '001500') break
+      expect(asked.map(({ after }) => after)).toEqual(['', '000999', '001999'])
+      const rest: string[] = []
+      for await (const { path } of provider.list({ after: '001500' }, context)) rest.push(path)
+      expect(rest).toEqual(held.slice(1501))
+      // Only what was not known yet was asked for.
+      expect(asked.map(({ after }) => after)).toEqual(['', '000999', '001999', '002999'])
+      // A caller that is gone leaves nothing under way.
+      blocked = new Promise(() => {})
+      const controller = new AbortController()
+      const listing = createObjects(fake, options).list({}, { ...context, signal: controller.signal })
+      for await (const { path } of listing) if (path === '001500') break
+      expect(asked.at(-1)).toMatchObject({ after: '001999' })
+      expect(asked.at(-1)?.signal.aborted).toBe(false)
+      controller.abort()
+      expect(asked.at(-1)?.signal.aborted).toBe(true)
     })
 
     test('page by page takes hardly more requests than in one go', async () => {

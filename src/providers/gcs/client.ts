@@ -2,6 +2,7 @@ import { Agent as HttpAgent, get as httpGet, type IncomingMessage } from 'node:h
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https'
 import { Storage } from '@google-cloud/storage'
 import { type Endpoint, guardedLookup } from '../objects/endpoint.ts'
+import { mayAskMachine } from '../objects/machine.ts'
 import { retrying } from '../objects/retry.ts'
 
 export interface ClientOptions {
@@ -100,15 +101,6 @@ export function createClient(options: ClientOptions): GcsClient {
     },
     close: () => agent.destroy(),
   }
-}
-
-/**
- * Whether the machine that this runs on may be asked for credentials, at an address that leads nowhere on most machines: only
- * where the operator says so, in the variable that the official client has for it.
- */
-function mayAskMachine(): boolean {
-  const { METADATA_SERVER_DETECTION: detection = '' } = process.env
-  return !/^(?:|none)$/i.test(detection.trim())
 }
 
 /** Lets go of an answer that nobody reads. */

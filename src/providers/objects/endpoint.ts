@@ -1,8 +1,9 @@
-import { lookup as lookupHost } from 'node:dns'
-import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { isIP } from 'node:net'
+import { addressBytes, isMetadataAddress as isMetadata } from '../../core/address.ts'
 import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import { parseUri } from '../../core/uri.ts'
+import { guardedLookup as createLookup } from '../http/guard.ts'
 import { refusedAddress } from './ways.ts'
 
 /** Where a store is asked. */
@@ -13,59 +14,14 @@ export interface Endpoint {
   readonly secure: boolean
 }
 
-/**
- * The addresses at which machines in a cloud are told their own credentials (AWS, Google, Azure, Alibaba, Oracle), and all others
- * that are meant for a machine and its neighbours alone. No store is there, and whoever reads from there reads secrets.
- */
-const metadata = new BlockList()
-metadata.addSubnet('169.254.0.0', 16)
-metadata.addSubnet('fe80::', 10, 'ipv6')
-metadata.addAddress('fd00:ec2::254', 'ipv6')
-metadata.addAddress('fd20:ce::254', 'ipv6')
-metadata.addAddress('100.100.100.200')
-metadata.addAddress('192.0.0.192')
-metadata.addAddress('0.0.0.0')
-metadata.addAddress('::', 'ipv6')
-
 /** Whether an address is one at which credentials of machines are given out, also where it is written as one of IPv6. */
 export function isMetadataAddress(address: string): boolean {
-  const plain = address.replace(/%.*$/, '')
-  const mapped = embedded(plain)
-  const family = isIP(plain)
-  if (family === 0) return false
-  return metadata.check(plain, family === 6 ? 'ipv6' : 'ipv4') || (mapped !== undefined && metadata.check(mapped))
-}
-
-/** The address of IPv4 in one of IPv6: mapped, compatible, translated (NAT64) or tunnelled (6to4). */
-function embedded(address: string): string | undefined {
-  if (isIP(address) !== 6) return undefined
-  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address)
-  const hex = (a = '', b = '') => ((Number(a) << 8) | Number(b)).toString(16)
-  const text = dotted === null ? address : `${dotted[1]}${hex(dotted[2], dotted[3])}:${hex(dotted[4], dotted[5])}`
-  const [head = '', tail] = text.split('::')
-  const front = head === '' ? [] : head.split(':')
-  const back = tail === undefined || tail === '' ? [] : tail.split(':')
-  const zeros = tail === undefined ? [] : Array.from({ length: 8 - front.length - back.length }, () => '0')
-  const groups = [...front, ...zeros, ...back].map((group) => Number.parseInt(group, 16))
-  const ipv4 = (at: number) =>
-    [groups[at] ?? 0, groups[at + 1] ?? 0].flatMap((group) => [group >> 8, group & 0xff]).join('.')
-  const isZero = (from: number, to: number) => groups.slice(from, to).every((group) => group === 0)
-  if (isZero(0, 5) && (groups[5] === 0xffff || groups[5] === 0)) return ipv4(6)
-  if (groups[0] === 0x64 && groups[1] === 0xff9b) return ipv4(6)
-  return groups[0] === 0x2002 ? ipv4(1) : undefined
+  const bytes = addressBytes(address.replace(/%.*$/, ''))
+  return bytes !== undefined && isMetadata(bytes)
 }
 
 /** Finds the addresses of a host, as a socket does, and refuses it where one of them is {@link isMetadataAddress}. */
-export const guardedLookup: LookupFunction = (hostname, options, callback) => {
-  lookupHost(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error !== null) return callback(error, '')
-    if (addresses.some(({ address }) => isMetadataAddress(address)))
-      return callback(Object.assign(new Error('refused'), { code: refusedAddress }), '')
-    const [first] = addresses
-    if (options.all === true) return callback(null, addresses)
-    callback(null, first?.address ?? '', first?.family)
-  })
-}
+export const guardedLookup = createLookup(isMetadataAddress, refusedAddress)
 
 /**
  * Parses an endpoint that an operator gave: `https://storage.example.com`, `http://127.0.0.1:9000`.

@@ -4,6 +4,7 @@ import type { Entry, ListQuery } from '../../core/provider.ts'
 import { wholeCharacters } from '../../core/utf8.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { mimeTypeOf } from '../files/media.ts'
+import { untilAbort } from '../files/pool.ts'
 import { storedType } from './media.ts'
 import type { OddKeys } from './odd-keys.ts'
 import type { Remainders } from './remainders.ts'
@@ -47,7 +48,8 @@ export function entryOf(path: string, { size, modified, version, mimeType: store
  * Lists objects page by page. Each page begins behind the last key of the one before, whatever that was, and never by a token of
  * the store: so a listing always moves on, and can be resumed at any key.
  *
- * What was fetched and not taken is kept for a second: a client whose page ends amid one of the store goes on from there.
+ * What was fetched and not taken is kept for a second: a client whose page ends amid one of the store goes on from there. While
+ * one page is taken the next is fetched.
  */
 export function createLister({ store, prefix, odd, remainders, now = () => performance.now() }: ListerParts) {
   /** Yields what a page holds. What was not taken of it when the caller leaves is kept: it comes back for that. */
@@ -73,19 +75,51 @@ export function createLister({ store, prefix, odd, remainders, now = () => perfo
     }
   }
 
+  /** Pages that are fetched ahead, by what they lie below and behind. */
+  const coming = new Map<string, Promise<void>>()
+  const placeOf = (below: string, after: string) => JSON.stringify([below, after])
+
+  const fetch = async (below: string, after: string, limit: number, signal: AbortSignal): Promise<FetchedPage> => {
+    const at = now()
+    return { ...(await store.page(queryOf(below, after, limit), signal)), after, at }
+  }
+
+  /** Whoever comes for it finds it among what was fetched and not taken. It ends with the signal of who began it. */
+  const fetchAhead = (below: string, after: string, signal: AbortSignal): void => {
+    const place = placeOf(below, after)
+    if (coming.has(place)) return
+    const keeping = fetch(below, after, wholePage, signal).then((page) => remainders.keep({ ...page, prefix: below }))
+    // Whether it fails is for whoever comes to find out.
+    coming.set(
+      place,
+      keeping.catch(() => {}).finally(() => coming.delete(place)),
+    )
+  }
+
+  const fetchedAhead = async (below: string, after: string, signal: AbortSignal): Promise<FetchedPage | undefined> => {
+    const arriving = coming.get(placeOf(below, after))
+    if (arriving !== undefined) await untilAbort(arriving, signal)
+    return remainders.take(below, after)
+  }
+
   const deep = async function* (below: string, start: string, after: string | undefined, signal: AbortSignal) {
     const kept = start === '' ? undefined : remainders.take(below, start)
     if (kept !== undefined) yield* taken(kept, { below, after }, signal)
     if (kept?.more === false) return
     let from = kept?.objects.at(-1)?.key ?? start
     const isSeeking = after !== undefined && after === afterSubtree(after.slice(0, -4))
+    let isFirst = kept === undefined
     for (let limit = isSeeking ? firstLook : wholePage; ; limit = wholePage) {
-      const at = now()
-      const page = await store.page(queryOf(below, from, limit), signal)
+      const known = isFirst ? undefined : await fetchedAhead(below, from, signal)
+      const page = known ?? (await fetch(below, from, limit, signal))
       const last = lastOf(page.objects, below, from)
       if (page.more && last === from) throw outOfOrder()
       remainders.renew(from, page.more ? last : undefined)
-      yield* taken({ ...page, after: from, at }, { below, after }, signal)
+      // For whom one page is enough, no other is fetched. Who takes a second one mostly takes them all: the next is under way
+      // meanwhile.
+      if (page.more && !isFirst) fetchAhead(below, last, signal)
+      isFirst = false
+      yield* taken(page, { below, after }, signal)
       if (!page.more) return
       from = last
     }
