@@ -6,6 +6,15 @@ export { type ErrorDetail, type ErrorKind, invalid, isResourceError, notFound, R
 export type { Log, LogLevel } from './core/log.ts'
 export { comparePaths, isPath } from './core/path.ts'
 export type {
+  FilledPrompt,
+  Prompt,
+  PromptArgument,
+  PromptMessage,
+  PromptPart,
+  PromptRequest,
+  Prompts,
+} from './core/prompt.ts'
+export type {
   Audience,
   ByteRange,
   Change,
@@ -29,13 +38,19 @@ export { fileAddress } from './core/uri.ts'
 export type {
   CacheHint,
   CallOptions,
+  ListedArgument,
+  ListedPrompt,
   Page,
+  PromptCompletionRequest,
+  PromptContent,
+  PromptView,
   ReadResult,
   Resource,
   ResourceContent,
   ResourceTemplate,
   View,
   ViewCompletionRequest,
+  ViewPromptRequest,
 } from './core/view.ts'
 export { type LimitedOptions, limited } from './wrap/limited.ts'
 export { sliced } from './wrap/sliced.ts'

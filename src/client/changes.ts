@@ -1,5 +1,5 @@
 import { invalid } from '../core/errors.ts'
-import type { ChangeListener, Subscription } from '../core/view.ts'
+import type { CallOptions, ChangeListener, Subscription } from '../core/view.ts'
 import type { Link } from './link.ts'
 import { createNames } from './names.ts'
 import { untilAborted } from './signal.ts'
@@ -21,6 +21,7 @@ interface Listening {
   readonly listener: ChangeListener
   readonly uris: Set<string>
   list: boolean
+  prompts: boolean
 }
 
 /**
@@ -34,16 +35,20 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
   const names = createNames()
   const changed = new Set<string>()
   let listed = false
+  let prompted = false
   let timer: NodeJS.Timeout | undefined
 
   const tell = (): void => {
     timer = undefined
-    const batch = { uris: [...changed], listed }
+    const batch = { uris: [...changed], listed, prompted }
     changed.clear()
     listed = false
-    for (const { listener, uris, list } of [...all]) {
-      const change = { uris: batch.uris.filter((uri) => uris.has(uri)), listed: batch.listed && list }
-      if (change.uris.length === 0 && !change.listed) continue
+    prompted = false
+    for (const { listener, uris, list, prompts } of [...all]) {
+      const ofPrompts = batch.prompted && prompts
+      const told = { uris: batch.uris.filter((uri) => uris.has(uri)), listed: batch.listed && list }
+      if (told.uris.length === 0 && !told.listed && !ofPrompts) continue
+      const change = ofPrompts ? { ...told, prompts: true } : told
       try {
         listener(change)
       } catch (error) {
@@ -51,18 +56,24 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
       }
     }
   }
-  const collect = (uris: Iterable<string>, list: boolean): void => {
+  const collect = (uris: Iterable<string>, list: boolean, prompts = false): void => {
     for (const uri of uris) changed.add(uri)
     listed ||= list
+    prompted ||= prompts
     timer ??= setTimeout(tell, joining)
   }
   const feed = createSteadyFeed(link, {
-    wanted: () => ({ uris: new Set(names.all()), list: [...all].some(({ list }) => list) }),
+    wanted: () => ({
+      uris: new Set(names.all()),
+      list: [...all].some(({ list }) => list),
+      prompts: [...all].some(({ prompts }) => prompts),
+    }),
     hear: (method: string, { uri }: Wire) => {
       if (method === 'notifications/resources/list_changed') collect([], true)
+      if (method === 'notifications/prompts/list_changed') collect([], false, true)
       if (method === 'notifications/resources/updated' && typeof uri === 'string') collect(names.of(uri), false)
     },
-    onGap: () => collect(names.all(), true),
+    onGap: () => collect(names.all(), true, true),
     maxFailures,
   })
   /** Has the server tell no more than it must. */
@@ -72,12 +83,26 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
   }
 
   const open = (listener: ChangeListener): Subscription => {
-    const own: Listening = { listener, uris: new Set(), list: false }
+    const own: Listening = { listener, uris: new Set(), list: false, prompts: false }
     all.add(own)
     const drop = (uri: string): boolean => {
       if (!own.uris.delete(uri)) return false
       names.remove(uri)
       return true
+    }
+    const addKind = async (kind: 'list' | 'prompts', options: CallOptions | undefined): Promise<boolean> => {
+      options?.signal?.throwIfAborted()
+      if (!all.has(own)) return false
+      const before = own[kind]
+      own[kind] = true
+      try {
+        const agreed = await untilAborted(feed.ask(), options?.signal)
+        own[kind] = agreed[kind]
+        return agreed[kind]
+      } catch (error) {
+        own[kind] = before
+        throw error
+      }
     }
     return {
       get uris() {
@@ -106,20 +131,8 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
           throw error
         }
       },
-      addList: async (options) => {
-        options?.signal?.throwIfAborted()
-        if (!all.has(own)) return false
-        const before = own.list
-        own.list = true
-        try {
-          const { list } = await untilAborted(feed.ask(), options?.signal)
-          own.list = list
-          return list
-        } catch (error) {
-          own.list = before
-          throw error
-        }
-      },
+      addList: (options) => addKind('list', options),
+      addPrompts: (options) => addKind('prompts', options),
       remove: (uri) => {
         if (drop(uri)) shrink()
       },

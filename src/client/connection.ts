@@ -31,8 +31,9 @@ export interface Connection {
   readonly revision: string
   /** Whether the server said that it has resources. */
   readonly hasResources: boolean
-  /** What the server said that it tells of: changes of resources, and entries that come and go. */
-  readonly tells: { readonly updated: boolean; readonly listed: boolean }
+  readonly hasPrompts: boolean
+  /** What the server said that it tells of: changes of resources, entries that come and go, and prompts that do. */
+  readonly tells: { readonly updated: boolean; readonly listed: boolean; readonly prompts: boolean }
   /** Sends one request. Throws only ResourceError, or the reason of an aborted signal. */
   request(method: string, params: Wire, options: CallOptions | undefined): Promise<Wire>
   /** Opens a stream of changes, and resolves once it is acknowledged. Absent before 2026-07-28. */
@@ -110,7 +111,7 @@ export async function open(
 export function bind(client: Client, limits: Limits, state: State, carrier: Carrier): Connection {
   const { timeoutMs } = limits
   const revision = client.getNegotiatedProtocolVersion() ?? ''
-  const { resources } = client.getServerCapabilities() ?? {}
+  const { resources, prompts } = client.getServerCapabilities() ?? {}
   const ended = new Promise<void>((resolve) => {
     state.onEnd = resolve
     if (state.ended) resolve()
@@ -138,7 +139,12 @@ export function bind(client: Client, limits: Limits, state: State, carrier: Carr
   return {
     revision,
     hasResources: resources !== undefined,
-    tells: { updated: resources?.subscribe === true, listed: resources?.listChanged === true },
+    hasPrompts: prompts !== undefined,
+    tells: {
+      updated: resources?.subscribe === true,
+      listed: resources?.listChanged === true,
+      prompts: prompts?.listChanged === true,
+    },
     request: async (method, params, options) => {
       const signal = options?.signal
       signal?.throwIfAborted()

@@ -32,6 +32,19 @@ export function isUnknownMethod(error: unknown): boolean {
   return isResourceError(error, 'internal') && error.detail.code === codes.methodNotFound
 }
 
+/** Whether a failure is what the server answered, and not one of the way to it. */
+export function isAnswer(error: unknown): boolean {
+  return isResourceError(error) && error.cause instanceof ProtocolError && error.cause.code !== streamEnded
+}
+
+/** Whether a connection is of no more use after a failure: it has ended, or the server knows nothing of it any more. */
+export function isLost(error: unknown): boolean {
+  if (!isResourceError(error, 'unavailable') || isAnswer(error)) return false
+  const { cause } = error
+  if (cause instanceof SdkHttpError) return [400, 404].includes(cause.status)
+  return !(cause instanceof SdkError && cause.code === SdkErrorCode.RequestTimeout)
+}
+
 export function unavailable(message: string, cause?: unknown): ResourceError {
   return new ResourceError('unavailable', message, {}, { cause })
 }

@@ -9,6 +9,7 @@ import type { Standing } from './standing.ts'
 export interface Told {
   readonly uris: ReadonlySet<string>
   readonly list: boolean
+  readonly prompts: boolean
 }
 
 /** What one connection is asked to tell. Whatever it tells comes by `Connection.hear`. */
@@ -27,7 +28,7 @@ export interface Feed {
 
 type Asking = Omit<Feed, 'isLost'>
 
-const nothing: Told = { uris: new Set(), list: false }
+const nothing: Told = { uris: new Set(), list: false, prompts: false }
 
 /** @param onLost Called once, when it is lost. */
 export function createFeed(connection: Connection, onLost: () => void): Feed {
@@ -58,10 +59,11 @@ function listening({ listen, tells }: Connection, lose: () => void): Asking {
     | { readonly told: Told; readonly asked: number; readonly ended: Promise<unknown>; close(): void }
     | undefined
 
-  const open = async ({ uris, list }: Told): Promise<typeof current> => {
+  const open = async ({ uris, list, prompts }: Told): Promise<typeof current> => {
     const filter: SubscriptionFilter = {
       ...(uris.size > 0 && tells.updated ? { resourceSubscriptions: [...uris] } : {}),
       ...(list && tells.listed ? { resourcesListChanged: true } : {}),
+      ...(prompts && tells.prompts ? { promptsListChanged: true } : {}),
     }
     if (listen === undefined || Object.keys(filter).length === 0) return undefined
     const { honoredFilter, closed, close } = await listen(filter)
@@ -70,6 +72,7 @@ function listening({ listen, tells }: Connection, lose: () => void): Asking {
       told: {
         uris: new Set([...uris].filter((uri) => honoured.has(keyOf(uri)))),
         list: honoredFilter.resourcesListChanged === true,
+        prompts: honoredFilter.promptsListChanged === true,
       },
       asked: uris.size,
       ended: closed,
@@ -82,9 +85,10 @@ function listening({ listen, tells }: Connection, lose: () => void): Asking {
       // A stream that tells of a little too much costs less than another one.
       const suffices =
         current !== undefined &&
-        (told.uris.size > 0 || told.list) &&
+        (told.uris.size > 0 || told.list || told.prompts) &&
         current.asked <= 2 * told.uris.size + 8 &&
         (current.told.list || !told.list || !tells.listed) &&
+        (current.told.prompts || !told.prompts || !tells.prompts) &&
         [...told.uris].every((uri) => current?.told.uris.has(uri))
       if (suffices && current !== undefined) return current.told
       const next = await open(told).catch((error: unknown) => {
@@ -149,10 +153,11 @@ function requesting(connection: Connection, lose: () => void): Asking {
   }
 
   return {
-    ask: async ({ uris, list }) => {
+    ask: async ({ uris, list, prompts }) => {
       const wantsUris = uris.size > 0 && tells.updated
       const wantsList = list && tells.listed
-      if ((wantsUris || wantsList) && !(await hears())) return nothing
+      const wantsPrompts = prompts && tells.prompts
+      if ((wantsUris || wantsList || wantsPrompts) && !(await hears())) return nothing
       const fresh = wantsUris ? [...uris].filter((uri) => !asked.has(uri)) : []
       const heard: string[] = []
       try {
@@ -163,8 +168,8 @@ function requesting(connection: Connection, lose: () => void): Asking {
       }
       for (const uri of heard) asked.add(uri)
       await unsubscribe([...asked].filter((uri) => !uris.has(uri)))
-      if (asked.size === 0 && !wantsList) silence()
-      return { uris: new Set(asked), list: wantsList }
+      if (asked.size === 0 && !wantsList && !wantsPrompts) silence()
+      return { uris: new Set(asked), list: wantsList, prompts: wantsPrompts }
     },
     // The server hears that it is over when the connection is.
     close: silence,

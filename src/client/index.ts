@@ -7,6 +7,7 @@ import { openConnection, type Target } from './open.ts'
 import type { CommandTarget } from './stdio.ts'
 import { createRemoteView, type RemoteView } from './view.ts'
 
+export { isAnswer, isLost, isUnknownMethod } from './errors.ts'
 export type { CommandTarget, RemoteView, Target, UrlTarget }
 
 export interface ConnectOptions {

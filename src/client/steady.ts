@@ -41,7 +41,7 @@ const stable = 30_000
 export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed {
   const { closing, log } = link
   const { wanted, hear, onGap, maxFailures } = options
-  let agreed: Told = { uris: new Set(), list: false }
+  let agreed: Told = { uris: new Set(), list: false, prompts: false }
   let feed: Feed | undefined
   let since = 0
   let failures = 0
@@ -53,8 +53,8 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
     link.giveUp(reason)
   }
   const isIdle = () => {
-    const { uris, list } = wanted()
-    return uris.size === 0 && !list
+    const { uris, list, prompts } = wanted()
+    return uris.size === 0 && !list && !prompts
   }
   const watchEnd = (connection: Connection) =>
     void connection.ended.then(() => {

@@ -1,10 +1,20 @@
 import { invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
-import { type CallOptions, directoryMimeType, type Page, type Resource, type View } from '../core/view.ts'
+import type { Completion } from '../core/provider.ts'
+import {
+  type CallOptions,
+  directoryMimeType,
+  type Page,
+  type PromptView,
+  type Resource,
+  type View,
+  type ViewCompletionRequest,
+} from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
 import { nextCursor, openCursor } from './cursors.ts'
 import { isUnknownMethod } from './errors.ts'
 import { childrenOf, isMadeUp, rootsOf } from './flat.ts'
 import type { Link } from './link.ts'
+import { filledPromptOf, promptPageOf } from './prompts.ts'
 import {
   cacheOf,
   completionOf,
@@ -33,15 +43,20 @@ export interface RemoteView extends View {
    * its command has ended. A connection that is lost while something is listened to is opened anew, and is not over.
    */
   readonly over: Promise<ResourceError>
+  /** Whether the server reads directories, as far as that is known. */
+  readonly readsDirectories: boolean | undefined
+  /** Whether it is a server of ours, as far as that is known: what is in its directories, it lists. */
+  readonly isOurs: boolean
   close(): Promise<void>
 }
 
 /** A remote server as a view. */
 export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView {
   const { request } = link
-  const { hasResources, tells } = link.connection
+  const { hasResources, hasPrompts, tells } = link.connection
   /** Whether the server reads directories: known once it has done so, or has said that it does not know the method. */
   let readsDirectories: boolean | undefined
+  let isOurs = false
   let gathered: { readonly resources: readonly Resource[]; readonly until: number } | undefined
 
   const pages =
@@ -53,6 +68,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
       const page: Page<T> = { ...read(answer), ...nextCursor(position, cursorOf(answer)) }
       return { answer, page }
     }
+  const promptsPage = pages('prompts/list', promptPageOf)
   const listPage = pages('resources/list', resourcePageOf)
   const templatesPage = pages('resources/templates/list', templatePageOf)
   const directoryPage = pages('resources/directory/read', resourcePageOf)
@@ -90,6 +106,31 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
     return undefined
   }
 
+  const complete = async (
+    ref: Wire,
+    { argument, arguments: given }: Omit<ViewCompletionRequest, 'uriTemplate'>,
+    options: CallOptions | undefined,
+  ): Promise<Completion> => {
+    const context =
+      given === undefined || given.size === 0 || link.connection.revision < contextSince
+        ? {}
+        : { context: { arguments: Object.fromEntries(given) } }
+    try {
+      return completionOf(await request('completion/complete', { ref, argument, ...context }, options))
+    } catch (error) {
+      if (isUnknownMethod(error)) return { values: [] }
+      throw error
+    }
+  }
+
+  const prompts: PromptView = {
+    ...(tells.prompts ? { live: true } : {}),
+    list: async (query, options) => (await promptsPage({}, query?.cursor, options)).page,
+    get: async ({ name, arguments: given = new Map() }, options) =>
+      filledPromptOf(await request('prompts/get', { name, arguments: Object.fromEntries(given) }, options)),
+    complete: ({ name, ...asked }, options) => complete({ type: 'ref/prompt', name }, asked, options),
+  }
+
   return {
     mounts: async (options) => {
       if (!hasResources) return []
@@ -103,7 +144,12 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
 
     list: async (query, options) => {
       if (!hasResources) return { items: [], cache: noCache }
-      return (await listPage({}, query?.cursor, options)).page
+      const { answer, page } = await listPage({}, query?.cursor, options)
+      if (mountsOf(answer) !== undefined) {
+        isOurs = true
+        readsDirectories = true
+      }
+      return page
     },
 
     templates: async (query, options) => {
@@ -148,23 +194,19 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
       }
     },
 
-    complete: async ({ uriTemplate, argument, arguments: given }, options) => {
-      const context =
-        given === undefined || given.size === 0 || link.connection.revision < contextSince
-          ? {}
-          : { context: { arguments: Object.fromEntries(given) } }
-      const params = { ref: { type: 'ref/resource', uri: uriTemplate }, argument, ...context }
-      try {
-        return completionOf(await request('completion/complete', params, options))
-      } catch (error) {
-        if (isUnknownMethod(error)) return { values: [] }
-        throw error
-      }
-    },
+    complete: ({ uriTemplate, ...asked }, options) =>
+      complete({ type: 'ref/resource', uri: uriTemplate }, asked, options),
+    ...(hasPrompts ? { prompts } : {}),
 
     // What a server does not claim is not asked for.
-    ...(tells.updated || tells.listed ? { live: true, subscribe: changes.open } : {}),
+    ...(tells.updated || tells.listed || tells.prompts ? { live: true, subscribe: changes.open } : {}),
     over: link.over,
+    get readsDirectories() {
+      return readsDirectories
+    },
+    get isOurs() {
+      return isOurs
+    },
     close: () => {
       changes.close()
       return link.close()

@@ -29,7 +29,8 @@ export function templatePageOf(answer: Wire): Omit<Page<ResourceTemplate>, 'next
     const wire = objectOf(item)
     const uriTemplate = textOf(wire.uriTemplate)
     if (uriTemplate === undefined) return []
-    return [{ uriTemplate, name: textOf(wire.name) ?? uriTemplate, ...descriptionOf(wire) }]
+    const meta = metaOf(wire)
+    return [{ uriTemplate, name: textOf(wire.name) ?? uriTemplate, ...descriptionOf(wire), ...defined({ meta }) }]
   })
   return { items, cache: cacheOf(answer) }
 }
@@ -49,15 +50,14 @@ export function mountsOf({ _meta }: Wire): readonly Resource[] | undefined {
 export function contentsOf(answer: Wire, asked: string): readonly ResourceContent[] {
   return listOf(answer, 'contents').map((item) => {
     const wire = objectOf(item)
-    const { [metaKeys.version]: version, ...meta } = objectOf(wire._meta)
     const facts = {
       uri: textOf(wire.uri) ?? asked,
       ...defined({
         name: textOf(wire.name),
         title: textOf(wire.title),
         mimeType: textOf(wire.mimeType),
-        version: textOf(version),
-        meta: Object.keys(meta).length > 0 ? meta : undefined,
+        version: versionOf(wire),
+        meta: metaOf(wire),
       }),
     }
     if (typeof wire.text === 'string') return { ...facts, text: wire.text.toWellFormed() }
@@ -83,7 +83,7 @@ export function cacheOf({ ttlMs, cacheScope }: Wire): CacheHint {
   }
 }
 
-function resourcesOf(items: readonly unknown[]): readonly Resource[] {
+export function resourcesOf(items: readonly unknown[]): readonly Resource[] {
   return items.flatMap((item) => {
     const wire = objectOf(item)
     const uri = textOf(wire.uri)
@@ -91,13 +91,24 @@ function resourcesOf(items: readonly unknown[]): readonly Resource[] {
     const facts = {
       size: countOf(wire.size),
       modified: timeOf(objectOf(wire.annotations).lastModified),
-      version: textOf(objectOf(wire._meta)[metaKeys.version]),
+      version: versionOf(wire),
+      meta: metaOf(wire),
     }
     return [{ uri, name: textOf(wire.name) ?? lastSegment(uri), ...descriptionOf(wire), ...defined(facts) }]
   })
 }
 
-function descriptionOf(wire: Wire) {
+function versionOf({ _meta }: Wire): string | undefined {
+  return textOf(objectOf(_meta)[metaKeys.version])
+}
+
+/** What else is said in `_meta`. */
+function metaOf({ _meta }: Wire): Wire | undefined {
+  const { [metaKeys.version]: _, ...meta } = objectOf(_meta)
+  return Object.keys(meta).length > 0 ? meta : undefined
+}
+
+export function descriptionOf(wire: Wire) {
   const { audience, priority } = objectOf(wire.annotations)
   const roles = Array.isArray(audience) ? new Set<Audience>(audience.filter(isAudience)) : new Set<Audience>()
   return defined({
@@ -137,7 +148,7 @@ function timeOf(text: unknown): number | undefined {
 }
 
 /** Node's own decoder passes over what is not base64; here it is an error. */
-function decodeBase64(text: string): Uint8Array {
+export function decodeBase64(text: string): Uint8Array {
   if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw malformed('a blob is not base64')
   return Buffer.from(text, 'base64')
 }
@@ -153,17 +164,17 @@ export function lastSegment(uri: string): string {
   }
 }
 
-function objectOf(value: unknown): Wire {
+export function objectOf(value: unknown): Wire {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Wire) : {}
 }
 
-function listOf(answer: Wire, name: string): readonly unknown[] {
+export function listOf(answer: Wire, name: string): readonly unknown[] {
   const list = answer[name]
   if (!Array.isArray(list)) throw malformed(`it has no ${name}`)
   return list
 }
 
-function textOf(value: unknown): string | undefined {
+export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value.toWellFormed() : undefined
 }
 
@@ -171,13 +182,13 @@ function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }
 
-function malformed(what: string): ResourceError {
+export function malformed(what: string): ResourceError {
   return new ResourceError('internal', `The server's answer is malformed: ${what}.`)
 }
 
 type Defined<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> }
 
 /** An object without its undefined members. */
-function defined<T extends object>(members: T): Defined<T> {
+export function defined<T extends object>(members: T): Defined<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>
 }

@@ -7,12 +7,15 @@ import { asDenied, denied, invalid, isLater, isResourceError, notFound, Resource
 import { createListing, isVisible, type Listing } from './listing.ts'
 import type { Log } from './log.ts'
 import { createMount, type Mounted, type MountOptions } from './mount.ts'
+import { createMountReader, type MountReader } from './mount-reader.ts'
+import { type Narrowing, narrowMounts } from './narrowing.ts'
 import { createPaging, type Paging } from './paging.ts'
 import { baseName } from './path.ts'
+import { createPrompts } from './prompts.ts'
 import type { Context, Principal } from './provider.ts'
 import { createRouter } from './router.ts'
 import type { CatalogState } from './state.ts'
-import { type ParsedUri, parseQuery, parseUri } from './uri.ts'
+import { type ParsedUri, parseAddress, parseQuery, parseUri } from './uri.ts'
 import type { CallOptions, ReadOptions, ReadResult, ResourceContent, View } from './view.ts'
 
 export type Mount = MountOptions
@@ -32,6 +35,8 @@ export interface Catalog {
   readonly mounts: readonly Mount[]
   /** The catalog as one principal sees it. */
   view(principal: Principal): View
+  /** Views that list less. What they do not list can be read, and listened to, all the same. */
+  narrowed(narrowing: Narrowing): (principal: Principal) => View
   /**
    * The OAuth scopes that a token needs for what is at a URI, or of a template. The mount alone decides: they tell nothing
    * of what is there. None for what lies in no mount.
@@ -42,6 +47,8 @@ export interface Catalog {
    * something in there. Whether anything is there makes no difference.
    */
   allows(principal: Principal, uri: string): boolean
+  /** A mount as what indexes it reads it. `undefined`: none is at this address. */
+  reader(address: string): MountReader | undefined
   /** The mounts that tell less well of changes than they should, just now: for the operator. */
   degraded(): readonly DegradedMount[]
   /** Closes every provider. */
@@ -57,7 +64,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const mounts = options.mounts.map(createMount)
   const route = createRouter(mounts)
   const state: CatalogState = {
-    mounts: mounts.sort((a, b) => Buffer.compare(Buffer.from(a.address.text), Buffer.from(b.address.text))),
+    mounts: inOrder(mounts),
     seal: createCursorSeal(options.secret ?? randomBytes(32)),
     paging: createPaging(options.pages),
     log: options.log ?? (() => {}),
@@ -68,6 +75,17 @@ export function createCatalog(options: CatalogOptions): Catalog {
   return {
     mounts: options.mounts,
     view: (principal) => createView({ state, listing, directories, changes, route }, principal),
+    narrowed: (narrowing) => {
+      const shown = inOrder(narrowMounts(options.mounts, narrowing).map(createMount))
+      const own = { ...state, mounts: shown }
+      const parts = { state: own, listing: createListing(own, narrowing.most), directories: createDirectoryReader(own) }
+      const narrow = { ...parts, changes, route: createRouter(shown) }
+      return (principal) => {
+        const whole = createView({ state, listing, directories, changes, route }, principal)
+        const { mounts, list, templates, directory, complete } = createView(narrow, principal)
+        return { ...whole, mounts, list, templates, directory, complete }
+      }
+    },
     scopesOf: (uri) => {
       try {
         return route(parseUri(uri))?.mount.scopes ?? []
@@ -83,6 +101,11 @@ export function createCatalog(options: CatalogOptions): Catalog {
       const { mount, path } = found
       return parsed.directory ? mount.reach(principal, path) !== 'none' : mount.access(principal, path)
     },
+    reader: (address) => {
+      const { text } = parseAddress(address)
+      const mount = mounts.find((one) => one.address.text === text)
+      return mount && createMountReader(mount, changes.watchOf(mount))
+    },
     degraded: changes.degraded,
     close: async () => {
       await changes.close()
@@ -91,6 +114,10 @@ export function createCatalog(options: CatalogOptions): Catalog {
         if (result.status === 'rejected') state.log('warn', 'a provider could not be closed', { error: result.reason })
     },
   }
+}
+
+function inOrder(mounts: Mounted[]): Mounted[] {
+  return mounts.sort((a, b) => Buffer.compare(Buffer.from(a.address.text), Buffer.from(b.address.text)))
 }
 
 interface Parts {
@@ -147,6 +174,21 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     }
   }
 
+  const complete: View['complete'] = async (request, options) => {
+    const context = contextOf(options)
+    for (const mount of state.mounts) {
+      // The template of a mount that may not be seen is as unknown as any.
+      if (mount.isHidden(principal) || !request.uriTemplate.startsWith(mount.address.text)) continue
+      const template = await mount.templateOf(request.uriTemplate, context)
+      if (template === undefined) continue
+      const completion = await completePaths(mount, template, request, context)
+      if (completion.values.length > 0 || (await isVisible(mount, state, context))) return completion
+    }
+    throw invalid('There is no such resource template.', 'unknown-template')
+  }
+
+  const prompts = createPrompts(state, changes, { read, complete }, contextOf)
+
   return {
     mounts: (options) => listing.mounts(contextOf(options)),
     list: (query, options) => listing.list(query?.cursor, contextOf(options)),
@@ -156,19 +198,9 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
       if (parsed.query !== undefined) throw notFound('a directory has no query')
       return directories.page(mount, path, query.cursor, contextOf(options))
     },
-    complete: async (request, options) => {
-      const context = contextOf(options)
-      for (const mount of state.mounts) {
-        // The template of a mount that may not be seen is as unknown as any.
-        if (mount.isHidden(principal) || !request.uriTemplate.startsWith(mount.address.text)) continue
-        const template = await mount.templateOf(request.uriTemplate, context)
-        if (template === undefined) continue
-        const completion = await completePaths(mount, template, request, context)
-        if (completion.values.length > 0 || (await isVisible(mount, state, context))) return completion
-      }
-      throw invalid('There is no such resource template.', 'unknown-template')
-    },
+    complete,
     read,
+    ...(prompts === undefined ? {} : { prompts }),
     live: changes.possible,
     ...(changes.possible ? { subscribe: (listener) => changes.open(listener, principal) } : {}),
   }

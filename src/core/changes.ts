@@ -6,7 +6,7 @@ import type { Context, Degradation, Principal } from './provider.ts'
 import type { CatalogState } from './state.ts'
 import type { ParsedUri } from './uri.ts'
 import { parseUri } from './uri.ts'
-import type { ChangeListener, Subscription } from './view.ts'
+import type { CallOptions, ChangeListener, Subscription } from './view.ts'
 
 /** How much may be listened to. */
 export interface ChangeLimits {
@@ -40,7 +40,11 @@ export interface DegradedMount {
 export interface Changes {
   /** Whether any mount can tell of changes. */
   readonly possible: boolean
+  /** Whether any mount that has prompts can tell of their changes. */
+  readonly ofPrompts: boolean
   open(listener: ChangeListener, principal: Principal): Subscription
+  /** The watch of a mount. `undefined`: its source cannot tell of changes. */
+  watchOf(mount: Mounted): MountWatch | undefined
   degraded(): readonly DegradedMount[]
   close(): Promise<void>
 }
@@ -88,6 +92,8 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
     /** What is told, by the URI as it was spelled. */
     const told = new Map<string, { readonly watch: MountWatch; readonly path: string }>()
     const listeners = new Map<MountWatch, Listener>()
+    /** Who hears of prompts, by the watch of the mount that has them. */
+    const readers = new Map<MountWatch, Listener>()
     /** How many URIs have a place: what is told, and what is just being added. */
     let places = 0
     let closed = false
@@ -105,6 +111,33 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
         listeners.set(watch, known)
       }
       return known
+    }
+
+    const readerOf = (watch: MountWatch): Listener => {
+      const notify = () => void (closed || listener({ uris: [], listed: false, prompts: true }))
+      const known = readers.get(watch) ?? { principal, notify }
+      readers.set(watch, known)
+      return known
+    }
+
+    /** Has somebody hear of what comes and goes in mounts. */
+    const hearLists = async (
+      mounts: readonly (readonly [Mounted, MountWatch])[],
+      whoHears: (watch: MountWatch) => Listener,
+      options: CallOptions | undefined,
+    ): Promise<boolean> => {
+      const signal = options?.signal ?? new AbortController().signal
+      const context = { principal, signal: new AbortController().signal }
+      let heard = false
+      for (const [mount, watch] of mounts) {
+        // A mount in which nothing is to be seen now is heard of as soon as something is: the rules alone decide here.
+        if (mount.isHidden(principal)) continue
+        await watch.arm(signal)
+        if (closed || signal.aborted) return false
+        watch.addList(whoHears(watch), () => isVisible(mount, state, context).catch(() => true))
+        heard = true
+      }
+      return heard
     }
 
     /** Whether the principal may hear of a URI: decided by the rules alone, never by what is there. */
@@ -137,6 +170,7 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
         if (found === undefined || watch === undefined) return undefined
         if (!(await allowed(found.mount, found.path, adding))) return undefined
         if (!(await arm(watch, adding))) return undefined
+        if (!(await watch.follow(found.path)) || closed) return undefined
         if (told.has(uri)) return 'known'
         told.set(uri, { watch, path: found.path })
         watch.add(listenerOf(watch), found.path, uri)
@@ -174,19 +208,10 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
         }
         return honoured
       },
-      addList: async (options) => {
-        const signal = options?.signal ?? new AbortController().signal
-        const context = { principal, signal: new AbortController().signal }
-        let heard = false
-        for (const [mount, watch] of watches) {
-          // A mount in which nothing is to be seen now is heard of as soon as something is: the rules alone decide here.
-          if (mount.isHidden(principal)) continue
-          await watch.arm(signal)
-          if (closed || signal.aborted) return false
-          watch.addList(listenerOf(watch), () => isVisible(mount, state, context).catch(() => true))
-          heard = true
-        }
-        return heard
+      addList: (options) => hearLists([...watches], listenerOf, options),
+      addPrompts: (options) => {
+        const ofPrompts = [...watches].filter(([{ provider }]) => provider.prompts !== undefined)
+        return hearLists(ofPrompts, readerOf, options)
       },
       remove: (uri) => {
         const entry = told.get(uri)
@@ -199,7 +224,7 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
         if (closed) return
         closed = true
         for (const [uri, { watch, path }] of told) watch.remove(listenerOf(watch), path, uri)
-        for (const [watch, known] of listeners) watch.removeList(known)
+        for (const [watch, known] of [...listeners, ...readers]) watch.removeList(known)
         take(-told.size)
         told.clear()
         share.subscriptions--
@@ -211,7 +236,9 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
 
   return {
     possible: watches.size > 0,
+    ofPrompts: [...watches.keys()].some(({ provider }) => provider.prompts !== undefined),
     open,
+    watchOf: (mount) => watches.get(mount),
     degraded: () =>
       [...watches].flatMap(([mount, watch]) => {
         const degradation = watch.degraded()

@@ -26,7 +26,7 @@ export async function completePaths(
   const { complete } = mount.provider
   if (complete === undefined) return completeFromTree(mount, template, request, filled, context)
   const ask = (argument: ViewCompletionRequest['argument']) =>
-    complete({ template: template.declared.template, argument, arguments: filled }, context)
+    complete({ template: template.declared.template, argument, arguments: filled }, context).catch(whereNothingIs)
   const isOpen = mount.reach(context.principal, '') === 'all'
   const known = await (isOpen ? ask(request.argument) : completeVisible(mount, template, request, ask, context))
   if (known === undefined) return completeFromTree(mount, template, request, filled, context)
@@ -34,8 +34,14 @@ export async function completePaths(
   return { values: values.slice(0, maxCompletions), ...rest }
 }
 
-/** So many entries are looked at to find out which values lead to something visible. */
-const maxLooks = 1000
+/** What is filled in already may lead to nothing: then there is nothing to propose. */
+function whereNothingIs(error: unknown): Completion {
+  if (isResourceError(error, 'not-found')) return { values: [] }
+  throw error
+}
+
+/** So many entries are looked at to find out which values lead to something visible: for all of them, and for each. */
+const [maxLooks, maxLooksEach] = [2000, 500]
 
 /**
  * What the provider knows, without what the principal may not see: a value is shown when the path that it leads to is
@@ -72,9 +78,10 @@ async function completeVisible(
     const below = path.endsWith('/') ? path : `${path}/`
     const reach = mount.reach(principal, below)
     if (reach !== 'some') return reach === 'all'
+    const least = looks - maxLooksEach
     for await (const entry of mount.provider.list({ prefix: below }, context)) {
       if (mount.access(principal, entry.path)) return true
-      if (--looks <= 0) break
+      if (--looks <= Math.max(0, least)) break
     }
     return false
   }

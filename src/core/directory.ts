@@ -120,7 +120,8 @@ const truncated = () => ({ [metaKeys.truncated]: true })
 
 function resourceOf(mount: Mounted, child: Child): Resource {
   if (child.entry !== undefined) return mount.resourceOf(child.entry)
-  return { uri: mount.uriOf(child.path), name: baseName(child.path), mimeType: directoryMimeType }
+  const title = child.title === undefined ? {} : { title: child.title }
+  return { uri: mount.uriOf(child.path), name: baseName(child.path), ...title, mimeType: directoryMimeType }
 }
 
 /** `name  size  date  type`, or `name/  directory`. */

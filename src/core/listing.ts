@@ -17,6 +17,8 @@ interface Position {
   readonly page: number
   readonly address: string
   readonly key: string
+  /** How many resources were listed before. */
+  readonly before: number
 }
 
 type Key = readonly [address: string, path: string]
@@ -35,13 +37,15 @@ export function sizeOf(item: {
   return 220 + 4 * (item.uri?.length ?? 0) + 3 * ((item.title?.length ?? 0) + (item.description?.length ?? 0))
 }
 
-export function createListing(state: CatalogState): Listing {
+/** @param most How many resources are listed at most, on all pages together. */
+export function createListing(state: CatalogState, most = Number.POSITIVE_INFINITY): Listing {
   const { mounts, seal, paging } = state
 
   const open = (cursor: string | undefined, scope: readonly string[]): Position | undefined => {
     if (cursor === undefined) return undefined
-    const [page, address = '', key = ''] = JSON.parse(seal.open(scope, cursor)) as [number, string?, string?]
-    return { page, address, key }
+    const sealed = JSON.parse(seal.open(scope, cursor)) as [number, string?, string?, number?]
+    const [page, address = '', key = '', before = 0] = sealed
+    return { page, address, key, before }
   }
 
   /** The mounts from a position on, each with the key to resume after. One that was unmounted since is passed over. */
@@ -63,14 +67,15 @@ export function createListing(state: CatalogState): Listing {
   const list: Listing['list'] = async (cursor, context) => {
     const scope = cursorScope('list', context.principal)
     const position = open(cursor, scope)
-    const page = position?.page ?? 0
+    const { page, before } = position ?? { page: 0, before: 0 }
     const builder = createPageBuilder<Resource>(paging, page)
     const failed: { mount: Mounted; error: ResourceError }[] = []
     // What the next page resumes after: the last entry on this one. Where a page ends for having looked at too many, it is
     // the last of those, which may be one that must not be seen: nobody else's length shows in a cursor.
     let shown: Key = ['', '']
     let looked: Key = ['', '']
-    const end = (after: Key) => finish(seal.seal(scope, JSON.stringify([page + 1, ...after])))
+    const end = (after: Key) =>
+      finish(seal.seal(scope, JSON.stringify([page + 1, ...after, before + builder.items.length])))
     const finish = (nextCursor?: string): Page<Resource> => ({
       items: builder.items,
       ...(nextCursor === undefined ? {} : { nextCursor }),
@@ -89,6 +94,7 @@ export function createListing(state: CatalogState): Listing {
           if (!builder.look()) return end(looked)
           looked = [mount.address.text, entry.path]
           if (!mount.access(context.principal, entry.path)) continue
+          if (before + builder.items.length >= most) return finish()
           const resource = mount.resourceOf(entry)
           if (!builder.add(resource, sizeOf(resource))) return end(shown)
           shown = looked
@@ -122,7 +128,7 @@ export function createListing(state: CatalogState): Listing {
       for (let index = after === undefined ? 0 : Number(after) + 1; index < all.length; index++) {
         const template = all[index]
         if (template === undefined) break
-        const { template: _, ...facts } = template.declared
+        const { template: _, free: __, ...facts } = template.declared
         const item = { uriTemplate: template.uriTemplate, ...facts }
         if (!builder.add(item, sizeOf(item) + 4 * item.uriTemplate.length))
           return { items: builder.items, nextCursor: seal.seal(scope, JSON.stringify([page + 1, ...last])), cache }

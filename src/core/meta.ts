@@ -19,6 +19,10 @@ export const metaKeys = {
   size: 'dev.hikidashi/size',
   /** What a store of objects says of one, beside size, time and version: stored type, storage class, its metadata. */
   object: 'dev.hikidashi/object',
+  /** What Drive says of a file, beside size, time and version: link, revision, owners, who changed it last. */
+  drive: 'dev.hikidashi/drive',
   /** Where the whole of what is too large to be answered can be fetched, and until when. It is a secret while it holds. */
   link: 'dev.hikidashi/link',
+  /** Through which processes something was relayed, by marks that they chose: what comes back to one is not listed again. */
+  via: 'dev.hikidashi/via',
 } as const

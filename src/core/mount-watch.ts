@@ -20,6 +20,8 @@ export interface Listener {
 export interface MountWatch {
   /** Makes sure that every change from now on is heard. `false`: the source cannot say. */
   arm(signal: AbortSignal): Promise<boolean>
+  /** Has the source tell of a path, where it has to be told which. `false`: it does not. */
+  follow(path: string): Promise<boolean>
   /** Tells of a path, or of anything below it, by `uri`. */
   add(listener: Listener, path: string, uri: string): void
   remove(listener: Listener, path: string, uri: string): void
@@ -32,6 +34,8 @@ export interface MountWatch {
    */
   addList(listener: Listener, sees?: () => Promise<boolean>): void
   removeList(listener: Listener): void
+  /** Tells of every change, whoever may see it, as `addList` does: for what indexes the mount. Answers how to end that. */
+  addWhole(hear: (changes: readonly Change[]) => void): () => void
   /** Why changes are told less well than they should be, just now. */
   degraded(): Degradation | undefined
   close(): Promise<void>
@@ -70,6 +74,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   /** Who listens to a path, and how. */
   const paths = new Map<string, Map<Listener, Spellings>>()
   const lists = new Map<Listener, () => Promise<boolean>>()
+  const wholes = new Set<(changes: readonly Change[]) => void>()
   let running: Run | undefined
   /** How many wait for the watch to begin. */
   let arming = 0
@@ -106,6 +111,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     changed = new Set()
     listed = new Set()
     everything = false
+    tellWhole(batch)
     const told = new Map<Listener, Set<string>>()
     const tell = (at: string, of: string | undefined): void => {
       for (const [listener, { uris, path, within }] of paths.get(at) ?? []) {
@@ -146,6 +152,13 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
         void seesNow().then((now) => void (now && lists.has(listener) && notify(listener, undefined, true)))
   }
 
+  const tellWhole = (batch: { changed: Set<string>; listed: Set<string>; everything: boolean }): void => {
+    const changes = batch.everything
+      ? [{}]
+      : Array.from(batch.changed, (path) => ({ path, listed: batch.listed.has(path) }))
+    for (const hear of wholes) hear(changes)
+  }
+
   const notify = (listener: Listener, uris: ReadonlySet<string> = new Set(), listed: boolean): void => {
     try {
       listener.notify({ uris: [...uris], listed })
@@ -178,6 +191,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
         lost = false
         again = firstRetry
         settle(true)
+        followWhole()
         for await (const change of changes ?? []) {
           wait = firstRetry
           collect(change)
@@ -227,6 +241,19 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     again = Math.min(again * 2, lastRetry)
   }
 
+  /** A source that cannot say yet is asked again until it can. */
+  const keepAsking = (): void => {
+    if (closed || running?.began) return
+    lost = true
+    beginLater()
+  }
+
+  /** What indexes the mount wants to hear of every path, as far as the source can tell of them. */
+  const followWhole = (): void => {
+    if (wholes.size === 0 || running?.began !== true) return
+    provider.follow?.('').catch((error: unknown) => log('debug', 'a mount cannot be followed as a whole', { error }))
+  }
+
   const stop = async (): Promise<void> => {
     const ending = running
     running = undefined
@@ -235,7 +262,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     await ending?.ended
   }
 
-  const isIdle = () => paths.size === 0 && lists.size === 0 && arming === 0
+  const isIdle = () => paths.size === 0 && lists.size === 0 && wholes.size === 0 && arming === 0
   const stopWhenIdle = (): void => {
     if (!isIdle() || running === undefined) return
     clearTimeout(stopping)
@@ -256,6 +283,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
       stopWhenIdle()
       return answer
     },
+    follow: async (path) => (await provider.follow?.(keyOf(path))) ?? true,
     add: (listener, path, uri) => {
       const at = keyOf(path)
       const listeners = paths.get(at) ?? new Map<Listener, Spellings>()
@@ -269,18 +297,29 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
       const uris = paths.get(at)?.get(listener)?.uris
       uris?.delete(uri)
       if (uris?.size === 0) paths.get(at)?.delete(listener)
-      if (paths.get(at)?.size === 0) paths.delete(at)
+      if (paths.get(at)?.size === 0) {
+        paths.delete(at)
+        provider.unfollow?.(at)
+      }
       stopWhenIdle()
     },
     addList: (listener, sees = async () => true) => {
       lists.set(listener, sees)
-      if (closed || running?.began) return
-      lost = true
-      beginLater()
+      keepAsking()
     },
     removeList: (listener) => {
       lists.delete(listener)
       stopWhenIdle()
+    },
+    addWhole: (hear) => {
+      wholes.add(hear)
+      keepAsking()
+      followWhole()
+      return () => {
+        wholes.delete(hear)
+        if (wholes.size === 0 && !paths.has('')) provider.unfollow?.('')
+        stopWhenIdle()
+      }
     },
     degraded: () => (lost ? 'lost' : provider.degraded?.()),
     close: async () => {

@@ -6,7 +6,7 @@ import { baseName, comparePaths, parentOf } from './path.ts'
 import type { Context, Entry, Icon, ListQuery, Principal, Provider, Template } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
 import { filtered, type List } from './tree.ts'
-import { type Address, encodePath, formatTemplate, formatUri, parseAddress } from './uri.ts'
+import { type Address, encodePath, formatTemplate, formatUri, nameOfAddress, parseAddress } from './uri.ts'
 import { type CacheHint, directoryMimeType, type Resource } from './view.ts'
 
 /** A provider at an address, with its access rule. */
@@ -50,6 +50,8 @@ export interface Mounted {
   list(context: Context): List
   /** The entry at a path, as far as the principal may see it. */
   find(path: string, context: Context): Promise<Entry | undefined>
+  /** The entry at a path, whoever may see it. */
+  findAny(path: string, context: Context): Promise<Entry | undefined>
   templates(context: Context): Promise<readonly MountTemplate[]>
   templateOf(uriTemplate: string, context: Context): Promise<MountTemplate | undefined>
 }
@@ -67,21 +69,22 @@ export function createMount(options: MountOptions): Mounted {
   const address = parseAddress(options.address)
   const { provider } = options
   const { scopes = [] } = options
-  const restricted = options.access !== undefined || scopes.length > 0
+  const restricted = options.access !== undefined || scopes.length > 0 || provider.sees !== undefined
   const granted = (principal: Principal) => scopes.every((scope) => principal.scopes?.includes(scope) ?? true)
   const access = (principal: Principal, path: string) =>
-    granted(principal) && (options.access?.(principal, path) ?? true)
+    granted(principal) && (options.access?.(principal, path) ?? true) && (provider.sees?.(principal, path) ?? true)
   const reach = (principal: Principal, directory: string): Reach => {
     if (!granted(principal)) return 'none'
-    if (options.access === undefined) return 'all'
-    return options.access.reach?.(principal, directory) ?? 'some'
+    const ruled = options.access === undefined ? 'all' : (options.access.reach?.(principal, directory) ?? 'some')
+    // What the source shows to whom depends on the path.
+    return ruled === 'all' && provider.sees !== undefined ? 'some' : ruled
   }
   /** A directory of which nothing may be seen is not there either, though no rule names it. */
   const isVisible = (principal: Principal, path: string) =>
     access(principal, path) && !(path.endsWith('/') && reach(principal, path) === 'none')
   const decoy = (path: string, principal: Principal) =>
     decoyOf(path, (directory) => reach(principal, directory) === 'none')
-  const name = address.segments.at(-1) ?? (address.authority || address.scheme)
+  const name = nameOfAddress(address)
   const compiled = new Map<string, MountTemplate>()
 
   const templateFor = (declared: Template): MountTemplate => {
@@ -149,6 +152,7 @@ export function createMount(options: MountOptions): Mounted {
       const found = await findEntry(provider, asked.path, context)
       return asked.denied ? undefined : found
     },
+    findAny: (path, context) => findEntry(provider, path, context),
     templates: async (context) => (await provider.templates?.(context))?.map(templateFor) ?? [],
     templateOf: async (uriTemplate, context) =>
       (await mount.templates(context)).find((template) => template.uriTemplate === uriTemplate),

@@ -1,3 +1,5 @@
+import type { Prompts } from './prompt.ts'
+
 /** Who asks. `id` is unique per caller; `roles` are what access rules name. */
 export interface Principal {
   readonly id: string
@@ -37,6 +39,8 @@ export interface Description {
   readonly priority?: number
   readonly audience?: readonly Audience[]
   readonly icons?: readonly Icon[]
+  /** Sent to the client in `_meta`. JSON values. */
+  readonly meta?: Readonly<Record<string, unknown>>
 }
 
 /**
@@ -49,6 +53,8 @@ export interface Description {
  */
 export interface Entry extends Description {
   readonly path: string
+  /** Where it has another one than the last segment of its path. */
+  readonly name?: string
   /** Bytes, as the source stores them. Left out where it is unknown: never a guess. */
   readonly size?: number
   /** Milliseconds since 1970 (UTC). */
@@ -104,6 +110,8 @@ export type Content = ContentFacts &
 export interface Template extends Description {
   readonly template: string
   readonly name: string
+  /** The variables that take any value, such as a number, a time or words: there is nothing to complete them from. */
+  readonly free?: readonly string[]
 }
 
 /** A request to complete one variable of a template, as it was declared (relative to the mount). */
@@ -179,6 +187,21 @@ export interface Provider {
    * armed just now.
    */
   watch?(signal: AbortSignal): Promise<AsyncIterable<Change>>
+  /** The prompts that are written in it, where it has such. */
+  readonly prompts?: Prompts
+  /**
+   * Has the watch that runs tell of a path too (of a directory, with a `/` at its end or without: of what is in it). Resolves to
+   * whether it does, once it does. Left out: it tells of every path anyhow.
+   */
+  follow?(path: string): Promise<boolean>
+  /** Nobody listens to this path any more. */
+  unfollow?(path: string): void
+  /**
+   * Whether a principal may see a path, as far as the source knows just now; `true` where it knows nothing yet. A source that
+   * leaves it out shows the same to everybody. It looks at who asks in every other method; this is for what is told unasked.
+   * Of directories it says `false`: they are where something in them is seen.
+   */
+  sees?(principal: Principal, path: string): boolean
   /** Why changes are told later than they could be, or not at all, just now. `undefined`: as well as ever, or nobody watches. */
   degraded?(): Degradation | undefined
   close?(): Promise<void>

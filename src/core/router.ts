@@ -31,6 +31,8 @@ export function createRouter(
     }
     refuseOverlap(firstBelow(node), mount)
     node.mount = mount
+    // What is in a `data:` URI is not a name.
+    if (mount.address.scheme === 'data') continue
     const form = [origin, ...mount.address.segments].join('/').normalize('NFC').toLowerCase()
     refuseTwin(folded.get(form), mount)
     folded.set(form, mount)

@@ -30,9 +30,24 @@ export interface ToolAnswer {
   /** For a model. */
   readonly text: string
   readonly structured?: JsonObject
-  /** What it made, to be read. */
-  readonly resources?: readonly { readonly uri: string; readonly name: string }[]
+  /** What it made or found, to be read. */
+  readonly resources?: readonly ToolLink[]
+  /** What is shown beside the text. */
+  readonly blocks?: readonly ToolBlock[]
 }
+
+/** A resource that an answer leads to. */
+export interface ToolLink {
+  readonly uri: string
+  readonly name: string
+  readonly description?: string
+  readonly mimeType?: string
+}
+
+/** Something that is no text, in base64. */
+export type ToolBlock =
+  | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string }
+  | { readonly type: 'resource'; readonly uri: string; readonly mimeType: string; readonly blob: string }
 
 /** A place over HTTP that takes JSON. Whoever may not post there is told that there is no such place. */
 export interface Posting {

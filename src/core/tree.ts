@@ -1,8 +1,8 @@
 import { afterSubtree, comparePaths } from './path.ts'
 import type { Entry, ListQuery } from './provider.ts'
 
-/** What lies directly in a directory: an entry, or a directory (whose path ends in `/`). */
-export type Child = { readonly path: string; readonly entry?: Entry }
+/** What lies directly in a directory: an entry, or a directory (whose path ends in `/`), with its title where the source has one. */
+export type Child = { readonly path: string; readonly entry?: Entry; readonly title?: string }
 
 export type List = (query: ListQuery) => AsyncIterable<Entry>
 
@@ -24,6 +24,8 @@ export async function* children(list: List, directory: string, after?: string): 
     let seek: string | undefined
     const query = { prefix: directory, shallow: true }
     for await (const entry of list(from === undefined ? query : { ...query, after: from })) {
+      // A mount that is one resource does not lie in itself.
+      if (entry.path === directory) continue
       const slash = entry.path.indexOf('/', directory.length)
       if (slash === -1) {
         yield { path: entry.path, entry }
@@ -34,7 +36,8 @@ export async function* children(list: List, directory: string, after?: string): 
       if (path !== last) {
         last = path
         skipped = 0
-        yield { path }
+        // What is named like a directory may be all that the source tells of one.
+        yield entry.path === path && entry.title !== undefined ? { path, title: entry.title } : { path }
       } else if (++skipped > patience) {
         seek = afterSubtree(path)
         // A name can begin with what afterSubtree ends in: the listing then goes on one by one.

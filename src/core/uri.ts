@@ -1,3 +1,4 @@
+import { canonicalDataUri, isDataUri } from './data-uri.ts'
 import { invalid } from './errors.ts'
 import { segmentFault } from './path.ts'
 
@@ -19,7 +20,7 @@ export interface ParsedUri {
 
 /**
  * Parses a URI of the form `scheme://authority/path?query` (RFC 3986) on the raw string, decoding percent-escapes
- * exactly once.
+ * exactly once. The one other form is `data:`: what follows it is a single segment, in the spelling of {@link canonicalDataUri}.
  *
  * It is tolerant of spelling, since hosts re-encode what they were given: characters that RFC 3986 wants escaped may
  * stand raw (`[id].tsx`, Japanese, an inner space), and ones that need no escape may be escaped. It refuses whatever
@@ -37,6 +38,8 @@ export function parseUri(raw: string): ParsedUri {
     throw invalid('The URI begins or ends with white space.', 'white-space')
   if (raw.includes('\\')) throw invalid('The URI holds a raw backslash; write %5C.', 'backslash')
   if (raw.includes('#')) throw invalid('The URI has a fragment (#); write %23 for the character.', 'fragment')
+  if (isDataUri(raw))
+    return { scheme: 'data', authority: '', segments: [canonicalDataUri(raw).slice('data:'.length)], directory: false }
 
   const head = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?]*)/.exec(raw)
   const scheme = head?.[1]
@@ -117,7 +120,21 @@ export interface Address {
 export function parseAddress(text: string): Address {
   const { scheme, authority, segments, query } = parseUri(text)
   if (query !== undefined) throw invalid('An address has no query (?).', 'query')
+  if (scheme === 'data') return { text: `data:${segments.join()}`, scheme, authority, segments }
   return { text: [`${scheme}://${authority}`, ...segments.map(encodeSegment)].join('/'), scheme, authority, segments }
+}
+
+/** What a mount is called, unless it has a title: the last segment of its address; of `data:` the type of what it holds. */
+export function nameOfAddress({ scheme, authority, segments }: Address): string {
+  const last = segments.at(-1)
+  if (scheme === 'data') return (last ?? '').split(/[;,]/)[0] || 'text/plain'
+  return last ?? (authority || scheme)
+}
+
+/** Whether one address lies at or under another. What a `data:` URI holds has nothing under it, whatever slashes are in it. */
+export function overlap(a: Address, b: Address): boolean {
+  const isBelow = (one: Address, other: Address) => one.scheme !== 'data' && one.text.startsWith(`${other.text}/`)
+  return a.text === b.text || isBelow(a, b) || isBelow(b, a)
 }
 
 /** The canonical `file://` address of an absolute path of this machine (RFC 8089). */

@@ -1,3 +1,4 @@
+import type { FilledPrompt, Prompt } from './prompt.ts'
 import type { Completion, Content, Description } from './provider.ts'
 
 /**
@@ -18,6 +19,8 @@ export interface View {
   directory(query: { readonly uri: string; readonly cursor?: string }, options?: CallOptions): Promise<Page<Resource>>
   /** Values for one variable of a template. */
   complete(request: ViewCompletionRequest, options?: CallOptions): Promise<Completion>
+  /** Its prompts. Absent where there can be none. */
+  readonly prompts?: PromptView
   /** Whether anything in it can tell of changes. */
   readonly live?: boolean
   /** Listens to changes. Nothing is told before something is added. Absent where nothing can be told. */
@@ -39,6 +42,8 @@ export interface ReadOptions extends CallOptions {
 export interface ViewChange {
   readonly uris: readonly string[]
   readonly listed: boolean
+  /** Whether prompts came, went or are described otherwise: told to those who listen to that. */
+  readonly prompts?: boolean
 }
 
 export type ChangeListener = (change: ViewChange) => void
@@ -56,6 +61,8 @@ export interface Subscription {
   add(uris: readonly string[], options?: CallOptions): Promise<readonly string[]>
   /** Listens to entries that come and go. Resolves to whether any source can tell, once it does. */
   addList(options?: CallOptions): Promise<boolean>
+  /** Listens to prompts that come, go and change. Resolves to whether any source of them can tell, once it does. */
+  addPrompts?(options?: CallOptions): Promise<boolean>
   remove(uri: string): void
   close(): void
 }
@@ -101,6 +108,51 @@ export interface ReadResult {
 export interface ViewCompletionRequest {
   /** A template as `templates` gives it. */
   readonly uriTemplate: string
+  readonly argument: { readonly name: string; readonly value: string }
+  readonly arguments?: ReadonlyMap<string, string>
+}
+
+/** The prompts that one principal may use, by name. */
+export interface PromptView {
+  /** Whether anything can tell of changes of them. */
+  readonly live?: boolean
+  /** A page of all prompts, in one stable order. */
+  list(query?: { readonly cursor?: string }, options?: CallOptions): Promise<Page<ListedPrompt>>
+  /**
+   * The messages of a prompt, its resources read as the principal.
+   *
+   * @throws ResourceError `invalid` for an unknown prompt, an argument that is missing or that it does not have, and a
+   * resource of it that is not there.
+   */
+  get(request: ViewPromptRequest, options?: CallOptions): Promise<FilledPrompt<PromptContent>>
+  /** Values for one argument of a prompt. */
+  complete(request: PromptCompletionRequest, options?: CallOptions): Promise<Completion>
+}
+
+/** A prompt as a client sees it. */
+export type ListedPrompt = Omit<Prompt, 'path' | 'arguments'> & { readonly arguments?: readonly ListedArgument[] }
+
+export interface ListedArgument {
+  readonly name: string
+  readonly title?: string
+  readonly description?: string
+  readonly required?: boolean
+}
+
+/** What one message of a prompt holds. `bytes` are those of an image or a sound. */
+export type PromptContent =
+  | { readonly text: string }
+  | { readonly bytes: Uint8Array; readonly mimeType: string }
+  | { readonly resource: ResourceContent }
+  | { readonly link: Resource }
+
+export interface ViewPromptRequest {
+  readonly name: string
+  readonly arguments?: ReadonlyMap<string, string>
+}
+
+export interface PromptCompletionRequest {
+  readonly name: string
   readonly argument: { readonly name: string; readonly value: string }
   readonly arguments?: ReadonlyMap<string, string>
 }

@@ -22,11 +22,13 @@ export interface AuditRecord {
     | 'read'
     | 'directory'
     | 'complete'
+    | 'prompts'
+    | 'prompt'
     | 'subscribe'
     | 'call'
     | 'post'
     | 'refused'
-  /** What it was about, where it was about one thing: a URI, a URI template, the name of a tool, the path of a post. */
+  /** What it was about, where it was about one thing: a URI, a URI template, the name of a tool or a prompt, the path of a post. */
   readonly uri?: string
   /**
    * `ok`; what went wrong; `denied`: a rule, or that no rule allows it, which the client cannot tell from `not-found`;
@@ -114,7 +116,7 @@ export function auditedPosting(posting: Posting, path: string, audit: Audit, fac
 export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
   const { record, recorded } = createRecorder(audit, facts)
   const itemsOf = ({ items }: Page<unknown>): Answered => ({ items: items.length })
-  const { subscribe } = view
+  const { subscribe, prompts } = view
   return {
     ...view,
     mounts: (options) =>
@@ -127,6 +129,22 @@ export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
       recorded('complete', request.uriTemplate, options, view.complete(request, options), ({ values }) => ({
         items: values.length,
       })),
+    ...(prompts === undefined
+      ? {}
+      : {
+          prompts: {
+            ...prompts,
+            list: (query, options) => recorded('prompts', undefined, options, prompts.list(query, options), itemsOf),
+            get: (request, options) =>
+              recorded('prompt', request.name, options, prompts.get(request, options), ({ messages }) => ({
+                items: messages.length,
+              })),
+            complete: (request, options) =>
+              recorded('complete', request.name, options, prompts.complete(request, options), ({ values }) => ({
+                items: values.length,
+              })),
+          },
+        }),
     ...(subscribe === undefined ? {} : { subscribe: (listener) => auditedSubscription(subscribe(listener), record) }),
   }
 }
@@ -152,6 +170,7 @@ function auditedSubscription(
       }
     },
     addList: subscription.addList,
+    ...(subscription.addPrompts === undefined ? {} : { addPrompts: subscription.addPrompts }),
     remove: subscription.remove,
     close: subscription.close,
   }

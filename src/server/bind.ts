@@ -2,10 +2,13 @@ import { ProtocolError, Server, type ServerContext } from '@modelcontextprotocol
 import { invalid, notFound } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Subscription, View } from '../core/view.ts'
+import { type ClientName, clientIn } from './clients.ts'
 import { wireError } from './errors.ts'
 import type { Pass } from './gate.ts'
 import { isObject } from './messages.ts'
+import { filledIn, optionalString, type Params, requiredString } from './params.ts'
 import { withProgress } from './progress.ts'
+import { completePrompt, promptMethods } from './prompts.ts'
 import { assumed, isRevision, type Revision, revisions } from './revisions.ts'
 import { type Toolbox, toolMethods } from './tools.ts'
 import { completionToWire, readToWire, resourcesToWire, templatesToWire } from './wire.ts'
@@ -26,13 +29,14 @@ export interface Identity {
 
 export type ExtraMethod = (params: Params, context: ServerContext) => Promise<Record<string, unknown>>
 
-type Params = Readonly<Record<string, unknown>>
-
 interface Call {
   readonly params: Params
   readonly revision: Revision
   readonly signal: AbortSignal
   readonly pass: Pass
+  /** What the client calls itself, and what it is shown. */
+  readonly client: ClientName | undefined
+  readonly view: View
 }
 
 /** What the request of an id was let in with. */
@@ -48,21 +52,23 @@ export interface Bound {
   /** What the one client of a pipe or session listens to, in the revisions that have such. */
   readonly subscription?: Subscription | undefined
   readonly toolbox?: Toolbox | undefined
+  /** What a client is shown. By default the view that is bound, whoever it is. */
+  readonly viewOf?: (client: ClientName | undefined) => View
   /** By default nothing waits for anything. */
   readonly passOf?: PassOf
 }
 
 /** The methods that can take long: with a progress token, they say that they are still at work. */
-const lengthy = new Set(['resources/list', 'resources/read', 'resources/directory/read'])
+const lengthy = new Set(['resources/list', 'resources/read', 'resources/directory/read', 'prompts/get'])
 
 /** What a client can rely on: `subscribe` and `listChanged` where some source can tell. */
 export function capabilitiesOf(view: View) {
   return {
     resources: view.live === true ? { subscribe: true, listChanged: true } : {},
     completions: {},
-    // Nothing is in them, but some hosts refuse a server that does not know the two lists.
+    // Where nothing is in them, some hosts refuse a server that does not know the two lists all the same.
     tools: {},
-    prompts: {},
+    prompts: view.prompts?.live === true ? { listChanged: true } : {},
   }
 }
 
@@ -71,7 +77,7 @@ export function capabilitiesOf(view: View) {
  * its own; one server can answer any number of requests at once.
  */
 export function bind(view: View, identity: Identity, log: Log, bound: Bound = {}): Server {
-  const { subscription, toolbox, passOf = () => undefined } = bound
+  const { subscription, toolbox, viewOf = () => view, passOf = () => undefined } = bound
   const { name, version, title, instructions } = identity
   const server = new Server(
     { name, version, ...(title === undefined ? {} : { title }) },
@@ -92,8 +98,11 @@ export function bind(view: View, identity: Identity, log: Log, bound: Bound = {}
       const revision = isRevision(negotiated) ? negotiated : assumed
       const given = isObject(params) ? params : {}
       try {
-        const { id, signal } = context.mcpReq
-        return await run({ params: given, revision, signal, pass: passOf(id) ?? freePass }, context)
+        const { id, signal, envelope } = context.mcpReq
+        // Others use the same server at the same time, once each request says who asks.
+        const client = envelope === undefined ? server.getClientVersion() : clientIn(envelope)
+        const pass = passOf(id) ?? freePass
+        return await run({ params: given, revision, signal, pass, client, view: viewOf(client) }, context)
       } catch (error) {
         // The only way for an error to leave: nothing that was thrown goes on as it is.
         const uri = typeof given.uri === 'string' ? given.uri : undefined
@@ -106,8 +115,10 @@ export function bind(view: View, identity: Identity, log: Log, bound: Bound = {}
   // Before that, a client of these revisions is to be told nothing. It may say so again and again.
   let initialized = false
   server.oninitialized = () => {
-    if (!initialized) subscription?.addList().catch((error) => log('warn', 'nobody watches', { error }))
+    if (initialized) return
     initialized = true
+    for (const adding of [subscription?.addList(), subscription?.addPrompts?.()])
+      adding?.catch((error) => log('warn', 'nobody watches', { error }))
   }
   return server
 }
@@ -130,7 +141,7 @@ function watchingOf(subscription: Subscription | undefined): Readonly<Record<str
 
 function methodsOf(view: View, identity: Identity): Readonly<Record<string, Method>> {
   return {
-    'resources/list': async ({ params, revision, signal }) => {
+    'resources/list': async ({ params, revision, signal, view }) => {
       const cursor = optionalString(params, 'cursor')
       const page = await view.list(cursor === undefined ? {} : { cursor }, { signal })
       const mounts = cursor === undefined ? await view.mounts({ signal }) : undefined
@@ -138,41 +149,39 @@ function methodsOf(view: View, identity: Identity): Readonly<Record<string, Meth
       if (revision !== '2024-10-07') return result
       return { ...result, ...templatesToWire(await view.templates({}, { signal }), revision) }
     },
-    'resources/templates/list': async ({ params, revision, signal }) => {
+    'resources/templates/list': async ({ params, revision, signal, view }) => {
       const cursor = optionalString(params, 'cursor')
       return templatesToWire(await view.templates(cursor === undefined ? {} : { cursor }, { signal }), revision)
     },
-    'resources/read': async ({ params, revision, signal, pass: { room, turn } }) =>
+    'resources/read': async ({ params, revision, signal, view, pass: { room, turn } }) =>
       readToWire(await view.read(requiredString(params, 'uri'), { signal, room }), revision, turn),
-    'resources/directory/read': async ({ params, revision, signal }) => {
+    'resources/directory/read': async ({ params, revision, signal, view }) => {
       const uri = requiredString(params, 'uri')
       const cursor = optionalString(params, 'cursor')
       const page = await view.directory(cursor === undefined ? { uri } : { uri, cursor }, { signal })
       return resourcesToWire(page, revision)
     },
-    'completion/complete': async ({ params, signal }, server) => {
+    'completion/complete': async ({ params, signal, view }, server) => {
       const { ref, argument, context } = params
       if (!isObject(ref) || !isObject(argument)) throw invalid('The params need ref and argument.', 'params')
       const ofPrompts = identity.methods?.['completion/complete']
       if (ref.type === 'ref/prompt' && ofPrompts !== undefined) return ofPrompts(params, server)
-      if (ref.type === 'ref/prompt') throw invalid('There is no such prompt.', 'unknown-prompt')
-      if (ref.type !== 'ref/resource') throw invalid('The type of ref is not ref/resource.', 'params')
+      const isPrompt = ref.type === 'ref/prompt'
+      if (!isPrompt && ref.type !== 'ref/resource')
+        throw invalid('The type of ref is neither ref/resource nor ref/prompt.', 'params')
       const request = {
-        uriTemplate: requiredString(ref, 'uri'),
         argument: { name: requiredString(argument, 'name'), value: requiredString(argument, 'value') },
-        arguments: argumentsOf(context),
+        arguments: filledIn(context),
       }
-      return completionToWire(await view.complete(request, { signal }))
+      if (isPrompt) return completePrompt(view, { name: requiredString(ref, 'name'), ...request }, signal)
+      return completionToWire(await view.complete({ uriTemplate: requiredString(ref, 'uri'), ...request }, { signal }))
     },
     'server/discover': async () => ({
       supportedVersions: [...revisions],
       capabilities: capabilitiesOf(view),
       ...(identity.instructions === undefined ? {} : { instructions: identity.instructions }),
     }),
-    'prompts/list': async () => ({ prompts: [] }),
-    'prompts/get': async () => {
-      throw invalid('There is no such prompt.', 'unknown-prompt')
-    },
+    ...promptMethods(view),
     ...extraMethods(identity.methods),
   }
 }
@@ -185,33 +194,4 @@ function extraMethods(methods: Identity['methods'] = {}): Readonly<Record<string
 /** The SDK's place for a schema of params: they are judged here, with messages that repeat nothing of the request. */
 const anything = {
   '~standard': { version: 1 as const, vendor: 'hikidashi', validate: (value: unknown) => ({ value }) },
-}
-
-function requiredString(params: Params, name: string): string {
-  const value = params[name]
-  if (typeof value !== 'string') throw invalid(`The param ${name} is not a string.`, 'params')
-  return value
-}
-
-function optionalString(params: Params, name: string): string | undefined {
-  return params[name] === undefined ? undefined : requiredString(params, name)
-}
-
-/** So many arguments can be filled in already, each of so many characters. */
-const maxArguments = 100
-const maxArgument = 8192
-
-function argumentsOf(context: unknown): ReadonlyMap<string, string> {
-  if (context === undefined) return new Map()
-  const given = isObject(context) ? (context.arguments ?? {}) : undefined
-  if (!isObject(given)) throw invalid('context.arguments is not an object.', 'params')
-  const entries = Object.entries(given)
-  if (entries.length > maxArguments) throw invalid(`context.arguments has over ${maxArguments} members.`, 'params')
-  return new Map(
-    entries.map(([name, value]) => {
-      if (typeof value !== 'string' || value.length > maxArgument || name.length > maxArgument)
-        throw invalid(`A member of context.arguments is not a string of at most ${maxArgument} characters.`, 'params')
-      return [name, value]
-    }),
-  )
 }

@@ -7,6 +7,7 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Log } from '../core/log.ts'
 import type { View } from '../core/view.ts'
+import { type ClientName, clientIn } from './clients.ts'
 import type { Egress } from './egress.ts'
 import { codes, notFoundMessage, type WireError } from './errors.ts'
 import type { Pass } from './gate.ts'
@@ -54,7 +55,7 @@ export interface ChannelOptions {
   readonly onClose?: () => void
   readonly retell?: () => void
   /** Why a request is not even handed to the server. */
-  readonly faultOf?: (message: Request) => WireError | undefined
+  readonly faultOf?: (message: Request, client: ClientName | undefined) => WireError | undefined
 }
 
 interface Exchange {
@@ -132,7 +133,8 @@ export async function openChannel(
     const initializing = era === 'legacy' && message.method === 'initialize'
     const fault = initializing ? initializeFault(message) : undefined
     if (fault !== undefined) return failure(message.id, { code: codes.invalidParams, message: fault })
-    const refused = faultOf?.(message)
+    const client = era === 'modern' ? clientIn(message.params?._meta) : server.getClientVersion()
+    const refused = faultOf?.(message, client)
     if (refused !== undefined) return failure(message.id, refused)
     if (options.signal?.aborted) return undefined
     const id = next++

@@ -43,7 +43,7 @@ export interface Pass {
   /** To be waited for between pieces of something large: resolves as `turn` does. */
   breath(): Promise<void>
   /**
-   * To be told when the answer is taken by its reader: until then a large one keeps its place in the lane, though for two
+   * To be told when the answer is taken by its reader: until then a large one keeps its place in the lane, though for three
    * seconds at most. So nobody has many of them in memory at once by not reading them.
    */
   until(taken: Promise<unknown>): void
@@ -52,9 +52,9 @@ export interface Pass {
 /** So many large tasks run at once. Each costs the event loop some milliseconds for each megabyte, and several times its size in memory. */
 const large = 4
 /** How long a large answer keeps its place while its reader does not take it, in milliseconds. */
-const longestKept = 2000
+const longestKept = 3000
 /** How long a large task lets small ones go first, in milliseconds. */
-const patience = 10
+const patience = 20
 
 /** @param most What one share may have of it. By default all. */
 export function createGate(concurrent: number, waiting: number, most: PlaceCount = { concurrent, waiting }): Gate {

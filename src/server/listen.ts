@@ -45,9 +45,11 @@ export async function listen(request: Request, options: ListenOptions): Promise<
     subscription = view.subscribe?.((change) => outbox.push(change))
     const honoured = (await subscription?.add(filter.uris, { signal: over.signal })) ?? []
     const listed = filter.list && ((await subscription?.addList({ signal: over.signal })) ?? false)
+    const prompts = filter.prompts && ((await subscription?.addPrompts?.({ signal: over.signal })) ?? false)
     if (!over.signal.aborted) {
       const notifications = {
         ...(listed ? { resourcesListChanged: true } : {}),
+        ...(prompts ? { promptsListChanged: true } : {}),
         ...(honoured.length > 0 ? { resourceSubscriptions: honoured } : {}),
       }
       const params = { notifications, _meta: { [idKey]: request.id } }
@@ -76,15 +78,21 @@ const ending: WireError = {
   data: { reason: 'ending' },
 }
 
-function filterOf(notifications: unknown): { readonly uris: readonly string[]; readonly list: boolean } {
+interface Filter {
+  readonly uris: readonly string[]
+  readonly list: boolean
+  readonly prompts: boolean
+}
+
+function filterOf(notifications: unknown): Filter {
   if (!isObject(notifications)) throw invalid('The param notifications is not an object.', 'params')
-  const { resourceSubscriptions = [], resourcesListChanged = false } = notifications
+  const { resourceSubscriptions = [], resourcesListChanged, promptsListChanged } = notifications
   if (!Array.isArray(resourceSubscriptions) || !resourceSubscriptions.every((uri) => typeof uri === 'string'))
     throw invalid('The param notifications.resourceSubscriptions is not an array of strings.', 'params')
   for (const name of ['resourcesListChanged', 'toolsListChanged', 'promptsListChanged'])
     if (!['boolean', 'undefined'].includes(typeof notifications[name]))
       throw invalid(`The param notifications.${name} is not a boolean.`, 'params')
-  return { uris: resourceSubscriptions, list: resourcesListChanged === true }
+  return { uris: resourceSubscriptions, list: resourcesListChanged === true, prompts: promptsListChanged === true }
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

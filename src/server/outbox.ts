@@ -30,6 +30,7 @@ export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): 
   const uris = new Set<string>()
   let waiting = 0
   let listed = false
+  let prompts = false
   let opened = false
   let writing = false
   let closed = false
@@ -44,10 +45,14 @@ export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): 
     subscriptionId === undefined ? {} : { _meta: { 'io.modelcontextprotocol/subscriptionId': subscriptionId } }
 
   const next = (): Notification | undefined => {
+    const params = subscriptionId === undefined ? {} : { params: meta }
     if (listed) {
       listed = false
-      const params = subscriptionId === undefined ? {} : { params: meta }
       return { jsonrpc: '2.0', method: 'notifications/resources/list_changed', ...params }
+    }
+    if (prompts) {
+      prompts = false
+      return { jsonrpc: '2.0', method: 'notifications/prompts/list_changed', ...params }
     }
     for (const uri of uris) {
       // Taken out before it is written: a change from now on is another one.
@@ -74,6 +79,7 @@ export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): 
     push: (change) => {
       if (closed) return
       listed ||= change.listed
+      prompts ||= change.prompts === true
       for (const uri of change.uris) {
         if (!uris.has(uri)) waiting += uri.length
         uris.add(uri)

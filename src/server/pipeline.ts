@@ -10,8 +10,9 @@ const mostRead = 512
 /** When so many wait on all connections together, those on which too many wait are cut. */
 const mostInAll = 16_384
 /**
- * A connection that is not read from rests after each answer: so many times as long as that took, and so long at most, in
- * milliseconds; twice that where there are two of them, and so on, so that together they have no more than one would.
+ * A connection on which too many wait rests after each answer, until none does: so many times as long as that took, and so
+ * long at most, in milliseconds; twice that where there are two of them, and so on, so that together they have no more than
+ * one would.
  */
 const restTimes = 3
 const longestRest = 100
@@ -33,6 +34,8 @@ interface Line {
   /** One of them is being handled. */
   busy: boolean
   paused: boolean
+  /** It was paused, and has not waited for all of its answers since. */
+  pressing: boolean
 }
 
 /**
@@ -48,7 +51,7 @@ export function inTurn(
 ): (...args: Parameters<Handle>) => void {
   const lines = new WeakMap<Socket, Line>()
   let inAll = 0
-  let pausedLines = 0
+  let pressingLines = 0
   let last: Promise<unknown> = Promise.resolve()
 
   /** Resolves in a turn of the event loop of its own: whoever waits for answers goes before those who do not. */
@@ -57,22 +60,22 @@ export function inTurn(
     return last
   }
 
-  const unpause = (line: Line): void => {
-    if (line.paused) pausedLines--
-    line.paused = false
+  const press = (line: Line, pressing: boolean): void => {
+    if (line.pressing !== pressing) pressingLines += pressing ? 1 : -1
+    line.pressing = pressing
   }
 
   const drop = (socket: Socket, line: Line): void => {
     const { length } = line.waiting.splice(0)
     inAll -= length
-    unpause(line)
+    press(line, false)
     if (length > 0) onLeft(socket, length)
   }
 
   const lineOf = (socket: Socket): Line => {
     const known = lines.get(socket)
     if (known !== undefined) return known
-    const line: Line = { waiting: [], busy: false, paused: false }
+    const line: Line = { waiting: [], busy: false, paused: false, pressing: false }
     lines.set(socket, line)
     // Node resumes it by itself, for the body of a request and when an answer was taken.
     socket.on('resume', () => {
@@ -83,7 +86,7 @@ export function inTurn(
   }
 
   const resume = (socket: Socket, line: Line): void => {
-    unpause(line)
+    line.paused = false
     socket.resume()
   }
 
@@ -102,9 +105,10 @@ export function inTurn(
       await handle(...next)
       await taken(next[1])
       if (line.waiting.length > 0) await turn()
-      if (line.paused) await sleep(pausedLines * Math.min(restTimes * (performance.now() - begun), longestRest))
+      if (line.pressing) await sleep(pressingLines * Math.min(restTimes * (performance.now() - begun), longestRest))
     }
     line.busy = false
+    press(line, false)
   }
 
   return (request, response) => {
@@ -124,7 +128,7 @@ export function inTurn(
       void work(socket, line)
     } else if (length + 1 >= mostWaiting && !line.paused) {
       line.paused = true
-      pausedLines++
+      press(line, true)
       socket.pause()
       onPause()
     }

@@ -7,6 +7,7 @@ import type { Subscription, View } from '../core/view.ts'
 import { type Audit, audited, auditedTool } from './audit.ts'
 import { bind, type Identity } from './bind.ts'
 import { type Channel, openChannel } from './channel.ts'
+import { type ClientName, type ClientProfile, createGiven } from './clients.ts'
 import { createEgress } from './egress.ts'
 import type { Pass } from './gate.ts'
 import type { Notification } from './messages.ts'
@@ -26,6 +27,8 @@ export interface ServeOptions extends Identity {
   readonly audit?: Audit
   /** The tools that a principal has, just now. By default nobody has any. */
   readonly tools?: (principal: Principal) => readonly Tool[]
+  /** What a client is given, by what it calls itself. By default all are given the same: no tools to read with. */
+  readonly profileOf?: (client: ClientName | undefined) => ClientProfile
   /** How long a request may take, in milliseconds. Then it is cancelled, and its client told so. By default 120,000. */
   readonly timeout?: number
 }
@@ -62,29 +65,52 @@ export async function openView(
   const seen = options.view(principal)
   const facts = { principal, transport, revision }
   const view = audit === undefined ? seen : audited(seen, audit, facts)
-  const toolsOf = options.tools
-  const tools = () => {
-    const own = toolsOf?.(principal) ?? []
+  const { tools: toolsOf, profileOf } = options
+  const given =
+    profileOf === undefined
+      ? undefined
+      : createGiven(profileOf, principal, view, (narrow) =>
+          audit === undefined ? narrow : audited(narrow, audit, facts),
+        )
+  const tools = (client: ClientName | undefined) => {
+    const own = [...(toolsOf?.(principal) ?? []), ...(given?.tools(client) ?? [])]
     return audit === undefined ? own : own.map((tool) => auditedTool(tool, audit, facts))
   }
-  const toolbox = toolsOf === undefined ? undefined : { principal, tools }
+  const toolbox = toolsOf === undefined && given === undefined ? undefined : { principal, tools }
   const outbox = era === 'legacy' && announcements !== undefined ? createOutbox(announcements) : undefined
   outbox?.open()
   const subscription = outbox === undefined ? undefined : subscribe(view, outbox, log)
   // Whoever is told of nothing is not promised it either.
-  const promised = outbox !== undefined && subscription === undefined ? { ...view, live: false } : view
+  const promised = outbox !== undefined && subscription === undefined ? silent(view) : view
   const onClose = () => {
     subscription?.close()
     outbox?.close()
   }
-  const retell = () => outbox?.push({ uris: subscription?.uris ?? [], listed: subscription !== undefined })
+  const retell = () => {
+    const prompts = promised.prompts?.live === true
+    outbox?.push({ uris: subscription?.uris ?? [], listed: subscription !== undefined, prompts })
+  }
   const passes = new Map<unknown, Pass>()
   const passOf = (id: unknown) => passes.get(id)
-  channel = await openChannel(bind(promised, options, log, { subscription, toolbox, passOf }), era, {
-    ...{ view, log, egress, timeout, passes, onClose, retell },
-    ...(toolbox === undefined ? {} : { faultOf: (message) => toolFault(toolbox, message) }),
-  })
+  channel = await openChannel(
+    bind(promised, options, log, {
+      subscription,
+      toolbox,
+      passOf,
+      ...(given === undefined ? {} : { viewOf: given.view }),
+    }),
+    era,
+    {
+      ...{ view, log, egress, timeout, passes, onClose, retell },
+      ...(toolbox === undefined ? {} : { faultOf: (message, client) => toolFault(toolbox, message, client) }),
+    },
+  )
   return channel
+}
+
+/** A view that tells of no changes. */
+function silent(view: View): View {
+  return { ...view, live: false, ...(view.prompts === undefined ? {} : { prompts: { ...view.prompts, live: false } }) }
 }
 
 /**
@@ -100,6 +126,7 @@ function subscribe(view: View, outbox: Outbox, log: Log): Subscription | undefin
     },
     add: subscription.add,
     addList: subscription.addList,
+    ...(subscription.addPrompts === undefined ? {} : { addPrompts: subscription.addPrompts }),
     remove: (uri) => {
       subscription.remove(uri)
       outbox.drop(uri)

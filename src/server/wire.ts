@@ -1,6 +1,17 @@
 import { metaKeys } from '../core/meta.ts'
-import type { Completion, Description } from '../core/provider.ts'
-import type { CacheHint, Page, ReadResult, Resource, ResourceContent, ResourceTemplate } from '../core/view.ts'
+import type { FilledPrompt } from '../core/prompt.ts'
+import type { Completion, ContentFacts, Description } from '../core/provider.ts'
+import type {
+  CacheHint,
+  ListedArgument,
+  ListedPrompt,
+  Page,
+  PromptContent,
+  ReadResult,
+  Resource,
+  ResourceContent,
+  ResourceTemplate,
+} from '../core/view.ts'
 import { longText } from './messages.ts'
 import { modern, type Revision, since } from './revisions.ts'
 
@@ -17,7 +28,7 @@ export function resourceToWire(resource: Resource, revision: Revision): Wire {
     name: printable(name),
     ...description(resource, revision, resource.modified),
     ...(size !== undefined && Number.isSafeInteger(size) && size >= 0 ? { size } : {}),
-    ...(version !== undefined && since(revision, '2025-06-18') ? { _meta: { [metaKeys.version]: version } } : {}),
+    ...metaOf(resource, version, revision),
   }
 }
 
@@ -26,7 +37,13 @@ export function templateToWire(template: ResourceTemplate, revision: Revision): 
     uriTemplate: template.uriTemplate,
     name: printable(template.name),
     ...description(template, revision, undefined),
+    ...metaOf(template, undefined, revision),
   }
+}
+
+function metaOf({ meta }: Pick<ContentFacts, 'meta'>, version: string | undefined, revision: Revision): Wire {
+  const all = { ...meta, ...(version === undefined ? {} : { [metaKeys.version]: version }) }
+  return since(revision, '2025-06-18') && Object.keys(all).length > 0 ? { _meta: all } : {}
 }
 
 export function resourcesToWire(page: Page<Resource>, revision: Revision, mounts?: readonly Resource[]): Wire {
@@ -65,6 +82,51 @@ export async function readToWire(
   return { contents, ...cached(result.cache, revision) }
 }
 
+export function promptsToWire(page: Page<ListedPrompt>, revision: Revision): Wire {
+  return {
+    prompts: page.items.map(({ name, arguments: declared, ...facts }) => ({
+      name: printable(name),
+      ...description(facts, revision, undefined),
+      ...(declared === undefined ? {} : { arguments: declared.map((argument) => argumentToWire(argument, revision)) }),
+    })),
+    ...paged(page, revision),
+  }
+}
+
+function argumentToWire({ name, title, description, required }: ListedArgument, revision: Revision): Wire {
+  return {
+    name: printable(name),
+    ...(title !== undefined && since(revision, '2025-06-18') ? { title: printable(title) } : {}),
+    ...(description === undefined ? {} : { description: description.toWellFormed() }),
+    ...(required === undefined ? {} : { required }),
+  }
+}
+
+/** A prompt with its arguments filled in: text as it is, what it holds of resources as embedded resources. */
+export async function promptToWire(prompt: FilledPrompt<PromptContent>, revision: Revision): Promise<Wire> {
+  const messages: Wire[] = []
+  for (const { role, content } of prompt.messages)
+    messages.push({ role, content: await promptContentToWire(content, revision) })
+  return {
+    ...(prompt.description === undefined ? {} : { description: prompt.description.toWellFormed() }),
+    messages,
+  }
+}
+
+async function promptContentToWire(content: PromptContent, revision: Revision): Promise<Wire> {
+  if ('text' in content) return { type: 'text', text: content.text.toWellFormed() }
+  if ('resource' in content) return { type: 'resource', resource: await contentToWire(content.resource, revision) }
+  if ('link' in content) {
+    if (since(revision, '2025-06-18')) return { type: 'resource_link', ...resourceToWire(content.link, revision) }
+    return { type: 'text', text: content.link.uri }
+  }
+  const { mimeType } = content
+  const isSound = mimeType.startsWith('audio/')
+  // The revisions before know no sound.
+  if (isSound && !since(revision, '2025-03-26')) return { type: 'text', text: `[${mimeType}]` }
+  return { type: isSound ? 'audio' : 'image', data: base64Of(content.bytes), mimeType }
+}
+
 export function completionToWire({ values, total, hasMore }: Completion): Wire {
   return {
     completion: {
@@ -76,11 +138,6 @@ export function completionToWire({ values, total, hasMore }: Completion): Wire {
 }
 
 async function contentToWire(content: ResourceContent, revision: Revision): Promise<Wire> {
-  const hasMeta = since(revision, '2025-06-18')
-  const meta = {
-    ...content.meta,
-    ...(content.version === undefined ? {} : { [metaKeys.version]: content.version }),
-  }
   return {
     uri: content.uri,
     // The page of this one revision shows them, though its schema does not name them.
@@ -88,14 +145,18 @@ async function contentToWire(content: ResourceContent, revision: Revision): Prom
     ...(revision === '2025-06-18' && content.title !== undefined ? { title: printable(content.title) } : {}),
     ...mimeTypeOf(content.mimeType),
     ...(await bodyOf(content)),
-    ...(hasMeta && Object.keys(meta).length > 0 ? { _meta: meta } : {}),
+    ...metaOf(content, content.version, revision),
   }
 }
 
 async function bodyOf(content: ResourceContent): Promise<Wire> {
   if ('text' in content) return { text: content.text.toWellFormed() }
   const bytes = 'bytes' in content ? content.bytes : await collect(content.stream)
-  return { blob: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64') }
+  return { blob: base64Of(bytes) }
+}
+
+function base64Of(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
 async function collect(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {

@@ -2,6 +2,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { files } from '../../src/providers/files/index.ts'
+import { prompts } from '../../src/providers/prompts/index.ts'
 import type { ServeOptions } from '../../src/server/index.ts'
 import { createFolder } from './folder.ts'
 import { memory } from './memory.ts'
@@ -26,6 +27,8 @@ export const places = {
   down: 'file:///down',
   /** Throws what it should not. */
   broken: 'file:///broken',
+  /** Prompts, of every kind of content. */
+  prompts: 'zed://prompt-library',
 } as const
 
 /** How long the slow mount takes, in milliseconds: long enough to say that it is at work. */
@@ -73,6 +76,27 @@ const rich = memory(
     { template: '{+path}{?lines,bytes}', name: 'A part' },
   ],
 )
+
+const written = prompts({
+  source: memory({
+    'a.md': 'Plain.',
+    'ask.md': `---
+title: Ask
+description: Asks about a part
+arguments:
+  - { name: part, title: Part, description: Which one, required: true, values: [head, tail] }
+  - name: path
+    complete: file:///rich/{+path}
+---
+Look at the {{part}} of this:
+![[file:///rich/{{path}}]]
+{{role "assistant"}}
+I see.`,
+    'c.md': '![[file:///rich/bytes.bin]]',
+    'd.md': '![[file:///rich/absent]]',
+    'wrong.md': '---\ntitle: "A bell \\u0007, a mark \\u202e"\ndescription: x\n---\n{{all}}',
+  }),
+})
 
 const slow: Provider = {
   ...memory({ 'late.txt': 'late' }),
@@ -126,6 +150,7 @@ export async function createServed(): Promise<Served> {
       { address: places.slow, provider: slow },
       { address: places.huge, provider: memory({ 'huge.txt': 'x'.repeat(11 * 1024 * 1024) }) },
       { address: places.down, provider: failing(new ResourceError('unavailable', 'the disk is away')) },
+      { address: places.prompts, provider: written },
       { address: places.broken, provider: failing(new TypeError('a secret of the driver')) },
     ],
   })

@@ -102,12 +102,11 @@ async function hold(talk: Talk, revision: SchemaRevision): Promise<void> {
   }
   await ask('ping')
   await ask('tools/list', {})
-  await ask('prompts/list', {})
-  await ask('prompts/get', { name: 'none' })
   await ask('nothing/here', {})
   await listAll(talk)
   await readAll(talk)
   await completeAll(talk, revision)
+  await promptAll(talk, revision)
   await ask('resources/read', { uri: `${places.slow}/late.txt` }, { progressToken: 'patience' })
   await talk.cancel('resources/read', { uri: `${places.slow}/late.txt` })
   await sendBatch(talk)
@@ -119,6 +118,7 @@ async function listAll({ ask }: Talk): Promise<void> {
   const lists: readonly (readonly [method: string, params: Json])[] = [
     ['resources/list', {}],
     ['resources/templates/list', {}],
+    ['prompts/list', {}],
     ['resources/directory/read', { uri: `${places.rich}/directory/` }],
     ['resources/directory/read', { uri: places.folder }],
   ]
@@ -162,7 +162,26 @@ async function completeAll({ ask }: Talk, revision: SchemaRevision): Promise<voi
   await complete(`${places.rich}/{+path}`, 'path', 7)
   if (revision >= '2025-06-18')
     await complete(`${places.rich}/{+path}`, 'path', 'a', { context: { arguments: { lines: '1-2' } } })
-  await ask('completion/complete', { ref: { type: 'ref/prompt', name: 'none' }, argument: { name: 'a', value: '' } })
+}
+
+async function promptAll({ ask }: Talk, revision: SchemaRevision): Promise<void> {
+  const get = (name: unknown, given: unknown = {}) => ask('prompts/get', { name, arguments: given })
+  await get('a')
+  await get('ask', { part: 'head', path: 'all.txt' })
+  await get('ask', { part: 'head', path: '../absent' })
+  await get('ask')
+  await get('ask', { part: 7 })
+  await get('ask', { part: '', path: '', other: '' })
+  for (const name of ['c', 'd', 'none', 7]) await get(name)
+  await get('a', [])
+  await ask('prompts/get', {})
+  const complete = (name: unknown, argument: string, value: string, more: Json = {}) =>
+    ask('completion/complete', { ref: { type: 'ref/prompt', name }, argument: { name: argument, value }, ...more })
+  await complete('ask', 'part', 'h')
+  await complete('ask', 'path', 'dir')
+  await complete('ask', 'other', '')
+  for (const name of ['none', 7]) await complete(name, 'a', '')
+  if (revision >= '2025-06-18') await complete('ask', 'path', 'a', { context: { arguments: { part: 'head' } } })
 }
 
 async function sendBatch(talk: Talk): Promise<void> {

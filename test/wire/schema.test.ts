@@ -52,6 +52,7 @@ describe.each(sessions)('on $revision over $transport', ({ revision, transport }
       [
         ...(modern ? ['server/discover'] : ['initialize', 'ping']),
         'completion/complete',
+        'prompts/get',
         'prompts/list',
         'resources/directory/read',
         'resources/list',

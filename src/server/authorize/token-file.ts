@@ -181,7 +181,7 @@ async function lock(file: string): Promise<() => Promise<void>> {
 }
 
 /** Replaces a file at once: whoever reads it, after a crash too, finds the old one or the new one, whole. */
-async function replaceFile(file: string, text: string): Promise<void> {
+export async function replaceFile(file: string, text: string): Promise<void> {
   const fresh = `${file}.${randomBytes(6).toString('hex')}.new`
   try {
     const handle = await open(fresh, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)

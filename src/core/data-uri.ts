@@ -1,0 +1,96 @@
+import { invalid } from './errors.ts'
+
+/** What a `data:` URI holds. */
+export interface Data {
+  /** Type and subtype, in lower case. */
+  readonly mimeType: string
+  /** Its parameters, by names in lower case. */
+  readonly parameters: ReadonlyMap<string, string>
+  readonly bytes: Buffer
+}
+
+/** Whether a URI is one of `data:`, whose letters may be in any case (RFC 3986, section 3.1). */
+export function isDataUri(text: string): boolean {
+  return /^data:/i.test(text)
+}
+
+/**
+ * The one spelling of a `data:` URI: `data:` in lower case, and of the rest escaped only what may not stand raw. Two spellings of
+ * the same have the same one, since hosts re-encode what they were given.
+ *
+ * @throws ResourceError `invalid` for one without a comma, and for a `%` that begins no escape.
+ */
+export function canonicalDataUri(text: string): string {
+  const rest = text.slice('data:'.length)
+  // A host that encodes everything encodes the comma too.
+  const comma = (rest.includes(',') ? /,/ : /%2c/i).exec(rest)
+  if (comma === null) throw invalid('A data: URI has a comma before its data: data:text/plain,Hello.', 'data-uri')
+  const head = encodeBytes(decodeBytes(rest.slice(0, comma.index))).replaceAll(',', '%2C')
+  return `data:${head},${encodeBytes(decodeBytes(rest.slice(comma.index + comma[0].length)))}`
+}
+
+/**
+ * What a `data:` URI holds (RFC 2397): `data:[<type>][;name=value]*[;base64],<data>`. Without a type it is `text/plain` in
+ * US-ASCII. Of base64, white space is passed over, and the `=` at its end may be missing.
+ *
+ * @throws ResourceError `invalid` (reason `data-uri`, or `percent-encoding`).
+ */
+export function parseDataUri(text: string): Data {
+  if (!isDataUri(text)) throw invalid('It does not begin with data:.', 'data-uri')
+  const canonical = canonicalDataUri(text)
+  const comma = canonical.indexOf(',')
+  const [type = '', ...rest] = canonical.slice('data:'.length, comma).split(';')
+  const isBase64 = rest.at(-1)?.trim().toLowerCase() === 'base64'
+  const parameters = new Map((isBase64 ? rest.slice(0, -1) : rest).map(parameterOf))
+  const name = decodeBytes(type).toString('latin1').trim().toLowerCase()
+  if (name !== '' && !/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/.test(name))
+    throw invalid('A data: URI begins with a media type such as text/plain, or with none.', 'data-uri')
+  const body = decodeBytes(canonical.slice(comma + 1))
+  const plain = name === '' && !parameters.has('charset') ? [['charset', 'US-ASCII'] as const] : []
+  return {
+    mimeType: name === '' ? 'text/plain' : name,
+    parameters: new Map([...parameters, ...plain]),
+    bytes: isBase64 ? base64Bytes(body.toString('latin1')) : body,
+  }
+}
+
+function parameterOf(text: string): readonly [name: string, value: string] {
+  const [, name, value] = /^\s*([\w!#$&^.+-]+)=(.*)$/s.exec(decodeBytes(text).toString()) ?? []
+  if (name === undefined || value === undefined)
+    throw invalid('Between the media type and the comma of a data: URI stand name=value, and base64 last.', 'data-uri')
+  return [name.toLowerCase(), value.trim().replace(/^"(.*)"$/s, '$1')]
+}
+
+function base64Bytes(text: string): Buffer {
+  const digits = text.replace(/[\t\n\f\r ]+/g, '')
+  const [, body = '', padding = ''] = /^([A-Za-z0-9+/]*)(={0,2})$/.exec(digits) ?? []
+  const isWhole = body.length % 4 !== 1 && (padding === '' || (body.length + padding.length) % 4 === 0)
+  if (!isWhole || body.length + padding.length !== digits.length)
+    throw invalid('The data of the data: URI is not base64.', 'data-uri')
+  return Buffer.from(body, 'base64')
+}
+
+function decodeBytes(text: string): Buffer {
+  if (/%(?![0-9A-Fa-f]{2})/.test(text))
+    throw invalid('The URI holds a % that does not begin an escape of two hexadecimal digits.', 'percent-encoding')
+  const raw = Buffer.from(text)
+  const bytes: number[] = []
+  for (let at = 0; at < raw.length; at++) {
+    const byte = raw[at] ?? 0
+    if (byte === 0x25) {
+      bytes.push(Number.parseInt(raw.toString('latin1', at + 1, at + 3), 16))
+      at += 2
+    } else bytes.push(byte)
+  }
+  return Buffer.from(bytes)
+}
+
+/** Escapes what may not stand in a segment of a path (RFC 3986: `pchar`), but for slashes. */
+function encodeBytes(bytes: Buffer): string {
+  return bytes
+    .toString('latin1')
+    .replace(
+      /[^\w.~!$&'()*+,;=:@/-]/g,
+      (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+    )
+}

@@ -1,0 +1,54 @@
+import { invalid } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/tool.ts'
+
+/** The longest text that an argument may be, in characters, unless it says otherwise. */
+const maxText = 8192
+
+/** The arguments of a tool, judged one by one. A fault names the argument, and repeats nothing of it. */
+export interface Arguments {
+  text(name: string, most?: number): string | undefined
+  required(name: string, most?: number): string
+  count(name: string, bounds: { readonly least: number; readonly most: number; readonly otherwise: number }): number
+  number(name: string): number | undefined
+}
+
+/** @throws ResourceError `invalid` for an argument that the tool does not know; models can then do better. */
+export function argumentsIn(given: JsonObject, schema: JsonObject): Arguments {
+  const { properties = {} } = schema as { readonly properties?: JsonObject }
+  const known = Object.keys(properties)
+  const unknown = Object.keys(given).find((name) => !known.includes(name))
+  if (unknown !== undefined) throw invalid(`There is an unknown argument. Known are: ${known.join(', ')}.`, 'argument')
+
+  const text = (name: string, most = maxText): string | undefined => {
+    const value = given[name]
+    if (value === undefined || value === null) return undefined
+    if (typeof value !== 'string') throw invalid(`${name}: It is not a text.`, 'argument')
+    if (value.length > most)
+      throw invalid(`${name}: It is longer than ${most} characters.`, 'argument', { limit: most })
+    return value
+  }
+  return {
+    text,
+    required: (name, most) => {
+      const value = text(name, most)
+      if (value === undefined || value === '') throw invalid(`${name}: It is missing.`, 'argument')
+      return value
+    },
+    count: (name, { least, most, otherwise }) => {
+      const value = given[name]
+      if (value === undefined || value === null) return otherwise
+      if (!Number.isSafeInteger(value) || Number(value) < least || Number(value) > most)
+        throw invalid(`${name}: It is not a whole number from ${least} to ${most}.`, 'argument')
+      return Number(value)
+    },
+    number: (name) => {
+      const value = given[name]
+      if (value === undefined || value === null) return undefined
+      if (typeof value !== 'number' || !Number.isFinite(value))
+        throw invalid(`${name}: It is not a number.`, 'argument')
+      return value
+    },
+  }
+}
+
+export const readOnly = { readOnly: true, destructive: false, idempotent: true, openWorld: false } as const

@@ -1,0 +1,129 @@
+import type { Tool } from '../../core/tool.ts'
+import type { View } from '../../core/view.ts'
+import { argumentsIn, readOnly } from './arguments.ts'
+import { cursorSchema, limitSchema, lineOf, oneLine, resourceSchema, shorten, shown, take } from './shown.ts'
+
+const limits = { least: 1, most: 200, otherwise: 50 }
+/** So many templates are shown beside the first resources. */
+const maxTemplates = 50
+
+const templateSchema = {
+  type: 'object',
+  properties: { uriTemplate: { type: 'string' }, name: { type: 'string' }, description: { type: 'string' } },
+  required: ['uriTemplate', 'name'],
+}
+
+const listInput = {
+  type: 'object',
+  properties: { cursor: cursorSchema, limit: limitSchema(limits.otherwise, limits.most) },
+}
+
+/** `list_resources`: everything there is, in pages; with the first, how to make URIs of what is not listed. */
+export function listTool(view: View): Tool {
+  return {
+    name: 'list_resources',
+    title: 'List resources',
+    description:
+      'Lists the resources that can be read, in pages: documents, source files, tables and whatever else is served here. There may be very many: browse_directory looks at one place, and search_resources finds by words.',
+    inputSchema: listInput,
+    outputSchema: {
+      type: 'object',
+      properties: {
+        resources: { type: 'array', items: resourceSchema },
+        templates: { type: 'array', items: templateSchema },
+        nextCursor: { type: 'string' },
+      },
+      required: ['resources'],
+    },
+    annotations: readOnly,
+    call: async (given, { signal }) => {
+      const args = argumentsIn(given, listInput)
+      const limit = args.count('limit', limits)
+      const cursor = args.text('cursor')
+      const { items, nextCursor } = await take(
+        (at) => view.list(at === undefined ? {} : { cursor: at }, { signal }),
+        cursor,
+        limit,
+      )
+      const templates = cursor === undefined ? (await view.templates({}, { signal })).items.slice(0, maxTemplates) : []
+      const lines = [
+        ...(items.length === 0 ? ['There are no resources here.'] : items.map(lineOf)),
+        ...(templates.length === 0 ? [] : ['', 'URIs can also be made of these templates:']),
+        ...templates.map(({ uriTemplate, name, title }) => `- ${uriTemplate}  ${oneLine(title ?? name, 120)}`),
+        ...(nextCursor === undefined ? [] : ['', `There are more: cursor ${nextCursor}`]),
+      ]
+      return {
+        text: lines.join('\n'),
+        structured: {
+          resources: items.map(shown),
+          ...(templates.length === 0
+            ? {}
+            : {
+                templates: templates.map(({ uriTemplate, name, description }) => ({
+                  uriTemplate,
+                  name,
+                  ...(description === undefined ? {} : { description: shorten(description, 300) }),
+                })),
+              }),
+          ...(nextCursor === undefined ? {} : { nextCursor }),
+        },
+      }
+    },
+  }
+}
+
+const browseInput = {
+  type: 'object',
+  properties: {
+    uri: { type: 'string', description: 'The URI of a directory. Left out: the places that there are.' },
+    cursor: cursorSchema,
+    limit: limitSchema(limits.otherwise, limits.most),
+  },
+}
+
+/** `browse_directory`: what is directly in one place. */
+export function browseTool(view: View): Tool {
+  return {
+    name: 'browse_directory',
+    title: 'Browse a directory',
+    description:
+      'Shows what is directly in a directory: directories and resources, in pages. Without a uri it shows where to begin.',
+    inputSchema: browseInput,
+    outputSchema: {
+      type: 'object',
+      properties: {
+        uri: { type: 'string' },
+        entries: { type: 'array', items: resourceSchema },
+        nextCursor: { type: 'string' },
+      },
+      required: ['entries'],
+    },
+    annotations: readOnly,
+    call: async (given, { signal }) => {
+      const args = argumentsIn(given, browseInput)
+      const limit = args.count('limit', limits)
+      const uri = args.text('uri')
+      const cursor = args.text('cursor')
+      const { items, nextCursor } = await take(
+        async (at) =>
+          uri === undefined
+            ? { items: await view.mounts({ signal }), cache: { ttlMs: 0, scope: 'private' } }
+            : view.directory({ uri, ...(at === undefined ? {} : { cursor: at }) }, { signal }),
+        cursor,
+        limit,
+      )
+      const lines = [
+        ...(items.length === 0 ? ['Nothing is in it.'] : items.map(lineOf)),
+        ...(nextCursor === undefined ? [] : ['', `There are more: cursor ${nextCursor}`]),
+      ]
+      return {
+        text: lines.join('\n'),
+        structured: {
+          ...(uri === undefined ? {} : { uri }),
+          entries: items.map(shown),
+          ...(nextCursor === undefined ? {} : { nextCursor }),
+        },
+      }
+    },
+  }
+}

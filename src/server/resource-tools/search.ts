@@ -1,0 +1,290 @@
+import { invalid, isResourceError } from '../../core/errors.ts'
+import {
+  type Found,
+  type FoundHit,
+  type FoundQuery,
+  parseFound,
+  type SearchPlace,
+  searchPlaces,
+} from '../../core/found.ts'
+import type { JsonObject, Tool, ToolAnswer } from '../../core/tool.ts'
+import type { Resource, View } from '../../core/view.ts'
+import { argumentsIn, readOnly } from './arguments.ts'
+import { limitSchema, oneLine } from './shown.ts'
+
+const limits = { least: 1, most: 50, otherwise: 10 }
+/** So many places are searched at once, and so many pages looked at for names. */
+const maxPlaces = 16
+const maxPages = 12
+
+const searchInput = {
+  type: 'object',
+  properties: {
+    query: { type: 'string', description: 'Words to find, in any language.' },
+    limit: limitSchema(limits.otherwise, limits.most),
+    mount: { type: 'string', description: 'Only in this place: an address that browse_directory shows.' },
+    mime: { type: 'string', description: 'Only of this MIME type: "text/markdown", or "text/*".' },
+    path: { type: 'string', description: 'Only at paths of this glob: "docs/**/*.md".' },
+    since: { type: 'string', description: 'Only what was modified since: a date, or "7d".' },
+    cursor: { type: 'string', description: 'next of the answer before.' },
+  },
+  required: ['query'],
+}
+
+const resultSchema = {
+  type: 'object',
+  properties: {
+    uri: { type: 'string', description: 'Opens the part that was found.' },
+    document: { type: 'string' },
+    title: { type: 'string' },
+    heading: { type: 'string' },
+    mimeType: { type: 'string' },
+    snippet: { type: 'string' },
+    firstLine: { type: 'integer' },
+    lastLine: { type: 'integer' },
+    score: { type: 'number' },
+    modified: { type: 'string' },
+  },
+  required: ['uri', 'document', 'score'],
+}
+
+/** `search_resources`: passages, from every place of search in the view; where there is none, names. */
+export function searchTool(view: View): Tool {
+  return {
+    name: 'search_resources',
+    title: 'Search resources',
+    description:
+      'Finds resources by words, best first, each with a snippet and a URI for read_resource. Where nothing is indexed, names, titles and descriptions are looked at.',
+    inputSchema: searchInput,
+    outputSchema: {
+      type: 'object',
+      properties: {
+        query: { type: 'string' },
+        results: { type: 'array', items: resultSchema },
+        notes: { type: 'array', items: { type: 'string' } },
+        next: { type: 'string' },
+      },
+      required: ['query', 'results', 'notes'],
+    },
+    annotations: readOnly,
+    call: async (given, { signal }) => {
+      const args = argumentsIn(given, searchInput)
+      const query = args.required('query', 1000)
+      const limit = args.count('limit', limits)
+      const [mount, mime, path, since] = ['mount', 'mime', 'path', 'since'].map((name) => args.text(name, 1000))
+      const after = afterIn(args.text('cursor'))
+      const places = await placesIn(view, signal)
+      if (places.length === 0) return answer(query, await byName(view, query, limit, signal), [noIndex], undefined)
+      const asked: FoundQuery = {
+        query,
+        // Together they answer about as many as are asked for.
+        limit: Math.ceil(limit / places.length),
+        ...(mount === undefined ? {} : { mount }),
+        ...(mime === undefined ? {} : { mime }),
+        ...(path === undefined ? {} : { path }),
+        ...(since === undefined ? {} : { since }),
+      }
+      const found = await Promise.all(
+        places
+          .filter(({ uriTemplate }) => after === undefined || uriTemplate in after)
+          .map(async (place) => ({ place, ...(await ask(view, place, asked, after?.[place.uriTemplate], signal)) })),
+      )
+      const [failed] = found.filter(({ error }) => error !== undefined)
+      if (failed !== undefined && found.every(({ error }) => error !== undefined)) throw failed.error
+      const hits = unique(found.flatMap(({ found: one }) => one?.hits ?? []))
+      const notes = new Set(found.flatMap(({ found: one }) => one?.notes ?? [oneIsAway]))
+      const next = Object.fromEntries(
+        found.flatMap(({ place, found: one }) => (one?.next === undefined ? [] : [[place.uriTemplate, one.next]])),
+      )
+      const best = hits.sort((a, b) => b.score - a.score).map(resultOf)
+      return answer(query, best, [...notes], Object.keys(next).length === 0 ? undefined : seal(next))
+    },
+  }
+}
+
+const noIndex = 'Nothing is indexed here: only names, titles and descriptions were looked at.'
+const oneIsAway = 'One place could not be searched just now.'
+
+interface Result {
+  readonly uri: string
+  readonly document: string
+  readonly name: string
+  readonly snippet: string
+  readonly score: number
+  readonly facts: JsonObject
+}
+
+function answer(
+  query: string,
+  results: readonly Result[],
+  notes: readonly string[],
+  next: string | undefined,
+): ToolAnswer {
+  const lines = results.map(
+    ({ uri, name, snippet }, index) =>
+      `${index + 1}. ${uri}  ${oneLine(name, 120)}${snippet === '' ? '' : `\n   ${oneLine(snippet, 400)}`}`,
+  )
+  const told = [
+    results.length === 0 ? 'Nothing was found.' : lines.join('\n'),
+    ...notes.map((note) => `(${oneLine(note, 300)})`),
+    ...(next === undefined ? [] : [`There are more: cursor ${next}`]),
+  ]
+  return {
+    text: told.join('\n'),
+    structured: {
+      query,
+      results: results.map(({ uri, document, snippet, score, facts }) => ({
+        uri,
+        document,
+        ...facts,
+        ...(snippet === '' ? {} : { snippet }),
+        score,
+      })),
+      notes,
+      ...(next === undefined ? {} : { next }),
+    },
+    resources: results.map(({ uri, name, snippet, facts }) => ({
+      uri,
+      name,
+      ...(snippet === '' ? {} : { description: oneLine(snippet, 400) }),
+      ...(typeof facts.mimeType === 'string' ? { mimeType: facts.mimeType } : {}),
+    })),
+  }
+}
+
+/** Two places can hold the same document: the better hit of each part is taken. */
+function unique(hits: readonly FoundHit[]): FoundHit[] {
+  const best = new Map<string, FoundHit>()
+  for (const hit of hits) if (hit.score > (best.get(hit.uri)?.score ?? -1)) best.set(hit.uri, hit)
+  return [...best.values()]
+}
+
+function resultOf({ uri, document, title, heading, mimeType, lines, score, modified, snippet }: FoundHit): Result {
+  const name = title ?? document
+  return {
+    uri,
+    document,
+    name: heading === undefined ? name : `${name} › ${heading}`,
+    snippet: snippet.text,
+    score,
+    facts: {
+      ...(title === undefined ? {} : { title }),
+      ...(heading === undefined ? {} : { heading }),
+      ...(mimeType === undefined ? {} : { mimeType }),
+      firstLine: lines.start,
+      lastLine: lines.end,
+      ...(modified === undefined ? {} : { modified }),
+    },
+  }
+}
+
+async function placesIn(view: View, signal: AbortSignal): Promise<readonly SearchPlace[]> {
+  const found: SearchPlace[] = []
+  let cursor: string | undefined
+  for (let pages = 0; pages < maxPages && found.length < maxPlaces; pages++) {
+    const page = await view.templates(cursor === undefined ? {} : { cursor }, { signal })
+    found.push(...searchPlaces(page.items))
+    cursor = page.nextCursor
+    if (cursor === undefined) break
+  }
+  return found.slice(0, maxPlaces)
+}
+
+interface Asked {
+  readonly found?: Found
+  readonly error?: unknown
+}
+
+/** One place that fails leaves the others to answer; what is wrong with the question is told. */
+async function ask(
+  view: View,
+  place: SearchPlace,
+  query: FoundQuery,
+  after: string | undefined,
+  signal: AbortSignal,
+): Promise<Asked> {
+  try {
+    const uri = place.uriOf(after === undefined ? query : { ...query, after })
+    const { contents } = await view.read(uri, { signal })
+    const [content] = contents
+    const found = content !== undefined && 'text' in content ? parseFound(content.text) : undefined
+    return found === undefined ? { error: invalid('The place of search gave no answer.', 'search') } : { found }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!isResourceError(error)) throw error
+    return { error }
+  }
+}
+
+function seal(next: Readonly<Record<string, string>>): string {
+  return Buffer.from(JSON.stringify(next)).toString('base64url')
+}
+
+function afterIn(cursor: string | undefined): Readonly<Record<string, string>> | undefined {
+  if (cursor === undefined) return undefined
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    if (typeof value === 'object' && value !== null && Object.values(value).every((one) => typeof one === 'string'))
+      return value as Readonly<Record<string, string>>
+  } catch {
+    // It is told below.
+  }
+  throw invalid('cursor: It is not one that this tool gave. Begin without one.', 'cursor')
+}
+
+/** What has all the words in its name, title, description or URI: those in the name first. */
+async function byName(view: View, query: string, limit: number, signal: AbortSignal): Promise<readonly Result[]> {
+  const words = fold(query)
+    .split(/\s+/u)
+    .filter((word) => word !== '')
+    .slice(0, 16)
+  const found: Result[] = []
+  let cursor: string | undefined
+  for (let pages = 0; pages < maxPages; pages++) {
+    const page = await view.list(cursor === undefined ? {} : { cursor }, { signal })
+    for (const resource of page.items) {
+      const score = scoreOf(resource, words)
+      if (score === 0) continue
+      const { uri, name, title, description, mimeType } = resource
+      found.push({
+        uri,
+        document: uri,
+        name: title ?? name,
+        snippet: description ?? '',
+        score,
+        facts: { ...(title === undefined ? {} : { title }), ...(mimeType === undefined ? {} : { mimeType }) },
+      })
+    }
+    cursor = page.nextCursor
+    if (cursor === undefined) break
+  }
+  return found.sort((a, b) => b.score - a.score).slice(0, limit)
+}
+
+function scoreOf({ uri, name, title = '', description = '' }: Resource, words: readonly string[]): number {
+  const places = [
+    [fold(name), 1],
+    [fold(title), 0.9],
+    [fold(plain(uri)), 0.5],
+    [fold(description), 0.3],
+  ] as const
+  let sum = 0
+  for (const word of words) {
+    const [, worth] = places.find(([text]) => text.includes(word)) ?? []
+    if (worth === undefined) return 0
+    sum += worth
+  }
+  return words.length === 0 ? 0 : Math.round((sum / words.length) * 100) / 100
+}
+
+function fold(text: string): string {
+  return text.normalize('NFKC').toLowerCase()
+}
+
+function plain(uri: string): string {
+  try {
+    return decodeURIComponent(uri)
+  } catch {
+    return uri
+  }
+}

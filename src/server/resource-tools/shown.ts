@@ -1,0 +1,113 @@
+import { invalid } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/tool.ts'
+import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
+
+/** The longest description of one resource among others, in characters. */
+const maxDescription = 300
+
+export const resourceSchema: JsonObject = {
+  type: 'object',
+  properties: {
+    uri: { type: 'string' },
+    name: { type: 'string' },
+    type: { type: 'string', enum: ['directory', 'resource'] },
+    title: { type: 'string' },
+    description: { type: 'string' },
+    mimeType: { type: 'string' },
+    size: { type: 'integer', description: 'Bytes.' },
+    lastModified: { type: 'string' },
+  },
+  required: ['uri', 'name', 'type'],
+}
+
+export const cursorSchema = { type: 'string', description: 'nextCursor of the answer before.' }
+export const limitSchema = (otherwise: number, most: number) => ({
+  type: 'integer',
+  minimum: 1,
+  maximum: most,
+  description: `How many at most. By default ${otherwise}.`,
+})
+
+/** A resource as a tool shows it. */
+export function shown({ uri, name, title, description, mimeType, size, modified }: Resource): JsonObject {
+  return {
+    uri,
+    name,
+    type: mimeType === directoryMimeType ? 'directory' : 'resource',
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description: shorten(description, maxDescription) }),
+    ...(mimeType === undefined || mimeType === directoryMimeType ? {} : { mimeType }),
+    ...(size === undefined ? {} : { size }),
+    ...(modified === undefined || !isDate(modified) ? {} : { lastModified: new Date(modified).toISOString() }),
+  }
+}
+
+/** The same on one line. */
+export function lineOf({ uri, name, title, mimeType, size }: Resource): string {
+  const facts = [
+    ...(mimeType === undefined ? [] : [mimeType === directoryMimeType ? 'directory' : mimeType]),
+    ...(size === undefined ? [] : [`${size} bytes`]),
+  ]
+  const label = oneLine(title ?? name, 120)
+  return `- ${uri}  ${label}${facts.length === 0 ? '' : `  (${facts.join(', ')})`}`
+}
+
+export function oneLine(text: string, most: number): string {
+  return shorten(text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim(), most)
+}
+
+export function shorten(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`
+}
+
+function isDate(modified: number): boolean {
+  return modified >= -62_167_219_200_000 && modified <= 253_402_300_799_999
+}
+
+/** So many pages without an entry are passed over for one answer. */
+const maxEmpty = 20
+
+/**
+ * A part of a page of a view, since those are longer than what a model wants at once. The cursor is that of the page, and what
+ * was shown of it last.
+ */
+export async function take(
+  next: (cursor: string | undefined) => Promise<Page<Resource>>,
+  cursor: string | undefined,
+  limit: number,
+): Promise<{ readonly items: readonly Resource[]; readonly nextCursor?: string; readonly first: boolean }> {
+  const position = openCursor(cursor)
+  let page = await next(position.page)
+  let at = position.page
+  for (let empty = 0; page.items.length === 0 && page.nextCursor !== undefined && empty < maxEmpty; empty++) {
+    at = page.nextCursor
+    page = await next(at)
+  }
+  const from = position.last === undefined ? 0 : page.items.findIndex(({ uri }) => uri === position.last) + 1
+  const items = page.items.slice(from, from + limit)
+  const isWhole = from + items.length >= page.items.length
+  const last = items.at(-1)?.uri
+  const nextCursor = isWhole
+    ? page.nextCursor === undefined
+      ? undefined
+      : sealCursor(page.nextCursor, undefined)
+    : sealCursor(at, last)
+  return { items, first: cursor === undefined, ...(nextCursor === undefined ? {} : { nextCursor }) }
+}
+
+function sealCursor(page: string | undefined, last: string | undefined): string {
+  return Buffer.from(JSON.stringify([page ?? null, last ?? null])).toString('base64url')
+}
+
+function openCursor(cursor: string | undefined): { readonly page?: string; readonly last?: string } {
+  if (cursor === undefined) return {}
+  try {
+    const [page, last] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as readonly unknown[]
+    const isText = (value: unknown) => value === null || typeof value === 'string'
+    if (isText(page) && isText(last))
+      return { ...(typeof page === 'string' ? { page } : {}), ...(typeof last === 'string' ? { last } : {}) }
+  } catch {
+    // It is told below.
+  }
+  throw invalid('cursor: It is not one that this tool gave. Begin without one.', 'cursor')
+}
