@@ -3,25 +3,43 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import { openMount } from '../src/config/build.ts'
 import { lazyStore } from '../src/config/lazy-store.ts'
 import { configSchema } from '../src/config/schema.ts'
+import { createCatalog } from '../src/core/catalog.ts'
 import type { Entry, Provider, Template } from '../src/core/provider.ts'
+import { compileTemplate } from '../src/core/template.ts'
+import { formatTemplate, parseAddress } from '../src/core/uri.ts'
 import { type ProviderName, providers } from '../src/providers/index.ts'
 import type { NewAnalysis, Results } from '../src/providers/results/index.ts'
 import { startBucket } from '../test/support/buckets.ts'
+import { startDriveMount } from '../test/support/drive-samples.ts'
 
 /** The smallest mount of each provider. */
 const samples: Readonly<Record<ProviderName, Readonly<Record<string, unknown>>>> = {
+  api: {
+    url: 'https://api.example.org',
+    routes: [{ template: 'users/{id}' }],
+  },
   env: {},
   files: { root: '.' },
   gcs: {},
+  gdrive: {},
   git: { repository: '.' },
+  inline: { resources: { greeting: { text: 'Hello' } } },
   metrics: { source: 'self' },
+  mysql: { url: { file: '.git/mysql' }, rows: true },
   postgres: { url: { file: '.git/postgres' }, rows: true },
+  prompts: { root: 'prompts' },
+  remote: { command: process.execPath, args: [join(import.meta.dirname, '../test/fixtures/mcp/old.mjs'), 'sdk124'] },
   results: {},
   s3: {},
+  screen: { displays: [':0'] },
+  search: { over: ['files://sample'] },
   settings: { root: '.' },
+  sqlite: { file: '.git/sample.db', rows: true },
+  web: { url: 'https://www.example.org', pages: ['intro'], match: 'docs/**' },
 }
 
 const sampleAnalysis: NewAnalysis = {
@@ -31,14 +49,15 @@ const sampleAnalysis: NewAnalysis = {
   votes: [{ provider: 'model', model: 'model-1', content: 'Yes.', confidence: 1, agreement: 1 }],
   consensus: { content: 'Yes.', confidence: 1 },
   thresholds: { met: true },
+  tags: ['sample'],
 }
 
 /** Databases that nobody started: their URLs lead nowhere. */
-const away: ReadonlySet<ProviderName> = new Set(['postgres'] as const)
+const away: ReadonlySet<ProviderName> = new Set(['mysql', 'postgres'] as const)
 
 /** What was found out about one provider. */
 interface Found {
-  readonly name: string
+  readonly name: ProviderName
   readonly provider: Provider
   readonly entries: readonly Entry[]
   readonly templates: readonly Template[]
@@ -51,6 +70,7 @@ const methods: readonly Ability[] = [
   ['one entry without a listing (`stat`)', ({ provider }) => provider.stat !== undefined],
   ['completion of its own, beside that of paths (`complete`)', completesMore],
   ['tells of changes by itself (`watch`)', ({ provider }) => provider.watch !== undefined],
+  ['offers prompts (`prompts`)', ({ provider }) => provider.prompts !== undefined],
   ['lists `size`', ({ entries }) => entries.some(({ size }) => size !== undefined)],
   ['lists `lastModified`', ({ entries }) => entries.some(({ modified }) => modified !== undefined)],
   ['lists versions', ({ entries }) => entries.some(({ version }) => version !== undefined)],
@@ -65,13 +85,64 @@ const parameters: readonly (readonly [parameter: string, meaning: string])[] = [
 ]
 
 /** The tables, as Markdown. */
-export async function abilityTables(): Promise<string> {
+export function abilityTables(): Promise<string> {
+  return withSamples(async (opened) => tablesOf(opened))
+}
+
+/**
+ * The variables of templates that complete from nothing, though they are not declared free: none, as it should be. Of what is
+ * away, and of what lists nothing, nothing can be told.
+ */
+export function uncompletedVariables(): Promise<readonly string[]> {
+  return withSamples(async (opened) => {
+    const found: string[] = []
+    for (const sample of opened)
+      if (!away.has(sample.name) && !unfed.has(sample.name) && sample.entries.length > 0)
+        found.push(...(await uncompletedIn(sample)))
+    return found
+  })
+}
+
+/** What an index that nobody feeds cannot complete from. */
+const unfed: ReadonlySet<ProviderName> = new Set(['search'] as const)
+
+async function uncompletedIn({ name, provider, templates }: Found): Promise<readonly string[]> {
+  const address = `${name}://sample`
+  const catalog = createCatalog({ mounts: [{ address, provider: { ...provider, close: async () => {} } }] })
+  const view = catalog.view({ id: 'abilities', roles: [] })
+  const found: string[] = []
+  for (const { template, free = [] } of templates) {
+    const uriTemplate = formatTemplate(parseAddress(address), template)
+    const complete = async (variable: string, value: string, filled: ReadonlyMap<string, string>) =>
+      (await view.complete({ uriTemplate, argument: { name: variable, value }, arguments: filled })).values
+    /** What has been filled in so far: some ways to do so, since not every table has rows, nor every metric labels. */
+    let ways: readonly ReadonlyMap<string, string>[] = [new Map()]
+    for (const variable of compileTemplate(template).variables.filter((one) => !free.includes(one))) {
+      const next: ReadonlyMap<string, string>[] = []
+      for (const filled of ways) {
+        let values = await complete(variable, '', filled)
+        // What ends in a slash is gone on with, as a client does.
+        for (let depth = 0; depth < 8 && values[0]?.endsWith('/'); depth++)
+          values = await complete(variable, values[0], filled)
+        for (const value of values) if (next.length < maxWays) next.push(new Map([...filled, [variable, value]]))
+      }
+      if (next.length === 0) found.push(`${name}: ${template}: ${variable}`)
+      else ways = next
+    }
+  }
+  await catalog.close()
+  return found
+}
+
+const maxWays = 100
+
+async function withSamples<T>(work: (opened: readonly Found[]) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'hikidashi-abilities-'))
   const opened: Found[] = []
   try {
     writeSample(folder)
     for (const name of Object.keys(providers) as ProviderName[]) opened.push(await openSample(name, folder))
-    return tablesOf(opened)
+    return await work(opened)
   } finally {
     for (const { provider } of opened) await provider.close?.()
     rmSync(folder, { recursive: true })
@@ -91,6 +162,8 @@ function writeSample(folder: string): void {
   mkdirSync(join(folder, 'docs'))
   writeFileSync(join(folder, 'docs', 'README.md'), '# Sample\n')
   writeFileSync(join(folder, 'app.yaml'), 'host: db\n')
+  mkdirSync(join(folder, 'prompts'))
+  writeFileSync(join(folder, 'prompts', 'review.md'), 'Review {{path}}.\n')
   const git = (...args: readonly string[]) =>
     execFileSync(
       'git',
@@ -101,17 +174,26 @@ function writeSample(folder: string): void {
       },
     )
   git('init', '--quiet')
+  // It captures nothing: the table is the same where there is no display.
+  writeFileSync(join(folder, '.git', 'maim'), '#!/bin/sh\n', { mode: 0o755 })
   writeFileSync(join(folder, '.git', 'postgres'), 'postgres://reader@127.0.0.1:1/sample')
+  writeFileSync(join(folder, '.git', 'mysql'), 'mysql://reader@127.0.0.1:1/sample')
+  const database = new DatabaseSync(join(folder, '.git', 'sample.db'))
+  database.exec("CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO person VALUES (1, 'a')")
+  database.close()
   git('add', '.')
   git('commit', '--quiet', '--message', 'sample')
 }
 
 async function openSample(name: ProviderName, folder: string): Promise<Found> {
+  if (!Object.hasOwn(samples, name)) throw new Error(`There is no sample of ${name} in scripts/abilities.ts.`)
   const address = `${name}://sample`
   // What is not on this machine is stood in for.
   const bucket = name === 's3' || name === 'gcs' ? await startBucket(name) : undefined
   bucket?.store.table.put('docs/README.md', '# Sample\n')
-  const sample = { provider: name, ...samples[name], ...bucket?.mount }
+  const drive = name === 'gdrive' ? await startDriveMount() : undefined
+  const program = name === 'screen' ? { program: join(folder, '.git', 'maim') } : {}
+  const sample = { provider: name, ...samples[name], ...bucket?.mount, ...drive?.mount, ...program }
   const { mounts } = configSchema.parse({ mounts: { [address]: sample } })
   const config = mounts[address]
   if (config === undefined) throw new Error(`There is no sample of ${name}.`)
@@ -131,6 +213,7 @@ async function openSample(name: ProviderName, folder: string): Promise<Found> {
     await provider.close?.()
     await store.close()
     await bucket?.close()
+    await drive?.close()
   }
   return { name, provider: { ...provider, close }, entries, templates }
 }

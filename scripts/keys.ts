@@ -24,13 +24,14 @@ const isShared = (key: string) => shared.includes(topOf(key))
 const isOfDocuments = (key: string) => Object.hasOwn(documentsShape, topOf(key))
 /** Those whose files become documents have the keys for that in a table of its own. */
 const isOwn = (key: string, provider: string) =>
-  !isShared(key) && !(['files', 'git', 's3', 'gcs'].includes(provider) && isOfDocuments(key))
+  !isShared(key) && !(['files', 'git', 's3', 'gcs', 'web', 'prompts'].includes(provider) && isOfDocuments(key))
 
 /** The tables by the name that marks their place in the page. */
 export function keyTables(): Readonly<Record<string, string>> {
   return {
-    file: table(root, (key) => !/^(?:http|pages|changes)(?:\.|$)/.test(key)),
+    file: table(root, (key) => !/^(?:http|clients|pages|changes)(?:\.|$)/.test(key)),
     http: table({ properties: { http: root.properties?.http ?? {} } }),
+    clients: table({ properties: { clients: root.properties?.clients ?? {} } }),
     pages: table({ properties: { pages: root.properties?.pages ?? {} } }),
     changes: table({ properties: { changes: root.properties?.changes ?? {} } }),
     mount: table(mounts.oneOf?.[0] ?? {}, isShared),

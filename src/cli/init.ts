@@ -27,7 +27,7 @@ export function define(command: Command, io: Io): void {
     .option('--json', 'print what was written, as JSON')
     .option(
       '--sql <database>',
-      'print statements for a database instead (postgres): a role that only reads, and a trigger that tells of changes',
+      'print statements for a database instead (postgres, mysql): a role that only reads, and for postgres a trigger that tells of changes',
     )
     .addHelpText(
       'after',
@@ -45,8 +45,11 @@ ${exitCodeHelp}`,
 
 /** Statements that an operator runs in a database, once. */
 async function printSql(database: string, io: Io): Promise<void> {
-  if (database !== 'postgres') throw misused('There are statements for postgres alone: --sql postgres.')
-  const { setupSql } = await import('../providers/postgres/setup.ts')
+  if (database !== 'postgres' && database !== 'mysql')
+    throw misused('There are statements for two databases: --sql postgres, --sql mysql.')
+  const { setupSql } = await (database === 'postgres'
+    ? import('../providers/postgres/setup.ts')
+    : import('../providers/mysql/setup.ts'))
   await io.out.write(setupSql)
 }
 
@@ -74,14 +77,37 @@ Check it:                hikidashi check --config ${named}
 Serve it:                hikidashi serve --config ${named} --http 8787`)
 }
 
-function mountsIn(folder: string, address: string, { names, settings, dotenv }: Survey): readonly string[] {
+function mountsIn(
+  folder: string,
+  address: string,
+  { names, settings, dotenv, prompts, sqlite }: Survey,
+): readonly string[] {
   const name = plainName(folder)
   return [
     address,
     ...(names.includes('.git') ? [`git://${name}`] : []),
     ...(settings ? [`config://${name}`] : []),
     ...(dotenv ? [`env://${name}`] : []),
+    ...promptAddresses(prompts).map(([library]) => library),
+    ...sqliteAddresses(name, sqlite).map(([database]) => database),
+    `search://${name}`,
   ]
+}
+
+/** The address of each folder of prompts: that which the specification keeps for them, or one below it for each of several. */
+function promptAddresses(folders: readonly string[]): readonly (readonly [address: string, folder: string])[] {
+  const library = 'zed://prompt-library'
+  const only = folders.length === 1
+  return folders.map((folder) => [only ? library : `${library}/${/\w+/.exec(folder)?.[0]}`, folder])
+}
+
+/** The address of each file of SQLite: the name of the folder, or below it the path of each of several. */
+function sqliteAddresses(
+  name: string,
+  files: readonly string[],
+): readonly (readonly [address: string, file: string])[] {
+  const only = files.length === 1
+  return files.map((file) => [only ? `sqlite://${name}` : formatUri(parseAddress(`sqlite://${name}`), file), file])
 }
 
 /** An address that means the same on every machine: the file can be shared, the folder is somewhere else on each. */
@@ -89,9 +115,14 @@ function addressFor(folder: string): string {
   return formatUri(parseAddress('file:///'), basename(folder) || 'root')
 }
 
-/** The name of the folder in plain letters, as the authority of a URI has them. */
+/** The name of the folder in plain letters. */
 function plainName(folder: string): string {
-  const name = basename(folder)
+  return plainWord(basename(folder))
+}
+
+/** A name in plain letters, as the authority of a URI has them. */
+function plainWord(text: string): string {
+  const name = text
     .toLowerCase()
     .replace(/[^a-z0-9._-]+/g, '-')
     .replace(/^[-.]+|[-.]+$/g, '')
@@ -135,6 +166,20 @@ export function configFor({
     // The variables in .env, each by its name; the values of those that "allow" names.
     ${text(`env://${name}`)}: { "provider": "env", "file": ".env", "poll": "5s" }`
     : ''
+  const promptMounts = promptAddresses(survey.prompts).map(
+    ([library, root]) => `,
+    // Its prompts, which hosts show as commands: {{name}} in the text is an argument.
+    ${text(library)}: { "provider": "prompts", "root": ${text(root)} }`,
+  )
+  const sqliteMounts = sqliteAddresses(name, survey.sqlite).map(
+    ([database, file]) => `,
+    // A database of SQLite: its tables, and with "rows": true their rows.
+    ${text(database)}: { "provider": "sqlite", "file": ${text(file)} }`,
+  )
+  const searched = [address, ...promptAddresses(survey.prompts).map(([library]) => library)]
+  const searchMount = `,
+    // Search over them: hikidashi search WORDS. The index is in the store.
+    ${text(`search://${name}`)}: { "provider": "search", "over": [${searched.map(text).join(', ')}] }`
   const postgresMount =
     survey.postgres === undefined
       ? ''
@@ -142,6 +187,19 @@ export function configFor({
     // The database that ${survey.postgres} in .env names: its tables, and with "rows" their rows. The variable has to be set for the server,
     // and its role should only read: hikidashi init --sql postgres.
     // ${text(`postgres://${name}`)}: { "provider": "postgres", "url": { "env": ${text(survey.postgres)} }, "schemas": ["public"] },`
+  const apiMount =
+    survey.api === undefined
+      ? ''
+      : `
+    // The API that ${survey.api.file} describes, asked by GET alone; with a token: "bearer": { "env": "NAME" }.
+    // ${text(`api://${name}`)}: { "provider": "api", "url": ${text(survey.api.url)}, "routes": [${survey.api.templates
+      .map((template) => `{ "template": ${text(template)} }`)
+      .join(', ')}] },`
+  const serverMounts = (survey.servers ?? []).map(
+    ({ name: server, file, mount }) => `
+    // The MCP server that ${file} calls ${text(server)}: it is started, or connected to, only once this is no comment.
+    // ${text(`mcp://${plainWord(server)}`)}: ${text(mount)},`,
+  )
   const shown = rules.map((rule) =>
     text(rule)
       .replaceAll('":', '": ')
@@ -169,13 +227,18 @@ ${documentOptions(survey)}      // Contents are served as they are. This shows w
       // "access": ["reader", { "deny": ["*"], "match": "private/**" }],
       // For how long clients may keep what they got.
       // "cache": { "ttl": "60s", "scope": "private" }
-    }${gitMount}${settingsMount}${envMount},${postgresMount}
+    }${gitMount}${settingsMount}${envMount}${promptMounts.join('')}${sqliteMounts.join('')}${searchMount},${postgresMount}${apiMount}${serverMounts.join('')}
     // The environment of the server: the names of all variables, the values of those that "allow" names.
     // "env://process": { "provider": "env", "allow": ["LANG", "TZ"] },
+    // Small things that have no file, and pages of the web: docs/providers/inline.md, docs/providers/web.md.
+    // "memo://rules": { "provider": "inline", "text": "Write plain English." },
+    // "https://www.example.org": { "provider": "web", "pages": ["docs/intro"] },
     // Buckets, with the credentials that the clients of AWS and Google find: docs/providers/s3.md, docs/providers/gcs.md.
     // "s3://reports": { "provider": "s3", "bucket": "reports", "poll": "1m" },
     // "gcp://reports": { "provider": "gcs", "bucket": "reports", "poll": "1m" }
   },
+  // Where the server keeps what it remembers, such as that index: by default in a file in the state folder of the user.
+  // "store": { "sqlite": "/var/lib/hikidashi/store.sqlite" },
   // Where "hikidashi serve" listens, if it is not to be started by a host (stdio).
   // "http": { "listen": "127.0.0.1:8787" }
 }

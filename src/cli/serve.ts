@@ -96,8 +96,13 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   })
   const { name = 'hikidashi', instructions } = local.config ?? {}
   // Whoever serves folders does not wait for what reads configurations.
-  const { postsUnder, writingOf } = await import('../config/writing.ts')
+  const [{ postsUnder, writingOf }, { profilesOf }] = await Promise.all([
+    import('../config/writing.ts'),
+    import('../config/profiles.ts'),
+  ])
+  const { searchesOf } = await import('../config/search.ts')
   const writing = writingOf(catalog)
+  for (const { provider } of searchesOf(catalog)) provider.feed()
   const service: Service = {
     view: catalog.view,
     name,
@@ -105,6 +110,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     log,
     scrubber: secrets,
     principal: local.principal,
+    profileOf: profilesOf(local.config?.clients, catalog),
     ...(auditFile === undefined ? {} : { audit: auditFile.write }),
     ...(writing === undefined ? {} : { tools: writing.tools }),
     ...(instructions === undefined ? {} : { instructions }),

@@ -3,6 +3,7 @@ import { isAbsolute, parse, relative, resolve, sep } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { PlannedMount } from '../config/build.ts'
 import { resolveFolder } from '../config/folder.ts'
+import type { Catalog } from '../core/catalog.ts'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { fileAddress, formatUri, parseAddress } from '../core/uri.ts'
@@ -14,7 +15,7 @@ import { openLocal, requireLocal } from './local.ts'
 import { createLog, logLevels } from './log.ts'
 import type { Secrets } from './secrets.ts'
 
-/** What `ls`, `read`, `watch`, `templates` and `complete` look at: the configuration here, or a server. */
+/** What `ls`, `read`, `search` and the like look at: the configuration here, or a server. */
 export interface SourceOptions {
   readonly config?: string
   readonly url?: string
@@ -25,6 +26,8 @@ export interface SourceOptions {
 
 export interface Source {
   readonly view: View
+  /** What the view is of, where it is of this machine. */
+  readonly catalog?: Catalog
   /** Resolves when the connection to a server is over for good, with the reason. Never, where there is no server. */
   readonly over: Promise<ResourceError>
   /** The URI that a user means: a path of this machine stands for the resource that is made of that file. */
@@ -62,6 +65,7 @@ export async function openSource(options: SourceOptions, secrets: Secrets, log: 
   const catalog = await openLocal(local, log, secrets)
   return {
     view: catalog.view(local.principal),
+    catalog,
     over: new Promise(() => {}),
     uriOf: (argument) => uriOf(argument, local.mounts),
     close: () => catalog.close(),

@@ -6,6 +6,8 @@ import { createFormats } from '../providers/settings/formats.ts'
 import { detectEncoding } from '../wrap/encoding/detect.ts'
 import { twinsOf } from '../wrap/twins.ts'
 import { defaultConfig } from './local.ts'
+import { apiIn, type DescribedApi } from './survey-api.ts'
+import { type DescribedServer, serversIn } from './survey-servers.ts'
 
 /** What there is in a folder that a configuration can make something of. */
 export interface Survey {
@@ -17,15 +19,26 @@ export interface Survey {
   readonly dotenv: boolean
   /** The variable in `.env` that names a database of PostgreSQL. Its value is not kept. */
   readonly postgres?: string
+  /** Files of SQLite, by their paths in the folder. */
+  readonly sqlite: readonly string[]
+  /** The API that a description in the folder is of. */
+  readonly api?: DescribedApi
   /** What texts in another encoding than UTF-8 are written in, if there are any. */
   readonly language?: 'ja' | 'zh' | 'ko'
   /** Whether documents are there in several languages. */
   readonly twins: boolean
   readonly frontMatter: boolean
+  /** Folders of prompts, as tools name them. */
+  readonly prompts: readonly string[]
+  /** The servers that hosts are told of in it. */
+  readonly servers?: readonly DescribedServer[]
 }
 
+/** Where people and their tools keep prompts. */
+const promptFolders = ['prompts', '.github/prompts', '.claude/commands']
+
 /** So many documents are looked into, in folders of so many levels. */
-const [maxDocuments, maxLevels] = [200, 3]
+const [maxDocuments, maxDatabases, maxLevels] = [200, 20, 3]
 const sampleBytes = 16 * 1024
 
 const documents = /\.(?:md|mdx|markdown|txt|rst|adoc|org|html?|csv|tex)$/i
@@ -45,7 +58,7 @@ const languageOfLabel: Readonly<Record<string, Survey['language']>> = {
 export async function surveyFolder(folder: string): Promise<Survey> {
   const names = await readdir(folder)
   const formatOf = createFormats({})
-  const paths = await documentsIn(folder)
+  const paths = await filesIn(folder, documents, maxDocuments)
   const found = new Set<NonNullable<Survey['language']>>()
   let frontMatter = false
   for (const path of paths) {
@@ -59,16 +72,32 @@ export async function surveyFolder(folder: string): Promise<Survey> {
   const [language, other] = found
   const dotenv = await isFile(join(folder, '.env'))
   const postgres = dotenv ? postgresIn(await startOf(join(folder, '.env'))) : undefined
+  const api = await apiIn(folder)
+  const servers = await serversIn(folder)
   return {
     names,
     dotenv,
+    ...(api === undefined ? {} : { api }),
     ...(postgres === undefined ? {} : { postgres }),
     settings: names.some((name) => name !== defaultConfig && formatOf(name) !== undefined),
     // Where there are several, none of them helps with the others.
     ...(language === undefined || other !== undefined ? {} : { language }),
     twins: paths.some((path) => twinsOf(path, languages).some((twin) => there.has(twin.path))),
     frontMatter,
+    prompts: await promptsIn(folder),
+    sqlite: await sqliteIn(folder),
+    ...(servers.length === 0 ? {} : { servers }),
   }
+}
+
+/** The folders of prompts that hold Markdown. */
+async function promptsIn(folder: string): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const name of promptFolders) {
+    const names = await readdir(join(folder, name)).catch(() => [])
+    if (names.some((file) => /\.md$/i.test(file) && !/^readme\.md$/i.test(file))) found.push(name)
+  }
+  return found
 }
 
 /** The name of a variable that holds the URL of a database, `DATABASE_URL` before any other. */
@@ -79,11 +108,22 @@ function postgresIn(dotenv: Buffer): string | undefined {
   return names.find((name) => name === 'DATABASE_URL') ?? names[0]
 }
 
-/** Some documents, by their paths in the folder, those near the top first. */
-async function documentsIn(folder: string): Promise<readonly string[]> {
+/** Databases of SQLite, told by their first bytes; those of hikidashi itself are left out. */
+async function sqliteIn(folder: string): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const path of await filesIn(folder, /\.(?:db|db3|s3db|sqlite|sqlite3)$/i, maxDatabases)) {
+    const start = await startOf(join(folder, path))
+    const isDatabase = start.toString('latin1', 0, 16) === 'SQLite format 3\0'
+    if (isDatabase && start.toString('latin1', 68, 72) !== 'hiki') found.push(path)
+  }
+  return found
+}
+
+/** Some files, by their paths in the folder, those near the top first. */
+async function filesIn(folder: string, pattern: RegExp, most: number): Promise<readonly string[]> {
   const found: string[] = []
   let level = ['']
-  for (let depth = 0; depth < maxLevels && found.length < maxDocuments; depth++) {
+  for (let depth = 0; depth < maxLevels && found.length < most; depth++) {
     const below: string[] = []
     for (const directory of level) {
       const entries = await readdir(join(folder, directory), { withFileTypes: true }).catch(() => [])
@@ -91,7 +131,7 @@ async function documentsIn(folder: string): Promise<readonly string[]> {
         const path = `${directory}${entry.name}`
         if (entry.isDirectory() && !entry.name.startsWith('.') && !isExcludedByDefault(`${path}/`))
           below.push(`${path}/`)
-        else if (entry.isFile() && documents.test(entry.name) && found.length < maxDocuments) found.push(path)
+        else if (entry.isFile() && pattern.test(entry.name) && found.length < most) found.push(path)
       }
     }
     level = below

@@ -14,16 +14,23 @@ import { decoded } from '../wrap/decoded.ts'
 import { limited } from '../wrap/limited.ts'
 import { polled } from '../wrap/polled.ts'
 import { sliced } from '../wrap/sliced.ts'
-import { openPostgres } from './databases.ts'
+import { openMysql, openPostgres, openSqlite } from './databases.ts'
 import { encodingOptions, withDocuments } from './documents.ts'
 import { resolveFolder } from './folder.ts'
+import { openGdrive } from './gdrive.ts'
+import { openInline } from './inline.ts'
 import { type LazyStore, lazyStore } from './lazy-store.ts'
 import type { Config } from './load.ts'
 import { openMetrics } from './metrics.ts'
 import { openGcs, openS3 } from './objects.ts'
 import { observed } from './observed.ts'
+import { openPrompts } from './prompts.ts'
+import { openRemote } from './remote.ts'
 import { openResults } from './results.ts'
 import type { MountConfig } from './schema.ts'
+import { openScreen } from './screen.ts'
+import { keptKey, openSearch, type Searchable } from './search.ts'
+import { openApi, openWeb } from './web.ts'
 
 /** A mount that is not open yet: its address, and how to open it. */
 export interface PlannedMount {
@@ -75,6 +82,8 @@ export interface MountSettings {
   readonly store?: LazyStore
   /** What this process measures of itself. */
   readonly measurements?: Measurements
+  /** The other mounts, once all of them are open. */
+  readonly searchable?: Searchable
   /** The place of the mount among all, from 1: what it is called where its address is not to be told. */
   readonly place?: number
 }
@@ -103,9 +112,14 @@ export async function openMount({ address, config, folder }: PlannedMount, setti
     ...(description === undefined ? {} : { description }),
     ...(access === undefined ? {} : { access: compileAccess(access) }),
     ...(scopes === undefined ? {} : { scopes }),
-    ...(cache === undefined ? {} : { cache: { ttlMs: cache.ttl, scope: cache.scope } }),
+    ...(cache === undefined ? {} : { cache: { ttlMs: cache.ttl, scope: scopeOf(config) } }),
     ...(config.provider === 'results' ? { writers: config.write ?? [] } : {}),
   }
+}
+
+/** Whose an answer is. What is found is of whoever asks, whatever the operator says. */
+function scopeOf({ provider, cache }: MountConfig): 'public' | 'private' {
+  return provider === 'search' ? 'private' : (cache?.scope ?? 'private')
 }
 
 /** Opens the provider of a mount, in the wrappers that belong to it. */
@@ -155,10 +169,30 @@ async function openProvider(
       return withDocuments(await openS3(config, folder, log), config, settings)
     case 'gcs':
       return withDocuments(await openGcs(config, folder, log), config, settings)
+    case 'gdrive':
+      return withDocuments(await openGdrive(config, folder, log), config, settings)
+    case 'mysql':
+      return openMysql(config, folder, log)
+    case 'sqlite':
+      return openSqlite(config, folder, log)
     case 'postgres':
       return openPostgres(config, folder, log)
+    case 'remote':
+      return openRemote(address, config, folder, log, redaction)
     case 'results':
       return openResults(address, config, settings)
+    case 'prompts':
+      return openPrompts(config, folder, settings)
+    case 'screen':
+      return openScreen(config)
+    case 'inline':
+      return openInline(address, config)
+    case 'web':
+      return openWeb(address, config, settings)
+    case 'api':
+      return openApi(config, folder, settings)
+    case 'search':
+      return openSearch(address, config, folder, settings)
     case 'metrics':
       return openMetrics(address, config, folder, settings)
     case 'env': {
@@ -172,14 +206,27 @@ async function openProvider(
 /** @throws ResourceError `invalid` for a source that needs no polling, or that never changes. */
 async function withPolling(provider: Provider, config: MountConfig): Promise<Provider> {
   const { poll } = config
-  if (poll === undefined) return provider
+  // What is fetched looks by itself whether it has changed: listing it tells nothing.
+  if (poll === undefined || config.provider === 'web' || config.provider === 'api') return provider
   const refusal =
     provider.watch === undefined
-      ? config.provider === 'env' && config.file === undefined && 'The environment of a process does not change.'
+      ? (config.provider === 'env' && config.file === undefined && 'The environment of a process does not change.') ||
+        (config.provider === 'inline' && 'What a configuration holds does not change while it is served.')
       : 'It tells of changes by itself, which is sooner and costs less.'
   if (refusal === false) return polled(provider, { interval: poll })
   await provider.close?.()
   throw invalid(`${refusal} Remove "poll".`, 'poll')
+}
+
+/** What versions of redacted contents are hashed with. An index compares them with those of earlier: then it is kept. */
+async function versionKey(
+  planned: readonly PlannedMount[],
+  cursorSecret: string | undefined,
+  store: LazyStore | undefined,
+): Promise<Uint8Array | undefined> {
+  if (cursorSecret !== undefined) return createHmac('sha256', cursorSecret).update('versions').digest()
+  const isCompared = planned.some(({ config }) => config.provider === 'search')
+  return isCompared && store !== undefined ? keptKey(store) : undefined
 }
 
 export interface CatalogSettings extends Omit<MountSettings, 'store'> {
@@ -198,23 +245,37 @@ export interface CatalogSettings extends Omit<MountSettings, 'store'> {
 export async function openCatalog(planned: readonly PlannedMount[], settings: CatalogSettings): Promise<Catalog> {
   const { log, pages, changes, cursorSecret, store: kept, ...rest } = settings
   const store = kept === undefined ? undefined : lazyStore(kept, log)
-  const key = cursorSecret === undefined ? {} : { key: createHmac('sha256', cursorSecret).update('versions').digest() }
+  const key = await versionKey(planned, cursorSecret, store)
+  let catalog: Catalog | undefined
+  const searchable: Searchable = {
+    reader: (address) => catalog?.reader(address),
+    configOf: (address) =>
+      planned.find((mount) => parseAddress(mount.address).text === parseAddress(address).text)?.config,
+  }
   const opened = await Promise.allSettled(
     planned.map((mount, index) =>
-      openMount(mount, { ...key, ...rest, log, place: index + 1, ...(store === undefined ? {} : { store }) }),
+      openMount(mount, {
+        ...(key === undefined ? {} : { key }),
+        ...rest,
+        log,
+        searchable,
+        place: index + 1,
+        ...(store === undefined ? {} : { store }),
+      }),
     ),
   )
   const mounts = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   try {
     for (const result of opened) if (result.status === 'rejected') throw result.reason
-    const catalog = createCatalog({
+    const made = createCatalog({
       mounts,
       log,
       ...(pages === undefined ? {} : { pages }),
       ...(changes === undefined ? {} : { changes }),
       ...(cursorSecret === undefined ? {} : { secret: Buffer.from(cursorSecret) }),
     })
-    return { ...catalog, close: () => catalog.close().finally(() => store?.close()) }
+    catalog = made
+    return { ...made, close: () => made.close().finally(() => store?.close()) }
   } catch (error) {
     await Promise.allSettled(mounts.map((mount) => mount.provider.close?.()))
     await store?.close()

@@ -4,7 +4,10 @@ import type { RedactedOptions } from '../wrap/redacted.ts'
 import { redacted } from '../wrap/redacted.ts'
 import type { MountConfig } from './schema.ts'
 
-type DocumentsConfig = Extract<MountConfig, { readonly provider: 'files' | 'git' | 's3' | 'gcs' }>
+type DocumentsConfig = Extract<
+  MountConfig,
+  { readonly provider: 'files' | 'git' | 's3' | 'gcs' | 'gdrive' | 'prompts' | 'web' }
+>
 
 /** Makes documents of the files of a provider, as its mount says. */
 export function withDocuments(

@@ -1,5 +1,6 @@
 import { isResourceError } from '../core/errors.ts'
-import { parseAddress } from '../core/uri.ts'
+import { type Address, overlap, parseAddress } from '../core/uri.ts'
+import { clients } from './clients.ts'
 import type { Finding } from './problem.ts'
 import type { configSchema } from './schema.ts'
 import { partsOfRefusal, unknownKey } from './words.ts'
@@ -29,13 +30,13 @@ export function findingsOf(issue: Issue): readonly Placed[] {
 /** What is wrong with the addresses, each by itself and beside the others. */
 export function addressFindings(addresses: readonly string[]): readonly Finding[] {
   const findings: Finding[] = []
-  const seen: { readonly address: string; readonly text: string }[] = []
+  const seen: { readonly address: string; readonly parsed: Address }[] = []
   for (const address of addresses) {
     const path = ['mounts', address]
     try {
-      const { text } = parseAddress(address)
-      const other = seen.find((mount) => text === mount.text || isBelow(text, mount.text) || isBelow(mount.text, text))
-      seen.push({ address, text })
+      const parsed = parseAddress(address)
+      const other = seen.find((mount) => overlap(parsed, mount.parsed))
+      seen.push({ address, parsed })
       if (other !== undefined)
         findings.push({
           path,
@@ -68,6 +69,44 @@ export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly 
   })
 }
 
+/** Searches over what is not mounted, or is a search itself. */
+export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
+  const textOf = (address: string) => (isAddress(address) ? parseAddress(address).text : undefined)
+  const providers = new Map([...mounts].map(([address, mount]) => [textOf(address), providerOf(mount)]))
+  return [...mounts].flatMap(([address, mount]) => {
+    if (providerOf(mount) !== 'search') return []
+    const over = (mount as { readonly over?: unknown }).over
+    return (Array.isArray(over) ? over : []).flatMap((one: unknown, index) => {
+      if (typeof one !== 'string') return []
+      const known = isAddress(one) ? providers.get(textOf(one)) : undefined
+      if (known !== undefined && known !== 'search') return []
+      const message = known === 'search' ? 'A search is not searched.' : `Nothing is mounted at ${JSON.stringify(one)}.`
+      return [{ path: ['mounts', address, 'over', index], message, fix: 'Name the address of another mount.' }]
+    })
+  })
+}
+
+function providerOf(mount: unknown): unknown {
+  return typeof mount === 'object' && mount !== null && 'provider' in mount ? mount.provider : undefined
+}
+
+/** Addresses in the profiles of clients at which nothing is mounted: they would be shown nothing, and nobody would know why. */
+export function clientFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
+  const { data } = clients.safeParse(isRecord(config) ? config.clients : undefined)
+  const known = new Set(addresses.filter(isAddress).map((address) => parseAddress(address).text))
+  return (data?.profiles ?? []).flatMap(({ list }, profile) =>
+    (list?.mounts ?? []).flatMap((address, index) => {
+      if (isAddress(address) && known.has(parseAddress(address).text)) return []
+      const path = ['clients', 'profiles', profile, 'list', 'mounts', index]
+      return [{ path, message: 'Nothing is mounted there.', fix: 'Write the address of a mount, or remove it.' }]
+    }),
+  )
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
+
 function isWritten(mount: unknown): boolean {
   return (
     typeof mount === 'object' &&
@@ -85,8 +124,4 @@ function isAddress(text: string): boolean {
   } catch {
     return false
   }
-}
-
-function isBelow(address: string, other: string): boolean {
-  return address.startsWith(`${other}/`)
 }

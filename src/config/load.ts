@@ -6,8 +6,10 @@ import { type Auth, loadAuth } from './auth.ts'
 import { parseDocument } from './document.ts'
 import { hidesPaths } from './documents.ts'
 import { access as accessSchema, listen as listenSchema } from './fields.ts'
-import { addressFindings, findingsOf, postingFindings } from './findings.ts'
+import { addressFindings, clientFindings, findingsOf, postingFindings, searchFindings } from './findings.ts'
 import { checkFile, checkFolder, resolveFolder } from './folder.ts'
+import { gdriveFindings } from './gdrive.ts'
+import { inlineFindings } from './inline.ts'
 import { type ConfigProblem, type Finding, locate } from './problem.ts'
 import { envShape } from './providers/env.ts'
 import { filesShape } from './providers/files.ts'
@@ -16,6 +18,7 @@ import { gitShape } from './providers/git.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
 import { resolveSecret, secretSourcesIn } from './secret.ts'
 import { loadStore } from './store.ts'
+import { webFindings } from './web.ts'
 import { describeIssue } from './words.ts'
 
 /** A configuration that was found good: it can be built. */
@@ -68,10 +71,15 @@ export async function loadConfig(file: string, { env = process.env }: LoadOption
     ...authorization.findings,
     ...kept.findings,
     ...postingFindings(mounts),
+    ...clientFindings(document.value, [...mounts.keys()]),
+    ...inlineFindings(mounts),
+    ...webFindings(mounts),
+    ...searchFindings(mounts),
     ...(await mountFindings(mounts, folder)),
     ...secretFindings(secret, mounts, folder),
     ...listenFindings(document.value),
     ...auditFindings(document.value, folder, servedBy),
+    ...gdriveFindings(mounts, folder, servedBy),
   ]
   const problems = [
     ...duplicates,
@@ -160,9 +168,8 @@ function twinFindings(mount: unknown, key: Finding['path']): readonly Finding[] 
 function rootOf(mount: unknown, folder: string): string | undefined {
   const { data: root } = filesShape.root.safeParse(memberOf(mount, 'root'))
   const provider = memberOf(mount, 'provider')
-  return root === undefined || (provider !== 'files' && provider !== 'settings')
-    ? undefined
-    : resolveFolder(root, folder)
+  const isFolder = provider === 'files' || provider === 'settings' || provider === 'prompts'
+  return root === undefined || !isFolder ? undefined : resolveFolder(root, folder)
 }
 
 async function resolveSecrets(config: ConfigFile, options: { folder: string; env: Env }): Promise<readonly string[]> {

@@ -7,7 +7,7 @@ import { providers } from '../providers/index.ts'
 import type { Credentials } from '../providers/metrics/request.ts'
 import type { MountSettings } from './build.ts'
 import type { MountConfig } from './schema.ts'
-import { resolveSecret, type SecretSource } from './secret.ts'
+import { requireSecret } from './secret.ts'
 
 type MetricsConfig = Extract<MountConfig, { readonly provider: 'metrics' }>
 
@@ -58,17 +58,8 @@ async function credentialsIn(
       'The credentials would go over the network in the clear. Write https://, or add "insecure": true.',
       'insecure',
     )
-  if (bearer !== undefined) return { bearer: await secretOf('bearer', bearer, folder) }
-  return basic && { user: basic.user, password: await secretOf('basic.password', basic.password, folder) }
-}
-
-async function secretOf(key: string, source: SecretSource, folder: string): Promise<string> {
-  const found = await resolveSecret(source, { folder })
-  if ('message' in found) throw invalid(`There is no "${key}". ${found.message} ${found.fix}`, 'secret')
-  // What cannot be in a header would end it.
-  if (/[^\x20-\x7e\u0080-\u{10ffff}]/u.test(found.value))
-    throw invalid(`"${key}" holds a line end or another control character.`, 'secret')
-  return found.value
+  if (bearer !== undefined) return { bearer: await requireSecret('bearer', bearer, folder) }
+  return basic && { user: basic.user, password: await requireSecret('basic.password', basic.password, folder) }
 }
 
 /** An address as a part of the name of a collection, which is short. */

@@ -4,7 +4,7 @@ import type { Provider } from '../core/provider.ts'
 import { providers } from '../providers/index.ts'
 import { resolveFolder } from './folder.ts'
 import type { MountConfig } from './schema.ts'
-import { resolveSecret, type SecretSource } from './secret.ts'
+import { namedSecret, type SecretSource } from './secret.ts'
 
 type S3Config = Extract<MountConfig, { readonly provider: 's3' }>
 type GcsConfig = Extract<MountConfig, { readonly provider: 'gcs' }>
@@ -68,16 +68,10 @@ async function keysIn({ accessKeyId, secretAccessKey, sessionToken }: KeySources
   if (accessKeyId === undefined && secretAccessKey === undefined && sessionToken === undefined) return undefined
   if (accessKeyId === undefined || secretAccessKey === undefined)
     throw invalid('An access key has two parts. Add "accessKeyId" and "secretAccessKey", or remove them.', 'keys')
-  const token = sessionToken === undefined ? undefined : await secretAt('sessionToken', sessionToken, folder)
+  const token = sessionToken === undefined ? undefined : await namedSecret('sessionToken', sessionToken, folder)
   return {
-    accessKeyId: await secretAt('accessKeyId', accessKeyId, folder),
-    secretAccessKey: await secretAt('secretAccessKey', secretAccessKey, folder),
+    accessKeyId: await namedSecret('accessKeyId', accessKeyId, folder),
+    secretAccessKey: await namedSecret('secretAccessKey', secretAccessKey, folder),
     ...(token === undefined ? {} : { sessionToken: token }),
   }
-}
-
-async function secretAt(key: string, source: SecretSource, folder: string): Promise<string> {
-  const found = await resolveSecret(source, { folder })
-  if ('value' in found) return found.value
-  throw invalid(`There is no "${key}". ${found.message} ${found.fix}`, 'secret')
 }

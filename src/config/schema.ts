@@ -1,16 +1,27 @@
 import { z } from 'zod'
 import { auth, scopes } from './auth.ts'
+import { clients } from './clients.ts'
 import { access, duration, interval, listen, secret, size, text } from './fields.ts'
+import { apiShape } from './providers/api.ts'
 import { documentsShape } from './providers/documents.ts'
 import { envShape } from './providers/env.ts'
 import { filesShape } from './providers/files.ts'
 import { gcsShape } from './providers/gcs.ts'
+import { checkGdrive, gdriveShape } from './providers/gdrive.ts'
 import { gitShape } from './providers/git.ts'
+import { inlineShape } from './providers/inline.ts'
 import { checkMetrics, metricsShape } from './providers/metrics.ts'
+import { mysqlShape } from './providers/mysql.ts'
 import { postgresShape } from './providers/postgres.ts'
+import { promptsShape } from './providers/prompts.ts'
+import { checkRemote, remoteShape } from './providers/remote.ts'
 import { resultsShape } from './providers/results.ts'
 import { s3Shape } from './providers/s3.ts'
+import { screenShape } from './providers/screen.ts'
+import { searchShape } from './providers/search.ts'
 import { settingsShape } from './providers/settings.ts'
+import { sqliteShape } from './providers/sqlite.ts'
+import { checkWeb, webShape } from './providers/web.ts'
 import { store } from './store.ts'
 import { refusal } from './words.ts'
 
@@ -100,11 +111,32 @@ const mount = z.discriminatedUnion('provider', [
     ...gcsShape,
     ...mountShape,
   }),
+  z
+    .strictObject({
+      provider: z.literal('gdrive').describe('Files and documents of Google Drive.'),
+      ...gdriveShape,
+      ...mountShape,
+    })
+    .superRefine(checkGdrive),
   z.strictObject({
     provider: z
       .literal('postgres')
       .describe('A database of PostgreSQL: its tables, and rows where they are asked for.'),
     ...postgresShape,
+    ...mountShape,
+  }),
+  z.strictObject({
+    provider: z
+      .literal('mysql')
+      .describe('A database of MySQL or MariaDB: its tables, and rows where they are asked for.'),
+    ...mysqlShape,
+    ...mountShape,
+  }),
+  z.strictObject({
+    provider: z
+      .literal('sqlite')
+      .describe('A database in a file of SQLite: its tables, and rows where they are asked for.'),
+    ...sqliteShape,
     ...mountShape,
   }),
   z.strictObject({
@@ -120,9 +152,50 @@ const mount = z.discriminatedUnion('provider', [
     })
     .superRefine(checkMetrics),
   z.strictObject({
+    provider: z.literal('search').describe('Search over other mounts.'),
+    ...searchShape,
+    ...mountShape,
+  }),
+  z
+    .strictObject({
+      provider: z.literal('remote').describe('Another MCP server: what it has, below this address.'),
+      ...remoteShape,
+      ...mountShape,
+    })
+    .superRefine(checkRemote),
+  z.strictObject({
+    provider: z.literal('inline').describe('Small resources that the configuration holds itself.'),
+    ...inlineShape,
+    ...mountShape,
+  }),
+  z
+    .strictObject({
+      provider: z.literal('web').describe('Pages of the web.'),
+      ...webShape,
+      ...mountShape,
+    })
+    .superRefine(checkWeb),
+  z.strictObject({
+    provider: z.literal('api').describe('An API that answers with JSON.'),
+    ...apiShape,
+    ...mountShape,
+  }),
+  z.strictObject({
     provider: z.literal('results').describe('Cached results of wall-bounce analyses.'),
     ...resultsShape,
     ...mountShape,
+  }),
+  z.strictObject({
+    provider: z.literal('prompts').describe('A folder of prompts: Markdown files, which are offered as prompts too.'),
+    ...promptsShape,
+    ...documentsShape,
+    ...mountShape,
+  }),
+  z.strictObject({
+    provider: z.literal('screen').describe('The displays of this machine: a picture of what each shows.'),
+    ...screenShape,
+    ...mountShape,
+    cache: z.never().exactOptional().describe('What a display shows is never kept.'),
   }),
 ])
 
@@ -275,6 +348,7 @@ export const configSchema = z.strictObject({
       'What is served: an address (a URI prefix, such as "file:///docs" or "docs://manual") for each source. No address lies at or under another.',
     ),
   http: http.exactOptional().describe('How it is served over HTTP.'),
+  clients: clients.exactOptional().describe('What clients are given by what they call themselves.'),
   roles: z
     .array(text)
     .exactOptional()
@@ -318,7 +392,7 @@ export const configSchema = z.strictObject({
     .describe('How much clients may listen to.'),
   store: store
     .exactOptional()
-    .describe('Where what the server itself remembers is kept: results, and its own measurements.'),
+    .describe('Where what the server itself remembers is kept: results, its own measurements, and what is searched.'),
   cursorSecret: secret
     .exactOptional()
     .describe(

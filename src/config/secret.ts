@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { invalid } from '../core/errors.ts'
 
 /** Where a secret is: never the secret itself. */
 export type SecretSource = { readonly env: string } | { readonly file: string }
@@ -47,4 +48,28 @@ export async function resolveSecret(
       fix: 'Write the secret into it, and let this user read it.',
     }
   }
+}
+
+/**
+ * A secret that is sent in a header, or handed to a process.
+ *
+ * @throws ResourceError `invalid` for one that is not there, or could not be sent in one line.
+ */
+export async function requireSecret(key: string, source: SecretSource, folder: string): Promise<string> {
+  const value = await namedSecret(key, source, folder)
+  // What cannot be in a header would end it.
+  if (/[^\x20-\x7e\u0080-\u{10ffff}]/u.test(value))
+    throw invalid(`"${key}" holds a line end or another control character.`, 'secret')
+  return value
+}
+
+/**
+ * A secret that a key of a mount names.
+ *
+ * @throws ResourceError `invalid` for one that is not there.
+ */
+export async function namedSecret(key: string, source: SecretSource, folder: string): Promise<string> {
+  const found = await resolveSecret(source, { folder })
+  if ('value' in found) return found.value
+  throw invalid(`There is no "${key}". ${found.message} ${found.fix}`, 'secret')
 }

@@ -46,7 +46,7 @@ export const store = z
   )
 
 /** The providers that keep something in the store. */
-const keeping: ReadonlySet<unknown> = new Set(['results', 'metrics'])
+const keeping: ReadonlySet<unknown> = new Set(['results', 'metrics', 'search'])
 
 interface StoreContext {
   readonly folder: string

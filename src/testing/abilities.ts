@@ -4,7 +4,7 @@ import type { Completion, Template } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'
 import { settled } from './aborting.ts'
 import { isSize, metadataFaults, show } from './metadata.ts'
-import { nameOf, type Run } from './run.ts'
+import { nameOf, type Run, sample } from './run.ts'
 
 /** What MCP allows a completion to answer. */
 const maxValues = 100
@@ -40,14 +40,32 @@ function variablesOf(run: Run, { template }: Template): readonly string[] {
 async function checkCompletion(run: Run, template: string, name: string): Promise<void> {
   const { provider } = run
   if (provider.complete === undefined) return
+  const ask = (value: string) => {
+    const request = { template, argument: { name, value }, arguments: new Map<string, string>() }
+    return run.call(template, async (context) => provider.complete?.(request, context))
+  }
   // Nothing, the beginning of nothing, and characters that have a meaning in patterns, queries and paths.
   for (const value of ['', 'hikidashi-no-such-value', `%_*?[('"\\../`]) {
-    const request = { template, argument: { name, value }, arguments: new Map<string, string>() }
-    const outcome = await run.call(template, async (context) => provider.complete?.(request, context))
+    const outcome = await ask(value)
     if (outcome === undefined) continue
     if ('value' in outcome && outcome.value === undefined) continue
     const fault = 'error' in outcome ? `it threw ${nameOf(outcome.error)}` : completionFault(outcome.value)
     if (fault !== undefined) run.fail('completion', `${name} = ${show(value)}: ${fault}`, template)
+    if (fault === undefined && value === '' && 'value' in outcome) await checkAgain(outcome.value?.values ?? [])
+  }
+
+  /** Who has taken a value that was proposed, and goes on typing, is not told that there is no such value. */
+  async function checkAgain(values: readonly string[]): Promise<void> {
+    for (const value of sample(values, 3)) {
+      const outcome = await ask(value)
+      const again = outcome !== undefined && 'value' in outcome ? outcome.value?.values : []
+      if (again?.some((one) => one.startsWith(value)) === false)
+        run.fail(
+          'completion',
+          `${name} = ${show(value)}, which was proposed for nothing, is not proposed for itself`,
+          template,
+        )
+    }
   }
 }
 
@@ -59,6 +77,7 @@ function completionFault(completion: Completion | undefined): string | undefined
   if (odd !== undefined) return `one value is ${show(odd)}`
   if (total !== undefined && (!isSize(total) || total < values.length)) return `its total is ${show(total)}`
   if (hasMore === false && total !== undefined && total > values.length) return 'it has more, and says that it has not'
+  if (hasMore === true && total === values.length) return 'it has no more, and says that it has'
   return undefined
 }
 

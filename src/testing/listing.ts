@@ -21,7 +21,7 @@ export async function checkEntries(run: Run): Promise<Listed | undefined> {
   const end = await run.walk('list-ends', {}, (entry) => {
     const { path } = entry
     entries.push(entry)
-    if (path === '' || !isPath(path)) run.fail('list-paths', `it listed ${show(path)}`, path)
+    if (!isPath(path)) run.fail('list-paths', `it listed ${show(path)}`, path)
     else if (path.endsWith('/')) run.fail('list-files', 'it listed a directory', path)
     else for (let at = parentOf(path); at !== ''; at = parentOf(at)) directories.add(at)
     if (previous !== undefined) {

@@ -4,7 +4,7 @@
  */
 export const promises = {
   'list-ends': 'A listing comes to its end without an error.',
-  'list-paths': 'Every listed path is a valid path, and is not empty.',
+  'list-paths': 'Every listed path is a valid path. The empty one is the mount itself.',
   'list-files': 'A listing holds no directories: no path ends in `/`.',
   'list-order': 'Entries come in path order, which is the order of their UTF-8 bytes.',
   'list-unique': 'No path is listed twice.',
@@ -30,7 +30,7 @@ export const promises = {
   errors: 'Only ResourceError is thrown.',
   settles: 'Every call settles in time.',
   templates: 'Every template compiles (RFC 6570), and has a name and valid metadata.',
-  completion: 'A completion has at most 100 values, and counts that fit them.',
+  completion: 'A completion has at most 100 values, counts that fit them, and proposes again what it has proposed.',
   'watch-ends': 'A watch ends soon after its signal is aborted, and yields valid paths.',
   expected: 'It lists and reads what was expected of it.',
 } as const

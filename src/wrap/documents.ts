@@ -78,6 +78,7 @@ function completeForm({ argument, arguments: filled }: CompletionRequest): Compl
 
 const part: Template = {
   template: '{+path}{?as,lines,bytes}',
+  free: ['lines', 'bytes'],
   name: 'Reading or part of a resource',
   title: 'A document as text, or a part of a text',
   description:

@@ -29,6 +29,16 @@ export function frontMatterOf(start: string): FrontMatter {
   return found
 }
 
+/** A text without its front matter, and that by itself, without its lines of `---`. */
+export function splitFrontMatter(text: string): { readonly head?: string; readonly body: string } {
+  const whole = text.replace(/^\ufeff/, '')
+  if (!whole.startsWith('---')) return { body: whole }
+  const [found, head] = /^---[ \t]*\r?\n([\s\S]*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/m.exec(whole) ?? []
+  // With the flag m, the first line could be another one.
+  if (found === undefined || head === undefined || !whole.startsWith(found)) return { body: whole }
+  return { head, body: whole.slice(found.length) }
+}
+
 function set<Key extends keyof FrontMatter>(
   found: { -readonly [Name in keyof FrontMatter]: FrontMatter[Name] },
   key: Key,

@@ -115,7 +115,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   }
   const fullList = () => refused('Too many wait for it.', pause)
 
-  const { stat, templates, complete } = provider
+  const { stat, templates, complete, prompts } = provider
   return {
     ...provider,
     list,
@@ -128,6 +128,14 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     ...(complete === undefined
       ? {}
       : { complete: (request, context) => ask(context, (own) => complete(request, own)) }),
+    ...(prompts === undefined
+      ? {}
+      : {
+          prompts: {
+            list: (context) => ask(context, (own) => prompts.list(own)),
+            get: (request, context) => ask(context, (own) => prompts.get(request, own)),
+          },
+        }),
     degraded: () => (breaker.open ? 'unavailable' : provider.degraded?.()),
   }
 }

@@ -9,6 +9,8 @@ export interface PolledOptions {
   readonly longest?: number
   /** How many entries are compared. A source with more cannot be polled. Default 100,000. */
   readonly limit?: number
+  /** What is compared. By default everything that is listed. */
+  readonly look?: (signal: AbortSignal) => AsyncIterable<Entry>
 }
 
 const principal = { id: 'hikidashi-poll', roles: [] }
@@ -25,13 +27,14 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
   const interval = options.interval ?? 30_000
   const longest = options.longest ?? interval * 10
   const limit = options.limit ?? 100_000
+  const entries = options.look ?? ((signal: AbortSignal) => provider.list({}, { principal, signal }))
 
   /** Whether the source did not answer when it was last looked at. */
   let away = false
 
   const look = async (signal: AbortSignal): Promise<Map<string, string>> => {
     const seen = new Map<string, string>()
-    for await (const entry of provider.list({}, { principal, signal })) {
+    for await (const entry of entries(signal)) {
       signal.throwIfAborted()
       if (seen.size >= limit)
         throw new ResourceError('unavailable', `There are more than ${limit} entries, too many to compare.`)

@@ -6,6 +6,7 @@ import type { Scrubber } from '../core/scrub.ts'
 import { createCleaner } from './redacted/cleaner.ts'
 import { cleanCompletion, cleanEntry, createSeal, isSecretPath } from './redacted/facts.ts'
 import type { Layer } from './redacted/find.ts'
+import { cleanPrompts } from './redacted/prompts.ts'
 import { createRangeReader } from './redacted/range.ts'
 import { type Redactor, sharedRedactor } from './redacted/redactor.ts'
 
@@ -44,7 +45,7 @@ export function redacted(provider: Provider, options: RedactedOptions = {}): Pro
   const seal = createSeal(key, mode)
   const cleaner = createCleaner({ mode, seal, redactor: options.redactor ?? sharedRedactor(), scrubber, log, without })
   const readRange = createRangeReader(provider, cleaner)
-  const { stat, watch, complete } = provider
+  const { stat, watch, complete, prompts } = provider
 
   const readWhole = async ({ path, params }: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const contents: Content[] = []
@@ -86,6 +87,7 @@ export function redacted(provider: Provider, options: RedactedOptions = {}): Pro
             return completion && cleanCompletion(completion)
           },
         }),
+    ...(prompts === undefined ? {} : { prompts: cleanPrompts(prompts, cleaner) }),
     ...(watch === undefined ? {} : { watch: async (signal) => named(await watch(signal)) }),
   }
 }

@@ -12,6 +12,7 @@ export interface SlicedOptions {
 
 const template: Template = {
   template: '{+path}{?lines,bytes}',
+  free: ['lines', 'bytes'],
   name: 'Part of a resource',
   title: 'Some lines or bytes of a resource',
   description:

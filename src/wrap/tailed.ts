@@ -16,6 +16,7 @@ export interface TailedOptions {
 
 const template: Template = {
   template: '{+path}{?tail}',
+  free: ['tail'],
   name: 'End of a text',
   title: 'The last lines of a text',
   description:

@@ -1,31 +1,17 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { metrics, type PrometheusMount } from '../../src/providers/metrics/index.ts'
+import { useElsewhere } from '../support/attack-elsewhere.ts'
 
 /** Where nothing may be asked for. */
-const reached: string[] = []
-const elsewhere = createServer((request, response) => {
-  reached.push(`${request.url} ${JSON.stringify(request.headers)}`)
-  response.writeHead(200, { 'content-type': 'application/json' }).end('{"status":"success","data":[]}')
-})
-let place = ''
-
-beforeAll(async () => {
-  await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve))
-  place = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`
-})
-afterAll(() => {
-  elsewhere.closeAllConnections()
-  elsewhere.close()
-})
+const elsewhere = useElsewhere('{"status":"success","data":[]}')
 
 const endings: (() => unknown)[] = []
 afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end()
-  reached.length = 0
 })
 
 const secret = 'the-secret-of-the-upstream'
@@ -79,14 +65,18 @@ describe('a Prometheus that is hostile', () => {
       const read = await hostile((_, response) => {
         count++
         response
-          .writeHead(status, { location: `${place}/stolen`, refresh: `0; url=${place}`, link: `<${place}>` })
+          .writeHead(status, {
+            location: `${elsewhere.place}/stolen`,
+            refresh: `0; url=${elsewhere.place}`,
+            link: `<${elsewhere.place}>`,
+          })
           .end()
       })
       const { error, text } = await read()
       expect(error).toMatchObject({ kind: 'unavailable' })
       expect(text).not.toContain(secret)
-      expect(text).not.toContain(place)
-      expect([reached, count]).toEqual([[], 1])
+      expect(text).not.toContain(elsewhere.place)
+      expect([elsewhere.reached, count]).toEqual([[], 1])
     },
   )
 
@@ -215,7 +205,7 @@ describe('a Prometheus that is hostile', () => {
   test('SS11: is asked directly, whatever the environment says of proxies', async () => {
     const names = ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'HTTPS_PROXY']
     const before = names.map((name) => process.env[name])
-    for (const name of names) process.env[name] = place
+    for (const name of names) process.env[name] = elsewhere.place
     try {
       const read = await hostile((_, response) => void response.writeHead(200).end(matrix('')))
       expect((await read()).error).toBeUndefined()
@@ -226,7 +216,7 @@ describe('a Prometheus that is hostile', () => {
         else process.env[name] = value
       }
     }
-    expect(reached).toEqual([])
+    expect(elsewhere.reached).toEqual([])
   })
 })
 
@@ -238,17 +228,17 @@ describe('what a client asks for', () => {
       response.writeHead(200).end(matrix(''))
     })
     for (const uri of [
-      `metrics://m/series/${encodeURIComponent(`${place}/`).replaceAll('%2F', '')}`,
-      `metrics://m/query?query=${encodeURIComponent(`${place}/x`)}`,
-      `metrics://m/query?query=up&start=${encodeURIComponent(`${place}`)}`,
+      `metrics://m/series/${encodeURIComponent(`${elsewhere.place}/`).replaceAll('%2F', '')}`,
+      `metrics://m/query?query=${encodeURIComponent(`${elsewhere.place}/x`)}`,
+      `metrics://m/query?query=up&start=${encodeURIComponent(`${elsewhere.place}`)}`,
       'metrics://m/..%2f..%2fadmin',
       'metrics://m/api/v1/admin/tsdb/delete_series',
       'metrics://m/status/config',
       'metrics://m/series/up/../../../admin',
-      `metrics://${place.slice(7)}/series/up`,
+      `metrics://${elsewhere.place.slice(7)}/series/up`,
     ])
       await read(uri)
-    expect(reached).toEqual([])
+    expect(elsewhere.reached).toEqual([])
     for (const path of paths) expect(path).toMatch(/^\/api\/v1\/query(?:_range)?$/)
   })
 

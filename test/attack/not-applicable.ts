@@ -14,7 +14,5 @@ export const notApplicable: Readonly<Record<string, string>> = {
 
 /** Sections that are about something that does not exist here yet, and why. Rows of them that have a test are tested. */
 export const notApplicableSections: Readonly<Record<string, string>> = {
-  DR: 'There is no source for Drive, no search and no index yet; documents in a folder are tested (DR07, DR08).',
-  SS: 'Nothing that a client names is fetched: what a client, a URI or a content names is not asked for (SS01 to SS04). Of what goes out, Prometheus, the client and the keys of issuers are tested.',
   UI: 'There is no explorer, and no export as a table: no page is served. The command line is what shows names to people (UI16, UI21, UI26), the protocol what passes them on (UI17, UI27, UI28).',
 }

@@ -163,7 +163,7 @@ describe('signatures', () => {
     tokens.other.answer('/jwks', undefined)
   })
 
-  test('TK04: another key under the same name, and keys that nobody knows, are refused', async () => {
+  test('TK04 SS23: another key under the same name, and keys that nobody knows, are refused', async () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const now = nowInSeconds()
     const forge = (header: Readonly<Record<string, unknown>>) =>

@@ -24,7 +24,18 @@ describe('the command line itself', () => {
     expect(version.out).toMatch(/^\d+\.\d+\.\d+\n$/)
     const help = await cli('--help')
     expect(help).toMatchObject({ code: 0, err: '' })
-    for (const command of ['serve', 'ls', 'read', 'watch', 'templates', 'complete', 'check', 'init']) {
+    for (const command of [
+      'serve',
+      'ls',
+      'read',
+      'watch',
+      'search',
+      'status',
+      'templates',
+      'complete',
+      'check',
+      'init',
+    ]) {
       expect(help.out).toContain(`  ${command}`)
       const own = await cli(command, '--help')
       expect(own).toMatchObject({ code: 0, err: '' })
@@ -292,7 +303,7 @@ describe('init', () => {
     const target = join(home, 'fresh')
     await mkdir(join(target, 'docs'), { recursive: true })
     await writeFile(join(target, 'README.md'), '# Fresh\n')
-    const here = { cwd: target }
+    const here = { cwd: target, env: { XDG_STATE_HOME: join(home, 'state') } }
     const printed = await run(['init', '--stdout'], here)
     expect(printed).toMatchObject({ code: 0, err: '' })
     const written = await run(['init'], here)
@@ -300,7 +311,7 @@ describe('init', () => {
     expect(written.err).toContain('hikidashi.json')
     expect(await readFile(join(target, 'hikidashi.json'), 'utf8')).toBe(printed.out)
     expect(await run(['check'], here)).toMatchObject({ code: 0 })
-    expect((await run(['ls'], here)).out).toBe('file:///fresh\n')
+    expect((await run(['ls'], here)).out).toBe('file:///fresh\nsearch://fresh\n')
     expect((await run(['read', 'README.md'], here)).out).toBe('# Fresh\n')
 
     await writeFile(join(target, 'hikidashi.json'), 'mine')
@@ -309,7 +320,10 @@ describe('init', () => {
     expect(again.err).toContain('--force')
     expect(await readFile(join(target, 'hikidashi.json'), 'utf8')).toBe('mine')
     const forced = await run(['init', '--force', '--json'], here)
-    expect(JSON.parse(forced.out)).toEqual({ file: join(target, 'hikidashi.json'), mounts: ['file:///fresh'] })
+    expect(JSON.parse(forced.out)).toEqual({
+      file: join(target, 'hikidashi.json'),
+      mounts: ['file:///fresh', 'search://fresh'],
+    })
     expect(await readFile(join(target, 'hikidashi.json'), 'utf8')).toBe(printed.out)
   })
 
@@ -317,7 +331,7 @@ describe('init', () => {
     const target = join(home, 'project')
     await mkdir(join(target, 'docs', 'ja'), { recursive: true })
     await mkdir(join(target, 'docs', 'en'))
-    const here = { cwd: target }
+    const here = { cwd: target, env: { XDG_STATE_HOME: join(home, 'state') } }
     await promisify(execFile)('git', ['init', '--quiet'], here)
     await writeFile(join(target, '.env'), 'TOKEN=hunter2\n')
     await writeFile(join(target, 'package.json'), '{ "name": "project" }')
@@ -327,7 +341,7 @@ describe('init', () => {
     await writeFile(join(target, 'docs', 'ja', 'guide.md'), Buffer.from(sentence, 'base64'))
     const { out } = await run(['init', '--json'], here)
     expect(JSON.parse(out)).toMatchObject({
-      mounts: ['file:///project', 'git://project', 'config://project', 'env://project'],
+      mounts: ['file:///project', 'git://project', 'config://project', 'env://project', 'search://project'],
     })
     expect(await run(['check'], here)).toMatchObject({ code: 0 })
     expect((await run(['read', 'config://project/.env'], here)).out).toBe('TOKEN=[redacted]\n')

@@ -110,7 +110,7 @@ describe('one configuration over the repository of this project', () => {
     expect(await complete(transport, 'config://hikidashi/{+path}{?pointer,as}', 'path', 'tsconfig.b')).toEqual([
       'tsconfig.build.json',
     ])
-    expect(await complete(transport, 'docs://hikidashi/{+path}{?as,lines,bytes}', 'path', 'providers/se')).toEqual([
+    expect(await complete(transport, 'docs://hikidashi/{+path}{?as,lines,bytes}', 'path', 'providers/set')).toEqual([
       'providers/settings.md',
     ])
     expect(await complete(transport, 'env://process/{name}', 'name', 'PAT')).toEqual(['PATH'])

@@ -118,6 +118,8 @@ export interface SentryOptions {
   readonly slack?: Partial<Slack>
   /** The programs that a server may start; O4. */
   readonly programs?: readonly string[]
+  /** The ports of this machine that a server is told to ask; O4. They are known once it was started. */
+  readonly upstreams?: () => readonly number[]
 }
 
 type Slack = Pick<Holdings, 'descriptors' | 'threads' | 'watches' | 'resident'>
@@ -130,12 +132,15 @@ const compiler = { program: 'esbuild', file: /\/tsx-\d+\// }
 
 /** Starts to watch servers, of which one may serve HTTP. What they hold now is what they are compared with. */
 export function openSentry(world: World, targets: readonly Target[], options: SentryOptions = {}): Sentry {
-  const { work: most = 1000, programs = [] } = options
+  const { work: most = 1000, programs = [], upstreams = () => [] } = options
   const slack = { ...usual, ...options.slack }
   const living = () => targets.filter((target) => target.isAlive())
   const before = new Map(targets.map((target) => [target, holdingsOf(target.pid)]))
   const seen = new Set<string>()
   const mayRun = new Set([compiler.program, ...programs])
+
+  const isUpstream = (remote: string) =>
+    upstreams().some((port) => remote === `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`)
 
   const watch = () => {
     for (const target of living()) {
@@ -148,7 +153,8 @@ export function openSentry(world: World, targets: readonly Target[], options: Se
       const known = before.get(target)
       for (const name of now.children) if (!mayRun.has(name)) seen.add(`O4: it started ${name}`)
       for (const remote of now.outgoing)
-        if (!known?.outgoing.includes(remote)) seen.add(`O4: it opened a connection to ${remote}`)
+        if (!known?.outgoing.includes(remote) && !isUpstream(remote))
+          seen.add(`O4: it opened a connection to ${remote}`)
       for (const file of now.writing)
         if (!known?.writing.includes(file) && !compiler.file.test(file)) seen.add(`O4: it writes to ${file}`)
     }

@@ -26,7 +26,6 @@ export const brokenLists: Mutants<
     }),
   },
   'list-paths': {
-    'an empty path': adding({ path: '' }),
     'a path with ..': adding({ path: 'a/../b' }),
     'a leading slash': adding({ path: '/etc/passwd' }),
     'a lone surrogate': adding({ path: 'x\ud800' }),

@@ -96,6 +96,14 @@ export const brokenOthers: Mutants<
     '101 values': (inner) => ({ ...inner, complete: async () => ({ values: Array.from({ length: 101 }, String) }) }),
     'a total below the values': (inner) => ({ ...inner, complete: async () => ({ values: ['a', 'b'], total: 1 }) }),
     'a lone surrogate': (inner) => ({ ...inner, complete: async () => ({ values: ['\ud800'] }) }),
+    'a value that is not known any more once it is typed': (inner) => ({
+      ...inner,
+      complete: async ({ argument }) => ({ values: argument.value === '' ? ['alpha', 'beta'] : [] }),
+    }),
+    'more than there is': (inner) => ({
+      ...inner,
+      complete: async () => ({ values: ['a'], total: 1, hasMore: true }),
+    }),
     'a hasMore that is wrong': (inner) => ({
       ...inner,
       complete: async () => ({ values: ['a'], total: 2, hasMore: false }),

@@ -8,11 +8,22 @@ export interface EraClient {
   listResources(params?: { readonly cursor: string }): Promise<Listed>
   listResourceTemplates(): Promise<{ readonly resourceTemplates: readonly { readonly uriTemplate: string }[] }>
   readResource(params: { readonly uri: string }): Promise<{ readonly contents: readonly unknown[] }>
+  listPrompts(params?: { readonly cursor: string }): Promise<{
+    readonly prompts: readonly { readonly name: string; readonly arguments?: readonly object[] | undefined }[]
+    readonly nextCursor?: string | undefined
+  }>
+  getPrompt(params: { readonly name: string; readonly arguments?: Readonly<Record<string, string>> }): Promise<{
+    readonly messages: readonly { readonly role: string; readonly content: unknown }[]
+  }>
   complete(params: Completing): Promise<{ readonly completion: { readonly values: readonly string[] } }>
   subscribeResource(params: { readonly uri: string }): Promise<unknown>
   unsubscribeResource(params: { readonly uri: string }): Promise<unknown>
   /** Opens a stream of changes (2026-07-28). Earlier clients have no such method. */
-  listen?(filter: { resourceSubscriptions?: string[]; resourcesListChanged?: boolean }): Promise<EraSubscription>
+  listen?(filter: {
+    resourceSubscriptions?: string[]
+    resourcesListChanged?: boolean
+    promptsListChanged?: boolean
+  }): Promise<EraSubscription>
   /** Hears every notification that nothing else takes. */
   fallbackNotificationHandler?: (notification: EraNotification) => Promise<void>
   onclose?: (() => void) | undefined
@@ -36,7 +47,9 @@ interface Listed {
 }
 
 interface Completing {
-  readonly ref: { readonly type: 'ref/resource'; readonly uri: string }
+  readonly ref:
+    | { readonly type: 'ref/resource'; readonly uri: string }
+    | { readonly type: 'ref/prompt'; readonly name: string }
   readonly argument: { readonly name: string; readonly value: string }
 }
 

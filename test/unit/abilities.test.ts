@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { abilityTables, withAbilities } from '../../scripts/abilities.ts'
+import { abilityTables, uncompletedVariables, withAbilities } from '../../scripts/abilities.ts'
 import { providers } from '../../src/providers/index.ts'
 
 const page = await readFile(new URL('../../docs/providers/README.md', import.meta.url), 'utf8')
@@ -15,4 +15,13 @@ test('every provider is in them, with its page', async () => {
     expect(tables).toContain(`[${name}](${name}.md)`)
     expect(page).toContain(`| [${name}](${name}.md) |`)
   }
+})
+
+test('every variable of every template completes from what is there, or is declared free', async () => {
+  // What a process that has served nobody measures of itself has no labels, and only a spreadsheet has sheets.
+  const bare = [
+    'gdrive: {+path}{?form,sheet,lines,bytes}: sheet',
+    'metrics: series/{metric}{?match,start,end,step,as}: match',
+  ]
+  expect((await uncompletedVariables()).filter((variable) => !bare.includes(variable))).toEqual([])
 })

@@ -20,7 +20,22 @@ test('a folder of plain notes has nothing special', async () => {
     dotenv: false,
     twins: false,
     frontMatter: false,
+    prompts: [],
+    sqlite: [],
   })
+})
+
+test('databases of SQLite are found by what they are, but for our own', async () => {
+  const header = (owner: string) =>
+    Buffer.from(`SQLite format 3\0${'\0'.repeat(52)}${owner}${'\0'.repeat(28)}`, 'latin1')
+  folder.write({ 'app.db': header('\0\0\0\0'), 'data/b.sqlite3': header('GPKG'), 'store.sqlite': header('hiki') })
+  folder.write({ 'notes.db': 'text', 'c.txt': header('\0\0\0\0'), 'node_modules/x/a.db': header('\0\0\0\0') })
+  expect(await surveyFolder(folder.root)).toMatchObject({ sqlite: ['app.db', 'data/b.sqlite3'] })
+})
+
+test('folders of prompts are found where tools keep them, if there is a prompt in them', async () => {
+  folder.write({ 'prompts/README.md': '', '.github/prompts/a.prompt.md': 'x', '.claude/commands/b.md': 'x' })
+  expect(await surveyFolder(folder.root)).toMatchObject({ prompts: ['.github/prompts', '.claude/commands'] })
 })
 
 test.each(['package.json', 'tsconfig.json', 'compose.yaml', 'pyproject.toml', '.env', 'setup.cfg'])(
@@ -60,4 +75,28 @@ test('.env is a file of variables, and not an environment of Python', async () =
   rmSync(folder.at('.env'))
   folder.write({ '.env/pyvenv.cfg': '' })
   expect(await surveyFolder(folder.root)).toMatchObject({ dotenv: false })
+})
+
+test('an API that a description says where to find is found, with what GET asks for', async () => {
+  const get = (more = {}) => ({ get: { parameters: [{ in: 'path', name: 'id', required: true }], ...more } })
+  const paths = {
+    '/users': get(),
+    '/users/{id}': get({ parameters: [{ in: 'query', name: 'fields' }] }),
+    '/search': get({ parameters: [{ in: 'query', name: 'q', required: true }] }),
+    '/orders': { post: {} },
+    '/odd/{a}{b}': get(),
+  }
+  folder.write({ 'docs/openapi.json': JSON.stringify({ servers: [{ url: 'https://api.example.org/v1/' }], paths }) })
+  expect(await surveyFolder(folder.root)).toMatchObject({
+    api: { file: 'docs/openapi.json', url: 'https://api.example.org/v1', templates: ['users', 'users/{id}'] },
+  })
+  for (const text of [
+    '{',
+    '[]',
+    '{"servers":[{"url":"/v1"}],"paths":{"/a":{"get":{}}}}',
+    '{"servers":[{"url":"http://x"}]}',
+  ]) {
+    folder.write({ 'docs/openapi.json': text })
+    expect(await surveyFolder(folder.root)).not.toHaveProperty('api')
+  }
 })

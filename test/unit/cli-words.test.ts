@@ -109,7 +109,9 @@ describe('how to add a server to a host', () => {
 })
 
 describe('the configuration that init writes', () => {
-  const nothing = { names: [], settings: false, dotenv: false, twins: false, frontMatter: false } as const
+  const nothing = {
+    ...{ names: [], settings: false, dotenv: false, twins: false, frontMatter: false, prompts: [], sqlite: [] },
+  } as const
   const everything = {
     ...nothing,
     names: ['.git'],
@@ -118,6 +120,7 @@ describe('the configuration that init writes', () => {
     language: 'ja',
     twins: true,
     frontMatter: true,
+    sqlite: ['app.db', 'data/other.db'],
   } as const
   test.each([
     [{ ...nothing, names: ['README.md', 'docs', 'src'] }],

@@ -164,7 +164,7 @@ describe('what is wrong is reported', () => {
     ['{ "mounts": { "file:///a": [] } }', '1:28: mounts["file:///a"]: This is an array. It must be an object.'],
     [
       '{ "mounts": { "file:///a": { "root": "." } } }',
-      '1:15: mounts["file:///a"].provider: The key is missing. Add it: "files" or "git" or "settings" or "s3" or "gcs" or "postgres" or "env" or "metrics" or "results".',
+      '1:15: mounts["file:///a"].provider: The key is missing. Add it: "files" or "git" or "settings" or "s3" or "gcs" or "gdrive" or "postgres" or "mysql" or "sqlite" or "env" or "metrics" or "search" or "remote" or "inline" or "web" or "api" or "results" or "prompts" or "screen".',
     ],
     [`{ "mounts": { ${mount} }, "__proto__": { "x": 1 } }`, '__proto__: There is no such key here.'],
     [`{ "mounts": { ${mount} }, "http": { "listen": "8787x" } }`, 'http.listen: This does not say where to listen.'],

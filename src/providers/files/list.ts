@@ -2,6 +2,7 @@ import type { BigIntStats } from 'node:fs'
 import { isResourceError } from '../../core/errors.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
+import { directoryMimeType } from '../../core/view.ts'
 import { createBreath } from './breath.ts'
 import { describeDirectory, describeFile, type Headings } from './describe.ts'
 import { lookAtAll } from './look.ts'
@@ -125,10 +126,14 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
 
   return {
     stat,
-    list: async function* ({ prefix = '', after }, signal) {
+    list: async function* ({ prefix = '', after, shallow = false }, signal) {
       const rest = resumeIn(prefix, after)
       if (rest === undefined) return
       const frames: Frame[] = []
+      /** Leaves the directories below the first: what is in there is of no interest once something is. */
+      const leave = () => {
+        for (const { position } of frames.splice(1)) position.place.close()
+      }
       const breath = createBreath()
       let size = firstGroup
       try {
@@ -148,6 +153,7 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
             frame.index++
             const child = frames.length + depthOf(prefix) < maxDepth ? await descend(frame, name, signal) : undefined
             if (child !== undefined) frames.push(child)
+            if (shallow) size = firstGroup
           } else {
             const first = frame.index
             frame.index = endOfGroup(frame.names.names, first, size)
@@ -156,7 +162,15 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
             const found = await lookAtAll(frame.position.place, group, pool, signal, breath)
             for (const [i, stats] of found.entries()) {
               const entry = await entryOf(frame, first + i, stats, signal)
-              if (entry !== undefined) yield entry
+              signal.throwIfAborted()
+              if (entry === undefined) continue
+              if (shallow && frames.length > 1) {
+                const path = entry.path.slice(0, entry.path.indexOf('/', prefix.length) + 1)
+                if (after === undefined || comparePaths(path, after) > 0) yield { path, mimeType: directoryMimeType }
+                leave()
+                break
+              }
+              yield entry
               signal.throwIfAborted()
             }
           }

@@ -1,7 +1,6 @@
-import { constants } from 'node:fs'
-import { access, realpath, stat } from 'node:fs/promises'
-import { delimiter, isAbsolute, join } from 'node:path'
+import { isAbsolute } from 'node:path'
 import { invalid, type ResourceError } from '../../core/errors.ts'
+import { findProgram, isProgram } from '../program.ts'
 
 /** The oldest git that has what is used here: `GIT_CONFIG_GLOBAL` (2.32), `--diff-merges`, `--end-of-options`. */
 const oldest = [2, 32] as const
@@ -21,21 +20,9 @@ export async function findGit(name: string): Promise<string> {
   }
   if (/[\\/]/.test(name))
     throw fault(`The option "git" is neither a name nor an absolute path: ${JSON.stringify(name)}.`)
-  const folders = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute)
-  for (const folder of folders) {
-    const path = join(folder, name)
-    if (await isProgram(path)) return path
-  }
+  const found = await findProgram(name)
+  if (found !== undefined) return found
   throw fault(`There is no ${JSON.stringify(name)} on the PATH.`)
-}
-
-async function isProgram(path: string): Promise<boolean> {
-  try {
-    await access(path, constants.X_OK)
-    return (await stat(await realpath(path))).isFile()
-  } catch {
-    return false
-  }
 }
 
 /**

@@ -12,6 +12,7 @@ export const templates: readonly Template[] = [
   },
   {
     template: 'log{?path,since,until,author,limit,ref}',
+    free: ['since', 'until', 'limit'],
     name: 'Log',
     title: 'The history of a ref, or of a path at it',
     description:

@@ -1,5 +1,6 @@
 import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
 import { parseUri } from '../../core/uri.ts'
+import { codeOf, reasonOf } from '../http/reasons.ts'
 
 /** How a caller shows who it is. */
 export type Credentials = { readonly bearer: string } | { readonly user: string; readonly password: string }
@@ -95,7 +96,7 @@ export function createClient({ url, credentials, timeoutMs, maxBytes }: ClientOp
         const code = codeOf(error)
         // A connection that was kept open may be gone by now, which shows only when it is used.
         if (attempt === 1 && !begun && !late.aborted && closedCodes.has(code)) continue
-        throw unreachable(late.aborted ? `it took longer than ${timeoutMs} ms` : (reasons[code] ?? code), error)
+        throw unreachable(late.aborted ? `it took longer than ${timeoutMs} ms` : reasonOf(error), error)
       }
     }
   }
@@ -124,22 +125,3 @@ function tooLong(limit: number): ResourceError {
 }
 
 const closedCodes: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
-
-const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
-  ECONNRESET: 'it closed the connection',
-  UND_ERR_SOCKET: 'it closed the connection',
-  ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'the name of the host cannot be looked up',
-  EHOSTUNREACH: 'there is no way to the host',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection comes about',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by nobody who is trusted (NODE_EXTRA_CA_CERTS names who is)',
-  CERT_HAS_EXPIRED: 'its certificate has expired',
-}
-
-/** The code of what went wrong below. Never a text, which may hold what was answered. */
-function codeOf(error: unknown): string {
-  for (let at: unknown = error; at instanceof Error; at = at.cause)
-    if ('code' in at && typeof at.code === 'string') return at.code
-  return 'the connection failed'
-}

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { isResourceError } from '../../core/errors.ts'
 import type { Change } from '../../core/provider.ts'
-import { sleep } from '../../core/sleep.ts'
+import { createLooking, type Looking } from '../looking.ts'
 import { type Directories, seriesFolder } from './directory.ts'
 import { pageNames, type Source } from './source.ts'
 
@@ -12,22 +11,11 @@ interface Seen {
   readonly pages: ReadonlyMap<string, string>
 }
 
-export interface Watch {
-  watch(signal: AbortSignal): Promise<AsyncIterable<Change>>
-  /** Whether the source did not answer when it was last looked at. */
-  readonly away: boolean
-}
-
-/** The longest wait while the source does not answer, in looks. */
-const longest = 8
-
 /**
  * Tells of changes by looking once in an interval: of all series (and what queries come to) when there are new samples, of
  * alerts, rules and targets when what is told of them is another, and of metrics that come or go.
  */
-export function createWatch(source: Source, directories: Directories, intervalMs: number): Watch {
-  let away = false
-
+export function createWatch(source: Source, directories: Directories, intervalMs: number): Looking {
   const look = async (signal: AbortSignal): Promise<Seen> => {
     const [stamp, { entries }, pages] = await Promise.all([
       source.stamp(signal),
@@ -36,39 +24,7 @@ export function createWatch(source: Source, directories: Directories, intervalMs
     ])
     return { stamp, paths: new Set(entries.map(({ path }) => path)), pages: new Map(pages) }
   }
-
-  const changesFrom = async function* (first: Seen, signal: AbortSignal): AsyncGenerator<Change> {
-    let known = first
-    let waits = 1
-    while (!signal.aborted) {
-      // Many replicas that began at once do not ask at once.
-      await sleep(intervalMs * waits * (0.9 + Math.random() * 0.2), signal)
-      if (signal.aborted) return
-      try {
-        const now = await look(signal)
-        yield* differences(known, now)
-        known = now
-        waits = 1
-        away = false
-      } catch (error) {
-        if (signal.aborted) return
-        if (!isResourceError(error)) throw error
-        away = true
-        waits = Math.min(waits * 2, longest)
-      }
-    }
-  }
-
-  return {
-    watch: async (signal) => {
-      const first = await look(signal)
-      away = false
-      return changesFrom(first, signal)
-    },
-    get away() {
-      return away
-    },
-  }
+  return createLooking({ interval: intervalMs, look, changesOf: differences })
 }
 
 function digest(page: unknown): string {

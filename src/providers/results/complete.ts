@@ -18,7 +18,7 @@ export async function completeResults(
   records: Collection,
   tags: Tags,
   signal: AbortSignal,
-): Promise<Completion> {
+): Promise<Completion | undefined> {
   switch (name) {
     case 'taskType':
       return among(taskTypes, value)
@@ -37,6 +37,8 @@ export async function completeResults(
     }
     case 'provider':
       return among(await providersOf(records, filled.get('id')), value)
+    case 'path':
+      return undefined
     default:
       return { values: [] }
   }

@@ -101,6 +101,7 @@ const templates: readonly Template[] = [
   },
   {
     template: 'lookup{?prompt,taskType}',
+    free: ['prompt'],
     name: 'Lookup',
     title: 'A result for a question',
     description:

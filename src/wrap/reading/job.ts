@@ -4,7 +4,8 @@ import type { Form, Format } from './formats.ts'
 /** What the worker is asked to do. */
 export interface ReadingJob {
   readonly format: Format
-  readonly form: Form
+  /** `csv`: each sheet of a workbook by itself. */
+  readonly form: Form | 'csv'
   readonly bytes: Uint8Array
   readonly limits: ReadingLimits
 }
@@ -22,6 +23,14 @@ export interface Reading {
   readonly title?: string
   /** How many pages, slides or sheets it has. */
   readonly parts?: number
+  /** The sheets of a workbook, where each was asked for. */
+  readonly sheets?: readonly SheetText[]
+}
+
+/** A sheet as CSV (RFC 4180), with `\n` between rows: the values as they are shown. */
+export interface SheetText {
+  readonly name: string
+  readonly text: string
 }
 
 /** What the worker answers: a reading, or why there is none, as a ResourceError would say it. */

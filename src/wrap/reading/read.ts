@@ -3,7 +3,7 @@ import { readHtml } from './html.ts'
 import { type Reading, type ReadingJob, unreadable } from './job.ts'
 import { readPdf } from './pdf.ts'
 import { readPptx } from './pptx.ts'
-import { readXlsx } from './xlsx.ts'
+import { readSheets, readXlsx } from './xlsx.ts'
 
 /**
  * Reads a document. What a document can do wrong ends in a ResourceError `invalid` or `too-large`; after any other error the
@@ -11,6 +11,10 @@ import { readXlsx } from './xlsx.ts'
  */
 export async function readDocument({ format, form, bytes, limits }: ReadingJob): Promise<Reading> {
   if (bytes.length === 0) throw unreadable('The document is empty.', 'damaged')
+  if (form === 'csv') {
+    if (format === 'xlsx') return readSheets(bytes, limits)
+    throw unreadable('Only a workbook has sheets.', 'damaged')
+  }
   switch (format) {
     case 'pdf':
       return readPdf(bytes, limits)

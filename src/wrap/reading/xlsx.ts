@@ -1,4 +1,5 @@
 import { columnOf, formatNumber, type NumberKind, numberKindOf } from './cells.ts'
+import { createSheetWriter } from './csv.ts'
 import type { Form } from './formats.ts'
 import { type Reading, type ReadingLimits, tooMuch } from './job.ts'
 import { createWriter, type Writer } from './writer.ts'
@@ -17,6 +18,22 @@ interface Workbook {
 
 /** Reads an Excel workbook (ECMA-376, part 1, section 18): each sheet as a table of the values that are shown. */
 export async function readXlsx(bytes: Uint8Array, form: Form, limits: ReadingLimits): Promise<Reading> {
+  const writer = createWriter(form, limits.characters)
+  const parts = await writeSheets(bytes, limits, writer)
+  return { text: writer.finish(), parts }
+}
+
+/** Reads the sheets of a workbook, each as CSV. */
+export async function readSheets(bytes: Uint8Array, limits: ReadingLimits): Promise<Reading> {
+  const writer = createSheetWriter(limits.characters)
+  const parts = await writeSheets(bytes, limits, writer)
+  return { text: '', parts, sheets: writer.sheets }
+}
+
+type Rows = Pick<Writer, 'plain' | 'heading' | 'row' | 'end'>
+
+/** Answers how many sheets there are. */
+async function writeSheets(bytes: Uint8Array, limits: ReadingLimits, writer: Rows): Promise<number> {
   const zip = await openZip(bytes, limits.unpacked)
   const main = await mainPartOf(zip)
   const relationships = await relationshipsOf(zip, main)
@@ -33,12 +50,11 @@ export async function readXlsx(bytes: Uint8Array, form: Form, limits: ReadingLim
   })
   const strings = await readStrings(zip, partOf('sharedStrings'), limits.characters)
   const workbook: Workbook = { strings, kinds: await readKinds(zip, partOf('styles')), since1904 }
-  const writer = createWriter(form, limits.characters)
   for (const { name, part } of sheets) {
     writer.heading(1, writer.plain(name))
     await readSheet(zip, part, workbook, writer)
   }
-  return { text: writer.finish(), parts: sheets.length }
+  return sheets.length
 }
 
 async function readStrings(zip: Zip, part: string | undefined, limit: number): Promise<readonly string[]> {
@@ -86,7 +102,7 @@ async function readKinds(zip: Zip, part: string | undefined): Promise<readonly N
   return kinds
 }
 
-async function readSheet(zip: Zip, part: string, workbook: Workbook, writer: Writer): Promise<void> {
+async function readSheet(zip: Zip, part: string, workbook: Workbook, writer: Rows): Promise<void> {
   let row: string[] = []
   let number = 0
   let written = 0

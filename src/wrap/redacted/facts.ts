@@ -32,9 +32,11 @@ export function isSecretPath(path: string): boolean {
 }
 
 /** An entry without secrets, and without the size, which would tell how long they are. */
-export function cleanEntry({ size: _, version, title, description, ...rest }: Entry, seal: Seal): Entry {
+export function cleanEntry({ size: _, version, name, title, description, meta, ...rest }: Entry, seal: Seal): Entry {
   return {
     ...rest,
+    ...(name === undefined ? {} : { name: redactPhrase(name) }),
+    ...(meta === undefined ? {} : { meta: cleanValue(meta, 0) as Readonly<Record<string, unknown>> }),
     ...(title === undefined ? {} : { title: redactPhrase(title) }),
     ...(description === undefined ? {} : { description: redactPhrase(description) }),
     ...(version === undefined ? {} : { version: seal(rest.path, version) }),

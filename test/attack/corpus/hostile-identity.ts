@@ -228,9 +228,15 @@ export const identity: readonly UriCase[] = [
     'a word': 'a',
     'a number': '1',
     'null as a word': 'null',
-    'a data URI': 'data:text/plain,x',
+    'a data URI without a comma': 'data:text/plain',
     'a script': 'javascript:alert(1)',
     'a URN': 'urn:uuid:0',
+  }),
+  // Only what the configuration names is decoded: anything else would be an echo.
+  ...row('UR19', 'NF', {
+    'a data URI': 'data:text/plain,x',
+    'a data URI in capitals': 'DATA:text/html;base64,eA==',
+    'a data URI that is damaged': 'data:;base64,!',
   }),
   ...row('UR21', 'BAD', {
     'a backslash before @': 'http://a\\@b/',

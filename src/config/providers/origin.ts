@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { addressBlock } from '../../core/address.ts'
+import { isHttpUrl } from '../../providers/http/origin.ts'
+import { duration, size, text } from '../fields.ts'
+import { refusal } from '../words.ts'
+
+export const httpUrl = text.refine(isHttpUrl, {
+  error: refusal(
+    'This is not an address of the web.',
+    'Write one such as "https://www.example.org/docs", without a name and password, a query or a fragment.',
+  ),
+})
+
+/** How a server of the web is asked: shared by every provider that asks one. */
+export const originShape = {
+  redirects: z
+    .array(httpUrl)
+    .exactOptional()
+    .describe(
+      'Other origins that redirects may lead to, such as "https://www.example.org". They are sent no credentials. By default none.',
+    ),
+  allowAddresses: z
+    .array(
+      text.refine((block) => addressBlock(block) !== undefined, {
+        error: refusal(
+          'This is no address.',
+          'Write one such as "10.0.0.5", or a block such as "10.0.0.0/8" or "fd00::/8".',
+        ),
+      }),
+    )
+    .exactOptional()
+    .describe(
+      'Addresses that may be asked though they are not on the internet: of this machine ("127.0.0.1"), of a private network ("10.0.0.0/8"). By default none.',
+    ),
+  insecure: z
+    .boolean()
+    .exactOptional()
+    .describe(
+      'Lets what is beyond this machine be asked over http://: whoever is on the way there can read and change what is served. By default false.',
+    ),
+  types: z
+    .array(
+      text.regex(/^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+$/, {
+        error: refusal('This is no media type.', 'Write one such as "text/html", or a glob such as "text/*".'),
+      }),
+    )
+    .min(1)
+    .exactOptional(),
+  maxBytes: size
+    .refine((bytes) => bytes >= 1 && bytes <= 64 * 2 ** 20, {
+      error: refusal('This is more than can be read at once, or nothing.', 'It must be at most "64MiB".'),
+    })
+    .exactOptional()
+    .describe('The longest answer that is taken, unpacked. By default "8MiB", at most "64MiB".'),
+  timeout: duration
+    .refine((ms) => ms >= 100 && ms <= 600_000, {
+      error: refusal('This is too short or too long.', 'It must be from "100ms" to "10m".'),
+    })
+    .exactOptional()
+    .describe('How long one answer may take, with all redirects and all of its body. By default "20s".'),
+}

@@ -1,0 +1,46 @@
+import { afterEach, expect, test } from 'vitest'
+import { configFor } from '../../src/cli/init.ts'
+import { surveyFolder } from '../../src/cli/survey.ts'
+import { serversIn } from '../../src/cli/survey-servers.ts'
+import { createFolder, type Folder } from '../support/folder.ts'
+
+let folder: Folder
+afterEach(() => folder.remove())
+
+test('the servers that hosts are told of are proposed as comments, without any of their secrets', async () => {
+  folder = createFolder()
+  const token = `ghp_${'a1B2'.repeat(9)}`
+  folder.write({
+    '.mcp.json': JSON.stringify({
+      mcpServers: {
+        notes: {
+          command: 'npx',
+          args: ['-y', '@example/notes', '--token', token],
+          env: { NOTES_TOKEN: 'hunter2-hunter2' },
+        },
+        self: { command: 'npx', args: ['hikidashi', 'serve'] },
+        'bad\nname': { command: 'x' },
+        odd: 5,
+      },
+    }),
+    '.vscode/mcp.json': `{ // comment
+      "servers": { "Team Server": { "type": "http", "url": "https://mcp.example.org/mcp", "headers": { "X-Api-Key": "hunter2" } } },
+    }`,
+  })
+  const found = await serversIn(folder.root)
+  expect(found.map(({ name }) => name)).toEqual(['notes', 'Team Server'])
+  const text = configFor({ folder: folder.root, address: 'file:///x', survey: await surveyFolder(folder.root) })
+  expect(text).not.toMatch(/hunter2|ghp_/)
+  expect(text).toContain(
+    '// "mcp://team-server": {"provider":"remote","url":"https://mcp.example.org/mcp","headers":{"X-Api-Key":{"env":"X_API_KEY"}}},',
+  )
+  expect(text).toContain('"env":{"NOTES_TOKEN":{"env":"NOTES_TOKEN"}}')
+  for (const line of text.split('\n')) if (line.includes('"remote"')) expect(line.trim()).toMatch(/^\/\//)
+})
+
+test('a file that is no JSON, and none at all, describe none', async () => {
+  folder = createFolder()
+  expect(await serversIn(folder.root)).toEqual([])
+  folder.write({ '.mcp.json': '{"mcpServers": ' })
+  expect(await serversIn(folder.root)).toEqual([])
+})
