@@ -107,11 +107,11 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
         const next = lane.take(share)
         if ('refused' in next) throw tooMuch()
         isLarge = true
-        const first = keep ? keepIdle(claim) : claim
-        claim = both(first, next)
-        if (!keep) first.leave()
+        const own = keep ? keepIdle(claim) : claim
+        claim = both(own, next)
+        if (!keep) own.leave()
         await next.entered
-        first.leave()
+        own.leave()
       }
       const pass: Pass = {
         room: async () => {
