@@ -16,6 +16,8 @@ const sql = [
   ...names.map((name) => `CREATE TABLE ${quote(name)} (id int PRIMARY KEY, ${quote(name)} text)`),
   ...names.map((name) => `INSERT INTO ${quote(name)} VALUES (1, 'row 1'), (2, 'row 2'), (3, 'row 3')`),
   'CREATE VIEW seen AS SELECT * FROM a',
+  'CREATE FUNCTION `a/b`() RETURNS int RETURN 1; CREATE PROCEDURE `日本語` (IN x int) BEGIN END; CREATE FUNCTION unseen() RETURNS int RETURN 1',
+  "GRANT EXECUTE ON FUNCTION app.`a/b` TO reader@'%'; GRANT EXECUTE ON PROCEDURE app.`日本語` TO reader@'%'",
   'CREATE TABLE parted (id int, y int, PRIMARY KEY (id, y)) PARTITION BY RANGE (y) (PARTITION p VALUES LESS THAN MAXVALUE)',
   'CREATE DATABASE `sales/2026`',
   'CREATE TABLE `sales/2026`.orders (id bigint PRIMARY KEY, a int)',
@@ -36,7 +38,10 @@ requires(
   afterAll(() => server?.remove(), 120_000)
 
   const leaves = ['rows', 'schema', 'schema.sql']
-  const paths = [...names.map(segmentOf), 'seen', 'parted'].flatMap((name) => leaves.map((leaf) => `${name}/${leaf}`))
+  const relations = [...names.map(segmentOf), 'seen', 'parted'].flatMap((name) =>
+    leaves.map((leaf) => `${name}/${leaf}`),
+  )
+  const paths = [...relations, 'a~2fb/function', '日本語/function']
   const missing = [
     ...[
       'a',
@@ -44,6 +49,8 @@ requires(
       'none/schema',
       'a/none',
       'a/enum',
+      'a/function',
+      'unseen/function',
       'a~2Fb/schema',
       '~61/schema',
       '~/schema',

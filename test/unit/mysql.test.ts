@@ -175,6 +175,132 @@ requires(
     })
   })
 
+  describe('what a function or procedure is', () => {
+    const routines = [
+      `CREATE FUNCTION add_tax(price decimal(10,2), kind enum('x','y''z') CHARACTER SET latin1) RETURNS decimal(10,2) DETERMINISTIC NO SQL COMMENT 'It''s taxed' RETURN price * 1.1`,
+      'CREATE PROCEDURE add_tax(IN a int unsigned, OUT `we``ird name` text, INOUT c varchar(10)) READS SQL DATA SQL SECURITY INVOKER BEGIN SELECT a; END',
+      'CREATE AGGREGATE FUNCTION summed(x int) RETURNS int BEGIN DECLARE s int DEFAULT 0; DECLARE CONTINUE HANDLER FOR NOT FOUND RETURN s; LOOP FETCH GROUP NEXT ROW; SET s = s + x; END LOOP; END',
+      "CREATE FUNCTION plain() RETURNS text RETURN 'FETCH GROUP NEXT ROW' -- FETCH GROUP NEXT ROW\n",
+      "CREATE FUNCTION `a/b``c` () RETURNS varchar(9) RETURN 'slash'",
+    ]
+    const oracle = 'CREATE FUNCTION ora(a INT, b OUT VARCHAR2(10)) RETURN INT AS x INT; BEGIN RETURN a; END'
+    const paths = ['add_tax/function', 'a~2fb`c/function', 'ora/function', 'plain/function', 'summed/function']
+    const grants = (account: string, rights: string) =>
+      `CREATE USER ${account}@'%' IDENTIFIED BY 'p'; GRANT ${rights} ON routines.* TO ${account}@'%'`
+    beforeAll(async () => {
+      await server.run(
+        [
+          'CREATE DATABASE routines CHARACTER SET utf8mb4; USE routines; CREATE TABLE add_tax (id int PRIMARY KEY)',
+          ...[...routines, "SET sql_mode = 'ORACLE'", oracle, 'SET sql_mode = DEFAULT'],
+          ...[grants('runner', 'SELECT, EXECUTE'), grants('watcher', 'SELECT'), grants('sees', 'SELECT, EXECUTE')],
+          "GRANT SELECT ON mysql.proc TO sees@'%'; GRANT SELECT, SHOW VIEW ON routines.* TO reader@'%'",
+        ].join('; '),
+      )
+    })
+    const openAs = (account: string, schemas: readonly string[] = ['routines']) =>
+      open({ url: as(`${account}:p`), schemas, rows: {}, watch: false })
+
+    test('is told by its kind, arguments and definition, without who made it; and by SQL that makes it again', async () => {
+      const provider = await openAs('sees')
+      const listed = await all(provider.list({}, contextOf()))
+      expect(listed.filter((path) => path.endsWith('/function'))).toEqual(paths)
+      expect(listed).toContain('add_tax/schema')
+      const found = await jsonOf(provider, 'add_tax/function')
+      expect(found).toMatchObject({
+        ...{ schema: 'routines', function: 'add_tax' },
+        overloads: [
+          {
+            ...{ kind: 'function', returns: 'decimal(10,2)', language: 'sql', comment: "It's taxed" },
+            arguments: "price decimal(10,2), kind enum('x','y''z') CHARACTER SET latin1 COLLATE latin1_swedish_ci",
+            ...{ volatility: 'deterministic', securityDefiner: true },
+          },
+          {
+            ...{ kind: 'procedure', volatility: 'not deterministic', securityDefiner: false },
+            arguments: 'IN a int(10) unsigned, OUT `we``ird name` text, INOUT c varchar(10)',
+          },
+        ],
+      })
+      const kinds = ['plain', 'summed', 'ora'].map(
+        async (name) => (await jsonOf(provider, `${name}/function`)).overloads[0],
+      )
+      expect(await Promise.all(kinds)).toMatchObject([
+        ...[{ kind: 'function' }, { kind: 'aggregate' }, { arguments: 'a int(11), b OUT varchar(10)' }],
+      ])
+      const textsOf = async (of: Provider) => {
+        const texts = await Promise.all(paths.map((path) => textOf(of, path)))
+        expect(texts.join('')).not.toMatch(/root|127\.0\.0\.1|definer=/i)
+        return texts.map((text) => JSON.parse(text).overloads as { definition: string }[])
+      }
+      const before = await textsOf(provider)
+      const statements = before.flat().map(({ definition }) => `${definition}SET sql_mode = DEFAULT`)
+      await server.run(
+        `CREATE DATABASE routines2 CHARACTER SET utf8mb4; GRANT SELECT, EXECUTE ON routines2.* TO sees@'%'; ${statements.join('; ').replaceAll('`routines`', '`routines2`')}`,
+      )
+      const again = await textsOf(await openAs('sees', ['routines2']))
+      expect(JSON.stringify(again).replaceAll('`routines2`', '`routines`')).toBe(JSON.stringify(before))
+    }, 60_000)
+
+    test('has no definition for an account that may run it and not see it, and is not there for one that may not', async () => {
+      const runner = await openAs('runner')
+      const [first, second, ...rest] = (await jsonOf(runner, 'add_tax/function')).overloads
+      expect([first.kind, second.kind, rest]).toEqual(['function', 'procedure', []])
+      for (const path of paths) expect(await textOf(runner, path)).not.toMatch(/definition|root|RETURN price/)
+      const watcher = await openAs('watcher')
+      expect(await all(watcher.list({}, contextOf()))).toEqual([
+        ...['add_tax/rows', 'add_tax/schema', 'add_tax/schema.sql', 'overview'],
+      ])
+      for (const path of paths) await failureOf(textOf(watcher, path), 'not-found')
+      for (const path of ['add_tax2/function', 'ADD_TAX/function', 'customers/function', 'ora/schema'])
+        await failureOf(textOf(runner, path), 'not-found')
+      const complete = async (provider: Provider, value: string) =>
+        (
+          await provider.complete?.(
+            { template: '{function}/function', argument: { name: 'function', value }, arguments: new Map() },
+            contextOf(),
+          )
+        )?.values
+      expect(await complete(runner, '')).toEqual(paths.map((path) => path.replace('/function', '')))
+      expect(await complete(runner, 'su')).toEqual(['summed'])
+      expect(await complete(watcher, '')).toEqual([])
+    })
+
+    test('costs no query of its own where many are listed or read', async () => {
+      const made = Array.from({ length: 100 }, (_, i) => `CREATE FUNCTION many_f.f${i}() RETURNS int RETURN ${i}`)
+      await server.run(`CREATE DATABASE many_f; ${made.join(';')}; GRANT EXECUTE ON many_f.* TO sees@'%'`)
+      const provider = await openAs('sees', ['many_f'])
+      const executed = async () => Number((await server.run("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'"))[0]?.Value)
+      expect(await all(provider.list({}, contextOf()))).toHaveLength(101)
+      const before = await executed()
+      await all(provider.list({}, contextOf()))
+      expect((await executed()) - before).toBeLessThanOrEqual(3)
+      const again = await executed()
+      await Promise.all(Array.from({ length: 100 }, (_, i) => textOf(provider, `f${i}/function`)))
+      expect((await executed()) - again).toBeLessThanOrEqual(4)
+    }, 60_000)
+
+    test('is told of when it is made, written anew or removed, seen or not', async () => {
+      for (const account of ['sees', 'runner']) {
+        const provider = await open({ url: as(`${account}:p`), schemas: ['routines'], rows: {}, reconcile: 100 })
+        const watching = await startWatching(provider)
+        try {
+          await server.run('CREATE FUNCTION routines.come() RETURNS int RETURN 1')
+          await watching.until('come/')
+          watching.clear()
+          await server.run("ALTER FUNCTION routines.come COMMENT 'said'")
+          await watching.until('come/function')
+          watching.clear()
+          await server.run('CREATE OR REPLACE FUNCTION routines.come(a int) RETURNS int RETURN 2')
+          await watching.until('come/function')
+          watching.clear()
+          await server.run('DROP FUNCTION routines.come')
+          await watching.until('come/')
+        } finally {
+          await watching.stop()
+        }
+      }
+    }, 60_000)
+  })
+
   describe('rows', () => {
     test('come page by page in the order of the key, each once, and by their key', async () => {
       const provider = await open()

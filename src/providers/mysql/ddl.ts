@@ -1,6 +1,6 @@
 import type { Column, ForeignKey, RelationKind } from '../relational/model.ts'
 import type { RawColumn, RawTable } from './raw.ts'
-import { nameOf, quoteName, quoteText } from './sql.ts'
+import { ended, nameOf, quoteName, quoteText } from './sql.ts'
 
 /** What a definition is written from: all of it is what the account may see. */
 export interface ForDefinition extends Omit<RawTable, 'columns' | 'foreignKeys'> {
@@ -17,7 +17,7 @@ export function definitionOf(relation: ForDefinition, isMaria: boolean): string 
     relation.kind === 'view' ? viewOf(relation) : tableOf(relation, isMaria),
     ...relation.triggers.map(({ definition }) => definition),
   ]
-  return statements.map((statement) => `${statement};\n`).join('\n')
+  return statements.map(ended).join('\n')
 }
 
 function viewOf(relation: ForDefinition): string {

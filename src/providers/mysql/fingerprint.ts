@@ -3,11 +3,16 @@ import { hasRows, type PageOptions, tableFacts } from './page.ts'
 import type { Session } from './session.ts'
 import { servedSchema } from './sql.ts'
 
-/** The sum of what rows of the information schema say, which is another one whenever any of it is. */
-const sum = (columns: string, from: string, where: string) =>
-  `SELECT CONCAT(COUNT(*), ':', COALESCE(SUM(CRC32(CONCAT_WS('|', ${columns}))), 0)) FROM information_schema.${from} WHERE ${where}`
+/**
+ * The sum of what rows of the information schema say, which is another one whenever any of it is. A time of changes is told to the
+ * second: while one is only just over, each answer is another one.
+ */
+function sum([columns, from, , time]: Part, where: string): string {
+  const lately = time === undefined ? 'NULL' : `IF(MAX(${time}) >= NOW() - INTERVAL 2 SECOND, NOW(6), NULL)`
+  return `SELECT CONCAT(COUNT(*), ':', COALESCE(SUM(CRC32(CONCAT_WS('|', ${columns}))), 0)), ${lately} FROM information_schema.${from} WHERE ${where}`
+}
 
-type Part = readonly [columns: string, from: string, schema: string]
+type Part = readonly [columns: string, from: string, schema: string, time?: string]
 
 const parts: readonly Part[] = [
   [
@@ -22,6 +27,18 @@ const parts: readonly Part[] = [
   ],
   ['TABLE_SCHEMA, TABLE_NAME, VIEW_DEFINITION', 'VIEWS', 'TABLE_SCHEMA'],
   ['TRIGGER_SCHEMA, TRIGGER_NAME, EVENT_OBJECT_TABLE, ACTION_STATEMENT, CREATED', 'TRIGGERS', 'TRIGGER_SCHEMA'],
+  [
+    'ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_TYPE, DTD_IDENTIFIER, ROUTINE_DEFINITION, IS_DETERMINISTIC, SQL_DATA_ACCESS, SECURITY_TYPE, ROUTINE_COMMENT, CREATED, LAST_ALTERED',
+    'ROUTINES',
+    'ROUTINE_SCHEMA',
+    'LAST_ALTERED',
+  ],
+  [
+    'TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_COLLATION, TABLE_COMMENT, CREATE_OPTIONS, CREATE_TIME',
+    'TABLES',
+    'TABLE_SCHEMA',
+    'CREATE_TIME',
+  ],
 ]
 
 /** What MariaDB tells by the time of a table's last change, and MySQL does not. */
@@ -34,26 +51,15 @@ const partsOfMysql: readonly Part[] = [
   ['CONSTRAINT_NAME, CHECK_CLAUSE', 'CHECK_CONSTRAINTS', 'CONSTRAINT_SCHEMA'],
 ]
 
-const tables: Part = [
-  'TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_COLLATION, TABLE_COMMENT, CREATE_OPTIONS, CREATE_TIME',
-  'TABLES',
-  'TABLE_SCHEMA',
-]
-
-/**
- * What changes whenever the catalog does. When a table was last altered is told to the second: while that is only just over, each
- * answer is another one.
- */
+/** What changes whenever the catalog does. */
 export async function readFingerprint(
   { query, isMaria }: Session,
   schemas: readonly string[] | undefined,
 ): Promise<string> {
-  const all = [tables, ...parts, ...(isMaria ? [] : partsOfMysql)]
+  const all = [...parts, ...(isMaria ? [] : partsOfMysql)]
   const served = all.map(([, , column]) => servedSchema(column, schemas))
-  const [first = '', ...others] = all.map(([columns, from], i) => sum(columns, from, served[i]?.sql ?? ''))
-  const lately = 'IF(MAX(CREATE_TIME) >= NOW() - INTERVAL 2 SECOND, NOW(6), NULL)'
   const rows = await query(
-    `${first.replace(' FROM ', `, ${lately} FROM `)} UNION ALL ${others.map((one) => one.replace(' FROM ', ', NULL FROM ')).join(' UNION ALL ')}`,
+    all.map((part, i) => sum(part, served[i]?.sql ?? '')).join(' UNION ALL '),
     served.flatMap(({ values }) => values),
   )
   return rows.flat().map(String).join(' ')

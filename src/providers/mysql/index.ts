@@ -9,6 +9,7 @@ import { isFault, isPassing } from './errors.ts'
 import { readFingerprint, readStamps } from './fingerprint.ts'
 import type { MysqlOptions } from './options.ts'
 import { type PageOptions, readPage } from './page.ts'
+import { describeRoutines } from './routines.ts'
 import { readKeys, readRows } from './rows.ts'
 import { openSession, type Session } from './session.ts'
 import { targetOf } from './target.ts'
@@ -16,7 +17,7 @@ import { targetOf } from './target.ts'
 export type { MysqlOptions, MysqlRowOptions } from './options.ts'
 
 /**
- * A database of MySQL or MariaDB: tables and views, and rows where they are asked for. It never writes, and runs no statement of
+ * A database of MySQL or MariaDB: tables, views, functions and procedures, and rows where they are asked for. It never writes, and runs no statement of
  * a client's. See docs/providers/mysql.md.
  *
  * A database that does not answer just now is no error: it is asked again when somebody asks.
@@ -50,10 +51,11 @@ function createSource(options: MysqlOptions): { readonly source: Source; readonl
 
   const source: Source = {
     schema: only,
-    kinds: [],
+    kinds: ['function'],
     page: (query, context) => ask(context, (session) => readPage(session, query, pageOptions)),
     relations: (names: readonly ObjectName[], context) =>
       ask(context, (session) => describeRelations(session, names, pageOptions)),
+    routines: (names, context) => ask(context, (session) => describeRoutines(session, names, schemas)),
     ...(options.rows === undefined
       ? {}
       : {

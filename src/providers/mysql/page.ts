@@ -3,6 +3,7 @@ import { identityOf } from '../relational/batch.ts'
 import type { ObjectName, RelationKind } from '../relational/model.ts'
 import { keyOf, nameOf, segmentOf } from '../relational/names.ts'
 import type { Listed, PageQuery } from '../relational/source.ts'
+import { servedRoutine } from './routines.ts'
 import type { Session } from './session.ts'
 import { listed, servedSchema } from './sql.ts'
 
@@ -14,7 +15,10 @@ export interface PageOptions {
   readonly views: boolean
 }
 
-/** A page of the tables and views that the account may see something of, in the order of their keys: two queries, whatever there is. */
+/**
+ * A page of the tables and views that the account may see something of, and the functions and procedures that it may run, in the order
+ * of their keys: three queries, whatever there is. Those of one name are one item of it.
+ */
 export async function readPage(
   { query }: Session,
   { from, prefix, limit }: PageQuery,
@@ -24,17 +28,23 @@ export async function readPage(
   if (names.includes(undefined)) return []
   const [schema, name, ...rest] = options.only === undefined ? names : [options.only, ...names]
   if (rest.length > 0) return []
-  const served = servedSchema('TABLE_SCHEMA', options.schemas)
-  const within = [
-    ...(schema === undefined ? [] : [['TABLE_SCHEMA = ?', schema] as const]),
-    ...(name === undefined ? [] : [['TABLE_NAME = ?', name] as const]),
-  ]
-  const rows = await query(
-    `SELECT DISTINCT ${exact('TABLE_SCHEMA')}, ${exact('TABLE_NAME')} FROM information_schema.COLUMNS
-      WHERE ${[served.sql, ...within.map(([condition]) => condition)].join(' AND ')} AND ${readableColumn}`,
-    [...served.values, ...within.map(([, value]) => value)],
-  )
-  const objects = rows.map(([of, own]): ObjectName => ({ schema: String(of), name: String(own) }))
+  const namesIn = async (of: 'TABLE' | 'ROUTINE', from: string, condition: string) => {
+    const served = servedSchema(`${of}_SCHEMA`, options.schemas)
+    const within = [
+      ...(schema === undefined ? [] : [[`${of}_SCHEMA = ?`, schema] as const]),
+      ...(name === undefined ? [] : [[`${of}_NAME = ?`, name] as const]),
+    ]
+    const rows = await query(
+      `SELECT DISTINCT ${exact(`${of}_SCHEMA`)}, ${exact(`${of}_NAME`)} FROM information_schema.${from}
+        WHERE ${[served.sql, ...within.map(([one]) => one)].join(' AND ')} AND ${condition}`,
+      [...served.values, ...within.map(([, value]) => value)],
+    )
+    const found = rows.map(([at, own]): ObjectName => ({ schema: String(at), name: String(own) }))
+    return new Map(found.map((one) => [identityOf(one), one]))
+  }
+  const tables = await namesIn('TABLE', 'COLUMNS', readableColumn)
+  const routines = await namesIn('ROUTINE', 'ROUTINES', servedRoutine)
+  const objects = [...new Map([...tables, ...routines]).values()]
   const all: readonly Listed[] = [
     ...objects.map((object) => ({ key: keyOf(object, options.only), ...object })),
     // Of a schema, its overview is listed: its key lies among those of its objects.
@@ -48,16 +58,19 @@ export async function readPage(
     .slice(0, limit)
   const facts = await factsOf(
     query,
-    page.filter((item): item is Listed & ObjectName => 'name' in item),
+    page.filter((item): item is Listed & ObjectName => 'name' in item && tables.has(identityOf(item))),
   )
   return page.flatMap((item): readonly Listed[] => {
     if (!('name' in item)) return [item]
-    const found = facts.get(identityOf(item))
+    const id = identityOf(item)
+    const isRoutine = routines.has(id) ? { isRoutine: true } : {}
+    if (!tables.has(id)) return [{ ...item, ...isRoutine }]
+    const found = facts.get(id)
     // It may have gone in between: then it is told of as what it most likely was.
     const kind = found?.kind ?? 'table'
     return [
       {
-        ...{ ...item, relation: kind },
+        ...{ ...item, relation: kind, ...isRoutine },
         ...(found !== undefined && hasRows(kind, found.engine, options.views) ? { rows: true } : {}),
         ...(found?.comment === undefined ? {} : { comment: found.comment }),
       },

@@ -172,7 +172,8 @@ export async function readRaw(
 
 const textIn = (cell: Cells[number] | undefined) => (cell === null || cell === undefined ? undefined : String(cell))
 
-function grouped(rows: readonly Cells[], wanted: ReadonlySet<string>): ReadonlyMap<string, readonly Cells[]> {
+/** Rows by what their first two columns name, of what is wanted. */
+export function grouped(rows: readonly Cells[], wanted: ReadonlySet<string>): ReadonlyMap<string, readonly Cells[]> {
   const found = new Map<string, Cells[]>()
   for (const row of rows) {
     const id = identityOf({ schema: String(row[0]), name: String(row[1]) })

@@ -10,6 +10,11 @@ export function nameOf({ schema, name }: ObjectName): string {
   return `${quoteName(schema)}.${quoteName(name)}`
 }
 
+/** A statement with its end, which a comment at the end of its last line does not swallow. */
+export function ended(statement: string): string {
+  return `${statement}${/(?:--|#)[^\n]*$/.test(statement) ? '\n' : ''};\n`
+}
+
 /** A literal, for what is shown as SQL: never for what is run. */
 export function quoteText(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`

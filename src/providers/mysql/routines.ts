@@ -1,0 +1,168 @@
+import { identityOf } from '../relational/batch.ts'
+import type { ObjectName, Overload, Routine } from '../relational/model.ts'
+import { grouped } from './raw.ts'
+import type { Cells, Session } from './session.ts'
+import { ended, listed, nameOf, quoteName, quoteText } from './sql.ts'
+
+/** Kinds of routines that are told of. Packages are none: what is in them is called by two names. */
+export const servedRoutine = "ROUTINE_TYPE IN ('FUNCTION', 'PROCEDURE')"
+
+/** What the information schema says of a function or procedure. Who made it is not asked: accounts are told to nobody. */
+interface RawRoutine {
+  readonly name: ObjectName
+  readonly isFunction: boolean
+  readonly returns: string
+  readonly language: string
+  /** `undefined` where the account may not see it. */
+  readonly body: string | undefined
+  readonly deterministic: boolean
+  readonly access: string
+  readonly security: string
+  readonly comment: string
+  readonly modes: readonly string[]
+  readonly collation: string
+  readonly parameters: readonly Parameter[]
+}
+
+interface Parameter {
+  readonly mode: string
+  readonly name: string
+  readonly type: string
+}
+
+/** Modes of SQL by which a text means something else. */
+const telling = new Set([
+  'ANSI_QUOTES',
+  'HIGH_NOT_PRECEDENCE',
+  'NO_BACKSLASH_ESCAPES',
+  'ORACLE',
+  'PIPES_AS_CONCAT',
+  'REAL_AS_FLOAT',
+])
+
+/** Describes the functions and procedures of names that the account may run: two queries, however many they are. */
+export async function describeRoutines(
+  session: Session,
+  names: readonly ObjectName[],
+  served: readonly string[] | undefined,
+): Promise<readonly Routine[]> {
+  const asked = names.filter(({ schema }) => served === undefined || served.includes(schema))
+  if (asked.length === 0) return []
+  const { routines, parameters } = await readRaw(session.query, asked)
+  return asked.flatMap((name) => {
+    const id = identityOf(name)
+    const found = routines.get(id) ?? []
+    const told = (type: Cells[number] | undefined) => (parameters.get(id) ?? []).filter((row) => row[2] === type)
+    const overloads = found.map((row) => overloadOf(rawOf(name, row, told(row[2]))))
+    return overloads.length === 0 ? [] : [{ ...name, overloads }]
+  })
+}
+
+async function readRaw(query: Session['query'], names: readonly ObjectName[]) {
+  const wanted = new Set(names.map(identityOf))
+  const schemas = listed([...new Set(names.map(({ schema }) => schema))])
+  const own = listed(names.map(({ name }) => name))
+  const rowsOf = async (columns: string, from: string, of: string, order: string) => {
+    const rows = await query(
+      `SELECT ${of}_SCHEMA, ${of}_NAME, ROUTINE_TYPE, ${columns} FROM information_schema.${from}
+        WHERE ${of}_SCHEMA IN (${schemas.sql}) AND ${of}_NAME IN (${own.sql}) AND ${servedRoutine} ORDER BY ${order}`,
+      [...schemas.values, ...own.values],
+    )
+    return grouped(rows, wanted)
+  }
+  const routines = await rowsOf(
+    `DTD_IDENTIFIER, EXTERNAL_LANGUAGE, ROUTINE_DEFINITION, IS_DETERMINISTIC, SQL_DATA_ACCESS, SECURITY_TYPE, ROUTINE_COMMENT,
+      SQL_MODE, DATABASE_COLLATION`,
+    ...(['ROUTINES', 'ROUTINE', 'ROUTINE_TYPE'] as const),
+  )
+  const parameters = await rowsOf(
+    'ORDINAL_POSITION, PARAMETER_MODE, PARAMETER_NAME, DTD_IDENTIFIER, CHARACTER_SET_NAME, COLLATION_NAME',
+    ...(['PARAMETERS', 'SPECIFIC', 'ORDINAL_POSITION'] as const),
+  )
+  return { routines, parameters }
+}
+
+function rawOf(name: ObjectName, row: Cells, told: readonly Cells[]): RawRoutine {
+  const [, , type, returns, language, body, deterministic, access, security, comment, modes, collation] = row
+  const usual = String(collation)
+  // What a function answers stands at 0.
+  const answer = told.find(([, , , position]) => Number(position) === 0)
+  return {
+    name,
+    isFunction: type === 'FUNCTION',
+    returns: answer === undefined ? String(returns ?? '') : typeOf(answer, usual),
+    language: String(language ?? 'SQL'),
+    body: body === null || body === undefined ? undefined : String(body),
+    deterministic: deterministic === 'YES',
+    ...{ access: String(access), security: String(security), comment: String(comment ?? '') },
+    modes: String(modes ?? '').split(','),
+    collation: usual,
+    parameters: told
+      .filter((parameter) => parameter !== answer)
+      .map((parameter) => ({
+        ...{ mode: String(parameter[4] ?? 'IN'), name: String(parameter[5] ?? '') },
+        type: typeOf(parameter, usual),
+      })),
+  }
+}
+
+/** A type, with its character set where that is not the one of the database. */
+function typeOf([, , , , , , type, set, collation]: Cells, usual: string): string {
+  if (set === null || set === undefined || collation === usual) return String(type ?? '')
+  return `${String(type)} CHARACTER SET ${String(set)} COLLATE ${String(collation)}`
+}
+
+function overloadOf(raw: RawRoutine): Overload {
+  const { isFunction, language, deterministic, security, comment, body } = raw
+  const kind = isFunction ? (isAggregate(body) ? 'aggregate' : 'function') : 'procedure'
+  return {
+    ...{ kind, arguments: argumentsOf(raw, (name) => (/^[a-z_][a-z0-9_]*$/i.test(name) ? name : quoteName(name))) },
+    ...(isFunction ? { returns: raw.returns } : {}),
+    language: language.toLowerCase(),
+    ...(comment === '' ? {} : { comment }),
+    volatility: deterministic ? 'deterministic' : 'not deterministic',
+    securityDefiner: security === 'DEFINER',
+    ...(body === undefined ? {} : { definition: definitionOf(raw, kind, body) }),
+  }
+}
+
+/** Functions of MariaDB that go from row to row are told from others by that alone. */
+function isAggregate(body = ''): boolean {
+  const plain = body.replace(/'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`|\/\*[\s\S]*?\*\/|(?:-- |#).*/g, ' ')
+  return /\bFETCH\s+GROUP\s+NEXT\s+ROW\b/i.test(plain)
+}
+
+function argumentsOf({ parameters, isFunction, modes }: RawRoutine, quote: (name: string) => string): string {
+  const isOracle = modes.includes('ORACLE')
+  return parameters
+    .map(({ mode, name, type }) => {
+      const told = isFunction && mode === 'IN' ? [] : [mode]
+      return (isOracle ? [quote(name), ...told, type] : [...told, quote(name), type]).join(' ')
+    })
+    .join(', ')
+}
+
+/** The statement that makes a routine, without who made it. */
+function definitionOf(raw: RawRoutine, kind: Overload['kind'], body: string): string {
+  const { name, isFunction, returns, language, deterministic, access, security, comment, modes } = raw
+  const set = modes.filter((mode) => telling.has(mode))
+  const isOracle = set.includes('ORACLE')
+  const isSql = language === 'SQL'
+  const what = kind === 'aggregate' ? 'AGGREGATE FUNCTION' : kind.toUpperCase()
+  const lines = [
+    `CREATE ${what} ${nameOf(name)}(${argumentsOf(raw, quoteName)})${isFunction ? ` ${isOracle ? 'RETURN' : 'RETURNS'} ${returns}` : ''}`,
+    ...(isSql ? [] : [`LANGUAGE ${language}`]),
+    ...(deterministic ? ['DETERMINISTIC'] : []),
+    ...(access === 'CONTAINS SQL' ? [] : [access]),
+    ...(security === 'DEFINER' ? [] : [`SQL SECURITY ${security}`]),
+    ...(comment === '' ? [] : [`COMMENT ${quoteText(comment)}`]),
+    ...(isSql ? [body] : [`AS ${fenceOf(body)}${body}${fenceOf(body)}`]),
+  ]
+  return `${set.length === 0 ? '' : `SET sql_mode = '${set.join(',')}';\n`}${ended(lines.join('\n'))}`
+}
+
+/** What a text in another language stands between: nothing that is in it. */
+function fenceOf(body: string): string {
+  const taken = [...body.matchAll(/\$(_*)\$/g)].map(([, inner = '']) => inner.length)
+  return `$${'_'.repeat(taken.length === 0 ? 0 : Math.max(...taken) + 1)}$`
+}
