@@ -103,10 +103,13 @@ export function createMount(options: MountOptions): Mounted {
     if (!restricted) return all
     const isClosed = (directory: string) => reach(principal, directory) === 'none'
     const visible = filtered(all, (entry) => access(principal, entry.path), isClosed)
-    return ({ shallow, ...query }) => {
-      const { prefix = '' } = query
+    const skim = (path: string) => (path.endsWith('/') ? !isClosed(path) : access(principal, path))
+    return ({ shallow, ...asked }) => {
+      const { prefix = '' } = asked
       // What is in a directory has to be looked at, unless all of it may be seen.
-      if (shallow === true && reach(principal, prefix) === 'all') return all({ ...query, shallow })
+      if (shallow === true && reach(principal, prefix) === 'all') return all({ ...asked, shallow })
+      // One entry of each directory tells that there is something in it.
+      const query = shallow === true ? { ...asked, skim } : asked
       if (prefix === '') return mount.isHidden(principal) ? nothing() : visible(query)
       const elsewhere = decoy(prefix, principal)
       return isClosed(prefix) ? filtered(all, () => false)({ prefix: elsewhere }) : visible(query)

@@ -17,6 +17,8 @@ export interface Context {
    * it brings the content throws {@link later} then; others may ignore it.
    */
   readonly most?: number
+  /** Whether the content alone is wanted: what would have to be looked up beside it may be left out. */
+  readonly bare?: boolean
 }
 
 export type Audience = 'user' | 'assistant'
@@ -155,6 +157,12 @@ export interface ListQuery {
    * each as an entry whose path ends in `/`, and nothing in it; others pass this over.
    */
   readonly shallow?: boolean
+  /**
+   * Of each directory directly below `prefix`, one entry for which this holds is enough, and any for which it does not may be left out;
+   * of a directory (its path ends in `/`) it says whether it can hold for anything in there. It spares a source work that nobody sees
+   * the fruit of, and is no more than that: others pass it over, and whoever lists looks at each entry again.
+   */
+  readonly skim?: (path: string) => boolean
 }
 
 /**

@@ -60,7 +60,9 @@ export function redacted(provider: Provider, options: RedactedOptions = {}): Pro
   return {
     ...provider,
     list: async function* (query, context) {
-      for await (const entry of provider.list(query, context))
+      const { skim } = query
+      const isShown = (path: string) => !isSecretPath(path) && skim?.(path) === true
+      for await (const entry of provider.list(skim === undefined ? query : { ...query, skim: isShown }, context))
         if (!isSecretPath(entry.path)) yield cleanEntry(entry, seal)
     },
     read: async (request, context) => {

@@ -40,6 +40,8 @@ interface Frame {
 
 /** Files are looked at in groups that grow: the caller may want no more than the first. */
 const [firstGroup, lastGroup] = [4, 64]
+/** So many names are tried before others have their turn. */
+const maxTried = 1000
 
 export function createLister({ walk, names, permit, rules, headings, pool }: ListerOptions): Lister {
   const open = async (position: Position, after: string, signal: AbortSignal): Promise<Frame> => {
@@ -126,7 +128,9 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
 
   return {
     stat,
-    list: async function* ({ prefix = '', after, shallow = false }, signal) {
+    list: async function* ({ prefix = '', after, shallow = false, skim }, signal) {
+      /** Whether one entry of each directory is enough. */
+      const isSparing = shallow || skim !== undefined
       const rest = resumeIn(prefix, after)
       if (rest === undefined) return
       const frames: Frame[] = []
@@ -151,27 +155,29 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
             frame.position.place.close()
           } else if (name.endsWith('/')) {
             frame.index++
-            const child = frames.length + depthOf(prefix) < maxDepth ? await descend(frame, name, signal) : undefined
+            const isWanted = frames.length + depthOf(prefix) < maxDepth && (skim?.(pathIn(frame, name)) ?? true)
+            const child = isWanted ? await descend(frame, name, signal) : undefined
             if (child !== undefined) frames.push(child)
-            if (shallow) size = firstGroup
+            if (isSparing) size = 1
           } else {
-            const first = frame.index
-            frame.index = endOfGroup(frame.names.names, first, size)
+            const group = takeGroup(frame, size, skim)
             size = Math.min(size * 2, lastGroup)
-            const group = frame.names.names.slice(first, frame.index)
-            const found = await lookAtAll(frame.position.place, group, pool, signal, breath)
+            const names = group.map((index) => frame.names.names[index] ?? '')
+            const found = await lookAtAll(frame.position.place, names, pool, signal, breath)
             for (const [i, stats] of found.entries()) {
-              const entry = await entryOf(frame, first + i, stats, signal)
+              const entry = await entryOf(frame, group[i] ?? -1, stats, signal)
               signal.throwIfAborted()
               if (entry === undefined) continue
-              if (shallow && frames.length > 1) {
+              const isEnough = isSparing && frames.length > 1
+              if (shallow && isEnough) {
                 const path = entry.path.slice(0, entry.path.indexOf('/', prefix.length) + 1)
                 if (after === undefined || comparePaths(path, after) > 0) yield { path, mimeType: directoryMimeType }
-                leave()
-                break
-              }
-              yield entry
+              } else yield entry
               signal.throwIfAborted()
+              if (!isEnough) continue
+              leave()
+              size = firstGroup
+              break
             }
           }
           if (breath.due()) await breath.take()
@@ -197,8 +203,19 @@ function depthOf(prefix: string): number {
   return prefix.split('/').length - 1
 }
 
-function endOfGroup(names: readonly string[], first: number, size: number): number {
-  let end = first + 1
-  while (end < names.length && end - first < size && names[end]?.endsWith('/') === false) end++
-  return end
+function pathIn({ position }: Frame, name: string): string {
+  return `${position.aliases[0].path}${name}`
+}
+
+/** Goes past the next files, up to a directory, and answers the places of those that are to be looked at. */
+function takeGroup(frame: Frame, size: number, skim: ListQuery['skim']): readonly number[] {
+  const { names } = frame.names
+  const group: number[] = []
+  for (let tried = 0; tried < maxTried && group.length < size; tried++) {
+    const name = names[frame.index]
+    if (name === undefined || name.endsWith('/')) break
+    if (skim?.(pathIn(frame, name)) ?? true) group.push(frame.index)
+    frame.index++
+  }
+  return group
 }

@@ -70,8 +70,12 @@ export function settings(options: SettingsOptions): Provider {
     return format === undefined ? undefined : { ...cleanEntry(entry, seal), mimeType: mimeTypes[format] }
   }
 
-  const list: Provider['list'] = async function* (query, context) {
-    for await (const entry of source.list(query, context)) {
+  const list: Provider['list'] = async function* ({ shallow = false, skim, ...query }, context) {
+    // That there is something in a directory does not tell that it is served.
+    const wanted = (path: string) =>
+      (path.endsWith('/') || served(formatOf, path) !== undefined) && (skim?.(path) ?? true)
+    const asked = shallow || skim !== undefined ? { ...query, skim: wanted } : query
+    for await (const entry of source.list(asked, context)) {
       const own = entryOf(entry)
       if (own !== undefined) yield own
     }
