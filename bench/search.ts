@@ -1,6 +1,8 @@
+import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text as textOf } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { DatabaseSync } from '@photostructure/sqlite'
 import MiniSearch from 'minisearch'
@@ -10,28 +12,35 @@ import { createDocuments, type Kind } from './search-documents.ts'
 import { fixed, progress, table } from './support.ts'
 
 // How fast documents are indexed and found, how large the index is and what memory it takes; beside MiniSearch, which keeps
-// its index in memory, and SQLite's FTS5 as it comes, with its own BM25. The same documents and questions for all.
+// its index in memory, and SQLite's FTS5 as it comes, with its own BM25. The same documents and questions for all, each in a
+// process of its own, so that none has the memory of another.
+
+const names = ['hikidashi', 'SQLite FTS5, trigram', 'MiniSearch'] as const
+type Name = (typeof names)[number]
 
 const { values } = parseArgs({
   options: {
     documents: { type: 'string', default: '100000' },
-    minisearch: { type: 'string', default: '20000' },
     queries: { type: 'string', default: '40' },
     folder: { type: 'string', default: tmpdir() },
     seed: { type: 'string', default: '1' },
+    /** Only this one, measured in this process. */
+    subject: { type: 'string' },
   },
 })
 const count = Number(values.documents)
 const made = createDocuments(Number(values.seed))
 const shown = 10
+/** What the heap of each may grow to, in megabytes: MiniSearch has all of its index there. */
+const heap = 4096
 
 interface Subject {
-  readonly name: string
-  readonly documents: number
   put(documents: readonly SearchDocument[]): Promise<void> | void
   /** Asks for the first ten, and answers how many there are. */
   search(text: string): Promise<number> | number
+  /** Of the index on disk; 0 where it is in memory. */
   bytes(): number
+  close(): Promise<void> | void
 }
 
 interface Measured {
@@ -39,7 +48,7 @@ interface Measured {
   readonly megabytesPerSecond: number
   readonly bytes: number
   readonly memory: number
-  readonly times: ReadonlyMap<Kind, readonly number[]>
+  readonly times: readonly (readonly [kind: Kind, ms: number])[]
   readonly found: number
   /** Of all threads, for one question on average: it depends less on what else the machine does. */
   readonly cpu: number
@@ -50,21 +59,19 @@ const used = () => {
   return process.memoryUsage().rss
 }
 
-async function measure(subject: Subject): Promise<Measured> {
-  progress(`${subject.name}: ${subject.documents} documents`)
-  const before = used()
+async function measure(name: Name, subject: Subject, before: number): Promise<Measured> {
   let busy = 0
   let units = 0
-  for (let start = 0; start < subject.documents; start += 1000) {
-    const some = Array.from({ length: Math.min(1000, subject.documents - start) }, (_, i) => made.document(start + i))
+  for (let start = 0; start < count; start += 1000) {
+    const some = Array.from({ length: Math.min(1000, count - start) }, (_, i) => made.document(start + i))
     units += some.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
     const from = performance.now()
     await subject.put(some)
     busy += performance.now() - from
-    if (start % 20_000 === 0) progress(`${subject.name}: ${start}, ${fixed(busy / 1000, 1)} s`)
+    if (start % 20_000 === 0) progress(`${name}: ${start}, ${fixed(busy / 1000, 1)} s`)
   }
   const memory = used() - before
-  const times = new Map<Kind, number[]>()
+  const times: [Kind, number][] = []
   let found = 0
   // A server has been asked before: other questions, so that code is compiled and pages are in memory.
   for (const { text } of made.questions(Math.ceil(Number(values.queries) / 2), 1)) await subject.search(text)
@@ -73,101 +80,130 @@ async function measure(subject: Subject): Promise<Measured> {
   for (const { kind, text } of made.questions(Number(values.queries))) {
     const from = performance.now()
     found += (await subject.search(text)) > 0 ? 1 : 0
-    times.set(kind, [...(times.get(kind) ?? []), performance.now() - from])
+    times.push([kind, performance.now() - from])
   }
   const { user, system } = process.cpuUsage(cpu)
-  const asked = [...times.values()].flat().length
-  const perSecond = (subject.documents / busy) * 1000
   return {
-    perSecond,
+    perSecond: (count / busy) * 1000,
     megabytesPerSecond: units / busy / 1000,
-    bytes: subject.bytes(),
-    memory,
-    times,
-    found,
-    cpu: (user + system) / 1000 / asked,
+    ...{ bytes: subject.bytes(), memory, times, found },
+    cpu: (user + system) / 1000 / times.length,
   }
+}
+
+const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+
+const subjects: Readonly<Record<Name, (folder: string) => Promise<Subject>>> = {
+  hikidashi: async (folder) => {
+    const file = join(folder, 'store.sqlite')
+    const store = await openStore({ sqlite: { file } })
+    const index = await openSearchIndex({ store, name: 'bench' })
+    return {
+      put: (documents) => index.put(documents),
+      search: async (text) => {
+        let found = 0
+        for await (const _ of index.search({ text })) if (++found === shown) break
+        return found
+      },
+      bytes: () => sizeOf(file) + sizeOf(`${file}-wal`),
+      close: async () => {
+        await index.close()
+        await store.close()
+      },
+    }
+  },
+  'SQLite FTS5, trigram': async (folder) => {
+    const file = join(folder, 'plain.sqlite')
+    const database = new DatabaseSync(file)
+    database.exec('pragma journal_mode = wal; pragma synchronous = normal')
+    database.exec(`create virtual table docs using fts5 (uri, text, tokenize = 'trigram')`)
+    const insert = database.prepare('insert into docs (uri, text) values (?, ?)')
+    const select = database.prepare(
+      `select uri, snippet(docs, 1, '[', ']', '…', 30) as s from docs where docs match ? order by rank limit ${shown}`,
+    )
+    return {
+      put: (documents) => {
+        database.exec('begin')
+        for (const { uri, text } of documents) insert.run(uri, text)
+        database.exec('commit')
+      },
+      search: (text) => {
+        const words = text.split(/\s+/).filter((word) => [...word].length >= 3)
+        if (words.length === 0) return 0
+        return select.all(words.map((word) => `"${word.replaceAll('"', '""')}"`).join(' OR ')).length
+      },
+      bytes: () => sizeOf(file) + sizeOf(`${file}-wal`),
+      close: () => database.close(),
+    }
+  },
+  MiniSearch: async () => {
+    const mini = new MiniSearch<SearchDocument>({ idField: 'uri', fields: ['title', 'text'], storeFields: ['title'] })
+    return {
+      put: (documents) => mini.addAll(documents),
+      search: (text) => mini.search(text).slice(0, shown).length,
+      bytes: () => 0,
+      close: () => {},
+    }
+  },
+}
+
+/** Measures one of them here. */
+async function measureOne(name: Name): Promise<Measured> {
+  const folder = mkdtempSync(join(values.folder, 'hikidashi-search-'))
+  try {
+    const before = used()
+    const subject = await subjects[name](folder)
+    const measured = await measure(name, subject, before)
+    await subject.close()
+    return measured
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Measures one of them in a process of its own. */
+async function measureApart(name: Name): Promise<Measured> {
+  const flags = ['--expose-gc', `--max-old-space-size=${heap}`]
+  const { documents, queries, folder, seed } = values
+  const given = Object.entries({ documents, queries, folder, seed, subject: name }).map(
+    ([key, value]) => `--${key}=${value}`,
+  )
+  const child = spawn(process.execPath, [...process.execArgv, ...flags, import.meta.filename, ...given], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve))
+  const [out, code] = await Promise.all([textOf(child.stdout), ended])
+  if (code !== 0) throw new Error(`${name} ended with ${code}.`)
+  return JSON.parse(out) as Measured
 }
 
 const quantile = (times: readonly number[], share: number) =>
   [...times].sort((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0
+const bothOf = (times: readonly number[]) => `${fixed(quantile(times, 0.5), 1)} / ${fixed(quantile(times, 0.95), 1)}`
 
-const folder = mkdtempSync(join(values.folder, 'hikidashi-search-'))
-const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0
-try {
+const only = names.find((name) => name === values.subject)
+if (only !== undefined) process.stdout.write(JSON.stringify(await measureOne(only)))
+else {
   const load = loadavg()[0] ?? 0
-  const results: [Subject, Measured][] = []
-  const run = async (subject: Subject) => void results.push([subject, await measure(subject)])
-
-  const file = join(folder, 'store.sqlite')
-  const store = await openStore({ sqlite: { file } })
-  const index = await openSearchIndex({ store, name: 'bench' })
-  await run({
-    name: 'hikidashi',
-    documents: count,
-    put: (documents) => index.put(documents),
-    search: async (text) => {
-      let found = 0
-      for await (const _ of index.search({ text })) if (++found === shown) break
-      return found
-    },
-    bytes: () => sizeOf(file) + sizeOf(`${file}-wal`),
-  })
-  await index.close()
-  await store.close()
-
-  const plain = join(folder, 'plain.sqlite')
-  const database = new DatabaseSync(plain)
-  database.exec('pragma journal_mode = wal; pragma synchronous = normal')
-  database.exec(`create virtual table docs using fts5 (uri, text, tokenize = 'trigram')`)
-  const insert = database.prepare('insert into docs (uri, text) values (?, ?)')
-  const select = database.prepare(
-    `select uri, snippet(docs, 1, '[', ']', '…', 30) as s from docs where docs match ? order by rank limit ${shown}`,
-  )
-  await run({
-    name: 'SQLite FTS5, trigram',
-    documents: count,
-    put: (documents) => {
-      database.exec('begin')
-      for (const { uri, text } of documents) insert.run(uri, text)
-      database.exec('commit')
-    },
-    search: (text) => {
-      const words = text.split(/\s+/).filter((word) => [...word].length >= 3)
-      if (words.length === 0) return 0
-      return select.all(words.map((word) => `"${word.replaceAll('"', '""')}"`).join(' OR ')).length
-    },
-    bytes: () => sizeOf(plain) + sizeOf(`${plain}-wal`),
-  })
-  database.close()
-
-  const mini = new MiniSearch<SearchDocument>({ idField: 'uri', fields: ['title', 'text'], storeFields: ['title'] })
-  await run({
-    name: 'MiniSearch',
-    documents: Math.min(count, Number(values.minisearch)),
-    put: (documents) => mini.addAll(documents),
-    search: (text) => mini.search(text).slice(0, shown).length,
-    bytes: () => 0,
-  })
-
-  const kinds = [...new Set(results.flatMap(([, { times }]) => [...times.keys()]))]
-  const [, ours] = results[0] ?? []
-  const ratio = (value: number, own: number) => (own > 0 ? fixed(value / own, 2) : '')
-  const rows = results.map(([{ name, documents }, measured]) => {
-    const all = [...measured.times.values()].flat()
-    return [
-      name,
-      String(documents),
-      fixed(measured.perSecond, 0),
-      fixed(measured.megabytesPerSecond, 2),
-      measured.bytes === 0 ? 'in memory' : fixed(measured.bytes / 1e6, 0),
-      fixed(measured.memory / 1e6, 0),
-      `${fixed(quantile(all, 0.5), 1)} / ${fixed(quantile(all, 0.95), 1)}`,
-      fixed(measured.cpu, 1),
-      ratio(quantile(all, 0.95), quantile([...(ours?.times.values() ?? [])].flat(), 0.95)),
-      `${measured.found}/${all.length}`,
-    ]
-  })
+  const results: (readonly [Name, Measured])[] = []
+  for (const name of names) {
+    progress(`${name}: ${count} documents`)
+    results.push([name, await measureApart(name)])
+  }
+  const allOf = ({ times }: Measured) => times.map(([, ms]) => ms)
+  const ours = results[0] === undefined ? 0 : quantile(allOf(results[0][1]), 0.95)
+  const rows = results.map(([name, measured]) => [
+    name,
+    String(count),
+    fixed(measured.perSecond, 0),
+    fixed(measured.megabytesPerSecond, 2),
+    measured.bytes === 0 ? 'in memory' : fixed(measured.bytes / 1e6, 0),
+    fixed(measured.memory / 1e6, 0),
+    bothOf(allOf(measured)),
+    fixed(measured.cpu, 1),
+    ours > 0 ? fixed(quantile(allOf(measured), 0.95) / ours, 2) : '',
+    `${measured.found}/${measured.times.length}`,
+  ])
   const heads = [
     '',
     'documents',
@@ -181,15 +217,11 @@ try {
     'found',
   ]
   console.log(table(heads, rows))
+  const kinds = [...new Set(results.flatMap(([, { times }]) => times.map(([kind]) => kind)))]
   const byKind = kinds.map((kind) => [
     kind,
-    ...results.map(
-      ([, { times }]) =>
-        `${fixed(quantile(times.get(kind) ?? [], 0.5), 1)} / ${fixed(quantile(times.get(kind) ?? [], 0.95), 1)}`,
-    ),
+    ...results.map(([, { times }]) => bothOf(times.filter(([one]) => one === kind).map(([, ms]) => ms))),
   ])
-  console.log(table(['p50 / p95, ms', ...results.map(([{ name }]) => name)], byKind))
-  console.log(`${cpus().length} processors; load before ${fixed(load, 1)}, after ${fixed(loadavg()[0] ?? 0, 1)}`)
-} finally {
-  rmSync(folder, { recursive: true, force: true })
+  console.log(`\n${table(['p50 / p95, ms', ...results.map(([name]) => name)], byKind)}`)
+  console.log(`\n${cpus().length} processors; load before ${fixed(load, 1)}, after ${fixed(loadavg()[0] ?? 0, 1)}`)
 }

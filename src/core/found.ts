@@ -1,3 +1,4 @@
+import { type Origin, originOf } from './origin.ts'
 import type { Audience } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
 import type { ResourceTemplate } from './view.ts'
@@ -23,7 +24,8 @@ export interface Found {
   readonly notes: readonly string[]
 }
 
-export interface FoundHit {
+/** A part of a document, with the link and the revision of it where its source tells them. */
+export interface FoundHit extends Origin {
   /** Opens the part that was found. */
   readonly uri: string
   /** The whole document, as it is listed. */
@@ -148,6 +150,7 @@ function parseHit(value: unknown): FoundHit | undefined {
     score,
     ...(typeof priority === 'number' ? { priority } : {}),
     ...(audience.length === 0 ? {} : { audience }),
+    ...originOf(value),
     snippet: { text: snippet.text, marks: marksIn(snippet.marks, snippet.text.length) },
   }
 }

@@ -19,7 +19,7 @@ export const metaKeys = {
   size: 'dev.hikidashi/size',
   /** What a store of objects says of one, beside size, time and version: stored type, storage class, its metadata. */
   object: 'dev.hikidashi/object',
-  /** What Drive says of a file, beside size, time and version: link, revision, owners, who changed it last. */
+  /** What Drive says of a file, beside size, time and version: link and revision; where it is read, owners and who changed it last too. */
   drive: 'dev.hikidashi/drive',
   /** Where the whole of what is too large to be answered can be fetched, and until when. It is a secret while it holds. */
   link: 'dev.hikidashi/link',

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
 import type { MountReader } from '../core/mount-reader.ts'
+import { originIn } from '../core/origin.ts'
 import type { Content, Entry } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import { formatOf } from '../wrap/reading/formats.ts'
@@ -49,7 +50,8 @@ export function hasTextForm(path: string, mimeType: string | undefined): boolean
  */
 export async function readDocument(entry: Entry, reading: Reading): Promise<SearchDocument | undefined> {
   const { mount, way, scrubber } = reading
-  const { path, title, mimeType, audience, priority, size, modified } = entry
+  const { path, title, mimeType, audience, priority, size, modified, meta } = entry
+  const { link, revision } = originIn(meta)
   const clean = (text: string) => scrubber?.scrub(text) ?? text
   try {
     const text = clean(await textOf(entry, reading))
@@ -64,6 +66,9 @@ export async function readDocument(entry: Entry, reading: Reading): Promise<Sear
       ...(priority === undefined ? {} : { priority }),
       ...(size === undefined ? {} : { size }),
       ...(modified === undefined ? {} : { modified }),
+      // One with a secret in it leads nowhere without.
+      ...(link === undefined || clean(link) !== link ? {} : { link }),
+      ...(revision === undefined || clean(revision) !== revision ? {} : { revision }),
     }
   } catch (error) {
     if (isResourceError(error, 'not-found')) return undefined

@@ -1,3 +1,5 @@
+import { createFence, declarators, isProse, modifiers } from '../core/outline.ts'
+
 /** How a text is cut. */
 export type Kind = 'markdown' | 'code' | 'table' | 'plain'
 
@@ -12,7 +14,6 @@ export type Outline = (line: string) => Heading | undefined
 
 const longest = 120
 
-const markdownEndings = /\.(?:md|mdx|markdown|adoc|rst|org)$/i
 const tableEndings = /\.(?:csv|tsv|jsonl|ndjson|log)$/i
 const codeEndings =
   /\.(?:[cm]?[jt]sx?|py|rb|go|rs|java|kt|kts|scala|swift|c|h|cc|cpp|cxx|hpp|cs|php|pl|lua|r|jl|ex|exs|erl|hs|ml|clj|dart|sh|bash|zsh|ps1|sql|proto|vue|svelte|zig|nim)$/i
@@ -21,7 +22,7 @@ const codeTypes =
 
 /** By its MIME type, else by how its path ends. */
 export function kindOf(mimeType: string | undefined, path: string): Kind {
-  if (mimeType === 'text/markdown' || markdownEndings.test(path)) return 'markdown'
+  if (isProse(path, mimeType)) return 'markdown'
   if (mimeType === 'text/csv' || mimeType === 'text/tab-separated-values' || tableEndings.test(path)) return 'table'
   return codeEndings.test(path) || codeTypes.test(mimeType ?? '') ? 'code' : 'plain'
 }
@@ -35,14 +36,9 @@ export function headingsOf(kind: Kind): Outline {
 /** Headings under headings: `Install > On Linux`. What stands in a fence is none. */
 function markdownOutline(): Outline {
   const stack: string[] = []
-  let fence: string | undefined
+  const isFenced = createFence()
   return (line) => {
-    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
-    if (mark !== undefined) {
-      if (fence === undefined) fence = mark
-      else if (mark.startsWith(fence)) fence = undefined
-    }
-    const depth = fence === undefined ? (/^ {0,3}(#{1,6})[ \t]/.exec(line)?.[1]?.length ?? 0) : 0
+    const depth = isFenced(line) ? 0 : (/^ {0,3}(#{1,6})[ \t]/.exec(line)?.[1]?.length ?? 0)
     if (depth === 0) return undefined
     stack.length = Math.min(stack.length, depth - 1)
     stack.push(shorten(line.trim().slice(depth).replace(/#+$/, '')))
@@ -61,8 +57,9 @@ function tableOutline(): Outline {
   }
 }
 
-const declaration =
-  /^ {0,4}(?:(?:export|default|declare|public|private|protected|internal|static|abstract|final|async|pub(?:\([a-z]+\))?|unsafe|open|override|sealed|virtual|inline|extern) ){0,6}(?:function\*?|class|interface|type|enum|struct|trait|impl|fn|func|def|defp|defmodule|module|namespace|mod|object|record|protocol|extension|create (?:or replace )?(?:table|view|function)|CREATE (?:OR REPLACE )?(?:TABLE|VIEW|FUNCTION)|message|service) *[(\w$"`<*]/
+const declaration = new RegExp(
+  `^ {0,4}(?:(?:${modifiers}|pub(?:\\([a-z]+\\))?|virtual|extern) ){0,6}(?:${declarators}|function\\*|defp|defmodule|mod) *[(\\w$"\`<*]`,
+)
 const named = /^(?:export )?(?:const|let|var) [\w$]+ *(?::[^=]{0,100})?= *(?:async *)?(?:\(|function|[\w$]+ *=>)/
 
 /** A declaration, by how its line begins: that is right often enough in most languages. */

@@ -1,3 +1,4 @@
+import type { Origin } from '../core/origin.ts'
 import type { Audience } from '../core/provider.ts'
 
 /**
@@ -33,7 +34,7 @@ export interface SearchIndex {
 }
 
 /** What is known of a document besides its text. */
-export interface DocumentFacts {
+export interface DocumentFacts extends Origin {
   readonly uri: string
   readonly title?: string
   readonly mimeType?: string

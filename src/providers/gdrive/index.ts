@@ -1,4 +1,5 @@
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { metaKeys } from '../../core/meta.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type {
   Completion,
@@ -169,8 +170,12 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
 }
 
 function entryOf({ path, name, file }: Placed): Entry {
-  const { size, modified, version } = file
+  const { size, modified, version, link, revision } = file
   const title = titleOf(name)
+  const origin = {
+    ...(link === undefined ? {} : { link }),
+    ...(revision === undefined ? {} : { revision }),
+  }
   return {
     path,
     ...(title === undefined ? {} : { title }),
@@ -178,6 +183,7 @@ function entryOf({ path, name, file }: Placed): Entry {
     ...(size === undefined ? {} : { size }),
     ...(modified === undefined ? {} : { modified }),
     version,
+    ...(Object.keys(origin).length === 0 ? {} : { meta: { [metaKeys.drive]: origin } }),
   }
 }
 

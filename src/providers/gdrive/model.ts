@@ -13,6 +13,10 @@ export interface DriveFile {
   /** Milliseconds since 1970. */
   readonly modified?: number
   readonly version: string
+  /** Where people open it. */
+  readonly link?: string
+  /** Which revision this is, as Drive counts. */
+  readonly revision?: string
   /** Of a shortcut. */
   readonly target?: string
   /** Whether the credentials may fetch its content. */
@@ -30,11 +34,10 @@ export type Readers = ReadonlySet<string>
 export type RawFile = drive_v3.Schema$File
 
 const listed =
-  'id,name,mimeType,parents,size,modifiedTime,sharedWithMeTime,version,md5Checksum,headRevisionId,trashed,capabilities(canDownload),' +
-  'shortcutDetails(targetId)'
+  'id,name,mimeType,parents,size,modifiedTime,sharedWithMeTime,version,md5Checksum,headRevisionId,webViewLink,trashed,' +
+  'capabilities(canDownload),shortcutDetails(targetId)'
 const shared = 'permissionIds,permissions(id,type,emailAddress,domain,allowFileDiscovery,deleted,expirationTime,view)'
-const told =
-  'driveId,createdTime,webViewLink,owners(displayName,emailAddress),lastModifyingUser(displayName,emailAddress)'
+const told = 'driveId,createdTime,owners(displayName,emailAddress),lastModifyingUser(displayName,emailAddress)'
 
 /** What is asked of files, to be listed and to be read: nothing else leaves Google. */
 export function fieldsOf(withReaders: boolean): { readonly listed: string; readonly told: string } {
@@ -54,11 +57,13 @@ export const shortcutType = 'application/vnd.google-apps.shortcut'
 export function fileOf(raw: RawFile, readers?: Readers): DriveFile | undefined {
   const { id, name, mimeType, parents, size, modifiedTime, capabilities, shortcutDetails, trashed, sharedWithMeTime } =
     raw
+  const { webViewLink } = raw
   if (typeof id !== 'string' || !isId(id)) return undefined
   const modified = Date.parse(modifiedTime ?? '')
   const bytes = size === undefined || size === null ? Number.NaN : Number(size)
   const type = mimeType ?? ''
   const target = shortcutDetails?.targetId ?? undefined
+  const revision = revisionOf(raw)
   const parent = parents?.[0]
   return {
     id,
@@ -68,12 +73,19 @@ export function fileOf(raw: RawFile, readers?: Readers): DriveFile | undefined {
     ...(isStored(type) && Number.isSafeInteger(bytes) && bytes >= 0 ? { size: bytes } : {}),
     ...(Number.isSafeInteger(modified) ? { modified } : {}),
     version: versionOf(raw),
+    ...(typeof webViewLink === 'string' ? { link: webViewLink } : {}),
+    ...(revision === undefined ? {} : { revision }),
     ...(target !== undefined && isId(target) ? { target } : {}),
     readable: capabilities?.canDownload !== false,
     trashed: trashed === true,
     ...(typeof sharedWithMeTime === 'string' ? { top: true } : {}),
     ...(readers === undefined ? {} : { readers }),
   }
+}
+
+/** The revision that a file is in: of Google's own formats the number of its changes. */
+export function revisionOf({ headRevisionId, version }: RawFile): string | undefined {
+  return headRevisionId ?? version ?? undefined
 }
 
 /** Of what is stored as it is, what names its content; of the others, what changes with anything in them. */

@@ -10,7 +10,7 @@ import { type ObjectStore, torn } from '../objects/store.ts'
 import type { DriveClient } from './client.ts'
 import { exportLimit } from './errors.ts'
 import { formNames, type Kind, kindOf, spreadsheetType } from './kinds.ts'
-import { type DriveFile, type RawFile, storedTypeOf } from './model.ts'
+import { type DriveFile, type RawFile, revisionOf, storedTypeOf } from './model.ts'
 import { createSheets, markdownOf } from './sheets.ts'
 
 /** A file as Drive describes it now. */
@@ -169,7 +169,6 @@ function isSum(bytes: Buffer, version: string): boolean {
 /** What Drive says besides, as data: it is shown, and nothing acts by it. */
 function metaOf(raw: RawFile, rest: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { id, name, mimeType, driveId, webViewLink, owners, lastModifyingUser, modifiedTime, createdTime } = raw
-  const { headRevisionId, version } = raw
   const person = (user: { displayName?: string | null; emailAddress?: string | null }) => ({
     ...(user.displayName ? { name: user.displayName } : {}),
     ...(user.emailAddress ? { email: user.emailAddress } : {}),
@@ -179,7 +178,7 @@ function metaOf(raw: RawFile, rest: Readonly<Record<string, unknown>>): Readonly
     name,
     type: mimeType,
     link: webViewLink,
-    revision: headRevisionId ?? version,
+    revision: revisionOf(raw),
     modified: modifiedTime,
     created: createdTime,
     owners: owners?.map(person),

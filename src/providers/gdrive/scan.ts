@@ -46,7 +46,7 @@ export function createScanner({ client, shortcuts, withReaders, maxFiles }: Scan
     if (files.size > maxFiles)
       throw new ResourceError(
         'unavailable',
-        `There are more than ${maxFiles} files. Mount a folder of them, or raise "maxFiles" (each takes about 600 bytes).`,
+        `There are more than ${maxFiles} files. Mount a folder of them, or raise "maxFiles" (each takes about 800 bytes).`,
       )
   }
 

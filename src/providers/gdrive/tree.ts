@@ -142,6 +142,6 @@ export function* differences(before: Tree, now: Tree): Generator<Change & { read
 function isSame(a: Placed, b: Placed): boolean {
   if (a.name !== b.name) return false
   if (a.file === b.file) return true
-  const facts = ['id', 'type', 'size', 'modified', 'version', 'readers'] as const
+  const facts = ['id', 'type', 'size', 'modified', 'version', 'link', 'revision', 'readers'] as const
   return facts.every((fact) => a.file[fact] === b.file[fact])
 }

@@ -17,7 +17,7 @@ export interface Parts {
  * stand in what may not.
  */
 export function formatHit(hit: SearchHit, best: number, { lines, as }: Parts, path: string): FoundHit {
-  const { uri, mount, title, mimeType, heading, audience, priority, modified, snippet } = hit
+  const { uri, mount, title, mimeType, heading, audience, priority, modified, link, revision, snippet } = hit
   const asText = as && hasTextForm(path, mimeType)
   const part = {
     ...(asText ? { as: 'text' } : {}),
@@ -35,6 +35,8 @@ export function formatHit(hit: SearchHit, best: number, { lines, as }: Parts, pa
     ...(modified === undefined ? {} : { modified: new Date(modified).toISOString() }),
     ...(priority === undefined ? {} : { priority }),
     ...(audience === undefined ? {} : { audience }),
+    ...(link === undefined ? {} : { link }),
+    ...(revision === undefined ? {} : { revision }),
     snippet,
   }
 }
@@ -53,7 +55,8 @@ export function formatMarkdown({ query, hits, next, total, notes }: Found): stri
   for (const [index, hit] of hits.entries()) {
     const name = escapeMarkdown(hit.title ?? nameOf(hit.document))
     const under = hit.heading === undefined || hit.heading === hit.title ? '' : ` · ${escapeMarkdown(hit.heading)}`
-    lines.push(`${index + 1}. [${name}](<${hit.uri}>)${under} (lines ${hit.lines.start}–${hit.lines.end})`)
+    const source = hit.link === undefined ? '' : ` · [source](<${hit.link}>)`
+    lines.push(`${index + 1}. [${name}](<${hit.uri}>)${under} (lines ${hit.lines.start}–${hit.lines.end})${source}`)
     const marked = piecesOf(hit.snippet).map(({ text, marked }) => (marked ? bold(text) : escapeMarkdown(text)))
     lines.push(
       ...marked
