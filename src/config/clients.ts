@@ -39,7 +39,7 @@ export const clients = z.strictObject({
     .enum(['auto', 'on', 'off'])
     .exactOptional()
     .describe(
-      'Who is given the tools list_resources, browse_directory, read_resource and search_resources: "on", everybody; "off", nobody; "auto", hosts that are known to have no resources for the model. By default "auto".',
+      'Who is given the tools list_resources, browse_directory, read_resource, search_resources and assemble_context: "on", everybody; "off", nobody but the explorer; "auto", hosts that are known to have no resources for the model, and the explorer. By default "auto".',
     ),
   profiles: z
     .array(profile)

@@ -23,6 +23,9 @@ export const withoutResources: readonly string[] = [
   'Xcode-copilot-xcode',
 ]
 
+/** The explorer asks by tools for what resources alone do not tell: tokens, suggestions, what a search found. */
+const explorer = 'hikidashi-explorer'
+
 interface Profile {
   readonly tools: boolean
   readonly view?: (principal: Principal) => View
@@ -50,9 +53,10 @@ export function profilesOf(
     }
   })
   return (client) => {
-    const isOn = tools === 'on' || (tools === 'auto' && client !== undefined && isKnown(client.name))
+    const isExplorer = client?.name === explorer
+    const isOn = isExplorer || tools === 'on' || (tools === 'auto' && client !== undefined && isKnown(client.name))
     const found = client && own.find(({ isIt, isVersion }) => isIt(client.name) && isVersion(client.version))
-    if (found !== undefined) return (found.wants ?? isOn) ? found.with : found.without
+    if (found !== undefined) return isExplorer || (found.wants ?? isOn) ? found.with : found.without
     return isOn ? on : off
   }
 }

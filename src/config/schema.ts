@@ -234,6 +234,12 @@ const http = z.strictObject({
     .describe(
       'How clients say who they are. Without this nobody is asked, and `serve` listens beyond the loopback only when it is told --insecure.',
     ),
+  explorer: z
+    .boolean()
+    .exactOptional()
+    .describe(
+      'Serves the page for people too, beside the MCP endpoint: at /, where that is /mcp. The page asks for what it shows as every client does. By default where `serve` listens on the loopback.',
+    ),
   metrics: z
     .union(
       [
@@ -349,6 +355,17 @@ export const configSchema = z.strictObject({
     ),
   http: http.exactOptional().describe('How it is served over HTTP.'),
   clients: clients.exactOptional().describe('What clients are given by what they call themselves.'),
+  context: z
+    .strictObject({
+      prompt: z
+        .boolean()
+        .exactOptional()
+        .describe(
+          'Whether there is a prompt `assemble_context`, which asks a question with what helps with it. By default true.',
+        ),
+    })
+    .exactOptional()
+    .describe('How contexts are assembled for clients.'),
   roles: z
     .array(text)
     .exactOptional()

@@ -1,23 +1,43 @@
+import { setImmediate as turn } from 'node:timers/promises'
+
 /** What is known of a text to compare it with others. */
 export interface Shingles {
   readonly sha256: string
   readonly all: ReadonlySet<number>
+  /** The smallest of them, in order. */
+  readonly smallest: readonly number[]
 }
 
 /** How many words a shingle has; how much of two texts is the same where they say the same; how few shingles say nothing. */
 const size = { words: 5, alike: 0.9, least: 20, signature: 16 }
 
+/** So many words are looked at before other work has its turn. */
+const slice = 8192
+
 /** The hashes of all stretches of five words. Texts without spaces are taken character by character. */
-export function shinglesOf(text: string, sha256: string): Shingles {
+export async function shinglesOf(text: string, sha256: string): Promise<Shingles> {
   const all = new Set<number>()
   const last: number[] = []
-  for (const [word] of text.matchAll(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}_]{1,64}/gu)) {
+  let words = 0
+  for (const word of text.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}_]{1,64}/gu) ?? []) {
     last.push(hashOf(word))
+    if (++words % slice === 0) await turn()
     if (last.length > size.words) last.shift()
     if (last.length === size.words)
       all.add(last.reduce((hash, each) => Math.imul(hash ^ each, 0x01000193) >>> 0, 0x811c9dc5))
   }
-  return { sha256, all }
+  return { sha256, all, smallest: smallestOf(all, size.signature) }
+}
+
+function smallestOf(all: ReadonlySet<number>, count: number): readonly number[] {
+  const smallest: number[] = []
+  for (const each of all) {
+    if (smallest.length === count && each >= (smallest[count - 1] ?? 0)) continue
+    const at = smallest.findIndex((other) => other > each)
+    smallest.splice(at < 0 ? smallest.length : at, 0, each)
+    smallest.length = Math.min(smallest.length, count)
+  }
+  return smallest
 }
 
 function hashOf(word: string): number {
@@ -38,12 +58,9 @@ export function createCollapse(): Collapse {
   const known: { readonly uri: string; readonly shingles: Shingles }[] = []
   const bySmallest = new Map<number, Set<number>>()
 
-  const signatureOf = ({ all }: Shingles) => [...all].sort((a, b) => a - b).slice(0, size.signature)
-
   const remember = (uri: string, shingles: Shingles) => {
     if (!byHash.has(shingles.sha256)) byHash.set(shingles.sha256, uri)
-    for (const hash of signatureOf(shingles))
-      bySmallest.set(hash, (bySmallest.get(hash) ?? new Set()).add(known.length))
+    for (const hash of shingles.smallest) bySmallest.set(hash, (bySmallest.get(hash) ?? new Set()).add(known.length))
     known.push({ uri, shingles })
   }
 
@@ -54,7 +71,7 @@ export function createCollapse(): Collapse {
       if (same !== undefined) return same
       if (shingles.all.size >= size.least) {
         // Two that are nearly the same have nearly the same smallest hashes.
-        const near = new Set(signatureOf(shingles).flatMap((hash) => [...(bySmallest.get(hash) ?? [])]))
+        const near = new Set(shingles.smallest.flatMap((hash) => [...(bySmallest.get(hash) ?? [])]))
         for (const index of [...near].sort((a, b) => a - b)) {
           const other = known[index]
           if (other !== undefined && likeness(other.shingles.all, shingles.all) > size.alike) return other.uri

@@ -2,24 +2,22 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { invalid, ResourceError } from '../core/errors.ts'
 import type { View } from '../core/view.ts'
 import { type Collapse, createCollapse, shinglesOf } from './alike.ts'
+import { checked } from './checked.ts'
 import { type Form, type Formed, type Forming, formsOf } from './forms.ts'
-import { type Packed, type PackItem, pack } from './pack.ts'
+import { type Packed, type PackItem, packInTurns } from './pack.ts'
 import { matcherOf } from './places.ts'
 import { rankAll } from './rank.ts'
 import { createReader } from './reader.ts'
 import { blocksOf, type Renderer, rendererOf, timeOf } from './render.ts'
-import { encodings, openCounter } from './tokens.ts'
-import {
-  type Assembled,
-  type AssembledItem,
-  type AssembleOptions,
-  type Candidate,
-  defaultLimits,
-  formats,
-  type Limits,
-  levels,
-  type ManifestEntry,
-  type OmittedItem,
+import { openCounter } from './tokens.ts'
+import type {
+  Assembled,
+  AssembledItem,
+  AssembleOptions,
+  Candidate,
+  Limits,
+  ManifestEntry,
+  OmittedItem,
 } from './types.ts'
 
 /**
@@ -32,23 +30,28 @@ import {
 export async function assemble(view: View, options: AssembleOptions): Promise<Assembled> {
   const { encoding = 'o200k_base', format = 'markdown', reserve = 0.03, signal } = options
   const limits = checked(options)
-  const counter = await openCounter(encoding)
+  // While that is loaded, what there is is listed and read.
+  const opening = openCounter(encoding)
+  opening.catch(() => {})
   const renderer = rendererOf(format)
   const reader = createReader(view, limits, matcherOf(options.excludes ?? []), signal)
   const { candidates, terms, notes } = await rankAll(view, options, limits, reader)
 
+  const counter = await opening
   const required = candidates.filter((candidate) => candidate.required !== undefined)
   const detailed = candidates.slice(0, required.length + limits.detailed)
   const readings = await reader.read(detailed.map(({ resource }) => resource.uri))
   const usable = Math.floor(options.budget * (1 - reserve))
-  const forming: Forming = { counter, renderer, format, terms, most: usable, signal }
+  const { countLevels } = options
+  const forming: Forming = { counter, renderer, format, terms, most: usable, countLevels, signal }
   const formed: Formed[] = []
   const duplicates: OmittedItem[] = []
   const collapse = createCollapse()
   for (const [index, candidate] of candidates.entries()) {
-    if (index % 8 === 7) await turn()
     const reading = readings[index]
-    const same = reading !== undefined && 'text' in reading ? twinOf(candidate, reading, collapse) : undefined
+    if (index % 256 === 255 || reading !== undefined) await turn()
+    signal?.throwIfAborted()
+    const same = reading !== undefined && 'text' in reading ? await twinOf(candidate, reading, collapse) : undefined
     if (same === undefined) formed.push(await formsOf(candidate, reading, forming))
     else {
       const { resource, explanation } = candidate
@@ -60,7 +63,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   const frame = (await counter.count(renderer.head)) + (await counter.count(renderer.tail))
   const cap = options.cap ?? Math.floor(options.budget / 4)
   const items = new Map(formed.map((each) => [packItemOf(each), each] as const))
-  const packed = pack([...items.keys()], { budget: usable, cap, frame, items: limits.items })
+  const packed = await packInTurns([...items.keys()], { budget: usable, cap, frame, items: limits.items })
   if (packed === undefined) throw tooMuch(formed, frame, usable)
 
   const chosen = [...items].flatMap(([item, each]) => {
@@ -90,12 +93,12 @@ function textOf(parts: readonly string[], { head, tail }: Renderer): string {
 }
 
 /** What is required is there even where it says the same as another. */
-function twinOf(
+async function twinOf(
   { resource, required }: Candidate,
   { text, sha256 }: { readonly text: string; readonly sha256: string },
   collapse: Collapse,
-): string | undefined {
-  const shingles = shinglesOf(text, sha256)
+): Promise<string | undefined> {
+  const shingles = await shinglesOf(text, sha256)
   if (required === undefined) return collapse.add(resource.uri, shingles)
   collapse.remember(resource.uri, shingles)
   return undefined
@@ -113,12 +116,14 @@ function packItemOf({ candidate, forms }: Formed): PackItem {
 
 type Chosen = Formed & { readonly form: Form }
 
-function itemOf({ candidate, form, notes }: Chosen): AssembledItem {
+function itemOf({ candidate, form, notes, levels }: Chosen): AssembledItem {
   return {
     uri: candidate.resource.uri,
+    resource: candidate.resource,
     level: form.part.level,
     tokens: form.tokens,
     required: candidate.required !== undefined,
+    ...(levels === undefined ? {} : { levels }),
     explanation: candidate.explanation,
     notes,
   }
@@ -182,31 +187,4 @@ function tooMuch(formed: readonly Formed[], frame: number, usable: number): Reso
     'budget',
     { needed, usable, items: sizes.length },
   )
-}
-
-/** The limits, once the options are without fault. */
-function checked(options: AssembleOptions): Limits {
-  const { budget, reserve = 0.03, cap = 1, encoding = 'o200k_base', format = 'markdown', now, halfLife = 1 } = options
-  const limits = { ...defaultLimits, ...options.limits }
-  const isCount = (value: number) => Number.isSafeInteger(value) && value >= 0
-  const faults = [
-    isCount(budget) ? '' : 'budget: not a whole number of tokens',
-    reserve >= 0 && reserve <= 0.5 ? '' : 'reserve: not from 0 to 0.5',
-    isCount(cap) ? '' : 'cap: not a whole number of tokens',
-    encodings.includes(encoding) ? '' : `encoding: not one of ${encodings.join(', ')}`,
-    formats.includes(format) ? '' : `format: not one of ${formats.join(', ')}`,
-    Number.isFinite(now) ? '' : 'now: not a time in milliseconds',
-    halfLife > 0 ? '' : 'halfLife: not above 0',
-    (options.pins ?? []).every((pin) => typeof pin === 'string' || levels.includes(pin.level ?? 'full'))
-      ? ''
-      : `pins: a level is not one of ${levels.join(', ')}`,
-    (options.pins ?? []).some((pin) => (typeof pin === 'string' ? pin : pin.uri).endsWith('/'))
-      ? 'pins: a folder is none'
-      : '',
-    Object.values(limits).every(isCount) && limits.concurrency > 0 && limits.items <= 999
-      ? ''
-      : 'limits: not whole numbers, no concurrency, or more than 999 items',
-  ].filter((fault) => fault !== '')
-  if (faults.length > 0) throw invalid(faults.join('; '), 'options')
-  return limits
 }

@@ -1,4 +1,4 @@
-import { termsIn } from './terms.ts'
+import { termsIn, termsOf, wordsIn } from './terms.ts'
 
 /** How often each term of a query is in a text, and how many terms it has in all. */
 export interface TermCounts {
@@ -11,16 +11,42 @@ export function queryTerms(query: string): readonly string[] {
   return [...new Set(termsIn(query))].slice(0, 64)
 }
 
-export function countTerms(text: string, terms: readonly string[]): TermCounts {
+/** Which of the terms each word has, and how many terms in all: most words come again and again. */
+interface Effect {
+  readonly length: number
+  readonly places: readonly number[]
+}
+
+/** So many words are remembered. */
+const remembered = 50_000
+
+/** Counts terms in texts, one after the other. */
+export function createTermCount(terms: readonly string[]): (text: string) => TermCounts {
   const places = new Map(terms.map((term, index) => [term, index] as const))
-  const counts = terms.map(() => 0)
-  let length = 0
-  for (const term of termsIn(text)) {
-    length++
-    const place = places.get(term)
-    if (place !== undefined) counts[place] = (counts[place] ?? 0) + 1
+  const effects = new Map<string, Effect>()
+  const effectOf = (word: string): Effect => {
+    const known = effects.get(word)
+    if (known !== undefined) return known
+    const all = termsOf(word)
+    const effect = { length: all.length, places: all.flatMap((term) => places.get(term) ?? []) }
+    if (effects.size >= remembered) effects.clear()
+    effects.set(word, effect)
+    return effect
   }
-  return { counts, length }
+  return (text) => {
+    const counts = terms.map(() => 0)
+    let length = 0
+    for (const word of wordsIn(text)) {
+      const effect = effectOf(word)
+      length += effect.length
+      for (const place of effect.places) counts[place] = (counts[place] ?? 0) + 1
+    }
+    return { counts, length }
+  }
+}
+
+export function countTerms(text: string, terms: readonly string[]): TermCounts {
+  return createTermCount(terms)(text)
 }
 
 const k1 = 1.2

@@ -3,7 +3,7 @@ import { pathOf } from './places.ts'
 import type { Reading } from './reader.ts'
 import { isXmlText, type Part, type Renderer } from './render.ts'
 import type { Counter } from './tokens.ts'
-import type { Candidate, Format, Level, LineRange } from './types.ts'
+import type { Candidate, Format, Level, LevelTokens, LineRange } from './types.ts'
 import { windowsOf } from './windows.ts'
 
 /** A resource at one level, as it would be shown, and what that takes. */
@@ -20,6 +20,8 @@ export interface Formed {
   /** Smallest level first. One alone for what is required. */
   readonly forms: readonly Form[]
   readonly notes: readonly string[]
+  /** What each level takes, where that is asked for. */
+  readonly levels?: LevelTokens
 }
 
 /** Which share of a whole text each level is worth. */
@@ -32,6 +34,8 @@ export interface Forming {
   readonly terms: ReadonlySet<string>
   /** What takes more tokens than this is of no use, unless it is required. */
   readonly most: number
+  /** Whether what is required is counted at the other levels, too. */
+  readonly countLevels?: boolean | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -42,20 +46,34 @@ export const longestToken = 128
 export async function formsOf(candidate: Candidate, reading: Reading | undefined, given: Forming): Promise<Formed> {
   const { resource, required } = candidate
   const bodies = bodiesOf(candidate, reading, given.terms)
-  const chosen = required === undefined ? bodies : [nearest(bodies, required)]
+  const wanted = required === undefined ? undefined : nearest(bodies, required)
+  const counted = wanted === undefined || given.countLevels === true ? bodies : [wanted]
   const forms: Form[] = []
-  for (const { level, body, ranges } of chosen) {
+  const levels: Partial<Record<Level, number>> = {}
+  for (const one of counted) {
+    const { level, body, ranges } = one
     // It would take long to count what cannot fit in any case.
-    if (required === undefined && Buffer.byteLength(body ?? '') > longestToken * given.most) continue
+    if (one !== wanted && Buffer.byteLength(body ?? '') > longestToken * given.most) continue
     const part = { resource, level, ...(body === undefined ? {} : { body }) }
     const tokens = await given.counter.count(given.renderer.part(part, 1), given.signal)
+    levels[level] = tokens
+    if (wanted !== undefined && one !== wanted) continue
     forms.push({ part, tokens, worth: worth[level], ...(ranges === undefined ? {} : { ranges }) })
   }
   const notes: string[] = []
+  const isText = reading !== undefined && 'text' in reading
+  if (isText && wanted !== undefined && wanted.level !== required)
+    notes.push(`at the level ${wanted.level}: there is no ${required} of it`)
   if (reading !== undefined && 'fault' in reading) notes.push(`a link alone: ${faults[reading.fault]}`)
-  if (reading !== undefined && 'text' in reading && given.format === 'xml' && !isXmlText(reading.text))
+  if (isText && given.format === 'xml' && !isXmlText(reading.text))
     notes.push('characters that XML cannot hold are replaced by U+FFFD')
-  return { candidate, ...(reading === undefined ? {} : { reading }), forms, notes }
+  return {
+    candidate,
+    ...(reading === undefined ? {} : { reading }),
+    forms,
+    notes,
+    ...(given.countLevels === true ? { levels } : {}),
+  }
 }
 
 const faults = {

@@ -6,7 +6,11 @@ import { type AssembleOptions, type Candidate, defaultLimits } from './types.ts'
 
 /** A prompt's context out of a view: what helps with a query, within a budget of tokens. */
 export { assemble } from './assemble.ts'
+export { type Difference, differences, type Manifest, manifestFor, parseBasket, parseManifest } from './manifest.ts'
+export { type Measured, type MeasuredItem, measure } from './measure.ts'
+export { type AssemblePromptOptions, withAssemblePrompt } from './prompt.ts'
 export { type Counter, type Encoding, encodings, maxCounted, openCounter } from './tokens.ts'
+export { type AssembleToolOptions, createAssembleTool, createAssembleTurns } from './tool.ts'
 export {
   type Assembled,
   type AssembledItem,
@@ -19,12 +23,14 @@ export {
   type Format,
   formats,
   type Level,
+  type LevelTokens,
   type Limits,
   type LineRange,
   levels,
   type ManifestEntry,
   type OmittedItem,
   type Pin,
+  remoteLimits,
 } from './types.ts'
 
 /** What `assemble` chooses from, best first, with what each is worth and why: suggestions, before anything is packed. */

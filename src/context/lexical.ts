@@ -1,9 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Resource } from '../core/view.ts'
-import { bm25, countTerms, type TermCounts } from './bm25.ts'
+import { bm25, createTermCount, type TermCounts } from './bm25.ts'
 import { pathOf } from './places.ts'
-import type { Reader } from './reader.ts'
+import type { Reader, Reading } from './reader.ts'
 import type { Limits } from './types.ts'
+
+/** So many are read at a time, and so many UTF-16 units looked at before other work has its turn. */
+const batch = 64
+const slice = 65_536
 
 /** The shares of what a resource says and of what it is called. */
 const shares = { content: 0.6, name: 0.4 }
@@ -25,9 +29,10 @@ export async function matchWords(
   reader: Reader,
   limits: Limits,
 ): Promise<Lexical> {
+  const countIn = createTermCount(terms)
   const named: TermCounts[] = []
   for (const [position, resource] of resources.entries()) {
-    named.push(countTerms(nameOf(resource), terms))
+    named.push(countIn(nameOf(resource)))
     if (position % 256 === 255) await turn()
   }
   const names = bm25(named)
@@ -36,15 +41,20 @@ export async function matchWords(
     .filter(({ resource }) => isRead(resource) && isReadable(resource, limits))
     .sort((a, b) => b.name - a.name || compare(a.resource.uri, b.resource.uri))
   const chosen = order.slice(0, limits.read)
-  const readings = await reader.read(chosen.map(({ resource }) => resource.uri))
   const counts: TermCounts[] = []
   const indices: number[] = []
   let missed = order.length - chosen.length
-  for (const [position, reading] of readings.entries()) {
+  let units = 0
+  const uris = chosen.map(({ resource }) => resource.uri)
+  for await (const { reading, position } of ahead(uris, reader)) {
     if (reading === undefined) missed++
     if (reading === undefined || !('text' in reading)) continue
-    if (position % 8 === 7) await turn()
-    counts.push(countTerms(reading.text, terms))
+    units += reading.text.length
+    if (units > slice) {
+      units = 0
+      await turn()
+    }
+    counts.push(countIn(reading.text))
     indices.push(chosen[position]?.index ?? 0)
   }
   const contents = new Map(bm25(counts).map((score, position) => [indices[position] ?? 0, score] as const))
@@ -55,6 +65,25 @@ export async function matchWords(
     .sort((a, b) => b.score - a.score || compare(a.uri, b.uri))
     .map(({ uri }) => uri)
   return { list, notes: missed === 0 ? [] : [`${missed} resources were not read: only their names were looked at`] }
+}
+
+/** Reads what comes next while what was read is looked at. */
+async function* ahead(
+  uris: readonly string[],
+  reader: Reader,
+): AsyncGenerator<{ readonly reading: Reading | undefined; readonly position: number }> {
+  const read = (from: number) => {
+    const reading = reader.read(uris.slice(from, from + batch))
+    // Whoever waits for it hears of it.
+    reading.catch(() => {})
+    return reading
+  }
+  let next = read(0)
+  for (let from = 0; from < uris.length; from += batch) {
+    const readings = await next
+    next = read(from + batch)
+    for (const [index, reading] of readings.entries()) yield { reading, position: from + index }
+  }
 }
 
 function combined(names: readonly number[], contents: ReadonlyMap<number, number>): readonly number[] {

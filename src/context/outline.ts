@@ -1,7 +1,8 @@
+import { createFence, declarators, isProse, modifiers } from '../core/outline.ts'
+
 const most = { lines: 80, line: 160, json: 262_144, depth: 2 }
 
-const declarations =
-  /^(?:\s{0,4})(?:(?:export|default|declare|public|private|protected|internal|static|abstract|final|async|pub|unsafe|override|sealed|open|inline)\s+){0,6}(?:function|class|interface|type|enum|struct|trait|impl|fn|func|def|module|namespace|record|object|protocol|extension|message|service|create (?:or replace )?(?:table|view|function)|CREATE (?:OR REPLACE )?(?:TABLE|VIEW|FUNCTION))\b.{0,400}$/
+const declarations = new RegExp(`^\\s{0,4}(?:(?:${modifiers}|pub)\\s+){0,6}(?:${declarators})\\b.{0,400}$`)
 const values = /^export (?:const|let|default|\{|\*).{0,400}$/
 
 /**
@@ -22,8 +23,7 @@ function bodyOf(lines: readonly string[], text: string, path: string, mimeType =
     const keys = keysIn(text)
     if (keys !== undefined) return keys
   }
-  const isProse = /\.(?:md|mdx|markdown|adoc|rst|org)$/i.test(path) || mimeType === 'text/markdown'
-  const found = isProse ? headingsIn(lines) : signaturesIn(lines)
+  const found = isProse(path, mimeType) ? headingsIn(lines) : signaturesIn(lines)
   return found.length > 0 ? found : numbered(lines, (line) => line.trim() !== '').slice(0, 5)
 }
 
@@ -32,13 +32,8 @@ function numbered(lines: readonly string[], isShown: (line: string) => boolean):
 }
 
 function headingsIn(lines: readonly string[]): readonly string[] {
-  let fence: string | undefined
-  return numbered(lines, (line) => {
-    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
-    if (mark !== undefined && fence === undefined) fence = mark
-    else if (mark?.startsWith(fence ?? mark)) fence = undefined
-    return fence === undefined && /^(?:#{1,6}|={1,5}) +\S/.test(line)
-  })
+  const isFenced = createFence()
+  return numbered(lines, (line) => !isFenced(line) && /^(?:#{1,6}|={1,5}) +\S/.test(line))
 }
 
 function signaturesIn(lines: readonly string[]): readonly string[] {

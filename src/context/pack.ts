@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { createHeap } from './heap.ts'
 
 /** One form in which an item can be taken. */
@@ -49,8 +50,30 @@ interface Move {
  * @returns `undefined` where what is required does not fit.
  */
 export function pack(items: readonly PackItem[], limits: PackLimits): Packed | undefined {
+  const work = packing(items, limits)
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/** The same, and other work has its turn meanwhile. */
+export async function packInTurns(items: readonly PackItem[], limits: PackLimits): Promise<Packed | undefined> {
+  const work = packing(items, limits)
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return step.value
+    await turn()
+  }
+}
+
+/** So many moves are looked at before other work has its turn. */
+const slice = 1024
+
+function* packing(items: readonly PackItem[], limits: PackLimits): Generator<void, Packed | undefined> {
   const taken = new Map<PackItem, number>()
   let tokens = 0
+  let looked = 0
   for (const item of items) {
     if (item.required === undefined) continue
     tokens += (item.options[item.required]?.tokens ?? 0) + (taken.size === 0 ? limits.frame : 0)
@@ -61,8 +84,12 @@ export function pack(items: readonly PackItem[], limits: PackLimits): Packed | u
     const refused = new Map<PackItem, Set<number>>()
     const waiting = createHeap(isBefore)
     const wait = (move: Move | undefined) => move !== undefined && waiting.push(move)
-    for (const item of items) wait(nextMove(item, taken.get(item), cap))
+    for (const item of items) {
+      wait(nextMove(item, taken.get(item), cap))
+      if (++looked % slice === 0) yield
+    }
     for (let move = waiting.pop(); move !== undefined; move = waiting.pop()) {
+      if (++looked % slice === 0) yield
       const { item } = move
       const isNew = !taken.has(item)
       const cost = move.tokens + (taken.size === 0 ? limits.frame : 0)

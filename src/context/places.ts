@@ -12,6 +12,7 @@ export function canonical(uri: string): string {
 
 /** Whether a URI is one of these, or lies below one that ends in `/`. Spellings of one resource are the same. */
 export function matcherOf(uris: readonly string[]): (uri: string) => boolean {
+  if (uris.length === 0) return () => false
   const all = uris.map(canonical)
   const exact = new Set(all)
   const folders = all.filter((uri) => uri.endsWith('/'))
@@ -24,12 +25,13 @@ export function matcherOf(uris: readonly string[]): (uri: string) => boolean {
   }
 }
 
-/** Whether a URI is at or below one of these addresses. */
-export function isWithin(uri: string, addresses: readonly string[]): boolean {
-  return addresses.some((address) => {
+/** The first of these addresses that a URI is at or below. */
+export function withinOf(addresses: readonly string[]): (uri: string) => string | undefined {
+  const places = addresses.map((address) => {
     const place = address.endsWith('/') ? address.slice(0, -1) : address
-    return uri === place || uri.startsWith(`${place}/`)
+    return { address, place, prefix: `${place}/` }
   })
+  return (uri) => places.find(({ place, prefix }) => uri.startsWith(prefix) || uri === place)?.address
 }
 
 /** The folder that a URI lies in, with its `/`. */

@@ -1,13 +1,16 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { searchStatusMimeType } from '../core/found.ts'
 import type { Resource, View } from '../core/view.ts'
 import { queryTerms } from './bm25.ts'
 import { compare, matchWords } from './lexical.ts'
 import { isFor, listAll } from './listed.ts'
 import { foldersOf, referredTo } from './neighbours.ts'
-import { canonical, isWithin, matcherOf } from './places.ts'
+import { describePins } from './pinned.ts'
+import { canonical, matcherOf, withinOf } from './places.ts'
 import type { Reader } from './reader.ts'
 import { explain, type Fused, fuse, type RankedList } from './score.ts'
 import { searchAll } from './searched.ts'
-import type { AssembleOptions, Candidate, Level, Limits } from './types.ts'
+import type { AssembleOptions, Candidate, Level, Limits, Pin } from './types.ts'
 
 export interface Ranked {
   /** What is required, in the order of the pins; then what may be taken, best first. */
@@ -19,17 +22,32 @@ export interface Ranked {
 /** What what stands near to something good counts, beside what was found itself; and near to how many. */
 const nearness = { weight: 0.5, seeds: 10 }
 
+/** So many resources are looked at before other work has its turn. */
+const slice = 1024
+
 /** Finds what may be taken, and what each is worth. */
 export async function rankAll(view: View, options: AssembleOptions, limits: Limits, reader: Reader): Promise<Ranked> {
   const { query = '', pins = [], excludes = [], mounts, audience = 'assistant', signal } = options
   const isExcluded = matcherOf(excludes)
+  if (options.pinsOnly === true) return onlyPins(view, options, isExcluded)
   const listed = await listAll(view, limits, signal)
-  const isWanted = (each: Resource) =>
-    isFor(audience, each.audience) && !isExcluded(each.uri) && (mounts === undefined || isWithin(each.uri, mounts))
-  const resources = listed.resources.filter(isWanted)
+  const mountOf = withinOf(mounts ?? [])
+  const empty = new Set(mounts)
+  const isWanted = ({ uri, audience: meant, mimeType }: Resource) => {
+    // How far a search has come helps with nothing.
+    if (!isFor(audience, meant) || isExcluded(uri) || mimeType === searchStatusMimeType) return false
+    const mount = mountOf(uri)
+    if (mount !== undefined) empty.delete(mount)
+    return mounts === undefined || mount !== undefined
+  }
+  const resources: Resource[] = []
+  for (const [index, resource] of listed.resources.entries()) {
+    if (index % slice === slice - 1) await turn()
+    if (isWanted(resource)) resources.push(resource)
+  }
 
   // Who pins something wants it, wherever it is and whomever it is meant for.
-  const bySpelling = new Map(listed.resources.map((each) => [canonical(each.uri), each] as const))
+  const bySpelling = await knownOf(view, pins.map(uriOf), listed.resources, signal)
   const required = requiredOf(pins, resources, bySpelling, isExcluded)
   // First of all: what else is read must not take the room.
   await reader.read([...required.keys()])
@@ -46,7 +64,8 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
     resources.push(found)
   }
   const known = new Map(resources.map((resource) => [resource.uri, resource] as const))
-  const isRead = ({ uri }: Resource) => !isWithin(uri, searched.covered)
+  const coveredBy = withinOf(searched.covered)
+  const isRead = ({ uri }: Resource) => coveredBy(uri) === undefined
   const words =
     terms.length === 0 ? { list: [], notes: [] } : await matchWords(resources, terms, isRead, reader, limits)
 
@@ -74,8 +93,57 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
       return place === undefined ? [] : [candidateOf(resource, place)]
     })
     .sort((a, b) => b.explanation.score - a.explanation.score || compare(a.resource.uri, b.resource.uri))
-  const notes = [...listed.notes, ...searched.notes, ...words.notes]
+  const notes = [
+    ...(empty.size === 0 ? [] : [nothingIn([...empty])]),
+    ...listed.notes,
+    ...searched.notes,
+    ...words.notes,
+  ]
   return { candidates: [...must, ...may], terms: new Set(terms), notes }
+}
+
+function nothingIn(mounts: readonly string[]): string {
+  const [first, ...others] = mounts
+  return `nothing is listed in ${first}${others.length === 0 ? '' : `, and in ${others.length} more`}`
+}
+
+/** A basket is what it is: nothing else is looked for. */
+async function onlyPins(view: View, options: AssembleOptions, isExcluded: (uri: string) => boolean): Promise<Ranked> {
+  const { query = '', pins = [], signal } = options
+  const known = await describePins(view, pins.map(uriOf), signal)
+  const candidates = [...requiredOf(pins, [], known, isExcluded).values()].map(
+    ({ resource, level }): Candidate => ({
+      resource,
+      explanation: explain(resource, { relevance: 1, because: 'pinned' }, options),
+      required: level,
+      found: [],
+    }),
+  )
+  return { candidates, terms: new Set(queryTerms(query)), notes: [] }
+}
+
+/** What is known of pins, by their canonical URIs: what is not listed may be in a folder all the same. */
+async function knownOf(
+  view: View,
+  pins: readonly string[],
+  listed: readonly Resource[],
+  signal: AbortSignal | undefined,
+): Promise<ReadonlyMap<string, Resource>> {
+  if (pins.length === 0) return new Map()
+  const wanted = new Set(pins.map(canonical))
+  const known = new Map<string, Resource>()
+  for (const [index, resource] of listed.entries()) {
+    if (index % slice === slice - 1) await turn()
+    const uri = canonical(resource.uri)
+    if (wanted.has(uri)) known.set(uri, resource)
+  }
+  const unlisted = [...wanted].filter((uri) => !known.has(uri))
+  for (const [uri, resource] of await describePins(view, unlisted, signal)) known.set(uri, resource)
+  return known
+}
+
+function uriOf(pin: string | Pin): string {
+  return typeof pin === 'string' ? pin : pin.uri
 }
 
 interface Required {

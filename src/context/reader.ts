@@ -26,7 +26,7 @@ export function createReader(
   let held = 0
   const readOne = async (uri: string): Promise<Reading> => {
     try {
-      const { contents } = await view.read(uri, signal === undefined ? {} : { signal })
+      const { contents } = await view.read(uri, { bare: true, ...(signal === undefined ? {} : { signal }) })
       const shown: ResourceContent[] = []
       for (const content of contents) {
         if (!isExcluded(content.uri)) shown.push(content)

@@ -56,7 +56,11 @@ export function explain(
   }
   const times = changes?.(uri)
   if (isKnown(times) && times > 0)
-    factors.push({ name: 'activity', value: 1 + 0.1 * Math.log(1 + times), because: `changed ${times} times` })
+    factors.push({
+      name: 'activity',
+      value: 1 + 0.1 * Math.log(1 + times),
+      because: times === 1 ? 'changed once' : `changed ${times} times`,
+    })
   return { score: factors.reduce((product, { value }) => product * value, 1), factors }
 }
 

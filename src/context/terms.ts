@@ -10,15 +10,20 @@ const parts = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lo}\p{M}]+|\p{N}+/gu
  * The terms of a text, in order: words in small letters and without their endings, the parts of identifiers, and of scripts without
  * spaces each pair of characters and each Han character.
  */
-export function* termsIn(text: string): Generator<string> {
-  for (const [word] of text.matchAll(words)) yield* termsOf(word)
+export function termsIn(text: string): readonly string[] {
+  return wordsIn(text).flatMap(termsOf)
+}
+
+/** The words of a text, of each of which `termsOf` has the terms. */
+export function wordsIn(text: string): readonly string[] {
+  return text.match(words) ?? []
 }
 
 /** Most words come again and again. */
 const remembered = new Map<string, readonly string[]>()
 const most = { words: 50_000, length: 24 }
 
-function termsOf(word: string): readonly string[] {
+export function termsOf(word: string): readonly string[] {
   const known = remembered.get(word)
   if (known !== undefined) return known
   const terms = [...allTerms(word)]

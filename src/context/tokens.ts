@@ -50,21 +50,26 @@ async function load(encoding: Encoding): Promise<Vocabulary> {
       import('gpt-tokenizer/encodingParams/o200k_base'),
       import('gpt-tokenizer/bpeRanks/o200k_base'),
     ])
-    return { pattern: O200KBase(tokens).tokenSplitRegex, ranks: ranksOf(tokens) }
+    return { pattern: O200KBase(tokens).tokenSplitRegex, ranks: await ranksOf(tokens) }
   }
   const [{ Cl100KBase }, { default: tokens }] = await Promise.all([
     import('gpt-tokenizer/encodingParams/cl100k_base'),
     import('gpt-tokenizer/bpeRanks/cl100k_base'),
   ])
-  return { pattern: Cl100KBase(tokens).tokenSplitRegex, ranks: ranksOf(tokens) }
+  return { pattern: Cl100KBase(tokens).tokenSplitRegex, ranks: await ranksOf(tokens) }
 }
 
-function ranksOf(tokens: readonly (string | readonly number[])[]): Ranks {
+/** So many tokens are taken in before other work has its turn. */
+const loaded = 16_384
+
+async function ranksOf(tokens: readonly (string | readonly number[])[]): Promise<Ranks> {
   const ranks = new Map<string, number>()
-  // A token that is unused is a hole.
-  tokens.forEach((token, rank) => {
-    ranks.set(typeof token === 'string' ? bytesOf(token) : String.fromCharCode(...token), rank)
-  })
+  // A token that is unused is a hole: `entries` would not pass it over.
+  for (let rank = 0; rank < tokens.length; rank++) {
+    const token = tokens[rank]
+    if (rank % loaded === loaded - 1) await turn()
+    if (token !== undefined) ranks.set(typeof token === 'string' ? bytesOf(token) : String.fromCharCode(...token), rank)
+  }
   return ranks
 }
 

@@ -26,6 +26,8 @@ export interface AssembleOptions {
   readonly pins?: readonly (string | Pin)[]
   /** URIs that never appear, even where they are pinned. One that ends in `/` stands for everything below it. */
   readonly excludes?: readonly string[]
+  /** Whether there is nothing but the pins: nothing is looked for, and what has priority 1 is not required. */
+  readonly pinsOnly?: boolean
   /** The addresses of mounts that are looked at. Left out: all. A pin may lie elsewhere. */
   readonly mounts?: readonly string[]
   /** How many tokens the text has at most. */
@@ -38,6 +40,8 @@ export interface AssembleOptions {
   /** For whom: what is meant for others alone is left out. `assistant` where it is left out. */
   readonly audience?: Audience
   readonly format?: Format
+  /** Whether each item says what it would take at every level. Whole texts are counted for it. */
+  readonly countLevels?: boolean
   /** The time, in milliseconds since 1970, from which the age of resources counts. The same time gives the same answer. */
   readonly now: number
   /** The age in milliseconds at which the recency of a resource has halved: 30 days where it is left out. */
@@ -73,8 +77,11 @@ export const defaultLimits: Limits = {
   item: 1024 * 1024,
   detailed: 200,
   items: 999,
-  concurrency: 8,
+  concurrency: 32,
 }
+
+/** For a view that is far away: how much of it is read to look for words, and at once. */
+export const remoteLimits: Partial<Limits> = { read: 500, concurrency: 4 }
 
 /** One thing that the score of a resource is the product of. 1 changes nothing. */
 export interface Factor {
@@ -105,12 +112,19 @@ export interface LineRange {
   readonly end: number
 }
 
+/** What something takes at each level that there is of it. */
+export type LevelTokens = Readonly<Partial<Record<Level, number>>>
+
 export interface AssembledItem {
   readonly uri: string
+  /** As it was listed or found. */
+  readonly resource: Resource
   readonly level: Level
   /** What it takes of the text. All of them and the frame are the whole. */
   readonly tokens: number
   readonly required: boolean
+  /** Where `countLevels` asks for it. */
+  readonly levels?: LevelTokens
   readonly explanation: Explanation
   /** What else is to be known of it. */
   readonly notes: readonly string[]

@@ -1,4 +1,4 @@
-import { termsIn } from './terms.ts'
+import { createTermCount } from './bm25.ts'
 import type { LineRange } from './types.ts'
 
 /** Lines around what matches, how many places, and how many lines and UTF-16 units of one there are at most. */
@@ -21,14 +21,15 @@ export function windowsOf(text: string, terms: ReadonlySet<string>, found: reado
   return { text: shown.join('\n…\n'), ranges }
 }
 
+/** Of the terms of a query, since words come again in one text after the other. */
+const counts = new WeakMap<ReadonlySet<string>, ReturnType<typeof createTermCount>>()
+
 /** The lines that hold most of the terms, best first. */
 function matching(lines: readonly string[], terms: ReadonlySet<string>): readonly LineRange[] {
   if (terms.size === 0) return []
-  const scores = lines.map((line) => {
-    const held = new Set<string>()
-    for (const term of termsIn(line.slice(0, 4 * size.line))) if (terms.has(term)) held.add(term)
-    return held.size
-  })
+  const count = counts.get(terms) ?? createTermCount([...terms])
+  counts.set(terms, count)
+  const scores = lines.map((line) => count(line.slice(0, 4 * size.line)).counts.filter((times) => times > 0).length)
   return scores
     .map((score, index) => ({ score, line: index + 1 }))
     .filter(({ score }) => score > 0)

@@ -1,4 +1,5 @@
 import type { Context } from './provider.ts'
+import type { Resource } from './view.ts'
 
 /** A JSON value whose members are known by name. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -44,10 +45,17 @@ export interface ToolLink {
   readonly mimeType?: string
 }
 
-/** Something that is no text, in base64. */
+/** Something that is no text, in base64; a resource with its text; or a link to one, among other blocks. */
 export type ToolBlock =
   | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string }
   | { readonly type: 'resource'; readonly uri: string; readonly mimeType: string; readonly blob: string }
+  | { readonly type: 'embedded'; readonly resource: EmbeddedText }
+  | { readonly type: 'link'; readonly resource: Resource }
+
+/** A resource as text, with what is known of it. */
+export interface EmbeddedText extends Pick<Resource, 'uri' | 'mimeType' | 'audience' | 'priority' | 'modified'> {
+  readonly text: string
+}
 
 /** A place over HTTP that takes JSON. Whoever may not post there is told that there is no such place. */
 export interface Posting {

@@ -32,13 +32,17 @@ export interface Given {
   tools(client: ClientName | undefined): readonly Tool[]
 }
 
-/** @param wrap Wraps the view of a profile as the whole view is wrapped. */
-export function createGiven(
-  profileOf: (client: ClientName | undefined) => ClientProfile,
-  principal: Principal,
-  whole: View,
-  wrap: (view: View) => View,
-): Given {
+export interface Giving {
+  readonly profileOf: (client: ClientName | undefined) => ClientProfile
+  readonly principal: Principal
+  readonly whole: View
+  /** Wraps the view of a profile as the whole view is wrapped. */
+  readonly wrap: (view: View) => View
+  /** What goes with the tools to read with. */
+  readonly readingTools?: (view: View) => readonly Tool[]
+}
+
+export function createGiven({ profileOf, principal, whole, wrap, readingTools = () => [] }: Giving): Given {
   // As many as there are profiles.
   const made = new Map<ClientProfile, { readonly view: View; readonly tools: readonly Tool[] }>()
   const of = (client: ClientName | undefined) => {
@@ -46,7 +50,7 @@ export function createGiven(
     const known = made.get(profile)
     if (known !== undefined) return known
     const view = profile.view === undefined ? whole : wrap(profile.view(principal))
-    const given = { view, tools: profile.tools ? resourceTools(view) : [] }
+    const given = { view, tools: profile.tools ? [...resourceTools(view), ...readingTools(view)] : [] }
     made.set(profile, given)
     return given
   }

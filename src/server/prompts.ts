@@ -8,6 +8,7 @@ interface Call {
   readonly params: Params
   readonly revision: Revision
   readonly signal: AbortSignal
+  readonly view: View
 }
 
 type Wire = Record<string, unknown>
@@ -16,20 +17,18 @@ type Wire = Record<string, unknown>
 const maxArgument = 65_536
 
 /** The methods for prompts. Of a view that has none, the list is empty. */
-export function promptMethods({ prompts }: View) {
-  return {
-    'prompts/list': async ({ params, revision, signal }: Call): Promise<Wire> => {
-      const cursor = optionalString(params, 'cursor')
-      if (prompts === undefined) return { prompts: [] }
-      return promptsToWire(await prompts.list(cursor === undefined ? {} : { cursor }, { signal }), revision)
-    },
-    'prompts/get': async ({ params, revision, signal }: Call): Promise<Wire> => {
-      const name = requiredString(params, 'name')
-      const given = stringsIn(params.arguments ?? {}, 'arguments', maxArgument)
-      if (prompts === undefined) throw unknownPrompt()
-      return promptToWire(await prompts.get({ name, arguments: given }, { signal }), revision)
-    },
-  }
+export const promptMethods = {
+  'prompts/list': async ({ params, revision, signal, view: { prompts } }: Call): Promise<Wire> => {
+    const cursor = optionalString(params, 'cursor')
+    if (prompts === undefined) return { prompts: [] }
+    return promptsToWire(await prompts.list(cursor === undefined ? {} : { cursor }, { signal }), revision)
+  },
+  'prompts/get': async ({ params, revision, signal, view: { prompts } }: Call): Promise<Wire> => {
+    const name = requiredString(params, 'name')
+    const given = stringsIn(params.arguments ?? {}, 'arguments', maxArgument)
+    if (prompts === undefined) throw unknownPrompt()
+    return promptToWire(await prompts.get({ name, arguments: given }, { signal }), revision)
+  },
 }
 
 /** Completes an argument of a prompt. */

@@ -29,6 +29,8 @@ export interface ServeOptions extends Identity {
   readonly tools?: (principal: Principal) => readonly Tool[]
   /** What a client is given, by what it calls itself. By default all are given the same: no tools to read with. */
   readonly profileOf?: (client: ClientName | undefined) => ClientProfile
+  /** What whoever is given the tools to read with has beside them, over the view that it is shown. */
+  readonly readingTools?: (view: View) => readonly Tool[]
   /** How long a request may take, in milliseconds. Then it is cancelled, and its client told so. By default 120,000. */
   readonly timeout?: number
 }
@@ -69,9 +71,13 @@ export async function openView(
   const given =
     profileOf === undefined
       ? undefined
-      : createGiven(profileOf, principal, view, (narrow) =>
-          audit === undefined ? narrow : audited(narrow, audit, facts),
-        )
+      : createGiven({
+          profileOf,
+          principal,
+          whole: view,
+          wrap: (narrow) => (audit === undefined ? narrow : audited(narrow, audit, facts)),
+          ...(options.readingTools === undefined ? {} : { readingTools: options.readingTools }),
+        })
   const tools = (client: ClientName | undefined) => {
     const own = [...(toolsOf?.(principal) ?? []), ...(given?.tools(client) ?? [])]
     return audit === undefined ? own : own.map((tool) => auditedTool(tool, audit, facts))

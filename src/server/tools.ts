@@ -6,6 +6,7 @@ import type { ClientName } from './clients.ts'
 import { codes, type WireError, wireError } from './errors.ts'
 import { isObject, type Request } from './messages.ts'
 import { modern, type Revision, since } from './revisions.ts'
+import { embeddedToWire, resourceToWire } from './wire.ts'
 
 /** What tools one principal has just now: its roles may change. */
 export interface Toolbox {
@@ -58,7 +59,8 @@ export function toolMethods(toolbox: Toolbox | undefined, log: Log) {
     } catch (error) {
       // The model can do better when it is told; of a fault of ours it is told like everybody.
       if (!isResourceError(error) || error.kind === 'internal') throw error
-      const { message } = wireError(error, revision, undefined, log)
+      // Who has cancelled it made it fail: that is nobody's fault.
+      const { message } = wireError(error, revision, undefined, signal.aborted ? () => {} : log)
       return { content: [{ type: 'text', text: message }], isError: true }
     }
   }
@@ -111,6 +113,11 @@ function linkToWire({ uri, name, description, mimeType }: ToolLink): Wire {
 
 /** Sounds are content since 2025-03-26; before, they are resources like all else. */
 function blockToWire(block: ToolBlock, revision: Revision): Wire {
+  if (block.type === 'embedded') return embeddedToWire(block.resource, revision)
+  if (block.type === 'link')
+    return since(revision, '2025-06-18')
+      ? { type: 'resource_link', ...resourceToWire(block.resource, revision) }
+      : { type: 'text', text: block.resource.uri }
   if (block.type === 'resource') {
     const { uri, mimeType, blob } = block
     return { type: 'resource', resource: { uri, mimeType, blob } }

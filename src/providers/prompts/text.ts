@@ -1,3 +1,4 @@
+import { invalid } from '../../core/errors.ts'
 import type { PromptMessage } from '../../core/prompt.ts'
 import type { Audience } from '../../core/provider.ts'
 import { encodePath } from '../../core/uri.ts'
@@ -14,6 +15,9 @@ export interface Section {
   readonly role: Audience
   readonly pieces: readonly Piece[]
 }
+
+/** How long a prompt is at most with its arguments, in characters: one of them may have many places. */
+const maxFilled = 4 * 1024 * 1024
 
 /** A line by itself that begins what a role says, as dotprompt has it. */
 const roleLine = /^[ \t]{0,3}\{\{[ \t]?role[ \t]{1,4}["'](\w{1,20})["'][ \t]?\}\}[ \t]*$/
@@ -81,12 +85,19 @@ export function placesIn(sections: readonly Section[]): ReadonlyMap<string, { re
  * arguments' stays as it was written. In a URI a value is encoded as a path, unless it begins the URI.
  *
  * @param known The arguments of the prompt.
+ * @throws ResourceError `invalid` for what is too long with them.
  */
 export function fillSections(
   sections: readonly Section[],
   known: ReadonlySet<string>,
   given: ReadonlyMap<string, string>,
 ): readonly PromptMessage[] {
+  let length = 0
+  const counted = (text: string) => {
+    length += text.length
+    if (length <= maxFilled) return text
+    throw invalid('The prompt is too long with these arguments.', 'too-large', { limit: maxFilled })
+  }
   const valueAt = (name: string, source: string) => (known.has(name) ? (given.get(name) ?? '') : source)
   const uriOf = (pieces: readonly Piece[]) =>
     pieces
@@ -94,7 +105,7 @@ export function fillSections(
         if ('text' in piece) return piece.text
         if ('uri' in piece) return piece.source
         const value = valueAt(piece.argument, piece.source)
-        return index === 0 ? value : encodePath(value.toWellFormed())
+        return counted(index === 0 ? value : encodePath(value.toWellFormed()))
       })
       .join('')
   const messages: PromptMessage[] = []
@@ -106,7 +117,7 @@ export function fillSections(
     }
     for (const piece of pieces) {
       if ('text' in piece) text += piece.text
-      else if ('argument' in piece) text += valueAt(piece.argument, piece.source)
+      else if ('argument' in piece) text += counted(valueAt(piece.argument, piece.source))
       else {
         flush()
         messages.push({ role, content: { uri: uriOf(piece.uri) } })

@@ -1,6 +1,6 @@
+import { argumentsIn, readOnly } from '../../core/arguments.ts'
 import type { Tool } from '../../core/tool.ts'
 import type { View } from '../../core/view.ts'
-import { argumentsIn, readOnly } from './arguments.ts'
 import { cursorSchema, limitSchema, lineOf, oneLine, resourceSchema, shorten, shown, take } from './shown.ts'
 
 const limits = { least: 1, most: 200, otherwise: 50 }

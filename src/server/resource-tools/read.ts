@@ -1,9 +1,9 @@
+import { argumentsIn, readOnly } from '../../core/arguments.ts'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { estimateTokens, lengthOfTokens } from '../../core/tokens.ts'
 import type { JsonObject, Tool, ToolBlock } from '../../core/tool.ts'
 import type { ResourceContent, View } from '../../core/view.ts'
-import { argumentsIn, readOnly } from './arguments.ts'
 import { type OutlineEntry, outlineOf } from './outline.ts'
 
 const tokens = { least: 100, most: 100_000, otherwise: 8000 }

@@ -1,3 +1,4 @@
+import { argumentsIn, readOnly } from '../../core/arguments.ts'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import {
   type Found,
@@ -9,7 +10,6 @@ import {
 } from '../../core/found.ts'
 import type { JsonObject, Tool, ToolAnswer } from '../../core/tool.ts'
 import type { Resource, View } from '../../core/view.ts'
-import { argumentsIn, readOnly } from './arguments.ts'
 import { limitSchema, oneLine } from './shown.ts'
 
 const limits = { least: 1, most: 50, otherwise: 10 }
@@ -44,6 +44,8 @@ const resultSchema = {
     lastLine: { type: 'integer' },
     score: { type: 'number' },
     modified: { type: 'string' },
+    link: { type: 'string', description: 'Opens the document where it comes from, for people.' },
+    revision: { type: 'string' },
   },
   required: ['uri', 'document', 'score'],
 }
@@ -159,7 +161,8 @@ function unique(hits: readonly FoundHit[]): FoundHit[] {
   return [...best.values()]
 }
 
-function resultOf({ uri, document, title, heading, mimeType, lines, score, modified, snippet }: FoundHit): Result {
+function resultOf(hit: FoundHit): Result {
+  const { uri, document, title, heading, mimeType, lines, score, modified, link, revision, snippet } = hit
   const name = title ?? document
   return {
     uri,
@@ -174,6 +177,8 @@ function resultOf({ uri, document, title, heading, mimeType, lines, score, modif
       firstLine: lines.start,
       lastLine: lines.end,
       ...(modified === undefined ? {} : { modified }),
+      ...(link === undefined ? {} : { link }),
+      ...(revision === undefined ? {} : { revision }),
     },
   }
 }

@@ -1,5 +1,5 @@
-import { invalid } from '../../core/errors.ts'
-import type { JsonObject } from '../../core/tool.ts'
+import { invalid } from './errors.ts'
+import type { JsonObject } from './tool.ts'
 
 /** The longest text that an argument may be, in characters, unless it says otherwise. */
 const maxText = 8192
@@ -10,6 +10,11 @@ export interface Arguments {
   required(name: string, most?: number): string
   count(name: string, bounds: { readonly least: number; readonly most: number; readonly otherwise: number }): number
   number(name: string): number | undefined
+  flag(name: string): boolean
+  /** One of these words. */
+  choice<Word extends string>(name: string, words: readonly Word[]): Word | undefined
+  /** An array, each item of which is judged. */
+  list<Item>(name: string, most: number, judge: (item: unknown, name: string) => Item): readonly Item[] | undefined
 }
 
 /** @throws ResourceError `invalid` for an argument that the tool does not know; models can then do better. */
@@ -47,6 +52,25 @@ export function argumentsIn(given: JsonObject, schema: JsonObject): Arguments {
       if (typeof value !== 'number' || !Number.isFinite(value))
         throw invalid(`${name}: It is not a number.`, 'argument')
       return value
+    },
+    flag: (name) => {
+      const value = given[name] ?? false
+      if (typeof value !== 'boolean') throw invalid(`${name}: It is neither true nor false.`, 'argument')
+      return value
+    },
+    choice: (name, words) => {
+      const value = text(name)
+      if (value === undefined) return undefined
+      const word = words.find((one) => one === value)
+      if (word === undefined) throw invalid(`${name}: It is none of ${words.join(', ')}.`, 'argument')
+      return word
+    },
+    list: (name, most, judge) => {
+      const value = given[name]
+      if (value === undefined || value === null) return undefined
+      if (!Array.isArray(value)) throw invalid(`${name}: It is not an array.`, 'argument')
+      if (value.length > most) throw invalid(`${name}: There are more than ${most}.`, 'argument', { limit: most })
+      return value.map((item: unknown, index) => judge(item, `${name}[${index}]`))
     },
   }
 }

@@ -1,0 +1,28 @@
+import { withAssemblePrompt } from '../context/prompt.ts'
+import { createAssembleTool, createAssembleTurns } from '../context/tool.ts'
+import type { Catalog } from '../core/catalog.ts'
+import type { Principal } from '../core/provider.ts'
+import type { Tool } from '../core/tool.ts'
+import type { View } from '../core/view.ts'
+import type { Local } from './local.ts'
+
+/** What is served of contexts: the tool, and views with the prompt. */
+export interface ServedContext extends Pick<Catalog, 'view' | 'narrowed'> {
+  tools(view: View): readonly Tool[]
+}
+
+/** All of them share their turns, whoever asks by whichever way. */
+export function contextFor({ config }: Pick<Local, 'config'>, catalog: Catalog): ServedContext {
+  const turns = createAssembleTurns()
+  const hasPrompt = config?.context?.prompt ?? true
+  const withPrompt = (view: View, { id }: Principal) =>
+    hasPrompt ? withAssemblePrompt(view, { turns, share: id }) : view
+  return {
+    view: (principal) => withPrompt(catalog.view(principal), principal),
+    narrowed: (narrowing) => {
+      const viewOf = catalog.narrowed(narrowing)
+      return (principal) => withPrompt(viewOf(principal), principal)
+    },
+    tools: (view) => [createAssembleTool(view, { turns })],
+  }
+}

@@ -1,0 +1,153 @@
+import { ResourceError } from '../core/errors.ts'
+import type { JsonObject, ToolAnswer, ToolBlock } from '../core/tool.ts'
+import type { Resource, View } from '../core/view.ts'
+import type { Asked } from './asked.ts'
+import { assemble } from './assemble.ts'
+import { piecesOf } from './blocks.ts'
+import { manifestFor } from './manifest.ts'
+import { measure } from './measure.ts'
+import { matcherOf } from './places.ts'
+import { rankAll } from './rank.ts'
+import { createReader } from './reader.ts'
+import { timeOf } from './render.ts'
+import { type AssembleOptions, type Candidate, defaultLimits, type Explanation, type OmittedItem } from './types.ts'
+
+/** How much one answer has at most: what was left out, and UTF-16 units of text. How much is read to suggest something. */
+const most = { omitted: 50, text: 8_000_000, suggested: 500 }
+
+/** What a call of `assemble_context` comes to. */
+export async function answer(view: View, { what, options, limit }: Asked): Promise<ToolAnswer> {
+  if (what === 'suggest') return suggested(view, options, limit)
+  return what === 'measure' ? measured(view, options) : assembled(view, options)
+}
+
+async function assembled(view: View, options: AssembleOptions): Promise<ToolAnswer> {
+  const result = await assemble(view, options)
+  const { text, blocks, format, items, omitted, notes } = result
+  if (text.length > most.text)
+    throw new ResourceError('too-large', 'The context is too long to be answered. Ask for a smaller budget.', {
+      limit: most.text,
+    })
+  const structured = {
+    ...manifestFor(options, result),
+    items: items.map(({ uri, resource, level, tokens: each, levels, required, explanation, notes: told }) => ({
+      uri,
+      ...factsOf(resource),
+      level,
+      tokens: each,
+      ...(levels === undefined ? {} : { levels }),
+      required,
+      explanation: shortened(explanation),
+      notes: told,
+    })),
+    omitted: omitted.slice(0, most.omitted).map(omittedToJson),
+    omittedTotal: omitted.length,
+    notes,
+    ...(format === 'mcp' ? {} : { text }),
+  }
+  if (blocks === undefined || blocks.length === 0) return { text: text === '' ? nothing : text, structured }
+  const [note, ...rest] = piecesOf(blocks)
+  return {
+    text: note !== undefined && 'text' in note ? note.text : '',
+    structured,
+    blocks: rest.flatMap((piece): readonly ToolBlock[] => {
+      if ('resource' in piece) return [{ type: 'embedded', resource: piece.resource }]
+      return 'link' in piece ? [{ type: 'link', resource: piece.link }] : []
+    }),
+  }
+}
+
+const nothing = 'Nothing that helps was found, or nothing of it fits into the budget.'
+
+async function suggested(view: View, options: AssembleOptions, limit: number): Promise<ToolAnswer> {
+  const { excludes = [], signal } = options
+  const limits = {
+    ...defaultLimits,
+    ...options.limits,
+    read: Math.min(most.suggested, options.limits?.read ?? most.suggested),
+  }
+  const reader = createReader(view, limits, matcherOf(excludes), signal)
+  const { candidates, notes } = await rankAll(view, options, limits, reader)
+  // Whoever has pinned something has it already.
+  const pinned = matcherOf((options.pins ?? []).map((pin) => (typeof pin === 'string' ? pin : pin.uri)))
+  const all = candidates.filter(({ resource }) => !pinned(resource.uri))
+  const shown = all.slice(0, limit)
+  const lines = shown.map(({ resource: { uri, title, name }, explanation: { score } }) => {
+    const label = (title ?? name).replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').slice(0, 120)
+    return `- ${uri}  ${label}  (${score.toFixed(3)})`
+  })
+  return {
+    text: [shown.length === 0 ? 'Nothing was found.' : lines.join('\n'), ...notes.map((note) => `(${note})`)].join(
+      '\n',
+    ),
+    structured: { suggestions: shown.map(suggestionOf), total: all.length, notes },
+  }
+}
+
+function suggestionOf({ resource, explanation, required }: Candidate): JsonObject {
+  return {
+    uri: resource.uri,
+    ...factsOf(resource),
+    required: required !== undefined,
+    explanation: shortened(explanation),
+  }
+}
+
+async function measured(view: View, options: AssembleOptions): Promise<ToolAnswer> {
+  const { budget, reserve = 0.03, encoding = 'o200k_base', format = 'markdown' } = options
+  const { items, tokens, frame } = await measure(view, options)
+  const usable = Math.floor(budget * (1 - reserve))
+  const fits = tokens <= usable
+  const lines = items.map(({ uri, level, tokens: each, levels, missing }) => {
+    const all = Object.entries(levels).map(([name, count]) => `${name} ${count}`)
+    return `- ${uri}  ${missing ? 'is not there, or may not be seen' : `${level}: ${each} tokens (${all.join(', ')})`}`
+  })
+  return {
+    text: [...lines, `${tokens} tokens in all: ${fits ? 'that fits' : 'that is more than fits'} into ${usable}.`].join(
+      '\n',
+    ),
+    structured: {
+      tokens,
+      frame,
+      budget,
+      usable,
+      fits,
+      encoding,
+      format,
+      items: items.map(({ uri, resource, level, tokens: each, levels, missing, notes }) =>
+        missing
+          ? { uri, missing, tokens: 0, level, notes }
+          : { uri, ...factsOf(resource), missing, level, tokens: each, levels, notes },
+      ),
+      notes: [],
+    },
+  }
+}
+
+/** What a basket shows of a resource. */
+function factsOf({ name, title, mimeType, size, modified }: Resource): JsonObject {
+  const at = timeOf(modified)
+  return {
+    name,
+    ...(title === undefined ? {} : { title }),
+    ...(mimeType === undefined ? {} : { mimeType }),
+    ...(size === undefined ? {} : { size }),
+    ...(at === undefined ? {} : { lastModified: at }),
+  }
+}
+
+function omittedToJson({ uri, reason, of, tokens, explanation }: OmittedItem): JsonObject {
+  return {
+    uri,
+    reason,
+    ...(of === undefined ? {} : { of }),
+    ...(tokens === undefined || !Number.isFinite(tokens) ? {} : { tokens }),
+    explanation: shortened(explanation),
+  }
+}
+
+/** Digits that nobody looks at are left out. */
+function shortened({ score, factors }: Explanation): JsonObject {
+  const round = (value: number) => Math.round(value * 10_000) / 10_000
+  return { score: round(score), factors: factors.map((factor) => ({ ...factor, value: round(factor.value) })) }
+}

@@ -1,0 +1,167 @@
+import { type Arguments, argumentsIn } from '../core/arguments.ts'
+import { invalid } from '../core/errors.ts'
+import type { JsonObject } from '../core/tool.ts'
+import { encodings } from './tokens.ts'
+import { type AssembleOptions, formats, levels, type Pin } from './types.ts'
+
+/** How much may be asked for. */
+export const most = { query: 4000, pins: 500, excludes: 500, mounts: 100, uri: 8192, budget: 1_000_000, suggested: 100 }
+export const otherwise = { budget: 8000, suggested: 20 }
+export const audiences = ['user', 'assistant'] as const
+
+const uriSchema = { type: 'string', maxLength: most.uri }
+
+/** The arguments of `assemble_context`. */
+export const inputSchema: JsonObject = {
+  type: 'object',
+  properties: {
+    query: { type: 'string', maxLength: most.query, description: 'What the context is for, in words.' },
+    budget: {
+      anyOf: [{ type: 'integer', minimum: 0, maximum: most.budget }, { type: 'string' }],
+      description: `How many tokens the answer has at most: 8000, or "8k". By default ${otherwise.budget}.`,
+    },
+    pins: {
+      type: 'array',
+      maxItems: most.pins,
+      items: {
+        anyOf: [
+          uriSchema,
+          {
+            type: 'object',
+            properties: { uri: uriSchema, level: { type: 'string', enum: levels } },
+            required: ['uri'],
+          },
+        ],
+      },
+      description:
+        'URIs that have to be there, in full; or { "uri", "level" } for exactly that level: "link", "outline", "windows" (what is around the words of the query) or "full".',
+    },
+    excludes: {
+      type: 'array',
+      maxItems: most.excludes,
+      items: uriSchema,
+      description: 'URIs that are left out. One that ends in "/" stands for all below it.',
+    },
+    mounts: {
+      type: 'array',
+      maxItems: most.mounts,
+      items: uriSchema,
+      description: 'Only from these places: addresses such as browse_directory shows. By default all.',
+    },
+    pins_only: { type: 'boolean', description: 'Take the pins and nothing else. By default false.' },
+    format: { type: 'string', enum: formats, description: 'How it is written. By default "markdown".' },
+    encoding: { type: 'string', enum: encodings, description: 'How tokens are counted. By default "o200k_base".' },
+    audience: { type: 'string', enum: audiences, description: 'For whom it is. By default "assistant".' },
+    reserve: {
+      type: 'number',
+      minimum: 0,
+      maximum: 0.5,
+      description: 'The share of the budget to leave free. By default 0.03.',
+    },
+    half_life_days: {
+      type: 'number',
+      description: 'The age at which the weight of what is new has halved. By default 30.',
+    },
+    now: { type: 'string', description: 'The time from which ages count, as in RFC 3339. By default now.' },
+    suggest: {
+      type: 'boolean',
+      description:
+        'Only tell what would be chosen from, best first, without reading and counting all of it. By default false.',
+    },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: most.suggested,
+      description: `With suggest: how many. By default ${otherwise.suggested}.`,
+    },
+    measure: {
+      type: 'boolean',
+      description: 'Only tell how many tokens each pin takes at each level, whether they fit or not. By default false.',
+    },
+  },
+}
+
+/** What a call asks for. */
+export interface Asked {
+  readonly what: 'assemble' | 'suggest' | 'measure'
+  readonly options: AssembleOptions
+  readonly limit: number
+}
+
+/** @throws ResourceError `invalid`, which names the argument. */
+export function askedIn(given: JsonObject, now: () => number): Asked {
+  const args = argumentsIn(given, inputSchema)
+  const suggest = args.flag('suggest')
+  const measure = args.flag('measure')
+  if (suggest && measure) throw invalid('measure: Ask to suggest or to measure, not for both.', 'argument')
+  const query = args.text('query', most.query)
+  const pins = args.list('pins', most.pins, pinIn)
+  if (measure && pins === undefined) throw invalid('pins: There are none to measure.', 'argument')
+  const halfLife = args.number('half_life_days')
+  const format = args.choice('format', formats)
+  const encoding = args.choice('encoding', encodings)
+  const audience = args.choice('audience', audiences)
+  const reserve = args.number('reserve')
+  const excludes = args.list('excludes', most.excludes, uriIn)
+  const mounts = args.list('mounts', most.mounts, uriIn)
+  const options: AssembleOptions = {
+    budget: budgetIn(given.budget),
+    now: timeIn(args) ?? now(),
+    countLevels: true,
+    ...(query === undefined ? {} : { query }),
+    ...(pins === undefined ? {} : { pins }),
+    ...(excludes === undefined ? {} : { excludes }),
+    ...(mounts === undefined ? {} : { mounts }),
+    ...(args.flag('pins_only') ? { pinsOnly: true } : {}),
+    ...(format === undefined ? {} : { format }),
+    ...(encoding === undefined ? {} : { encoding }),
+    ...(audience === undefined ? {} : { audience }),
+    ...(reserve === undefined ? {} : { reserve }),
+    ...(halfLife === undefined ? {} : { halfLife: halfLife * 86_400_000 }),
+  }
+  const limit = args.count('limit', { least: 1, most: most.suggested, otherwise: otherwise.suggested })
+  return { what: suggest ? 'suggest' : measure ? 'measure' : 'assemble', options, limit }
+}
+
+function budgetIn(value: unknown): number {
+  if (value === undefined || value === null) return otherwise.budget
+  const budget = typeof value === 'string' ? parseBudget(value) : value
+  if (typeof budget === 'number' && Number.isSafeInteger(budget) && budget >= 0 && budget <= most.budget) return budget
+  throw invalid(`budget: It is not a number of tokens from 0 to ${most.budget}, such as 8000 or "8k".`, 'argument')
+}
+
+/** A budget such as `8000`, `32k`, `1.5k` or `1m`, in tokens. `undefined` where it is none. */
+export function parseBudget(text: string): number | undefined {
+  const [, digits, unit] = /^(\d{1,12}(?:\.\d{1,6})?)([km]?)$/i.exec(text.trim().replaceAll('_', '')) ?? []
+  if (digits === undefined) return undefined
+  const times = { '': 1, k: 1000, m: 1_000_000 }[unit?.toLowerCase() ?? ''] ?? 1
+  const tokens = Number(digits) * times
+  return Number.isSafeInteger(Math.round(tokens)) && Math.abs(tokens - Math.round(tokens)) < 1e-6
+    ? Math.round(tokens)
+    : undefined
+}
+
+function uriIn(value: unknown, name: string): string {
+  if (typeof value !== 'string' || value === '') throw invalid(`${name}: It is not a URI.`, 'argument')
+  if (value.length > most.uri) throw invalid(`${name}: It is longer than ${most.uri} characters.`, 'argument')
+  return value
+}
+
+function pinIn(value: unknown, name: string): string | Pin {
+  if (typeof value !== 'object' || value === null) return uriIn(value, name)
+  const { uri, level, ...rest } = value as Readonly<Record<string, unknown>>
+  const wanted = levels.find((one) => one === level)
+  if (Object.keys(rest).length > 0)
+    throw invalid(`${name}: There is an unknown member. Known are: uri, level.`, 'argument')
+  if (level !== undefined && wanted === undefined)
+    throw invalid(`${name}.level: It is none of ${levels.join(', ')}.`, 'argument')
+  return { uri: uriIn(uri, `${name}.uri`), ...(wanted === undefined ? {} : { level: wanted }) }
+}
+
+function timeIn(args: Arguments): number | undefined {
+  const text = args.text('now', 40)
+  if (text === undefined) return undefined
+  const time = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(time)) throw invalid('now: It is not a time such as 2026-01-31T12:00:00Z.', 'argument')
+  return time
+}

@@ -1,0 +1,24 @@
+import type { EmbeddedText } from '../core/tool.ts'
+import type { Resource } from '../core/view.ts'
+import type { Annotations, ContentBlock } from './types.ts'
+
+/** A content block in the words of the core. */
+export type Piece = { readonly text: string } | { readonly resource: EmbeddedText } | { readonly link: Resource }
+
+/** Content blocks as tools and prompts hand them on to whoever writes them for a revision of the protocol. */
+export function piecesOf(blocks: readonly ContentBlock[]): readonly Piece[] {
+  return blocks.map((block) => {
+    if (block.type === 'text') return { text: block.text }
+    if (block.type === 'resource') return { resource: { ...block.resource, ...factsOf(block.annotations) } }
+    const { type: _, annotations, ...link } = block
+    return { link: { ...link, ...factsOf(annotations) } }
+  })
+}
+
+function factsOf({ audience, priority, lastModified }: Annotations = {}) {
+  return {
+    ...(audience === undefined ? {} : { audience }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(lastModified === undefined ? {} : { modified: Date.parse(lastModified) }),
+  }
+}

@@ -1,0 +1,185 @@
+import { createHash } from 'node:crypto'
+import { invalid } from '../core/errors.ts'
+import type { Audience } from '../core/provider.ts'
+import { type Encoding, encodings } from './tokens.ts'
+import {
+  type Assembled,
+  type AssembleOptions,
+  type Format,
+  formats,
+  type Level,
+  levels,
+  type ManifestEntry,
+  type Pin,
+} from './types.ts'
+
+/** What was asked for and what it came to, as JSON: enough to assemble the same again, and to tell what has changed since. */
+export interface Manifest {
+  /** As in RFC 3339: the time from which ages counted. */
+  readonly now?: string
+  readonly query?: string
+  readonly pins?: readonly Pin[]
+  readonly pinsOnly?: boolean
+  readonly excludes?: readonly string[]
+  readonly mounts?: readonly string[]
+  readonly budget?: number
+  readonly reserve?: number
+  readonly encoding?: Encoding
+  readonly audience?: Audience
+  readonly format?: Format
+  readonly halfLife?: number
+  readonly tokens?: number
+  /** Of the text, in UTF-8. */
+  readonly sha256?: string
+  readonly manifest: readonly ManifestEntry[]
+}
+
+/** What an answer was made by, and of. */
+export function manifestFor(options: AssembleOptions, assembled: Assembled): Manifest {
+  const { now, query, pins, pinsOnly, excludes, mounts, reserve, audience, halfLife } = options
+  const { budget, encoding, format, tokens, text, manifest } = assembled
+  return {
+    now: new Date(now).toISOString(),
+    ...(query === undefined ? {} : { query }),
+    ...(pins === undefined ? {} : { pins: pins.map((pin) => (typeof pin === 'string' ? { uri: pin } : pin)) }),
+    ...(pinsOnly === undefined ? {} : { pinsOnly }),
+    ...(excludes === undefined ? {} : { excludes }),
+    ...(mounts === undefined ? {} : { mounts }),
+    budget,
+    ...(reserve === undefined ? {} : { reserve }),
+    encoding,
+    ...(audience === undefined ? {} : { audience }),
+    format,
+    ...(halfLife === undefined ? {} : { halfLife }),
+    tokens,
+    sha256: createHash('sha256').update(text.toWellFormed()).digest('hex'),
+    manifest,
+  }
+}
+
+/** How something is not as it was. */
+export interface Difference {
+  readonly uri: string
+  /** `changed`: its text; `level`: how much of it is taken, or which lines; `gone`: it is not taken any more; `new`. */
+  readonly what: 'changed' | 'level' | 'gone' | 'new'
+  readonly from?: Level
+  readonly to?: Level
+}
+
+/** What has changed from one manifest to another, in the order of the later one; what is gone comes last. */
+export function differences(before: Manifest, after: Manifest): readonly Difference[] {
+  const old = new Map(before.manifest.map((entry) => [entry.uri, entry] as const))
+  const now = new Set(after.manifest.map(({ uri }) => uri))
+  const found = after.manifest.flatMap((entry): readonly Difference[] => {
+    const { uri, level } = entry
+    const was = old.get(uri)
+    if (was === undefined) return [{ uri, what: 'new', to: level }]
+    const isLess = was.level !== level || JSON.stringify(was.ranges) !== JSON.stringify(entry.ranges)
+    if (was.sha256 !== entry.sha256) return [{ uri, what: 'changed', from: was.level, to: level }]
+    return isLess ? [{ uri, what: 'level', from: was.level, to: level }] : []
+  })
+  const gone = before.manifest.filter(({ uri }) => !now.has(uri))
+  return [...found, ...gone.map(({ uri, level }) => ({ uri, what: 'gone' as const, from: level }))]
+}
+
+/**
+ * A manifest out of JSON: one of {@link manifestFor}, or the answer of `assemble_context`, which has the same members.
+ *
+ * @throws ResourceError `invalid` where it is none.
+ */
+export function parseManifest(json: string): Manifest {
+  const value = parsed(json)
+  if (!isObject(value) || !Array.isArray(value.manifest)) throw invalid('This is no manifest.', 'manifest')
+  const { now, query, pinsOnly, budget, reserve, halfLife, tokens, sha256 } = value
+  const encoding = encodings.find((one) => one === value.encoding)
+  const format = formats.find((one) => one === value.format)
+  const audience = (['user', 'assistant'] as const).find((one) => one === value.audience)
+  const [excludes, mounts] = [textsIn(value.excludes), textsIn(value.mounts)]
+  return {
+    ...(typeof now === 'string' && !Number.isNaN(Date.parse(now)) ? { now } : {}),
+    ...(typeof query === 'string' ? { query } : {}),
+    ...(Array.isArray(value.pins) ? { pins: value.pins.flatMap(pinsIn) } : {}),
+    ...(typeof pinsOnly === 'boolean' ? { pinsOnly } : {}),
+    ...(excludes === undefined ? {} : { excludes }),
+    ...(mounts === undefined ? {} : { mounts }),
+    ...(typeof budget === 'number' ? { budget } : {}),
+    ...(typeof reserve === 'number' ? { reserve } : {}),
+    ...(encoding === undefined ? {} : { encoding }),
+    ...(audience === undefined ? {} : { audience }),
+    ...(format === undefined ? {} : { format }),
+    ...(typeof halfLife === 'number' ? { halfLife } : {}),
+    ...(typeof tokens === 'number' ? { tokens } : {}),
+    ...(typeof sha256 === 'string' ? { sha256 } : {}),
+    manifest: value.manifest.map(entryIn),
+  }
+}
+
+/**
+ * The pins of a basket out of JSON: a manifest; a context in the format `json`; or an array of URIs, or of objects with a `uri` and a
+ * `level`. `auto` and what has no level is taken in full.
+ *
+ * @throws ResourceError `invalid` where it is none of these.
+ */
+export function parseBasket(json: string): readonly Pin[] {
+  const value = parsed(json)
+  const items = isObject(value) ? (value.manifest ?? value.items) : value
+  if (!Array.isArray(items)) throw noBasket()
+  const pins = items.filter((item) => !isNote(item)).flatMap(pinsIn)
+  const all = items.filter((item) => !isNote(item))
+  if (pins.length < all.length) throw noBasket()
+  return pins
+}
+
+function noBasket() {
+  return invalid('This is no basket: an array of URIs, or of objects with "uri" and "level"; or a manifest.', 'basket')
+}
+
+/** The first of a context in JSON says that the rest is data. */
+function isNote(item: unknown): boolean {
+  return isObject(item) && item.type === 'note'
+}
+
+function pinsIn(item: unknown): readonly Pin[] {
+  if (typeof item === 'string' && item !== '') return [{ uri: item }]
+  if (!isObject(item)) return []
+  const uri = item.uri ?? item.source
+  const level = levels.find((one) => one === item.level)
+  return typeof uri === 'string' && uri !== '' ? [{ uri, ...(level === undefined ? {} : { level }) }] : []
+}
+
+function entryIn(item: unknown): ManifestEntry {
+  const [pin] = pinsIn(item)
+  if (pin === undefined || !isObject(item)) throw invalid('This is no manifest: an entry has no URI.', 'manifest')
+  const { tokens, sha256, ranges, modified, version } = item
+  return {
+    uri: pin.uri,
+    level: pin.level ?? 'full',
+    tokens: typeof tokens === 'number' ? tokens : 0,
+    ...(typeof sha256 === 'string' ? { sha256 } : {}),
+    ...(Array.isArray(ranges) ? { ranges: ranges.flatMap(rangeIn) } : {}),
+    ...(typeof modified === 'string' ? { modified } : {}),
+    ...(typeof version === 'string' ? { version } : {}),
+  }
+}
+
+function rangeIn(value: unknown) {
+  if (!isObject(value)) return []
+  const { start, end } = value
+  return typeof start === 'number' && typeof end === 'number' ? [{ start, end }] : []
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    throw invalid('This is no JSON.', 'json')
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function textsIn(value: unknown): readonly string[] | undefined {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : undefined
+}

@@ -1,0 +1,66 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Resource, View } from '../core/view.ts'
+import { checked } from './checked.ts'
+import { formsOf } from './forms.ts'
+import { matcherOf } from './places.ts'
+import { rankAll } from './rank.ts'
+import { createReader } from './reader.ts'
+import { rendererOf } from './render.ts'
+import { openCounter } from './tokens.ts'
+import type { AssembleOptions, Level, LevelTokens } from './types.ts'
+
+/** What pins take, before anything is assembled of them. */
+export interface Measured {
+  readonly items: readonly MeasuredItem[]
+  /** What the pins that are there take together, each at its level, with `frame`. */
+  readonly tokens: number
+  /** What the note around them takes. */
+  readonly frame: number
+}
+
+export interface MeasuredItem {
+  readonly uri: string
+  readonly resource: Resource
+  /** The level that it was pinned at, or the next below it that there is. */
+  readonly level: Level
+  readonly tokens: number
+  readonly levels: LevelTokens
+  /** Nothing is at that URI, or it may not be seen. */
+  readonly missing: boolean
+  readonly notes: readonly string[]
+}
+
+/**
+ * Counts what pins take at every level. However much that is, it is no error, and neither is a pin that is not there: whoever picks
+ * wants to know.
+ *
+ * @throws ResourceError `invalid` for faulty options.
+ */
+export async function measure(view: View, options: Omit<AssembleOptions, 'budget' | 'reserve'>): Promise<Measured> {
+  const { encoding = 'o200k_base', format = 'markdown', signal } = options
+  const given = { ...options, budget: 0, pinsOnly: true }
+  const limits = checked(given)
+  const counter = await openCounter(encoding)
+  const renderer = rendererOf(format)
+  const reader = createReader(view, limits, matcherOf(options.excludes ?? []), signal)
+  const { candidates, terms } = await rankAll(view, given, limits, reader)
+  const readings = await reader.read(candidates.map(({ resource }) => resource.uri))
+  const forming = { counter, renderer, format, terms, most: Number.POSITIVE_INFINITY, countLevels: true, signal }
+  const frame = (await counter.count(renderer.head)) + (await counter.count(renderer.tail))
+  const items: MeasuredItem[] = []
+  for (const [index, candidate] of candidates.entries()) {
+    await turn()
+    signal?.throwIfAborted()
+    const { resource } = candidate
+    const reading = readings[index]
+    const missing = reading !== undefined && 'fault' in reading && reading.fault === 'not-found'
+    const { forms, levels = {}, notes } = await formsOf(candidate, reading, forming)
+    const [form] = forms
+    if (form === undefined) continue
+    const { tokens, part } = form
+    items.push({ uri: resource.uri, resource, level: part.level, tokens, levels, missing, notes })
+  }
+  const there = items.filter(({ missing }) => !missing)
+  const tokens = there.reduce((sum, item) => sum + item.tokens, there.length === 0 ? 0 : frame)
+  return { items, tokens, frame }
+}

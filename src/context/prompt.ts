@@ -1,0 +1,129 @@
+import { maxCompletions } from '../core/completion.ts'
+import { invalid, isResourceError } from '../core/errors.ts'
+import type { PromptMessage } from '../core/prompt.ts'
+import type { Completion } from '../core/provider.ts'
+import type { ListedPrompt, Page, PromptContent, PromptView, View } from '../core/view.ts'
+import { askedIn } from './asked.ts'
+import { type AssembleToolOptions, assembleName, createAssembleTurns } from './tool.ts'
+import { stopped } from './turns.ts'
+
+export interface AssemblePromptOptions extends AssembleToolOptions {
+  /** Who asks: those who ask often wait for the others. */
+  readonly share?: string
+}
+
+const listed: ListedPrompt = {
+  name: assembleName,
+  title: 'Ask with context',
+  description: 'Asks with what helps with the question, out of all that this server has, within a budget of tokens.',
+  arguments: [
+    { name: 'query', title: 'Question', description: 'What you want to know or do, in words.', required: true },
+    {
+      name: 'budget',
+      title: 'Budget',
+      description: 'How many tokens of context at most: 8000, or 32k. By default 8k.',
+    },
+    { name: 'mounts', title: 'Mounts', description: 'Only from these addresses, with spaces between. By default all.' },
+  ],
+}
+const known: readonly string[] = (listed.arguments ?? []).map(({ name }) => name)
+const budgets = ['4k', '8k', '16k', '32k', '64k', '128k']
+
+/** Another prompt of this name is asked for by this one. */
+const renamed = `${assembleName}_2`
+
+/**
+ * A view with one more prompt, `assemble_context`: what helps with a question, as embedded resources and links, and then the question.
+ * It follows the prompts that the view has.
+ */
+export function withAssemblePrompt(view: View, options: AssemblePromptOptions = {}): View {
+  const { turns = createAssembleTurns(), now = Date.now, share = '', changes, limits } = options
+  const { prompts: inner } = view
+
+  const list: PromptView['list'] = async (query, call) => {
+    const page: Page<ListedPrompt> =
+      inner === undefined
+        ? { items: [], cache: { ttlMs: 60_000, scope: 'private' } }
+        : await inner.list(query, call).catch((error: unknown) => {
+            // Ours is there whether the others answer or not.
+            if (query?.cursor !== undefined || !isResourceError(error, 'unavailable')) throw error
+            return { items: [], cache: { ttlMs: 0, scope: 'private' } }
+          })
+    const others = page.items.map((item) => (item.name === assembleName ? { ...item, name: renamed } : item))
+    return { ...page, items: page.nextCursor === undefined ? [...others, listed] : others }
+  }
+
+  const fill: PromptView['get'] = async ({ arguments: given = new Map() }, call) => {
+    for (const name of given.keys())
+      if (!known.includes(name))
+        throw invalid('There is an argument that this prompt does not have.', 'unknown-argument')
+    const query = given.get('query')?.trim() ?? ''
+    if (query === '') throw invalid('The argument "query" is missing.', 'missing-argument', { argument: 'query' })
+    const [budget, mounts] = [given.get('budget')?.trim(), wordsIn(given.get('mounts'))]
+    const asked = askedIn(
+      {
+        query,
+        format: 'mcp',
+        ...(budget === undefined || budget === '' ? {} : { budget }),
+        ...(mounts.length === 0 ? {} : { mounts }),
+      },
+      now,
+    )
+    const signal = call?.signal
+    try {
+      return await turns.run(share, signal, async () => {
+        const [{ assemble }, { piecesOf }] = await Promise.all([import('./assemble.ts'), import('./blocks.ts')])
+        const { blocks = [] } = await assemble(view, {
+          ...asked.options,
+          ...(signal === undefined ? {} : { signal }),
+          ...(changes === undefined ? {} : { changes }),
+          ...(limits === undefined ? {} : { limits }),
+        })
+        const messages = piecesOf(blocks).map((content): PromptMessage<PromptContent> => ({ role: 'user', content }))
+        const question: PromptMessage<PromptContent> = { role: 'user', content: { text: query } }
+        return { description: `What helps with: ${query.slice(0, 200)}`, messages: [...messages, question] }
+      })
+    } catch (error) {
+      if (signal?.aborted === true) throw stopped()
+      if (isResourceError(error, 'not-found')) throw invalid(error.message, 'prompt-resource')
+      throw error
+    }
+  }
+
+  const complete: PromptView['complete'] = async ({ argument: { name, value } }, call) => {
+    if (name === 'budget') return completionOf(budgets.filter((budget) => budget.startsWith(value.trim())))
+    if (name !== 'mounts') return { values: [] }
+    const [, before = '', typed = ''] = /^(.*[\s,])?([^\s,]*)$/s.exec(value) ?? []
+    const taken = new Set(wordsIn(before))
+    const addresses = (await view.mounts(call)).map(({ uri }) => uri.replace(/\/$/, ''))
+    const begun = addresses.filter((address) => address.startsWith(typed) && !taken.has(address))
+    return completionOf(begun.map((address) => before + address))
+  }
+
+  const prompts: PromptView = {
+    ...inner,
+    list,
+    get: async (request, call) =>
+      request.name === assembleName ? fill(request, call) : required(inner).get(named(request), call),
+    complete: async (request, call) =>
+      request.name === assembleName ? complete(request, call) : required(inner).complete(named(request), call),
+  }
+  return { ...view, prompts }
+}
+
+function required(inner: PromptView | undefined): PromptView {
+  if (inner === undefined) throw invalid('There is no such prompt.', 'unknown-prompt')
+  return inner
+}
+
+function named<Request extends { readonly name: string }>(request: Request): Request {
+  return request.name === renamed ? { ...request, name: assembleName } : request
+}
+
+function wordsIn(text = ''): readonly string[] {
+  return text.split(/[\s,]+/).filter((word) => word !== '')
+}
+
+function completionOf(values: readonly string[]): Completion {
+  return { values: values.slice(0, maxCompletions), total: values.length, hasMore: values.length > maxCompletions }
+}

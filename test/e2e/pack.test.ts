@@ -1,0 +1,144 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { openCounter } from '../../src/context/index.ts'
+import { parseManifest } from '../../src/context/manifest.ts'
+import { type Result, type Running, run, start } from '../support/cli.ts'
+import { type EraClient, eras } from '../support/era-clients.ts'
+import { createFolder, type Folder } from '../support/folder.ts'
+
+// Each command is a process: slow where the machine is busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+interface ToolClient extends EraClient {
+  callTool(params: { readonly name: string; readonly arguments: object }): Promise<{
+    readonly content: readonly { readonly type: string; readonly text?: string }[]
+    readonly structuredContent?: { readonly tokens: number; readonly items: readonly { readonly uri: string }[] }
+    readonly isError?: boolean
+  }>
+}
+
+const now = '2026-01-31T00:00:00Z'
+const at = 'docs://held'
+const long = Array.from({ length: 200 }, (_, n) => `Line ${n} about anchors and boats.`).join('\n')
+
+let folder: Folder
+let server: Running
+let url: string
+
+const pack = (...args: readonly string[]): Promise<Result> => run(['pack', ...args, '--now', now], { cwd: folder.root })
+const count = async (text: string) => (await openCounter('o200k_base')).count(text)
+
+beforeAll(async () => {
+  folder = createFolder()
+  const mounts = {
+    [at]: {
+      provider: 'files',
+      root: 'held',
+      access: [{ allow: ['*'] }, { deny: ['*'], match: 'hidden/**' }],
+      rules: [{ match: 'rules.md', priority: 1 }],
+    },
+  }
+  const clients = { profiles: [{ name: 'era-*', tools: true }] }
+  folder.write({
+    'hikidashi.json': JSON.stringify({ mounts, clients }),
+    'held/harbour.md': `# Harbour\n\nAll about anchors. See [boats](boats.md).\n`,
+    'held/boats.md': `# Boats\n\n${long}\n`,
+    'held/rules.md': 'The rules of the harbour.\n',
+    'held/設計.md': '# 設計\n\n錨 anchors\n',
+    'held/hidden/plan.md': 'CANARY anchors anchors anchors\n',
+  })
+  server = start(['serve', '--config', 'hikidashi.json', '--http', '0'], { cwd: folder.root })
+  url = (await server.says(/at (http:\/\/127\.0\.0\.1:\d+\/mcp)\n/))[1] ?? ''
+})
+
+afterAll(async () => {
+  server.child.kill('SIGTERM')
+  await server.ended
+  folder.remove()
+})
+
+describe('one context', () => {
+  test('is the same from the configuration here, from its server, and by its tool', async () => {
+    const asked = ['anchors', '--budget', '1k', '--format', 'xml']
+    const here = await pack(...asked)
+    expect(here).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('<document index="1" source="docs://held/rules.md"'),
+    })
+    expect(here.out).not.toContain('CANARY')
+    expect(await count(here.out)).toBeLessThanOrEqual(970)
+    expect((await pack(...asked, '--url', url)).out).toBe(here.out)
+    for (const era of eras.filter(({ revision }) => revision >= '2025-11-25').slice(1)) {
+      const client = (await era.connect({ url })).client as ToolClient
+      const call = (given: object) => client.callTool({ name: 'assemble_context', arguments: given })
+      const answer = await call({ query: 'anchors', budget: '1k', format: 'xml', now })
+      expect(answer.content).toEqual([{ type: 'text', text: here.out }])
+      expect(answer.structuredContent?.tokens).toBe(await count(here.out))
+      const hidden = await call({ pins: [`${at}/hidden/plan.md`], measure: true })
+      const absent = await call({ pins: [`${at}/absent/plan.md`], measure: true })
+      expect(JSON.stringify(hidden).replaceAll('/hidden/', '/absent/')).toBe(JSON.stringify(absent))
+      expect(await call({ pins: [`${at}/hidden/plan.md`] })).toMatchObject({
+        isError: true,
+        content: [{ text: `These are required, and are not there: ${at}/hidden/plan.md` }],
+      })
+      const { messages } = await client.getPrompt({ name: 'assemble_context', arguments: { query: 'anchors' } })
+      expect(messages.at(-1)).toEqual({ role: 'user', content: { type: 'text', text: 'anchors' } })
+      expect(JSON.stringify(messages)).toContain(`${at}/harbour.md`)
+      await client.close()
+    }
+  })
+
+  test('is written to a file, explained, and assembled again by its manifest', async () => {
+    const [text, manifest] = [folder.at('context.md'), folder.at('context.json')]
+    const first = await pack('anchors', '-b', '500', '-o', text, '--manifest', manifest, '--explain')
+    expect(first).toMatchObject({ code: 0, out: '' })
+    expect(first.err).toMatch(
+      /^\d+ resources, \d+ of 500 tokens \(o200k_base\)\n\ntokens +level +score +resource +why\n/,
+    )
+    expect(first.err).toMatch(/full +\S+ +docs:\/\/held\/rules\.md +required/)
+    expect(first.err).toContain(`${at}/設計.md`)
+    const { tokens, manifest: entries, query } = parseManifest(readFileSync(manifest, 'utf8'))
+    expect([query, tokens]).toEqual(['anchors', await count(readFileSync(text, 'utf8'))])
+    expect(entries.length).toBeGreaterThan(2)
+
+    const again = await run(['pack', '--against', manifest], { cwd: folder.root })
+    expect(again).toMatchObject({ code: 0, out: readFileSync(text, 'utf8') })
+    expect(again.err).toBe('Nothing has changed: it is the same text.\n')
+    writeFileSync(folder.at('held/harbour.md'), '# Harbour\n\nAll about anchors, and more.\n')
+    const later = await run(['pack', '--against', manifest, '--url', url], { cwd: folder.root })
+    expect(later.err).toMatch(/^Changed since the manifest: \d+\n(?: .*\n)* {2}changed {2}docs:\/\/held\/harbour\.md\n/)
+
+    const basket = await pack('--basket', manifest, '--budget', '2k', '--explain')
+    expect(basket.err.match(/required; pinned/g)).toHaveLength(entries.length)
+  })
+
+  test('has what is pinned, at the level that is named, by a path as well', async () => {
+    const pinned = await pack('--pin', 'held/boats.md:outline', '--pin', `${at}/harbour.md`, '--format', 'json')
+    expect(JSON.parse(pinned.out)).toMatchObject([
+      { type: 'note' },
+      { source: `${at}/boats.md`, level: 'outline' },
+      { source: `${at}/harbour.md`, level: 'full' },
+    ])
+  })
+
+  test('ends with a code that says what is wrong', async () => {
+    writeFileSync(folder.at('wrong.json'), '{"manifest":7}')
+    const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
+      [
+        ['--pin', 'held/boats.md', '--budget', '100'],
+        3,
+        /What is required takes \d+ tokens of 97: docs:.*Raise the budget/,
+      ],
+      [['--pin', `${at}/hidden/plan.md`], 4, /not there: docs:\/\/held\/hidden\/plan\.md/],
+      [['--pin', 'held'], 2, /held is a directory\. Pin what is in it, or say --mount/],
+      [['x', '--budget', 'lots'], 2, /It is a number of tokens, such as 8000 or 32k/],
+      [['x', '--against', 'wrong.json'], 1, /wrong\.json: This is no manifest/],
+      [['x', '--basket', 'none.json'], 1, /The file none\.json cannot be read/],
+    ]
+    const results = await Promise.all(cases.map(([args]) => pack(...args)))
+    for (const [index, [args, code, told]] of cases.entries()) {
+      expect([args, results[index]?.code]).toEqual([args, code])
+      expect(results[index]).toMatchObject({ out: '', err: expect.stringMatching(told) })
+    }
+  })
+})
