@@ -32,6 +32,8 @@ export interface Connection {
   /** Whether the server said that it has resources. */
   readonly hasResources: boolean
   readonly hasPrompts: boolean
+  /** What the server says of itself: its name and version, and which capabilities it has. */
+  readonly about: { readonly name?: string; readonly version?: string; readonly capabilities: readonly string[] }
   /** What the server said that it tells of: changes of resources, entries that come and go, and prompts that do. */
   readonly tells: { readonly updated: boolean; readonly listed: boolean; readonly prompts: boolean }
   /** Sends one request. Throws only ResourceError, or the reason of an aborted signal. */
@@ -140,6 +142,7 @@ export function bind(client: Client, limits: Limits, state: State, carrier: Carr
     revision,
     hasResources: resources !== undefined,
     hasPrompts: prompts !== undefined,
+    about: aboutOf(client),
     tells: {
       updated: resources?.subscribe === true,
       listed: resources?.listChanged === true,
@@ -171,6 +174,15 @@ export function bind(client: Client, limits: Limits, state: State, carrier: Carr
       closing ??= (carrier.goodbye?.() ?? Promise.resolve()).then(() => client.close())
       return closing
     },
+  }
+}
+
+function aboutOf(client: Client): Connection['about'] {
+  const { name, version } = client.getServerVersion() ?? {}
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(version === undefined ? {} : { version }),
+    capabilities: Object.keys(client.getServerCapabilities() ?? {}),
   }
 }
 

@@ -10,6 +10,7 @@ import {
   type ViewCompletionRequest,
 } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
+import type { Connection } from './connection.ts'
 import { nextCursor, openCursor } from './cursors.ts'
 import { isUnknownMethod } from './errors.ts'
 import { childrenOf, isMadeUp, rootsOf } from './flat.ts'
@@ -43,6 +44,8 @@ export interface RemoteView extends View {
    * its command has ended. A connection that is lost while something is listened to is opened anew, and is not over.
    */
   readonly over: Promise<ResourceError>
+  /** What the server says of itself. */
+  readonly about: Connection['about']
   /** Whether the server reads directories, as far as that is known. */
   readonly readsDirectories: boolean | undefined
   /** Whether it is a server of ours, as far as that is known: what is in its directories, it lists. */
@@ -203,6 +206,9 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
     over: link.over,
     get readsDirectories() {
       return readsDirectories
+    },
+    get about() {
+      return link.connection.about
     },
     get isOurs() {
       return isOurs

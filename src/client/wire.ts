@@ -46,8 +46,11 @@ export function mountsOf({ _meta }: Wire): readonly Resource[] | undefined {
   return Array.isArray(mounts) ? resourcesOf(mounts) : undefined
 }
 
-/** @throws ResourceError `internal` for a content that is neither text nor base64 (RFC 4648, section 4). */
-export function contentsOf(answer: Wire, asked: string): readonly ResourceContent[] {
+/**
+ * @param decode Decodes base64 (RFC 4648, section 4): a browser has another way to.
+ * @throws ResourceError `internal` for a content that is neither text nor base64.
+ */
+export function contentsOf(answer: Wire, asked: string, decode = decodeBase64): readonly ResourceContent[] {
   return listOf(answer, 'contents').map((item) => {
     const wire = objectOf(item)
     const facts = {
@@ -61,7 +64,7 @@ export function contentsOf(answer: Wire, asked: string): readonly ResourceConten
       }),
     }
     if (typeof wire.text === 'string') return { ...facts, text: wire.text.toWellFormed() }
-    if (typeof wire.blob === 'string') return { ...facts, bytes: decodeBase64(wire.blob) }
+    if (typeof wire.blob === 'string') return { ...facts, bytes: decode(wire.blob) }
     throw malformed('a content has neither text nor blob')
   })
 }

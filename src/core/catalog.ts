@@ -145,13 +145,14 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
   }
 
   const read = async (uri: string, options?: ReadOptions): Promise<ReadResult> => {
-    if (options?.room === undefined) return readNow(uri, contextOf(options))
+    const bare = options?.bare === true ? { bare: true } : {}
+    if (options?.room === undefined) return readNow(uri, { ...contextOf(options), ...bare })
     try {
-      return await readNow(uri, { ...contextOf(options), most: large })
+      return await readNow(uri, { ...contextOf(options), ...bare, most: large })
     } catch (error) {
       if (!isLater(error)) throw error
       await options.room()
-      return readNow(uri, contextOf(options))
+      return readNow(uri, { ...contextOf(options), ...bare })
     }
   }
 

@@ -51,7 +51,7 @@ export function createMountReader(mount: Mounted, watch: MountWatch | undefined)
     pathOf: (uri) => parseUri(uri).segments.slice(mount.address.segments.length).join('/'),
     list: (query, signal) => provider.list(query, { principal, signal }),
     find: (path, signal) => mount.findAny(path, { principal, signal }),
-    read: (request, signal) => provider.read(request, { principal, signal }),
+    read: (request, signal) => provider.read(request, { principal, signal, bare: true }),
     templates: async (signal) => (await provider.templates?.({ principal, signal })) ?? [],
     ...(watch === undefined ? {} : { watch: (hear, signal) => listen(watch, hear, signal) }),
     degraded: () => (watch === undefined ? provider.degraded?.() : watch.degraded()),

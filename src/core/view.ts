@@ -36,6 +36,8 @@ export interface CallOptions {
 export interface ReadOptions extends CallOptions {
   /** Waits until there is room for something large, before it is brought. By default there always is. */
   readonly room?: () => Promise<void>
+  /** Whether the contents alone are wanted: what would have to be looked up beside them may be left out. */
+  readonly bare?: boolean
 }
 
 /** What has changed: resources, by the URIs that were added, and whether entries came or went. */

@@ -59,7 +59,7 @@ export interface Bound {
 }
 
 /** The methods that can take long: with a progress token, they say that they are still at work. */
-const lengthy = new Set(['resources/list', 'resources/read', 'resources/directory/read', 'prompts/get'])
+const lengthy = new Set(['resources/list', 'resources/read', 'resources/directory/read', 'prompts/get', 'tools/call'])
 
 /** What a client can rely on: `subscribe` and `listChanged` where some source can tell. */
 export function capabilitiesOf(view: View) {
@@ -181,7 +181,7 @@ function methodsOf(view: View, identity: Identity): Readonly<Record<string, Meth
       capabilities: capabilitiesOf(view),
       ...(identity.instructions === undefined ? {} : { instructions: identity.instructions }),
     }),
-    ...promptMethods(view),
+    ...promptMethods,
     ...extraMethods(identity.methods),
   }
 }

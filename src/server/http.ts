@@ -25,6 +25,7 @@ import { failure } from './messages.ts'
 import { createMeter, type Meter } from './meter.ts'
 import { createModernHttp } from './modern.ts'
 import { accepts, mediaFault } from './negotiation.ts'
+import { type Pages, servePages } from './pages.ts'
 import { inTurn } from './pipeline.ts'
 import { nothingHere, type Postings, postedTo, servePosting } from './postings.ts'
 import { createRefusalAudit } from './refused.ts'
@@ -53,6 +54,8 @@ export interface HttpOptions extends ServeOptions {
   readonly degraded?: () => readonly DegradedMount[]
   /** The places beside MCP that take posts. By default there are none. */
   readonly postings?: Postings
+  /** What is for people, beside MCP: asked about every request that the guard lets in, before anybody is asked who they are. */
+  readonly pages?: Pages
   readonly limits?: GivenLimits
   /** What this process measures of itself: what this service does is added to it. */
   readonly measurements?: Measurements
@@ -124,6 +127,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       onRefused({ outcome: 'host', status: refused.status, address: addresses.of(request.socket) })
       return refuse(response, refused.status, refused.message)
     }
+    if (options.pages !== undefined && (await servePages(options.pages, request, response))) return
     if (request.url === metricsPath && exposed !== undefined) return exposed(request, response)
     const [place = ''] = (request.url ?? '').split('?', 1)
     const posted = postedTo(request, options.postings)

@@ -62,6 +62,16 @@ function replyBytes(response: ServerResponse, status: number, bytes: Buffer, hea
   cutWhenSlow(response)
 }
 
+/** A file of a page: it says itself how long it may be kept. For HEAD, Node leaves it out. */
+export function replyFile(response: ServerResponse, status: number, bytes: Uint8Array, headers: Headers): void {
+  if (response.headersSent || response.destroyed) return
+  // Without a body, a length would be told of the one that is not sent.
+  const length = status === 304 || status === 204 ? {} : { 'Content-Length': bytes.length }
+  response.writeHead(status, { ...common, ...length, ...headers })
+  response.end(bytes)
+  cutWhenSlow(response)
+}
+
 /** A text that is no message. For HEAD, Node leaves it out. */
 export function replyText(response: ServerResponse, text: string, type: string): void {
   if (response.headersSent || response.destroyed) return

@@ -1,6 +1,7 @@
 import { metaKeys } from '../core/meta.ts'
 import type { FilledPrompt } from '../core/prompt.ts'
 import type { Completion, ContentFacts, Description } from '../core/provider.ts'
+import type { EmbeddedText } from '../core/tool.ts'
 import type {
   CacheHint,
   ListedArgument,
@@ -44,6 +45,16 @@ export function templateToWire(template: ResourceTemplate, revision: Revision): 
 function metaOf({ meta }: Pick<ContentFacts, 'meta'>, version: string | undefined, revision: Revision): Wire {
   const all = { ...meta, ...(version === undefined ? {} : { [metaKeys.version]: version }) }
   return since(revision, '2025-06-18') && Object.keys(all).length > 0 ? { _meta: all } : {}
+}
+
+/** A resource with its text, as a content block. */
+export function embeddedToWire({ uri, mimeType, text, modified, ...facts }: EmbeddedText, revision: Revision): Wire {
+  const { annotations } = description(facts, revision, modified)
+  return {
+    type: 'resource',
+    resource: { uri, ...mimeTypeOf(mimeType), text: text.toWellFormed() },
+    ...(annotations === undefined ? {} : { annotations }),
+  }
 }
 
 export function resourcesToWire(page: Page<Resource>, revision: Revision, mounts?: readonly Resource[]): Wire {

@@ -1,0 +1,123 @@
+import { basename, resolve } from 'node:path'
+import { type Command, InvalidArgumentError } from 'commander'
+import { isResourceError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { openInBrowser } from './browser.ts'
+import { exitCodeHelp, failed, misused } from './exit.ts'
+import type { Io } from './io.ts'
+import { addSourceOptions, type Source, type SourceOptions, withSource } from './source.ts'
+import { createStop } from './stop.ts'
+import { packageVersion } from './version.ts'
+
+interface UiOptions extends SourceOptions {
+  readonly port: number
+  readonly open: boolean
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      `Opens the explorer in the browser: a page that shows what there is, here or on any MCP server, until Ctrl-C. It listens on this
+machine only. The address that it prints on standard output works once, for one browser; nobody else gets in.`,
+    )
+    .argument('[dir...]', 'folders to look at')
+    .option('--port <port>', 'listen at this port; 0 is any free one', parsePort, 0)
+    .option('--no-open', 'print the address, and open no browser')
+  addSourceOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi ui                                            what is mounted here
+  hikidashi ui ~/notes
+  hikidashi ui --url https://context.example.org/mcp --header "Authorization: Bearer $TOKEN"
+  hikidashi ui --command "npx -y some-mcp-server"         any MCP server with resources
+  hikidashi ui --no-open --port 8800                      over ssh -L 8800:127.0.0.1:8800
+${exitCodeHelp}`,
+    )
+    .action((folders: readonly string[], options: UiOptions) => ui(folders, options, io))
+}
+
+function parsePort(value: string): number {
+  const port = Number(value)
+  if (!/^\d+$/.test(value) || port > 65_535) throw new InvalidArgumentError('It is a number from 0 to 65535.')
+  return port
+}
+
+async function ui(folders: readonly string[], options: UiOptions, io: Io): Promise<void> {
+  const { url, command } = options
+  if (folders.length > 0 && (url !== undefined || command !== undefined))
+    throw misused('Folders are looked at here, and --url and --command are for servers: give one of them.')
+  await withSource({ ...options, folders }, io, (source, log) => show(source, { ...options, folders }, io, log))
+}
+
+async function show(source: Source, options: UiOptions, io: Io, log: Log): Promise<void> {
+  const { createGuardedPage, createPage } = await import('../explorer/index.ts')
+  const { serveHttp } = await import('../server/index.ts')
+  const { createAssembleTool, createAssembleTurns } = await import('../context/tool.ts')
+  const { remoteLimits } = await import('../context/types.ts')
+  const guarded = createGuardedPage({
+    onReuse: () => io.say('The address was used a second time. Nobody gets in by it any more: run this again.'),
+  })
+  const page = await createPage({ path: guarded.path }).catch(explained)
+  await feedSearches(source)
+  const turns = createAssembleTurns()
+  const stop = createStop(log)
+  try {
+    const running = await serveHttp({
+      ...identityOf(source, options),
+      view: () => source.view,
+      log,
+      scrubber: io.secrets,
+      profileOf: () => ({ tools: true }),
+      readingTools: (view) => [
+        createAssembleTool(view, { turns, ...(source.catalog === undefined ? { limits: remoteLimits } : {}) }),
+      ],
+      host: '127.0.0.1',
+      port: options.port,
+      path: guarded.path,
+      pages: guarded.guard(page),
+    }).catch(explained)
+    try {
+      await announce(`${running.url.slice(0, running.url.lastIndexOf('/'))}/#token=${guarded.token}`, options, io)
+      const stopped = new Promise<undefined>((resolve) => {
+        stop.signal.addEventListener('abort', () => resolve(undefined))
+        if (stop.signal.aborted) resolve(undefined)
+      })
+      const end = await Promise.race([stopped, source.over])
+      if (end !== undefined) throw failed(end.message)
+    } finally {
+      await running.close()
+    }
+  } finally {
+    stop.done()
+  }
+}
+
+async function announce(address: string, { open }: UiOptions, io: Io): Promise<void> {
+  await io.out.write(`${address}\n`)
+  const isOpened = open && (await openInBrowser(address))
+  io.say(
+    isOpened
+      ? 'The explorer opens in your browser. If it does not, open the address above: it works once. Ctrl-C ends it.'
+      : 'Open the address above in a browser: it works once. Ctrl-C ends it.',
+  )
+}
+
+/** What the page has as its title: what the server calls itself; here, the folder. */
+function identityOf({ name, catalog }: Source, { folders = [] }: UiOptions) {
+  const [folder = '.'] = folders
+  const title = name ?? (catalog !== undefined && folders.length < 2 ? basename(resolve(folder)) : '')
+  return { name: 'hikidashi', version: packageVersion(), ...(title === '' ? {} : { title }) }
+}
+
+async function feedSearches({ catalog }: Source): Promise<void> {
+  if (catalog === undefined) return
+  const { searchesOf } = await import('../config/search.ts')
+  for (const { provider } of searchesOf(catalog)) provider.feed()
+}
+
+/** What cannot be served is no fault of the command line. */
+function explained(error: unknown): never {
+  throw isResourceError(error, 'invalid') ? failed(error.message) : error
+}

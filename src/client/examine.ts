@@ -1,0 +1,241 @@
+import { randomBytes } from 'node:crypto'
+import { ProtocolError, specTypeSchemas } from '@modelcontextprotocol/client'
+import { isResourceError } from '../core/errors.ts'
+import { compileTemplate } from '../core/template.ts'
+import type { Connection, Limits } from './connection.ts'
+import { isUnknownMethod, printable } from './errors.ts'
+import { openConnection, type Target } from './open.ts'
+import { cursorOf, objectOf, textOf, type Wire } from './wire.ts'
+
+/** One thing that was looked at in a server: what was found, and for what is not as the specification has it, what to do. */
+export interface Examined {
+  readonly check: 'connect' | 'capabilities' | 'list' | 'templates' | 'read' | 'subscribe' | 'unknown'
+  readonly status: 'ok' | 'warning' | 'failed'
+  readonly found: string
+  readonly fix?: string
+}
+
+/** So many pages of a list are looked at, and so many resources are read. */
+const maxPages = 50
+const maxReads = 3
+/** What is larger is not read, in bytes. */
+const maxSize = 1024 * 1024
+/** So many faults of one answer are told. */
+const maxFaults = 3
+
+type Found = Omit<Examined, 'check'>
+const ok = (found: string): Found => ({ status: 'ok', found })
+const failed = (found: string, fix: string): Found => ({ status: 'failed', found, fix })
+const warning = (found: string, fix: string): Found => ({ status: 'warning', found, fix })
+
+/**
+ * Looks at a server as a strict client would: whether it answers, what it says that it can do, whether its answers conform to the
+ * schemas of the specification (in the words of the SDK), whether its pages end, and what it says of a URI at which nothing is. It
+ * only reads. What cannot be looked at, since something before it failed, is left out.
+ */
+export async function examine(target: Target, limits: Limits, tell: (examined: Examined) => void): Promise<void> {
+  let connection: Connection
+  try {
+    connection = await openConnection(target, limits)
+  } catch (error) {
+    limits.signal.throwIfAborted()
+    if (!isResourceError(error)) throw error
+    const [found = '', ...fixes] = error.message.split(/(?<=\.) (?=[A-Z])/)
+    return tell({ check: 'connect', ...failed(found, fixes.join(' ') || 'Check that it is an MCP server.') })
+  }
+  try {
+    tell({ check: 'connect', ...ok(describe(connection)) })
+    tell({ check: 'capabilities', ...capabilities(connection) })
+    if (!connection.hasResources) return
+    const { resources, found } = await list(connection)
+    tell({ check: 'list', ...found })
+    tell({ check: 'templates', ...(await templates(connection)) })
+    const reading = await read(connection, resources)
+    if (reading !== undefined) tell({ check: 'read', ...reading })
+    const subscribing = await subscribe(connection, resources)
+    if (subscribing !== undefined) tell({ check: 'subscribe', ...subscribing })
+    tell({ check: 'unknown', ...(await unknown(connection)) })
+  } finally {
+    await connection.close()
+  }
+}
+
+function describe({ about: { name, version }, revision }: Connection): string {
+  const who = name === undefined ? 'a server without a name' : `${printable(name)} ${printable(version ?? '')}`.trim()
+  return `${who}, which speaks MCP ${printable(revision)}`
+}
+
+function capabilities({ about, hasResources, tells }: Connection): Found {
+  const named = about.capabilities.map(printable).join(', ') || 'none'
+  if (!hasResources)
+    return warning(
+      `It has no resources, only: ${named}.`,
+      'Use its tools, or declare the capability "resources" in it.',
+    )
+  const told = [tells.updated ? ['changes of resources'] : [], tells.listed ? ['changes of the list'] : []].flat()
+  return ok(`${named}; it tells of ${told.join(' and ') || 'no changes'}`)
+}
+
+async function list(connection: Connection): Promise<{ readonly resources: readonly Wire[]; readonly found: Found }> {
+  const { items, pages, fault, isEnd } = await pagesOf(connection, 'resources/list', 'ListResourcesResult', 'resources')
+  const uris = items.flatMap((item) => textOf(item.uri) ?? [])
+  const twice = uris.find((uri, i) => uris.indexOf(uri) !== i && i < 5000)
+  const amount = `${items.length} resources on ${pages} ${pages === 1 ? 'page' : 'pages'}${isEnd ? '' : ', and more'}`
+  if (fault !== undefined) return { resources: items, found: fault }
+  if (twice !== undefined)
+    return { resources: items, found: failed(`${printable(twice)} is listed twice.`, 'List each URI once.') }
+  return { resources: items, found: ok(amount) }
+}
+
+async function templates(connection: Connection): Promise<Found> {
+  const listed = await pagesOf(
+    connection,
+    'resources/templates/list',
+    'ListResourceTemplatesResult',
+    'resourceTemplates',
+  )
+  if (listed.fault !== undefined) return listed.fault
+  for (const { uriTemplate } of listed.items)
+    try {
+      compileTemplate(textOf(uriTemplate) ?? '')
+    } catch (error) {
+      if (!isResourceError(error)) throw error
+      const shown = printable(String(uriTemplate))
+      return failed(`The template ${shown} is malformed. ${error.message}`, 'Write it as RFC 6570 has it.')
+    }
+  return ok(`${listed.items.length} templates`)
+}
+
+interface Listed {
+  readonly items: readonly Wire[]
+  readonly pages: number
+  readonly isEnd: boolean
+  readonly fault?: Found
+}
+
+async function pagesOf(
+  connection: Connection,
+  method: string,
+  schema: 'ListResourcesResult' | 'ListResourceTemplatesResult',
+  key: string,
+): Promise<Listed> {
+  const items: Wire[] = []
+  const cursors = new Set<string>()
+  let cursor: string | undefined
+  for (let pages = 1; ; pages++) {
+    const listed = { items, pages, isEnd: false }
+    let answer: Wire
+    try {
+      answer = await connection.request(method, cursor === undefined ? {} : { cursor }, undefined)
+    } catch (error) {
+      if (!isResourceError(error)) throw error
+      const isNone = pages === 1 && key === 'resourceTemplates' && isUnknownMethod(error)
+      if (isNone) return { ...listed, isEnd: true }
+      return { ...listed, fault: failed(`${method} failed. ${error.message}`, 'Look into the log of the server.') }
+    }
+    const fault = await faultOf(schema, answer)
+    if (fault !== undefined)
+      return { ...listed, fault: failed(`The answer to ${method} is malformed: ${fault}.`, conform) }
+    const page = answer[key]
+    for (const item of Array.isArray(page) ? page : []) items.push(objectOf(item))
+    cursor = cursorOf(answer)
+    if (cursor === undefined) return { ...listed, isEnd: true }
+    if (cursors.has(cursor))
+      return {
+        ...listed,
+        fault: failed(`${method} gave the same cursor twice.`, 'Let the last page have no nextCursor.'),
+      }
+    cursors.add(cursor)
+    if (pages === maxPages) return listed
+  }
+}
+
+const conform = 'Correct it in the server: https://modelcontextprotocol.io/specification has the schema.'
+
+async function read(connection: Connection, resources: readonly Wire[]): Promise<Found | undefined> {
+  const small = resources.filter(({ size }) => typeof size !== 'number' || size <= maxSize).slice(0, maxReads)
+  if (small.length === 0) return undefined
+  for (const { uri } of small) {
+    const shown = printable(String(uri))
+    try {
+      const answer = await connection.request('resources/read', { uri }, undefined)
+      const fault = await faultOf('ReadResourceResult', answer)
+      if (fault !== undefined) return failed(`What reading ${shown} answers is malformed: ${fault}.`, conform)
+      if (Array.isArray(answer.contents) && answer.contents.length === 0)
+        return failed(`Reading ${shown} answers no content.`, 'Answer one, or the error of what is not there.')
+    } catch (error) {
+      if (!isResourceError(error)) throw error
+      return failed(`${shown} is listed, and cannot be read. ${error.message}`, 'Look into the log of the server.')
+    }
+  }
+  return ok(`${small.length} of the resources that are listed`)
+}
+
+/** Whether it does as it says, where it says that it tells of changes. */
+async function subscribe(connection: Connection, resources: readonly Wire[]): Promise<Found | undefined> {
+  const uri = textOf(resources[0]?.uri)
+  if (!connection.tells.updated || uri === undefined) return undefined
+  const refused = (why: string) =>
+    failed(`It says that it tells of changes, and refuses to. ${why}`, 'Serve it, or do not declare "subscribe".')
+  try {
+    if (connection.listen === undefined) {
+      await connection.request('resources/subscribe', { uri }, undefined)
+      await connection.request('resources/unsubscribe', { uri }, undefined)
+    } else {
+      const { honoredFilter, close } = await connection.listen({ resourceSubscriptions: [uri] })
+      await close()
+      if ((honoredFilter.resourceSubscriptions ?? []).length === 0)
+        return warning(`Changes of ${printable(uri)} are not told.`, 'What cannot be watched needs to be read again.')
+    }
+    return ok('changes of a resource are listened to')
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    return refused(error.message)
+  }
+}
+
+/** What the specification asks for: an error, of a code of its own, that names the URI; never an empty answer. */
+async function unknown(connection: Connection): Promise<Found> {
+  const uri = `hikidashi-examination://${randomBytes(8).toString('hex')}/nothing`
+  try {
+    const answer = await connection.request('resources/read', { uri }, undefined)
+    const empty = Array.isArray(answer.contents) && answer.contents.length === 0
+    return failed(
+      `A URI at which nothing is answers ${empty ? 'no content' : 'a content'}, and no error.`,
+      'Answer the error -32602 with data { "uri" } (before 2026-07-28: -32002).',
+    )
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    const { cause } = error
+    if (!(cause instanceof ProtocolError)) return failed(error.message, 'Look into the log of the server.')
+    const code = Number(cause.code)
+    const names = objectOf(cause.data).uri === uri
+    if (code === -32_602 || code === -32_002) {
+      const found = `A URI at which nothing is: error ${code}${names ? ', which names the URI' : ''}`
+      return names || code === -32_002
+        ? ok(found)
+        : warning(
+            `${found}, and does not name it.`,
+            'Put { "uri" } into the data of the error, so that it means "not found".',
+          )
+    }
+    return failed(
+      `A URI at which nothing is answers the error ${code}: ${printable(cause.message)}.`,
+      'Answer -32602 with data { "uri" } (before 2026-07-28: -32002).',
+    )
+  }
+}
+
+/** What is wrong with an answer, by the schema of the specification; `undefined`: nothing. */
+async function faultOf(
+  schema: 'ListResourcesResult' | 'ListResourceTemplatesResult' | 'ReadResourceResult',
+  answer: Wire,
+): Promise<string | undefined> {
+  const { issues } = await specTypeSchemas[schema]['~standard'].validate(answer)
+  if (issues === undefined) return undefined
+  const faults = issues.slice(0, maxFaults).map(({ path = [], message }) => {
+    const at = path.map((step) => String(typeof step === 'object' ? step.key : step)).join('.')
+    return `${at}: ${printable(message)}`
+  })
+  return [...faults, ...(issues.length > maxFaults ? [`${issues.length - maxFaults} more`] : [])].join('; ')
+}

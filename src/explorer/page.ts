@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { extname, join, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import { invalid } from '../core/errors.ts'
+import { frameHeaders, pageHeaders } from './policy.ts'
+
+/** What is answered to a request: a body, or a refusal in words. */
+export type PageAnswer = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+} & ({ readonly body: Uint8Array } | { readonly message: string })
+
+/** Answers a request, where it is for the page. `undefined`: it is for something else. */
+export type Page = (request: IncomingMessage) => PageAnswer | undefined | Promise<PageAnswer | undefined>
+
+export interface PageOptions {
+  /** The path of MCP: the page lies in the same folder. By default `/mcp`. */
+  readonly path?: string
+  /** Where the built page is. By default where `npm run build` puts it. */
+  readonly folder?: string
+}
+
+type Encoding = 'br' | 'gzip' | 'identity'
+
+/** One file that is served, in every encoding that was asked for so far. */
+interface Served {
+  readonly type: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly bytes: () => Promise<Buffer>
+  readonly encoded: Map<Encoding, Promise<Buffer>>
+  /** Whether its name changes whenever its content does. */
+  readonly immutable: boolean
+}
+
+const types: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json',
+  '.mjs': 'text/javascript; charset=utf-8',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.wasm': 'application/wasm',
+  '.woff2': 'font/woff2',
+}
+
+const compressed = /^(?:text|application\/(?:json|wasm|octet-stream)|image\/svg)/
+
+/** It holds nothing: the page puts the document that it previews into it. */
+const emptyFrame = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Preview</title></html>'
+
+const compressBrotli = promisify(brotliCompress)
+const compressGzip = promisify(gzip)
+
+/**
+ * Serves the built page: the index in the folder of MCP, its assets below it. Only files that are there when this is called are
+ * served, by their exact names.
+ *
+ * @throws ResourceError `invalid` when the page was not built.
+ */
+export async function createPage({ path = '/mcp', folder = builtPage() }: PageOptions = {}): Promise<Page> {
+  const base = path.slice(0, path.lastIndexOf('/') + 1)
+  const name = path.slice(base.length)
+  const files = await filesOf(folder)
+  const frame = createServed('.html', async () => Buffer.from(emptyFrame), frameHeaders, false)
+  const served = new Map<string, Served>([[`${base}frame.html`, frame]])
+  for (const file of files) {
+    const isIndex = file === 'index.html'
+    const bytes = isIndex ? () => readIndex(join(folder, file), name) : () => readFile(join(folder, file))
+    served.set(
+      base + (isIndex ? '' : file),
+      createServed(extname(file), bytes, pageHeaders, file.startsWith('assets/')),
+    )
+  }
+  return (request) => {
+    const [place = ''] = (request.url ?? '').split('?', 1)
+    const found = served.get(place)
+    if (found === undefined) return undefined
+    if (request.method === 'GET' || request.method === 'HEAD') return answer(found, request)
+    return { status: 405, headers: { Allow: 'GET, HEAD' }, message: 'The method is not allowed here.' }
+  }
+}
+
+/** The folder of the build: beside this module in `dist`, and found from `src` too. */
+function builtPage(): string {
+  return fileURLToPath(new URL('../../dist/explorer/page', import.meta.url))
+}
+
+async function filesOf(folder: string): Promise<readonly string[]> {
+  const isBuilt = await stat(join(folder, 'index.html')).then(
+    (found) => found.isFile(),
+    () => false,
+  )
+  if (!isBuilt) throw invalid('The page of the explorer is not built. Build it with: npm run build', 'not-built')
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return entries.flatMap((entry) =>
+    entry.isFile()
+      ? [
+          join(entry.parentPath, entry.name)
+            .slice(folder.length + 1)
+            .split(sep)
+            .join('/'),
+        ]
+      : [],
+  )
+}
+
+/** The index tells the page where MCP is. The name of that has no character that means something in HTML. */
+async function readIndex(file: string, name: string): Promise<Buffer> {
+  const text = await readFile(file, 'utf8')
+  return Buffer.from(text.replace('<meta name="mcp" content="mcp"', `<meta name="mcp" content="${name}"`))
+}
+
+function createServed(
+  extension: string,
+  bytes: () => Promise<Buffer>,
+  headers: Readonly<Record<string, string>>,
+  immutable: boolean,
+): Served {
+  const type = types[extension] ?? 'application/octet-stream'
+  return { type, headers, bytes, immutable, encoded: new Map() }
+}
+
+async function answer(file: Served, request: IncomingMessage): Promise<PageAnswer> {
+  const encoding = compressed.test(file.type) ? encodingFor(request.headers['accept-encoding']) : 'identity'
+  const body = await encode(file, encoding)
+  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`
+  const headers = {
+    ...file.headers,
+    'Cache-Control': file.immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
+    Vary: 'Accept-Encoding',
+    ETag: etag,
+  }
+  const known = (request.headers['if-none-match'] ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+  if (known.includes(etag)) return { status: 304, headers, body: new Uint8Array() }
+  const encoded = encoding === 'identity' ? {} : { 'Content-Encoding': encoding }
+  return { status: 200, headers: { ...headers, ...encoded, 'Content-Type': file.type }, body }
+}
+
+/** A file in an encoding: worked out once, kept as long as the server runs. */
+function encode(file: Served, encoding: Encoding): Promise<Buffer> {
+  const before = file.encoded.get(encoding)
+  if (before !== undefined) return before
+  const made = file.bytes().then((bytes) => compress(bytes, encoding))
+  file.encoded.set(encoding, made)
+  // What could not be read once is tried again.
+  made.catch(() => file.encoded.delete(encoding))
+  return made
+}
+
+async function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
+  if (encoding === 'gzip') return compressGzip(bytes, { level: 9 })
+  // 9 is within two percent of 11, at a tenth of the time: the first reader waits for it.
+  if (encoding === 'br') return compressBrotli(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })
+  return bytes
+}
+
+function encodingFor(accepted: string | string[] | undefined): Encoding {
+  const wanted = new Set(
+    String(accepted ?? '')
+      .split(',')
+      .map((part) => part.trim().toLowerCase())
+      .filter((part) => !/;\s*q=0(?:\.0*)?$/.test(part))
+      .map((part) => part.split(';')[0]),
+  )
+  return wanted.has('br') ? 'br' : wanted.has('gzip') ? 'gzip' : 'identity'
+}

@@ -1,0 +1,139 @@
+import type { Resource } from '../../../core/view.ts'
+import type { Connection } from '../mcp/connect.ts'
+import { type BasketItem, type Level, levels } from '../state/basket.ts'
+import type { Cost, Plan } from './plan.ts'
+
+/** The tool that counts, suggests and assembles. */
+export const tool = 'assemble_context'
+
+export const formats = ['xml', 'markdown', 'json'] as const
+export type Format = (typeof formats)[number]
+
+export const encodings = ['o200k_base', 'cl100k_base'] as const
+export type Encoding = (typeof encodings)[number]
+
+export interface Settings {
+  readonly budget: number
+  readonly encoding: Encoding
+  readonly format: Format
+  /** What the context is for, in words: windows are around these. */
+  readonly purpose: string
+}
+
+type Wire = Readonly<Record<string, unknown>>
+
+export interface Measured {
+  readonly costs: ReadonlyMap<string, Cost>
+  /** What the note around the resources takes, once. */
+  readonly frame: number
+}
+
+/** What each of these takes at each level. */
+export async function measure(
+  connection: Connection,
+  items: readonly BasketItem[],
+  settings: Settings,
+  signal: AbortSignal,
+): Promise<Measured> {
+  const pins = items.map(({ resource }) => resource.uri)
+  const { structured } = await connection.call(tool, { measure: true, pins, ...argumentsOf(settings) }, signal)
+  return {
+    frame: numberIn(structured.frame),
+    costs: new Map(listIn(structured.items).map((item) => [String(item.uri), costOf(item)])),
+  }
+}
+
+function costOf(item: Wire): Cost {
+  const given = (item.levels ?? {}) as Wire
+  const counted = levels.flatMap((level) => (typeof given[level] === 'number' ? [[level, given[level]] as const] : []))
+  return {
+    levels: Object.fromEntries(counted),
+    missing: item.missing === true,
+    notes: Array.isArray(item.notes) ? item.notes.filter((note) => typeof note === 'string') : [],
+  }
+}
+
+export interface Assembled {
+  readonly text: string
+  readonly tokens: number
+  readonly manifest: unknown
+}
+
+/** The text of what is planned. */
+export async function assemble(
+  connection: Connection,
+  plan: Plan,
+  settings: Settings,
+  signal?: AbortSignal,
+): Promise<Assembled> {
+  const pins = plan.items
+    .filter(({ missing }) => !missing)
+    .map(({ resource, taken }) => ({ uri: resource.uri, level: taken }))
+  const { structured } = await connection.call(tool, { pins, pins_only: true, ...argumentsOf(settings) }, signal)
+  return {
+    text: typeof structured.text === 'string' ? structured.text : '',
+    tokens: numberIn(structured.tokens),
+    manifest: {
+      now: structured.now,
+      query: structured.query,
+      tokens: structured.tokens,
+      encoding: structured.encoding,
+      format: structured.format,
+      manifest: structured.manifest,
+    },
+  }
+}
+
+export interface Suggestion {
+  readonly resource: Resource
+  /** Why, factor by factor. */
+  readonly because: readonly string[]
+  readonly score: number
+}
+
+/** What else would help. */
+export async function suggest(
+  connection: Connection,
+  items: readonly BasketItem[],
+  { purpose, encoding }: Settings,
+  signal: AbortSignal,
+): Promise<readonly Suggestion[]> {
+  const pins = items.map(({ resource, level }) => ({
+    uri: resource.uri,
+    level: (level === 'auto' ? 'link' : level) satisfies Level,
+  }))
+  const query = purpose.trim() === '' ? {} : { query: purpose }
+  const { structured } = await connection.call(tool, { suggest: true, limit: 8, pins, encoding, ...query }, signal)
+  return listIn(structured.suggestions).flatMap((item) => {
+    const { uri, name, title, mimeType, size } = item
+    if (typeof uri !== 'string') return []
+    const explanation = (item.explanation ?? {}) as Wire
+    return [
+      {
+        resource: {
+          uri,
+          name: typeof name === 'string' ? name : uri,
+          ...(typeof title === 'string' ? { title } : {}),
+          ...(typeof mimeType === 'string' ? { mimeType } : {}),
+          ...(typeof size === 'number' ? { size } : {}),
+        },
+        score: numberIn(explanation.score),
+        because: listIn(explanation.factors).map(
+          (factor) => `${String(factor.name)} × ${numberIn(factor.value).toFixed(2)}: ${String(factor.because)}`,
+        ),
+      },
+    ]
+  })
+}
+
+function argumentsOf({ budget, encoding, format, purpose }: Settings) {
+  return { budget, encoding, format, ...(purpose.trim() === '' ? {} : { query: purpose }) }
+}
+
+function listIn(value: unknown): readonly Wire[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'object' && item !== null) : []
+}
+
+function numberIn(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : 0
+}

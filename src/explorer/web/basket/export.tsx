@@ -1,0 +1,108 @@
+import { useSignal } from '@preact/signals'
+import { basket } from '../state/basket.ts'
+import { copy } from '../state/copy.ts'
+import { download } from '../state/download.ts'
+import { addressOf, fragmentOf } from '../state/place.ts'
+import { reasonOf } from '../state/reason.ts'
+import { connected } from '../state/session.ts'
+import { type Assembled, assemble, type Format, formats } from './ask.ts'
+import { picksOf } from './share.ts'
+import { plan, settings } from './store.ts'
+import { t } from './words.ts'
+
+const endings: Readonly<Record<Format, string>> = { xml: 'xml', markdown: 'md', json: 'json' }
+const names: Readonly<Record<Format, string>> = { xml: 'XML', markdown: 'Markdown', json: 'JSON' }
+
+/** The way out: the assembled text, copied or downloaded, and what makes it reproducible. */
+export function Export() {
+  const isBusy = useSignal(false)
+  const told = useSignal('')
+  const { format } = settings.value
+  const cannot = isBusy.value || plan.value.over > 0 || !plan.value.isWhole
+
+  const use = async (act: (assembled: Assembled) => string | Promise<string>) => {
+    isBusy.value = true
+    told.value = t('working')
+    try {
+      told.value = await act(await assemble(connected(), plan.value, settings.value))
+    } catch (error) {
+      told.value = reasonOf(error)
+    } finally {
+      isBusy.value = false
+    }
+  }
+  const share = async () => {
+    const picks = picksOf(basket.value)
+    if (picks === undefined) {
+      told.value = t('shareTooLong')
+      return
+    }
+    const link = addressOf(fragmentOf({ basket: '1', picks }))
+    told.value = (await copy(link)) ? t('linkCopied') : t('copyFailed')
+  }
+  return (
+    <div class="basket-export">
+      <label>
+        <span>{t('format')}</span>
+        <select
+          class="field"
+          value={format}
+          onChange={({ currentTarget }) => {
+            settings.value = { ...settings.value, format: currentTarget.value as Format }
+          }}
+        >
+          {formats.map((one) => (
+            <option key={one} value={one}>
+              {names[one]}
+            </option>
+          ))}
+        </select>
+      </label>
+      <div class="basket-outs">
+        <button
+          type="button"
+          class="button button-main"
+          disabled={cannot}
+          onClick={() =>
+            use(async ({ text, tokens }) => ((await copy(text)) ? t('copied', { count: tokens }) : t('copyFailed')))
+          }
+        >
+          {t('copy')}
+        </button>
+        <button
+          type="button"
+          class="button"
+          disabled={cannot}
+          onClick={() =>
+            use(({ text, tokens }) => {
+              download(`context.${endings[format]}`, text)
+              return t('tokens', { count: tokens })
+            })
+          }
+        >
+          {t('download')}
+        </button>
+        <button
+          type="button"
+          class="button"
+          disabled={cannot}
+          title={t('manifestHint')}
+          onClick={() =>
+            use(({ manifest, tokens }) => {
+              download('context.manifest.json', `${JSON.stringify(manifest, undefined, 2)}\n`)
+              return t('tokens', { count: tokens })
+            })
+          }
+        >
+          {t('manifest')}
+        </button>
+        <button type="button" class="button" onClick={share}>
+          {t('share')}
+        </button>
+      </div>
+      <p class="basket-hint" role="status">
+        {told.value}
+      </p>
+    </div>
+  )
+}

@@ -1,0 +1,143 @@
+import { type BasketItem, type Level, levels } from '../state/basket.ts'
+
+/** What one resource takes at each level that there is of it, counted by the server. */
+export interface Cost {
+  readonly levels: Readonly<Partial<Record<Level, number>>>
+  /** It is not there, or may not be seen. */
+  readonly missing: boolean
+  readonly notes: readonly string[]
+}
+
+export interface PlannedItem extends BasketItem {
+  /** At which level it is taken: the one that was chosen, or what `auto` comes to. */
+  readonly taken: Level
+  /** `undefined`: not counted yet. */
+  readonly tokens: number | undefined
+  readonly missing: boolean
+  readonly notes: readonly string[]
+}
+
+/** What a basket comes to. */
+export interface Plan {
+  readonly items: readonly PlannedItem[]
+  /** All items that are counted, and the note around them. */
+  readonly tokens: number
+  /** Whether every item is counted. */
+  readonly isWhole: boolean
+  /** By how many tokens it is over what may be used; 0 where it fits. */
+  readonly over: number
+}
+
+/** What may be used of a budget: the rest is left free, since other models count in other ways. */
+export function usableOf(budget: number, reserve = 0.03): number {
+  return Math.floor(budget * (1 - reserve))
+}
+
+/** The levels that there are of a resource, most first. */
+export function levelsOf(cost: Cost | undefined): readonly Level[] {
+  return cost === undefined ? levels : levels.filter((level) => cost.levels[level] !== undefined)
+}
+
+/**
+ * Decides how much of each item is taken. What was chosen stays; what is `auto` begins in full, and is lowered while there is too much:
+ * each time the step that saves most.
+ */
+export function planOf(
+  items: readonly BasketItem[],
+  costs: ReadonlyMap<string, Cost>,
+  frame: number,
+  usable: number,
+): Plan {
+  const costOf = (item: BasketItem) => costs.get(item.resource.uri)
+  const taken = items.map((item) => {
+    const there = levelsOf(costOf(item))
+    const wanted = item.level === 'auto' ? 'full' : item.level
+    return there.includes(wanted) ? wanted : (lowerThan(there, wanted) ?? there[0] ?? 'link')
+  })
+  const tokensAt = (at: number) => {
+    const item = items[at]
+    return item === undefined ? undefined : costOf(item)?.levels[taken[at] ?? 'link']
+  }
+  const sum = () => items.reduce((total, _, at) => total + (tokensAt(at) ?? 0), items.length === 0 ? 0 : frame)
+  let tokens = sum()
+  while (tokens > usable) {
+    let best: { readonly at: number; readonly to: Level; readonly saved: number } | undefined
+    for (const [at, item] of items.entries()) {
+      const cost = costOf(item)
+      const to = item.level === 'auto' ? nextLower(cost, taken[at] ?? 'link') : undefined
+      const saved = (tokensAt(at) ?? 0) - (to === undefined ? 0 : (cost?.levels[to] ?? 0))
+      if (to !== undefined && saved > (best?.saved ?? 0)) best = { at, to, saved }
+    }
+    if (best === undefined) break
+    taken[best.at] = best.to
+    tokens -= best.saved
+  }
+  return {
+    items: items.map((item, at) => {
+      const cost = costOf(item)
+      return {
+        ...item,
+        taken: taken[at] ?? 'link',
+        tokens: tokensAt(at),
+        missing: cost?.missing ?? false,
+        notes: cost?.notes ?? [],
+      }
+    }),
+    tokens,
+    isWhole: items.every((item) => costs.has(item.resource.uri)),
+    over: Math.max(0, tokens - usable),
+  }
+}
+
+function lowerThan(there: readonly Level[], level: Level): Level | undefined {
+  return there.find((one) => levels.indexOf(one) > levels.indexOf(level))
+}
+
+/** The next level that takes less. */
+function nextLower(cost: Cost | undefined, from: Level): Level | undefined {
+  const now = cost?.levels[from] ?? 0
+  return levelsOf(cost).find(
+    (level) => levels.indexOf(level) > levels.indexOf(from) && (cost?.levels[level] ?? now) < now,
+  )
+}
+
+/** What could be done so that less is taken. */
+export type Saving =
+  | {
+      readonly what: 'lower'
+      readonly uri: string
+      readonly to: Level
+      readonly saved: number
+      readonly suffices: boolean
+    }
+  | { readonly what: 'drop'; readonly uri: string; readonly saved: number; readonly suffices: boolean }
+
+/**
+ * How to get below the budget: what does it at one stroke comes first, the smallest loss of these first; then what saves most. At most
+ * `most` of them.
+ */
+export function savingsFor(plan: Plan, costs: ReadonlyMap<string, Cost>, most = 3): readonly Saving[] {
+  if (plan.over === 0) return []
+  const savings = plan.items.flatMap((item): readonly Saving[] => {
+    const { uri } = item.resource
+    const { tokens = 0 } = item
+    const cost = costs.get(uri)
+    const lowered = levelsOf(cost).flatMap((to): readonly Saving[] => {
+      const saved = tokens - (cost?.levels[to] ?? tokens)
+      return levels.indexOf(to) > levels.indexOf(item.taken) && saved > 0
+        ? [{ what: 'lower', uri, to, saved, suffices: saved >= plan.over }]
+        : []
+    })
+    const dropped: readonly Saving[] =
+      tokens > 0 ? [{ what: 'drop', uri, saved: tokens, suffices: tokens >= plan.over }] : []
+    return [...lowered, ...dropped]
+  })
+  return savings
+    .sort((a, b) => {
+      if (a.suffices !== b.suffices) return a.suffices ? -1 : 1
+      // To drop something loses all of it: to lower comes first.
+      if (a.suffices && a.what !== b.what) return a.what === 'lower' ? -1 : 1
+      return a.suffices ? a.saved - b.saved : b.saved - a.saved
+    })
+    .slice(0, most)
+}

@@ -1,0 +1,157 @@
+import { computed, effect, signal } from '@preact/signals'
+import { add, basket } from '../state/basket.ts'
+import { onChange } from '../state/live.ts'
+import { go, place } from '../state/place.ts'
+import { connection } from '../state/session.ts'
+import { type Encoding, encodings, type Format, formats, measure, type Settings, tool } from './ask.ts'
+import { type Cost, planOf, usableOf } from './plan.ts'
+import { itemsOfPicks, itemsOfStored, storedOf } from './share.ts'
+
+const settingsKey = 'hikidashi.basket.settings'
+/** Servers at one origin share what a browser keeps there: each has a basket of its own by its name. */
+const basketKey = (name: string) => `hikidashi.basket.${location.pathname}.${name}`
+
+export const settings = signal<Settings>(readSettings())
+/** What was counted, by URI. */
+export const costs = signal<ReadonlyMap<string, Cost>>(new Map())
+export const frame = signal(0)
+export const isCounting = signal(false)
+export const countingError = signal<unknown>(undefined)
+/** What has changed since it was picked. */
+export const stale = signal<ReadonlySet<string>>(new Set())
+
+/** Whether the server counts and assembles. */
+export const canAssemble = computed(() => connection.value?.tools.has(tool) === true)
+
+/** What the basket comes to, just now. */
+export const plan = computed(() => planOf(basket.value, costs.value, frame.value, usableOf(settings.value.budget)))
+
+let wasStarted = false
+
+/** Keeps, counts and watches the basket, from now on. */
+export function startBasket(): void {
+  if (wasStarted) return
+  wasStarted = true
+  const name = connection.peek()?.server.name ?? ''
+  if (basket.peek().length === 0) basket.value = itemsOfStored(read(basketKey(name)))
+  effect(() => write(basketKey(name), storedOf(basket.value)))
+  effect(() => write(settingsKey, JSON.stringify(settings.value)))
+  effect(takePicks)
+  effect(countWhatIsNew)
+  watchPicked()
+}
+
+/** A link that somebody shared brings what is in it, once. */
+function takePicks(): void {
+  const { picks } = place.value
+  if (picks === undefined) return
+  add(itemsOfPicks(picks))
+  go({ picks: undefined, basket: '1' }, { replace: true })
+}
+
+/** How long nothing changes before the server is asked to count, in milliseconds. */
+const pause = 150
+
+let counted = ''
+let timer: ReturnType<typeof setTimeout> | undefined
+let asking: AbortController | undefined
+
+/** Counts are kept for as long as they are of the same words and encoding. */
+function countWhatIsNew(): void {
+  const { encoding, format, purpose } = settings.value
+  const of = JSON.stringify([encoding, format, purpose])
+  if (of !== counted) {
+    counted = of
+    costs.value = new Map()
+  }
+  const known = costs.value
+  const fresh = basket.value.filter(({ resource }) => !known.has(resource.uri))
+  clearTimeout(timer)
+  asking?.abort()
+  const server = connection.value
+  if (fresh.length === 0 || server === undefined || !canAssemble.value) {
+    isCounting.value = false
+    return
+  }
+  isCounting.value = true
+  timer = setTimeout(async () => {
+    const controller = new AbortController()
+    asking = controller
+    try {
+      const found = await measure(server, fresh, settings.peek(), controller.signal)
+      if (controller.signal.aborted) return
+      frame.value = found.frame
+      countingError.value = undefined
+      costs.value = new Map([...costs.peek(), ...found.costs])
+    } catch (error) {
+      if (controller.signal.aborted) return
+      countingError.value = error
+      isCounting.value = false
+    }
+  }, pause)
+}
+
+/** Counts again, after it failed. */
+export function countAgain(): void {
+  countingError.value = undefined
+  costs.value = new Map(costs.value)
+}
+
+/** What changes is counted anew, and marked. */
+function watchPicked(): void {
+  const watched = new Map<string, () => void>()
+  effect(() => {
+    const uris = new Set(basket.value.map(({ resource }) => resource.uri))
+    for (const [uri, end] of watched)
+      if (!uris.has(uri)) {
+        end()
+        watched.delete(uri)
+      }
+    for (const uri of uris)
+      if (!watched.has(uri))
+        watched.set(
+          uri,
+          onChange(uri, () => forget(uri)),
+        )
+  })
+}
+
+function forget(uri: string): void {
+  if (!costs.peek().has(uri)) return
+  stale.value = new Set([...stale.peek(), uri])
+  costs.value = new Map([...costs.peek()].filter(([one]) => one !== uri))
+}
+
+function readSettings(): Settings {
+  const otherwise: Settings = { budget: 32_000, encoding: 'o200k_base', format: 'xml', purpose: '' }
+  try {
+    const kept: unknown = JSON.parse(read(settingsKey) ?? 'null')
+    if (typeof kept !== 'object' || kept === null) return otherwise
+    const { budget, encoding, format } = kept as Readonly<Record<string, unknown>>
+    return {
+      budget: typeof budget === 'number' && Number.isSafeInteger(budget) && budget > 0 ? budget : otherwise.budget,
+      encoding: encodings.find((one): one is Encoding => one === encoding) ?? otherwise.encoding,
+      format: formats.find((one): one is Format => one === format) ?? otherwise.format,
+      purpose: '',
+    }
+  } catch {
+    return otherwise
+  }
+}
+
+/** A browser may keep nothing (private windows): then the basket lasts as long as the page. */
+function read(key: string): string | null {
+  try {
+    return localStorage.getItem(key)
+  } catch {
+    return null
+  }
+}
+
+function write(key: string, text: string): void {
+  try {
+    localStorage.setItem(key, text)
+  } catch {
+    // It is not kept, then.
+  }
+}

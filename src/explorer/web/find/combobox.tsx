@@ -1,0 +1,170 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import type { Completion } from '../../../core/provider.ts'
+import { reasonOf } from '../state/reason.ts'
+import { shown } from '../state/shown.ts'
+import { t } from './words.ts'
+
+interface ComboboxProps {
+  readonly label: string
+  readonly hint?: string | undefined
+  readonly value: string
+  readonly isRequired: boolean
+  /** The values that fit what is typed. */
+  readonly complete: (value: string, signal: AbortSignal) => Promise<Completion>
+  readonly onValue: (value: string) => void
+  /** Enter, where nothing is being chosen. */
+  readonly onEnter: () => void
+}
+
+/** How long the reader pauses before values are asked for, in milliseconds. */
+const pause = 150
+
+/**
+ * A field with completion (WAI-ARIA Authoring Practices, combobox with a list): the arrows choose, Enter takes, Escape closes. A value
+ * that ends in `/` goes on. What is still being composed by an input method is left alone.
+ */
+export function Combobox({ label, hint, value, isRequired, complete, onValue, onEnter }: ComboboxProps) {
+  const id = useId()
+  const completion = useSignal<Completion>({ values: [] })
+  const error = useSignal('')
+  const isOpen = useSignal(false)
+  const active = useSignal(-1)
+  const asking = useRef<AbortController | undefined>(undefined)
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+
+  const stop = () => {
+    clearTimeout(timer.current)
+    asking.current?.abort()
+  }
+  useEffect(() => stop, [])
+
+  const ask = (text: string, wait: number) => {
+    stop()
+    timer.current = setTimeout(async () => {
+      const controller = new AbortController()
+      asking.current = controller
+      try {
+        const answer = await complete(text, controller.signal)
+        if (controller.signal.aborted) return
+        completion.value = answer
+        error.value = ''
+        active.value = -1
+      } catch (reason) {
+        if (controller.signal.aborted) return
+        completion.value = { values: [] }
+        error.value = reasonOf(reason)
+      }
+    }, wait)
+  }
+  const open = () => {
+    isOpen.value = true
+    ask(value, 0)
+  }
+  const close = () => {
+    stop()
+    isOpen.value = false
+    active.value = -1
+  }
+  const take = (chosen: string) => {
+    onValue(chosen)
+    // A folder, or the like: what is in it comes next.
+    if (chosen.endsWith('/')) ask(chosen, 0)
+    else close()
+  }
+  const { values, total, hasMore } = completion.value
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing || event.keyCode === 229) return
+    const last = values.length - 1
+    switch (event.key) {
+      case 'ArrowDown':
+      case 'ArrowUp': {
+        event.preventDefault()
+        if (!isOpen.value) return open()
+        const step = event.key === 'ArrowDown' ? 1 : -1
+        const next = active.value + step
+        active.value = next > last ? -1 : next < -1 ? last : next
+        document.getElementById(`${id}-${active.value}`)?.scrollIntoView({ block: 'nearest' })
+        return
+      }
+      case 'Enter': {
+        event.preventDefault()
+        const chosen = isOpen.value ? values[active.value] : undefined
+        if (chosen !== undefined) return take(chosen)
+        close()
+        return onEnter()
+      }
+      case 'Escape':
+        if (!isOpen.value) return
+        event.stopPropagation()
+        return close()
+    }
+  }
+  const isListed = isOpen.value && values.length > 0
+  return (
+    <div class="combobox">
+      <label for={`${id}-field`}>
+        <bdi>{shown(label)}</bdi>
+        {hint === undefined ? null : <span class="combobox-hint"> {hint}</span>}
+      </label>
+      <input
+        id={`${id}-field`}
+        type="text"
+        class="field"
+        role="combobox"
+        aria-autocomplete="list"
+        aria-expanded={isListed}
+        aria-controls={`${id}-list`}
+        aria-activedescendant={active.value >= 0 && isListed ? `${id}-${active.value}` : undefined}
+        aria-required={isRequired}
+        autoComplete="off"
+        autoCapitalize="off"
+        spellcheck={false}
+        value={value}
+        onFocus={open}
+        onBlur={close}
+        onInput={({ currentTarget }) => {
+          onValue(currentTarget.value)
+          isOpen.value = true
+          ask(currentTarget.value, pause)
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <div
+        class="combobox-list"
+        role="listbox"
+        id={`${id}-list`}
+        aria-label={t('values', { name: label })}
+        hidden={!isListed}
+      >
+        {values.map((one, index) => (
+          <div
+            key={one}
+            id={`${id}-${index}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === active.value}
+            // The field keeps the focus.
+            onPointerDown={(event) => event.preventDefault()}
+            onClick={() => take(one)}
+            onKeyDown={onKeyDown}
+          >
+            <bdi>{shown(one)}</bdi>
+          </div>
+        ))}
+      </div>
+      {isListed && (hasMore === true || (total ?? 0) > values.length) ? (
+        <p class="combobox-more">
+          {total === undefined
+            ? t('valuesSome', { count: values.length })
+            : t('valuesMore', { count: values.length, total })}
+        </p>
+      ) : null}
+      {error.value === '' ? null : (
+        <p class="combobox-error" role="alert">
+          {error.value}
+        </p>
+      )}
+    </div>
+  )
+}

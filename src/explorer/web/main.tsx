@@ -1,0 +1,25 @@
+import './style/theme.css'
+import './style/layout.css'
+import { render } from 'preact'
+import { App } from './app.tsx'
+import { followBrowse } from './state/browse.ts'
+import { keepChoices } from './state/choices.ts'
+import { followChanges } from './state/live.ts'
+import { followAddress } from './state/place.ts'
+import { followAttention, start } from './state/session.ts'
+import { takeTicket } from './state/ticket.ts'
+
+const page = document.getElementById('page')
+if (page === null) throw new Error('The page has no place to draw in.')
+
+const admitted = takeTicket(new URL('session', document.baseURI).href)
+keepChoices()
+followAddress()
+followAttention()
+followChanges()
+followBrowse()
+render(<App />, page)
+await admitted
+// The server says where MCP is, beside the page: `/` and `/mcp`.
+const mcp = document.querySelector<HTMLMetaElement>('meta[name=mcp]')?.content ?? 'mcp'
+await start(new URL(mcp, document.baseURI).href)

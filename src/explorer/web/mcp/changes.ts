@@ -1,0 +1,229 @@
+import { invalid } from '../../../core/errors.ts'
+import type { Subscription, ViewChange } from '../../../core/view.ts'
+import { type Listening, listen, type Wanted } from './listen.ts'
+import type { Endpoint } from './request.ts'
+
+/** What has changed. `missed`: nothing was heard for a while, so that all of it may have. */
+export interface PageChange extends ViewChange {
+  readonly missed?: true
+}
+
+/**
+ * How it stands: `off`, nothing is listened to; `opening`; `live`; `lost`, the stream has broken off or is refused, and is tried
+ * again; `paused`, by the page.
+ */
+export type ChangesState = 'off' | 'opening' | 'live' | 'lost' | 'paused'
+
+/**
+ * Everything that the page listens to, over one stream: a browser opens six connections to a server in all its tabs together, and
+ * each stream takes one.
+ */
+export interface Changes {
+  open(listener: (change: PageChange) => void): Subscription
+  /** Ends the stream while nobody looks. */
+  pause(): void
+  /** Opens it again. Whatever is listened to is told as missed. */
+  resume(): void
+  /** Tries a lost one again at once, as when the network has come back. */
+  retry(): void
+  close(): void
+}
+
+export interface ChangesOptions {
+  onState?(state: ChangesState): void
+  /** How long it is waited before a lost stream is opened again, in milliseconds: longer each time, the last for ever. */
+  readonly waits?: readonly number[]
+  /** What is added within so many milliseconds takes one stream and not several. */
+  readonly joining?: number
+}
+
+/** What a server of ours takes in one subscription. */
+const maxUris = 1000
+
+interface Listener {
+  readonly tell: (change: PageChange) => void
+  readonly uris: Set<string>
+  list: boolean
+}
+
+export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}): Changes {
+  const { onState = () => {}, waits = [500, 1000, 2000, 5000, 15_000, 30_000], joining = 50 } = options
+  const listeners = new Set<Listener>()
+  /** Who waits for what was added last to be heard. */
+  let waiting: (() => void)[] = []
+  let current: Listening | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let failures = 0
+  /** Whether it waits for its next try: it is not hurried by what is added. */
+  let isBackingOff = false
+  let isOpening = false
+  let isAskedAgain = false
+  let isPaused = false
+  let isClosed = false
+  /** Whether something may have changed that nobody was told of. */
+  let isGap = false
+  let state: ChangesState = 'off'
+
+  const setState = (next: ChangesState) => {
+    if (next === state) return
+    state = next
+    onState(next)
+  }
+  const wanted = (): Wanted => ({
+    uris: new Set([...listeners].flatMap(({ uris }) => [...uris])),
+    list: [...listeners].some(({ list }) => list),
+  })
+  const tellAll = (changeFor: (listener: Listener) => PageChange | undefined) => {
+    for (const listener of [...listeners]) {
+      const change = changeFor(listener)
+      // One listener that fails does not keep the others from hearing.
+      if (change !== undefined) queueMicrotask(() => listeners.has(listener) && listener.tell(change))
+    }
+  }
+  const heard = {
+    onUpdated: (uri: string) => tellAll(({ uris }) => (uris.has(uri) ? { uris: [uri], listed: false } : undefined)),
+    onListed: () => tellAll(({ list }) => (list ? { uris: [], listed: true } : undefined)),
+  }
+  const plan = (wait: number) => {
+    clearTimeout(timer)
+    if (isClosed) return
+    timer = setTimeout(() => {
+      isBackingOff = false
+      void settle()
+    }, wait)
+  }
+  const backOff = () => {
+    isBackingOff = true
+    failures++
+    plan(waits[Math.min(failures, waits.length) - 1] ?? 30_000)
+    if (current !== undefined) return
+    isGap = true
+    setState('lost')
+  }
+  const release = (those: readonly (() => void)[]) => {
+    for (const resolve of those) resolve()
+  }
+  const drop = () => {
+    const last = current
+    current = undefined
+    last?.close()
+  }
+
+  /** Brings the stream to what is wanted. What is added meanwhile is seen to right after. */
+  const settle = async () => {
+    if (isOpening) {
+      isAskedAgain = true
+      return
+    }
+    isOpening = true
+    try {
+      do {
+        isAskedAgain = false
+        await reopen()
+      } while (isAskedAgain && !isClosed)
+    } finally {
+      isOpening = false
+    }
+  }
+
+  const reopen = async () => {
+    if (isPaused || isClosed) return drop()
+    const those = waiting
+    waiting = []
+    const want = wanted()
+    if (want.uris.size === 0 && !want.list) {
+      drop()
+      setState('off')
+      return release(those)
+    }
+    if (current !== undefined && suffices(current, want)) return release(those)
+    if (state !== 'lost' && current === undefined) setState('opening')
+    try {
+      const next = await listen(endpoint, want, heard)
+      // The old one told until here: nothing is missed.
+      drop()
+      if (isPaused || isClosed) return next.close()
+      current = next
+      failures = 0
+      void next.ended.then(() => void (current === next && lose()))
+      setState('live')
+      if (isGap) tellAll(({ uris, list }) => ({ uris: [...uris], listed: list, missed: true }))
+      isGap = false
+    } catch {
+      if (!isPaused) backOff()
+    } finally {
+      release(those)
+    }
+  }
+  const lose = () => {
+    current = undefined
+    if (!isPaused && !isClosed) backOff()
+  }
+
+  const asked = (): Promise<void> => {
+    const settled = new Promise<void>((resolve) => waiting.push(resolve))
+    if (!isBackingOff && !isPaused) plan(joining)
+    return settled
+  }
+
+  return {
+    open: (tell) => {
+      const own: Listener = { tell, uris: new Set(), list: false }
+      listeners.add(own)
+      return {
+        get uris() {
+          return [...own.uris].filter((uri) => current?.told.uris.has(uri))
+        },
+        add: async (added) => {
+          const fresh = added.filter((uri) => !own.uris.has(uri))
+          if (new Set([...wanted().uris, ...fresh]).size > maxUris)
+            throw invalid(`There may be no more than ${maxUris} URIs.`, 'too-many-subscriptions', { limit: maxUris })
+          for (const uri of fresh) own.uris.add(uri)
+          if (fresh.length > 0) await asked()
+          return added.filter((uri) => current?.told.uris.has(uri))
+        },
+        addList: async () => {
+          own.list = true
+          await asked()
+          return current?.told.list ?? false
+        },
+        remove: (uri) => {
+          if (own.uris.delete(uri)) void asked()
+        },
+        close: () => {
+          if (listeners.delete(own)) void asked()
+        },
+      }
+    },
+    pause: () => {
+      isPaused = true
+      isGap = isGap || current !== undefined
+      clearTimeout(timer)
+      drop()
+      setState('paused')
+    },
+    resume: () => {
+      if (!isPaused) return
+      isPaused = false
+      setState('opening')
+      plan(0)
+    },
+    retry: () => {
+      if (isBackingOff) plan(0)
+    },
+    close: () => {
+      isClosed = true
+      clearTimeout(timer)
+      drop()
+      listeners.clear()
+      release(waiting)
+    },
+  }
+}
+
+/** Whether a stream tells enough. One that tells of a little too much costs less than another one. */
+function suffices({ asked }: Listening, { uris, list }: Wanted): boolean {
+  if (list && !asked.list) return false
+  if (asked.uris.size > 2 * uris.size + 50) return false
+  return [...uris].every((uri) => asked.uris.has(uri))
+}

@@ -1,0 +1,126 @@
+import {
+  cacheOf,
+  completionOf,
+  contentsOf,
+  cursorOf,
+  malformed,
+  mountsOf,
+  resourcePageOf,
+  templatePageOf,
+} from '../../../client/wire.ts'
+import { isResourceError } from '../../../core/errors.ts'
+import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
+import { type Changes, type ChangesState, createChanges } from './changes.ts'
+import { type Endpoint, request, type Wire } from './request.ts'
+
+/** A server, as the page sees it. */
+export interface Connection {
+  readonly server: { readonly name: string; readonly title?: string; readonly version?: string }
+  readonly view: View
+  /** What changes there, over one stream for the whole page. Absent where the server cannot tell. */
+  readonly changes?: Changes
+  /** The names of the tools that it has. */
+  readonly tools: ReadonlySet<string>
+  /** Calls a tool, and answers what it gives as structured content and as text. A tool that fails throws. */
+  call(name: string, args: Wire, signal?: AbortSignal): Promise<ToolAnswer>
+}
+
+export interface ToolAnswer {
+  readonly structured: Wire
+  readonly text: string
+}
+
+export interface ConnectOptions {
+  onChanges?(state: ChangesState): void
+}
+
+/** Asks a server of ours what it is, and gives it as a view. */
+export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions = {}): Promise<Connection> {
+  const [discovered, listed] = await Promise.all([
+    request(endpoint, 'server/discover', {}),
+    request(endpoint, 'tools/list', {}).catch((error: unknown): Wire => {
+      // A server without tools does not know the method.
+      if (isResourceError(error, 'invalid')) return {}
+      throw error
+    }),
+  ])
+  const { resources } = objectOf(discovered.capabilities)
+  const { subscribe, listChanged } = objectOf(resources)
+  const isLive = subscribe === true || listChanged === true
+  const changes = isLive ? createChanges(endpoint, onChanges === undefined ? {} : { onState: onChanges }) : undefined
+  const tools = Array.isArray(listed.tools) ? listed.tools : []
+  return {
+    server: serverOf(discovered),
+    view: createView(endpoint, changes),
+    ...(changes === undefined ? {} : { changes }),
+    tools: new Set(tools.flatMap((tool) => (typeof tool?.name === 'string' ? [tool.name] : []))),
+    call: async (name, args, signal) =>
+      answerOf(await request(endpoint, 'tools/call', { name, arguments: args }, signal)),
+  }
+}
+
+function createView(endpoint: Endpoint, changes: Changes | undefined): View {
+  const ask = (method: string, params: Wire, signal: AbortSignal | undefined) =>
+    request(endpoint, method, params, signal)
+  const pageOf = <T>(answer: Wire, page: Omit<Page<T>, 'nextCursor'>): Page<T> => {
+    const nextCursor = cursorOf(answer)
+    return nextCursor === undefined ? page : { ...page, nextCursor }
+  }
+  const at = (cursor: string | undefined) => (cursor === undefined ? {} : { cursor })
+  return {
+    mounts: async (options) => {
+      const mounts = mountsOf(await ask('resources/list', {}, options?.signal)) ?? []
+      return mounts.map((mount): Resource => ({ ...mount, mimeType: mount.mimeType ?? directoryMimeType }))
+    },
+    list: async (query, options) => {
+      const answer = await ask('resources/list', at(query?.cursor), options?.signal)
+      return pageOf(answer, resourcePageOf(answer))
+    },
+    templates: async (query, options) => {
+      const answer = await ask('resources/templates/list', at(query?.cursor), options?.signal)
+      return pageOf(answer, templatePageOf(answer))
+    },
+    directory: async ({ uri, cursor }, options) => {
+      const answer = await ask('resources/directory/read', { uri, ...at(cursor) }, options?.signal)
+      return pageOf(answer, resourcePageOf(answer))
+    },
+    read: async (uri, options) => {
+      const answer = await ask('resources/read', { uri }, options?.signal)
+      return { contents: contentsOf(answer, uri, bytesOfBase64), cache: cacheOf(answer) }
+    },
+    complete: async ({ uriTemplate, argument, arguments: given }, options) => {
+      const context =
+        given === undefined || given.size === 0 ? {} : { context: { arguments: Object.fromEntries(given) } }
+      const ref = { type: 'ref/resource', uri: uriTemplate }
+      return completionOf(await ask('completion/complete', { ref, argument, ...context }, options?.signal))
+    },
+    ...(changes === undefined ? {} : { live: true, subscribe: changes.open }),
+  }
+}
+
+function serverOf(discovered: Wire): Connection['server'] {
+  const meta = objectOf(discovered._meta)['io.modelcontextprotocol/serverInfo']
+  const { name, title, version } = objectOf(discovered.serverInfo ?? meta)
+  return {
+    name: typeof name === 'string' ? name : 'hikidashi',
+    ...(typeof title === 'string' ? { title } : {}),
+    ...(typeof version === 'string' ? { version } : {}),
+  }
+}
+
+function answerOf(answer: Wire): ToolAnswer {
+  const blocks = Array.isArray(answer.content) ? answer.content : []
+  const text = blocks.flatMap((block) => (typeof block?.text === 'string' ? [block.text] : [])).join('\n')
+  if (answer.isError === true) throw new Error(text === '' ? 'The tool failed.' : text)
+  return { structured: objectOf(answer.structuredContent), text }
+}
+
+function objectOf(value: unknown): Wire {
+  return typeof value === 'object' && value !== null ? (value as Wire) : {}
+}
+
+/** @throws ResourceError for what is no base64. */
+function bytesOfBase64(text: string): Uint8Array {
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw malformed('a blob is not base64')
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+}

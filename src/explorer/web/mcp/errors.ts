@@ -1,0 +1,39 @@
+import { type ErrorDetail, type ErrorKind, ResourceError } from '../../../core/errors.ts'
+
+/** The codes of JSON-RPC and MCP that a server of ours answers with. */
+const kinds: Readonly<Record<number, ErrorKind>> = {
+  [-32700]: 'invalid',
+  [-32600]: 'invalid',
+  [-32601]: 'invalid',
+  [-32602]: 'invalid',
+  [-32002]: 'not-found',
+}
+
+/**
+ * What an error of the protocol is here. `-32602` with a URI and nothing else: nothing is there (2026-07-28).
+ *
+ * @param status The status of the HTTP answer that it came with.
+ */
+export function errorOf(code: unknown, message: unknown, data: unknown, status = 200): ResourceError {
+  const detail = detailOf(data)
+  const text = typeof message === 'string' && message !== '' ? message : 'The server answered with an error.'
+  return new ResourceError(kindOf(code, detail, status), text, detail)
+}
+
+function kindOf(code: unknown, detail: ErrorDetail, status: number): ErrorKind {
+  if (code === -32602 && 'uri' in detail && detail.reason === undefined) return 'not-found'
+  if (detail.reason === 'too-large') return 'too-large'
+  if (detail.reason === 'unavailable' || detail.reason === 'ending') return 'unavailable'
+  // What is below the level of a request: there is no room for it, or something in between is at fault.
+  if (status === 429 || status >= 500) return 'unavailable'
+  return kinds[Number(code)] ?? 'internal'
+}
+
+function detailOf(data: unknown): ErrorDetail {
+  if (typeof data !== 'object' || data === null) return {}
+  return Object.fromEntries(
+    Object.entries(data).filter((entry): entry is [string, string | number] =>
+      ['string', 'number'].includes(typeof entry[1]),
+    ),
+  )
+}

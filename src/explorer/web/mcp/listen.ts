@@ -1,0 +1,85 @@
+import { ResourceError } from '../../../core/errors.ts'
+import { type Endpoint, stream, type Wire } from './request.ts'
+
+/** What is to be told, or what a server agreed to tell. */
+export interface Wanted {
+  readonly uris: ReadonlySet<string>
+  readonly list: boolean
+}
+
+/** One `subscriptions/listen` (2026-07-28) that the server has acknowledged. */
+export interface Listening {
+  /** What was asked for, of which the server may honour less. */
+  readonly asked: Wanted
+  readonly told: Wanted
+  /** Resolves when it is over, for whatever reason. */
+  readonly ended: Promise<void>
+  close(): void
+}
+
+export interface Heard {
+  onUpdated(uri: string): void
+  onListed(): void
+}
+
+/** The server sends a sign of life every 15 seconds. A stream without one for so long, in milliseconds, is dead. */
+const silence = 50_000
+
+/**
+ * Opens a stream that tells of changes, and resolves once the server has acknowledged it.
+ *
+ * @throws ResourceError where it is refused, or ends before.
+ */
+export function listen(endpoint: Endpoint, asked: Wanted, { onUpdated, onListed }: Heard): Promise<Listening> {
+  const controller = new AbortController()
+  const { signal } = controller
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const onSign = () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => controller.abort(), silence)
+  }
+  const notifications = {
+    ...(asked.uris.size > 0 ? { resourceSubscriptions: [...asked.uris] } : {}),
+    ...(asked.list ? { resourcesListChanged: true } : {}),
+  }
+
+  return new Promise((acknowledge, refuse) => {
+    const follow = async (end: () => void, ended: Promise<void>) => {
+      onSign()
+      try {
+        for await (const message of stream(endpoint, 'subscriptions/listen', { notifications }, signal, onSign)) {
+          // The answer itself: the server is ending.
+          if ('result' in message || 'error' in message) break
+          const params = objectOf(message.params)
+          if (message.method === 'notifications/subscriptions/acknowledged') {
+            const told = agreedOf(objectOf(params.notifications))
+            acknowledge({ asked, told, ended, close: () => controller.abort() })
+          } else if (message.method === 'notifications/resources/updated' && typeof params.uri === 'string')
+            onUpdated(params.uri)
+          else if (message.method === 'notifications/resources/list_changed') onListed()
+        }
+        refuse(new ResourceError('unavailable', 'The server does not tell of changes just now.'))
+      } catch (error) {
+        refuse(error)
+      } finally {
+        clearTimeout(timer)
+        controller.abort()
+        end()
+      }
+    }
+    let end = () => {}
+    const ended = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    void follow(end, ended)
+  })
+}
+
+function agreedOf({ resourceSubscriptions, resourcesListChanged }: Wire): Wanted {
+  const uris = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : []
+  return { uris: new Set(uris.filter((uri) => typeof uri === 'string')), list: resourcesListChanged === true }
+}
+
+function objectOf(value: unknown): Wire {
+  return typeof value === 'object' && value !== null ? (value as Wire) : {}
+}

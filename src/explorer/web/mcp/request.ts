@@ -1,0 +1,185 @@
+import { ResourceError } from '../../../core/errors.ts'
+import { errorOf } from './errors.ts'
+import { messagesOf } from './sse.ts'
+
+/** The one revision that the page speaks: its server is always one of ours. */
+export const revision = '2026-07-28'
+
+/** What the page calls itself: a server of ours gives it the tools to assemble and to search with. */
+export const clientInfo = { name: 'hikidashi-explorer', version: '1' } as const
+
+export type Wire = Readonly<Record<string, unknown>>
+
+export interface Endpoint {
+  /** Where MCP is. */
+  readonly url: string | URL
+  /** The access token to send. It is kept in memory alone. */
+  token(): string | undefined
+  /**
+   * The server wants another token than this, or any. Resolves once there is one to try; rejects where nobody gives one.
+   *
+   * @param challenge The scheme that the server names in `WWW-Authenticate`: `Bearer`, or `Session` where the page has to be
+   * opened by an address of its own.
+   */
+  renew(challenge: string): Promise<void>
+}
+
+/** So often a request is sent again that came when there was no room for it. */
+const retries = 3
+
+let lastId = 0
+
+/**
+ * Sends one request and takes the answer. Notifications before it are passed over.
+ *
+ * @throws ResourceError as the server answered; `unavailable` where it did not, or with what is no answer. What the signal
+ * gives as its reason, once that is aborted.
+ */
+export async function request(endpoint: Endpoint, method: string, params: Wire, signal?: AbortSignal): Promise<Wire> {
+  const { id, response } = await post(endpoint, method, params, signal)
+  try {
+    const messages = streamOf(response)
+    if (messages === undefined) return resultOf(await jsonOf(response), response.status)
+    for await (const message of messages) if (message.id === id) return resultOf(message, response.status)
+  } catch (error) {
+    throw asOurs(error, signal)
+  }
+  throw new ResourceError('unavailable', 'The server ended its answer too early.')
+}
+
+/**
+ * Sends one request whose answer is a stream, and gives every message on it. The last is the answer itself.
+ *
+ * @param onSign Called with everything that arrives: the server is still there.
+ */
+export async function* stream(
+  endpoint: Endpoint,
+  method: string,
+  params: Wire,
+  signal: AbortSignal,
+  onSign: () => void = () => {},
+): AsyncGenerator<Wire> {
+  const { response } = await post(endpoint, method, params, signal)
+  try {
+    const messages = streamOf(response, onSign)
+    if (messages === undefined) yield { result: resultOf(await jsonOf(response), response.status) }
+    else yield* messages
+  } catch (error) {
+    throw asOurs(error, signal)
+  }
+}
+
+async function post(endpoint: Endpoint, method: string, params: Wire, signal: AbortSignal | undefined) {
+  const id = ++lastId
+  const body = JSON.stringify({
+    jsonrpc: '2.0',
+    id,
+    method,
+    params: {
+      ...params,
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': revision,
+        'io.modelcontextprotocol/clientInfo': clientInfo,
+        'io.modelcontextprotocol/clientCapabilities': {},
+      },
+    },
+  })
+  for (let tries = 0; ; tries++) {
+    const token = endpoint.token()
+    const response = await fetch(endpoint.url, {
+      method: 'POST',
+      body,
+      signal: signal ?? null,
+      credentials: 'same-origin',
+      cache: 'no-store',
+      redirect: 'error',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': revision,
+        'mcp-method': method,
+        ...nameHeader(method, params),
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      },
+    }).catch((error: unknown) => {
+      throw asOurs(error, signal)
+    })
+    const isFull = response.status === 429 || response.status === 503
+    if (isFull && tries < retries) {
+      void response.body?.cancel()
+      await later(secondsOf(response.headers.get('retry-after')), signal)
+      continue
+    }
+    if (response.status !== 401) return { id, response }
+    void response.body?.cancel()
+    // Somebody else may have renewed it while this was under way.
+    if (endpoint.token() === token)
+      await endpoint.renew(/^\w+/.exec(response.headers.get('www-authenticate') ?? '')?.[0] ?? 'Bearer')
+    signal?.throwIfAborted()
+  }
+}
+
+/** `Mcp-Name` repeats what is named in the body; what a header cannot hold goes as base64 (2026-07-28, basic/transports). */
+function nameHeader(method: string, params: Wire): Record<string, string> {
+  const name = method === 'resources/read' ? params.uri : method === 'tools/call' ? params.name : undefined
+  if (typeof name !== 'string') return {}
+  if (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(name) && !name.startsWith('=?')) return { 'mcp-name': name }
+  const bytes = new TextEncoder().encode(name)
+  return { 'mcp-name': `=?base64?${btoa(String.fromCharCode(...bytes))}?=` }
+}
+
+function streamOf(response: Response, onSign?: () => void): AsyncGenerator<Wire> | undefined {
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+  return isStream && response.body !== null ? messagesOf(response.body, onSign) : undefined
+}
+
+async function jsonOf(response: Response): Promise<Wire> {
+  const text = await response.text()
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Wire
+  } catch {
+    // What is no JSON is no answer of this protocol.
+  }
+  throw new ResourceError('unavailable', `The server answered with status ${response.status} and no JSON.`)
+}
+
+function resultOf(message: Wire, status: number): Wire {
+  const { result, error } = message
+  if (typeof result === 'object' && result !== null && !Array.isArray(result)) return result as Wire
+  if (typeof error === 'object' && error !== null) {
+    const { code, message: text, data } = error as Wire
+    throw errorOf(code, text, data, status)
+  }
+  const text = typeof message.message === 'string' ? message.message : `The server answered with status ${status}.`
+  throw new ResourceError('unavailable', text)
+}
+
+/** What `fetch` and its streams throw, as what this module throws. */
+function asOurs(error: unknown, signal: AbortSignal | undefined): unknown {
+  if (signal?.aborted === true) return signal.reason
+  if (error instanceof ResourceError) return error
+  return new ResourceError('unavailable', 'The server does not answer.', {}, { cause: error })
+}
+
+/** `Retry-After` in seconds: a number of them, or a date (RFC 9110). */
+function secondsOf(header: string | null): number {
+  if (header === null) return 1
+  const seconds = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000
+  return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0.1), 30) : 1
+}
+
+function later(seconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', end)
+      resolve()
+    }, seconds * 1000)
+    if (signal?.aborted === true) end()
+    signal?.addEventListener('abort', end, { once: true })
+  })
+}

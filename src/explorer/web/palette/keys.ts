@@ -1,0 +1,73 @@
+import { effect, signal } from '@preact/signals'
+import { go, place } from '../state/place.ts'
+
+/** What is open above the page. */
+export const open = signal<'palette' | 'help' | undefined>(undefined)
+
+const key = 'hikidashi.single-keys'
+
+/** Whether keys without Ctrl or Cmd do something (WCAG 2.1.4: they can be turned off). */
+export const hasSingleKeys = signal(true)
+
+const isMac = /Mac|iPhone|iPad/.test(navigator.platform)
+
+/** The name of the key that begins commands here. */
+export const commandKey = isMac ? '⌘' : 'Ctrl'
+
+let wasStarted = false
+
+/** Listens to the keys that work everywhere, from now on. */
+export function startKeys(): void {
+  if (wasStarted) return
+  wasStarted = true
+  try {
+    hasSingleKeys.value = localStorage.getItem(key) !== 'off'
+    effect(() => localStorage.setItem(key, hasSingleKeys.value ? 'on' : 'off'))
+  } catch {
+    // Where nothing may be kept, the choice holds as long as the page.
+  }
+  document.addEventListener('keydown', onKey)
+}
+
+function onKey(event: KeyboardEvent): void {
+  // Enter and letters belong to an input method while it composes.
+  if (event.isComposing || event.keyCode === 229 || event.defaultPrevented) return
+  const command = isMac ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey
+  if (command && !event.altKey && !event.shiftKey && event.key.toLowerCase() === 'k') {
+    event.preventDefault()
+    open.value = open.value === 'palette' ? undefined : 'palette'
+    return
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || open.value !== undefined) return
+  if (!hasSingleKeys.value || isTyping(event.target)) return
+  const act = singles[event.key]
+  if (act === undefined) return
+  event.preventDefault()
+  act()
+}
+
+const singles: Readonly<Record<string, () => void>> = {
+  '?': () => {
+    open.value = 'help'
+  },
+  '/': focusSearch,
+}
+
+/**
+ * Letters go from view to view only where they cannot be meant for a name: the tree and the list take them to go to what begins so.
+ */
+export function focusSearch(): void {
+  const field = document.getElementById('search')
+  if (!(field instanceof HTMLInputElement)) return
+  field.focus()
+  field.select()
+}
+
+export function toggleBasket(): void {
+  go({ basket: place.value.basket === '1' ? undefined : '1' })
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false
+  return target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
+}

@@ -1,0 +1,136 @@
+import type { Resource, View } from '../../../core/view.ts'
+import { isPicked, toggle } from '../state/basket.ts'
+import { theme } from '../state/choices.ts'
+import { copy } from '../state/copy.ts'
+import { addressOf, go, linkTo, place } from '../state/place.ts'
+import { templates } from '../state/templates.ts'
+import { language } from '../words/language.ts'
+import { focusSearch, open, toggleBasket } from './keys.ts'
+import type { Option } from './rank.ts'
+import { t } from './words.ts'
+
+/** What can be done just now. */
+export function actions(): readonly Option[] {
+  const { uri, basket, source } = place.value
+  const action = (id: string, label: string, run: () => void, detail?: string): Option => ({
+    ...{ id: `action ${id}`, label, kind: 'action', run },
+    ...(detail === undefined ? {} : { detail }),
+  })
+  const ofShown =
+    uri === undefined || uri.endsWith('/')
+      ? []
+      : [
+          action('pick', isPicked(uri) ? t('unpick') : t('pick'), () => toggle({ uri, name: lastOf(uri) })),
+          action('source', source === '1' ? t('rendered') : t('source'), () =>
+            go({ source: source === '1' ? undefined : '1' }),
+          ),
+        ]
+  const ofPlace =
+    uri === undefined
+      ? []
+      : [
+          action('uri', t('copyUri'), () => void copy(uri)),
+          action('reveal', t('reveal'), () => go({ view: 'tree', uri })),
+        ]
+  return [
+    action('search', t('search'), focusSearch, '/'),
+    action('tree', t('tree'), () => go({ view: 'tree' })),
+    action('list', t('list'), () => go({ view: 'list' })),
+    action('templates', t('templates'), () => go({ view: 'templates', template: undefined, values: undefined })),
+    action('basket', basket === '1' ? t('basketClose') : t('basketOpen'), toggleBasket),
+    ...ofShown,
+    ...ofPlace,
+    action('link', t('copyLink'), () => void copy(addressOf(linkTo({})))),
+    ...(['light', 'dark', 'system'] as const).map((one) =>
+      action(one, t(one), () => {
+        theme.value = one
+      }),
+    ),
+    action('en', t('english'), () => {
+      language.value = 'en'
+    }),
+    action('ja', t('japanese'), () => {
+      language.value = 'ja'
+    }),
+    action(
+      'help',
+      t('help'),
+      () => {
+        open.value = 'help'
+      },
+      '?',
+    ),
+  ]
+}
+
+export function templateOptions(): readonly Option[] {
+  return templates.value.items.map(({ uriTemplate, title, name }) => ({
+    id: `template ${uriTemplate}`,
+    label: title ?? name,
+    detail: uriTemplate,
+    kind: 'template',
+    run: () => go({ view: 'templates', template: uriTemplate, values: undefined }),
+  }))
+}
+
+export function resourceOption({ uri, title, name }: Resource): Option {
+  const isDirectory = uri.endsWith('/')
+  return {
+    id: `resource ${uri}`,
+    label: title ?? name,
+    detail: uri,
+    kind: 'resource',
+    run: () => go(isDirectory ? { view: 'tree', uri } : { uri }),
+  }
+}
+
+/** What was typed, taken as a URI or as words. */
+export function typedOptions(query: string): readonly Option[] {
+  const text = query.trim()
+  if (text === '') return []
+  const uri: readonly Option[] = /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/.test(text)
+    ? [{ id: 'typed uri', label: t('goTo', { uri: text }), kind: 'action', run: () => go({ uri: text }) }]
+    : []
+  const words: Option = {
+    id: 'typed words',
+    label: t('searchFor', { query: text }),
+    kind: 'action',
+    run: () => go({ view: 'search', q: text }),
+  }
+  return [...uri, words]
+}
+
+/** So many names are matched: the whole list is in the list view. */
+const mostNames = 20_000
+/** How long names are kept, in milliseconds. */
+const keptFor = 60_000
+
+let names: { readonly resources: readonly Resource[]; readonly until: number } | undefined
+
+/** The names of the server, page by page, as they come; the first time, and when they are old. */
+export async function loadNames(
+  view: View,
+  onNames: (resources: readonly Resource[]) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  if (names !== undefined && names.until > Date.now()) return onNames(names.resources)
+  const mounts = await view.mounts({ signal })
+  const resources: Resource[] = [...mounts]
+  let cursor: string | undefined
+  do {
+    const page = await view.list(cursor === undefined ? {} : { cursor }, { signal })
+    resources.push(...page.items)
+    onNames([...resources])
+    cursor = page.nextCursor
+  } while (cursor !== undefined && resources.length < mostNames)
+  names = { resources, until: Date.now() + keptFor }
+}
+
+function lastOf(uri: string): string {
+  return (
+    uri
+      .replace(/[?#].*$/s, '')
+      .split('/')
+      .at(-1) || uri
+  )
+}

@@ -1,0 +1,65 @@
+import { fold } from '../state/fold.ts'
+
+/** Something that the palette can do or open. */
+export interface Option {
+  readonly id: string
+  /** What is matched and shown first. */
+  readonly label: string
+  /** Shown behind it, and matched too: an address, a key. */
+  readonly detail?: string
+  readonly kind: 'action' | 'mount' | 'template' | 'resource'
+  readonly run: () => void
+}
+
+/**
+ * How well a query fits a text, both folded: higher is better, `undefined` not at all. A stretch of the text comes before letters that are
+ * spread over it; the beginning of a word before its middle; short texts before long ones.
+ */
+export function fitOf(query: string, text: string): number | undefined {
+  if (query === '') return 0
+  const at = text.indexOf(query)
+  if (at !== -1) {
+    const begins = at === 0 || /[\s/._\-:[\]()]/.test(text[at - 1] ?? '')
+    return 1000 + (begins ? 200 : 0) + (at === 0 ? 100 : 0) - Math.min(90, text.length / 4)
+  }
+  return spreadFit(query, text)
+}
+
+function spreadFit(query: string, text: string): number | undefined {
+  let from = 0
+  let gaps = 0
+  let first = -1
+  for (const character of query) {
+    if (character === ' ') continue
+    const at = first === -1 ? beginningOf(character, text) : text.indexOf(character, from)
+    if (at === -1) return undefined
+    if (first === -1) first = at
+    else gaps += at - from
+    from = at + character.length
+  }
+  return gaps > 3 * query.length ? undefined : 500 - 10 * gaps - Math.min(90, text.length / 4)
+}
+
+/** Where a word begins with this character. */
+function beginningOf(character: string, text: string): number {
+  let at = text.indexOf(character)
+  while (at > 0 && !/[\s/._\-:]/.test(text[at - 1] ?? '')) at = text.indexOf(character, at + 1)
+  return at
+}
+
+const kinds = ['action', 'mount', 'template', 'resource'] as const
+
+/** The options that fit, best first; what can be done before what can be opened where both fit as well. */
+export function ranked(options: readonly Option[], query: string, most = 50): readonly Option[] {
+  const needle = fold(query.trim())
+  const fitting = options.flatMap((option, at) => {
+    const label = fitOf(needle, fold(option.label))
+    const detail = option.detail === undefined ? undefined : fitOf(needle, fold(option.detail))
+    const fit = Math.max(label ?? Number.NEGATIVE_INFINITY, (detail ?? Number.NEGATIVE_INFINITY) - 50)
+    return Number.isFinite(fit) ? [{ option, fit, at }] : []
+  })
+  return fitting
+    .sort((a, b) => b.fit - a.fit || kinds.indexOf(a.option.kind) - kinds.indexOf(b.option.kind) || a.at - b.at)
+    .slice(0, most)
+    .map(({ option }) => option)
+}

@@ -1,0 +1,63 @@
+import './schema.css'
+import { langOf } from '../state/lang.ts'
+import { linkTo } from '../state/place.ts'
+import { shown } from '../state/shown.ts'
+import { formatNumber, language } from '../words/language.ts'
+import { bare } from './load.ts'
+import { isRecord } from './model/series.ts'
+import { Region } from './region.tsx'
+import { t } from './words.ts'
+
+type Wire = Readonly<Record<string, unknown>>
+
+/** An analysis that several models made together: the question, what they agreed on, and what each of them answered. */
+export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: string }) {
+  const consensus = isRecord(value.consensus) ? value.consensus : {}
+  const votes = (Array.isArray(value.votes) ? value.votes : []).filter(isRecord)
+  const { met } = isRecord(value.thresholds) ? value.thresholds : {}
+  return (
+    <Region class="sheet" label={t('rendered')}>
+      <h3>{t('question')}</h3>
+      <Prose text={value.prompt} />
+      <h3>{t('consensus')}</h3>
+      <p class="quiet">
+        <Share name={t('confidence')} value={consensus.confidence} />
+        {met === true ? t('thresholdsMet') : met === false ? t('thresholdsMissed') : ''}
+        {typeof value.totalCost === 'number' ? ` ${t('cost')}: $${formatNumber(value.totalCost)}` : ''}{' '}
+        <a href={linkTo({ uri: `${bare(uri)}/report`, source: undefined })}>{t('report')}</a>
+      </p>
+      <Prose text={consensus.content} />
+      <Prose text={consensus.reasoning} />
+      <h3>{t('votes')}</h3>
+      {votes.map((vote, index) => (
+        <div key={index} class="vote">
+          <p>
+            <strong>{shown(String(vote.provider ?? ''))}</strong>{' '}
+            <span class="quiet">
+              {typeof vote.model === 'string' ? `${shown(vote.model)} · ` : ''}
+              <Share name={t('confidence')} value={vote.confidence} />
+              <Share name={t('agreement')} value={vote.agreement} />
+            </span>
+          </p>
+          {typeof vote.error === 'string' ? <p class="bad">{shown(vote.error)}</p> : null}
+          <Prose text={vote.content} />
+        </div>
+      ))}
+    </Region>
+  )
+}
+
+function Share({ name, value }: { readonly name: string; readonly value: unknown }) {
+  if (typeof value !== 'number') return null
+  const percent = new Intl.NumberFormat(language.value, { style: 'percent' }).format(value)
+  return <span class="spaced">{`${name}: ${percent} `}</span>
+}
+
+function Prose({ text }: { readonly text: unknown }) {
+  if (typeof text !== 'string') return null
+  return (
+    <p class="vote-text" lang={langOf(text)}>
+      {shown(text)}
+    </p>
+  )
+}

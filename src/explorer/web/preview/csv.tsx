@@ -1,0 +1,72 @@
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { Choice } from './choice.tsx'
+import { DataTable } from './data-table.tsx'
+import { lazily } from './lazily.tsx'
+import { delimiterOf, parseCsv, type Rows } from './model/csv.ts'
+import { mediaTypeOf } from './model/kind.ts'
+import { chartOfTable } from './model/series.ts'
+import { t } from './words.ts'
+
+const ChartView = lazily(async () => (await import('./chart.tsx')).ChartView)
+
+/** A table that is longer than this is not looked at for a chart. */
+const mostCharted = 50_000
+
+/** How long rows are read before the browser gets a turn, in milliseconds. */
+const slice = 12
+
+/** Comma-separated values as a table; where a column is times and others are numbers, as a chart too. */
+export function Csv({ text, mimeType }: { readonly text: string; readonly mimeType: string | undefined }) {
+  const rows = useRows(text, mimeType)
+  const [form, setForm] = useState<'table' | 'chart'>('table')
+  const chart = useMemo(
+    () => (rows === undefined || rows.length > mostCharted ? undefined : chartOfTable(rows)),
+    [rows],
+  )
+  if (rows === undefined) return <p class="preview-note">{t('loading')}</p>
+  if (rows.length === 0) return <p class="preview-note">{t('empty')}</p>
+  const choice =
+    chart === undefined ? null : (
+      <Choice
+        label={t('view')}
+        options={[
+          ['table', t('table')],
+          ['chart', t('chart')],
+        ]}
+        value={form}
+        onChoose={setForm}
+      />
+    )
+  if (chart === undefined || form === 'table') return <DataTable rows={rows}>{choice}</DataTable>
+  return (
+    <>
+      <div class="preview-bar thin">{choice}</div>
+      <ChartView chart={chart} />
+    </>
+  )
+}
+
+/** The rows once all of them are read. Those of the text before stay meanwhile. */
+function useRows(text: string, mimeType: string | undefined): Rows | undefined {
+  const [rows, setRows] = useState<Rows>()
+  useEffect(() => {
+    let isLeft = false
+    const read = async () => {
+      const found: (readonly string[])[] = []
+      let until = performance.now() + slice
+      for (const row of parseCsv(text, delimiterOf(text, mediaTypeOf(mimeType)))) {
+        found.push(row)
+        if (found.length % 200 !== 0 || performance.now() < until) continue
+        await new Promise((resolve) => setTimeout(resolve))
+        if (isLeft) return
+        until = performance.now() + slice
+      }
+      setRows(found)
+    }
+    void read()
+    return () => {
+      isLeft = true
+    }
+  }, [text, mimeType])
+  return rows
+}

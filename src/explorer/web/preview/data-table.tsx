@@ -1,0 +1,199 @@
+import './data.css'
+import type { ComponentChildren } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
+import { langOf } from '../state/lang.ts'
+import { shown } from '../state/shown.ts'
+import { formatNumber } from '../words/language.ts'
+import { copyText } from './head.tsx'
+import { numberOf, type Rows, sortedBy } from './model/csv.ts'
+import { VirtualRows } from './virtual.tsx'
+import { t } from './words.ts'
+
+interface Props {
+  /** The first row is the head. */
+  readonly rows: Rows
+  readonly children?: ComponentChildren
+}
+
+interface Sort {
+  readonly column: number
+  readonly isDescending: boolean
+}
+
+/** A table of any length (ARIA grid pattern): its rows are drawn as they come into view, and its heads sort it. */
+export function DataTable({ rows, children }: Props) {
+  const head = useMemo(() => rows[0] ?? [], [rows])
+  const body = useMemo(() => rows.slice(1), [rows])
+  const width = useMemo(() => Math.max(head.length, ...body.slice(0, 500).map((row) => row.length)), [head, body])
+  const columns = useMemo(() => columnsOf(head, body, width), [head, body, width])
+  const [sort, setSort] = useState<Sort>()
+  const order = useMemo(
+    () => (sort === undefined ? undefined : sortedBy(body, sort.column, sort.isDescending)),
+    [body, sort],
+  )
+  const [cell, setCell] = useState({ row: 0, column: 0 })
+  const at = (row: number) => body[order?.[row] ?? row] ?? []
+  const sortBy = (column: number) =>
+    setSort(
+      sort?.column !== column
+        ? { column, isDescending: false }
+        : sort.isDescending
+          ? undefined
+          : { column, isDescending: true },
+    )
+  const digits = Math.max(3, String(body.length).length)
+  const template = `${digits + 3}ch ${columns.map(({ size }) => `${size}ch`).join(' ')}`
+  const wide = `${columns.reduce((sum, { size }) => sum + size, digits + 3)}ch`
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing) return
+    if ((event.ctrlKey || event.metaKey) && event.key === 'c' && String(getSelection()) === '') {
+      void copyText(at(cell.row)[cell.column] ?? '')
+      return
+    }
+    const next = moved(event, cell, body.length, width)
+    if (event.key === 'Enter') sortBy(cell.column)
+    if (next === undefined) return
+    event.preventDefault()
+    setCell(next)
+    const element = event.currentTarget as HTMLElement
+    requestAnimationFrame(() =>
+      element.querySelector('.cell.active')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }),
+    )
+  }
+  return (
+    <div class="data-table">
+      <div class="preview-bar thin">
+        <span class="quiet">
+          {body.length === 1 ? t('rowsOne') : t('rowsCount', { count: body.length })}
+          {', '}
+          {t('columnsCount', { count: width })}
+        </span>
+        {children}
+        <span class="spring" />
+        <bdi class="cell-value">{shown((at(cell.row)[cell.column] ?? '').slice(0, 500))}</bdi>
+        <button type="button" class="button" onClick={() => void copyText(at(cell.row)[cell.column] ?? '')}>
+          {t('copyCell')}
+        </button>
+      </div>
+      <VirtualRows
+        class="grid"
+        role="grid"
+        tabIndex={0}
+        aria-label={t('table')}
+        aria-rowcount={body.length + 1}
+        aria-colcount={width + 1}
+        aria-activedescendant={`cell-${cell.row}-${cell.column}`}
+        onKeyDown={onKeyDown}
+        count={body.length}
+        active={cell.row}
+        wide={wide}
+        head={
+          <div class="grid-row grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
+            <span role="columnheader" class="cell number">
+              <span class="unseen">{t('rowNumber')}</span>
+            </span>
+            {columns.map(({ name }, column) => (
+              <span
+                key={column}
+                role="columnheader"
+                class="cell"
+                aria-colindex={column + 2}
+                {...(sort?.column === column
+                  ? { 'aria-sort': sort.isDescending ? ('descending' as const) : ('ascending' as const) }
+                  : {})}
+              >
+                <button type="button" tabIndex={-1} title={t('sortBy', { name })} onClick={() => sortBy(column)}>
+                  <bdi lang={langOf(name)}>{shown(name)}</bdi>
+                  <span aria-hidden="true">{sort?.column === column ? (sort.isDescending ? ' ▾' : ' ▴') : ''}</span>
+                </button>
+              </span>
+            ))}
+          </div>
+        }
+        row={(index) => (
+          <div
+            key={index}
+            class="grid-row"
+            role="row"
+            aria-rowindex={index + 2}
+            style={{ gridTemplateColumns: template }}
+          >
+            <span role="rowheader" class="cell number">
+              {formatNumber((order?.[index] ?? index) + 1)}
+            </span>
+            {columns.map(({ isNumeric }, column) => {
+              const text = at(index)[column] ?? ''
+              const isActive = cell.row === index && cell.column === column
+              return (
+                // biome-ignore lint/a11y/useKeyWithClickEvents: the grid has the keys
+                <span
+                  key={column}
+                  id={`cell-${index}-${column}`}
+                  role="gridcell"
+                  tabIndex={-1}
+                  aria-colindex={column + 2}
+                  aria-selected={isActive}
+                  class={`cell ${isNumeric ? 'numeric' : ''} ${isActive ? 'active' : ''}`}
+                  lang={langOf(text)}
+                  onClick={() => setCell({ row: index, column })}
+                >
+                  {shown(text.slice(0, 300))}
+                </span>
+              )
+            })}
+          </div>
+        )}
+      />
+    </div>
+  )
+}
+
+interface Column {
+  readonly name: string
+  /** In widths of a digit. */
+  readonly size: number
+  readonly isNumeric: boolean
+}
+
+function columnsOf(head: readonly string[], body: Rows, width: number): readonly Column[] {
+  const sample = body.slice(0, 200)
+  return Array.from({ length: width }, (_, column) => {
+    const cells = sample.map((row) => row[column] ?? '')
+    const filled = cells.filter((cell) => cell.trim() !== '')
+    const longest = Math.max(widthOf(head[column] ?? '') + 2, ...cells.map(widthOf))
+    return {
+      name: head[column] ?? '',
+      size: Math.max(6, Math.min(longest, 42)) + 3,
+      isNumeric: filled.length > 0 && filled.every((cell) => numberOf(cell) !== undefined),
+    }
+  })
+}
+
+/** About how wide a text is: characters of East Asia count twice. */
+function widthOf(text: string): number {
+  let width = 0
+  for (const character of text.slice(0, 60)) width += (character.codePointAt(0) ?? 0) >= 0x1100 ? 2 : 1
+  return width
+}
+
+function moved(
+  { key, ctrlKey, metaKey }: KeyboardEvent,
+  { row, column }: { readonly row: number; readonly column: number },
+  rows: number,
+  columns: number,
+): { readonly row: number; readonly column: number } | undefined {
+  const far = ctrlKey || metaKey
+  const to = (nextRow: number, nextColumn: number) => ({
+    row: Math.max(0, Math.min(rows - 1, nextRow)),
+    column: Math.max(0, Math.min(columns - 1, nextColumn)),
+  })
+  if (key === 'ArrowDown') return to(far ? rows : row + 1, column)
+  if (key === 'ArrowUp') return to(far ? 0 : row - 1, column)
+  if (key === 'ArrowRight') return to(row, far ? columns : column + 1)
+  if (key === 'ArrowLeft') return to(row, far ? 0 : column - 1)
+  if (key === 'PageDown') return to(row + 20, column)
+  if (key === 'PageUp') return to(row - 20, column)
+  if (key === 'Home') return to(far ? 0 : row, 0)
+  if (key === 'End') return to(far ? rows : row, columns)
+  return undefined
+}

@@ -1,0 +1,156 @@
+import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { metaKeys } from '../../../core/meta.ts'
+import { originIn } from '../../../core/origin.ts'
+import { langOf } from '../state/lang.ts'
+import { linkTo } from '../state/place.ts'
+import { shown } from '../state/shown.ts'
+import { formatNumber, formatSize, language } from '../words/language.ts'
+import { formatAgo } from './facts.ts'
+import { copyText } from './head.tsx'
+import { bare, type Reader } from './load.ts'
+import { commandFor } from './model/command.ts'
+import { resolveReference, withParameter } from './model/reference.ts'
+import { isRecord } from './model/series.ts'
+import { t } from './words.ts'
+
+/** Whether everything that is known of a resource is shown. It stays so from one resource to the next. */
+export const isDetailed = signal(false)
+
+/** Everything that is known of a resource beside its content. */
+export function Details({ reader }: { readonly reader: Reader }) {
+  const { uri, reading, resource } = reader
+  const own = resource.value
+  const { value } = reading
+  const content = value.state === 'ready' ? value.contents[0] : undefined
+  const meta = { ...own?.meta, ...content?.meta }
+  const version = content?.version ?? own?.version
+  const { link } = originIn(meta)
+  const roles = own?.audience?.map((role) => t(role === 'user' ? 'audienceUser' : 'audienceAssistant'))
+  const encoding = meta[metaKeys.encoding]
+  return (
+    <dl class="details">
+      <Fact term={t('uri')}>
+        <code>{shown(uri)}</code> <CopyButton text={uri} label={t('copyUri')} />
+      </Fact>
+      <Fact term={t('command')}>
+        <code>{shown(commandFor(uri))}</code> <CopyButton text={commandFor(uri)} label={t('copyCommand')} />
+      </Fact>
+      <TextFact term={t('name')} text={own?.title === undefined ? undefined : own.name} />
+      <TextFact term={t('description')} text={own?.description} />
+      <TextFact term={t('type')} text={content?.mimeType ?? own?.mimeType} />
+      <TextFact
+        term={t('size')}
+        text={own?.size === undefined ? undefined : `${formatSize(own.size)} (${formatNumber(own.size)})`}
+      />
+      {own?.modified === undefined ? null : (
+        <Fact term={t('modified')}>
+          <time dateTime={isoOf(own.modified)}>{exactTime(own.modified)}</time> (
+          {formatAgo(language.value, own.modified, Date.now())})
+        </Fact>
+      )}
+      <TextFact term={t('version')} text={version} />
+      <TextFact term={t('audience')} text={roles?.join(', ')} />
+      <TextFact term={t('priority')} text={own?.priority === undefined ? undefined : formatNumber(own.priority)} />
+      <TextFact term={t('encoding')} text={typeof encoding === 'string' ? encoding : undefined} />
+      {link === undefined ? null : (
+        <Fact term={t('link')}>
+          <a href={link} target="_blank" rel="noopener noreferrer">
+            {shown(link)}
+          </a>
+        </Fact>
+      )}
+      <Readings uri={uri} told={meta['dev.hikidashi/reading']} />
+      <Alternates uri={uri} told={meta['dev.hikidashi/alternates']} />
+      {Object.keys(meta).length === 0 ? null : (
+        <Fact term={t('meta')}>
+          <details>
+            <summary>{formatNumber(Object.keys(meta).length)}</summary>
+            <pre>{shown(JSON.stringify(withoutSecrets(meta), null, 2))}</pre>
+          </details>
+        </Fact>
+      )}
+    </dl>
+  )
+}
+
+/** What a document can be read as, beside what it is. */
+export function Readings({ uri, told }: { readonly uri: string; readonly told: unknown }) {
+  const forms = readingsIn(told)
+  if (forms.length === 0) return null
+  return (
+    <Fact term={t('readAs')}>
+      {forms.map((form) => (
+        <a key={form} class="spaced" href={linkTo({ uri: withParameter(bare(uri), 'as', form) })}>
+          {form === 'text' ? t('asText') : form === 'markdown' ? t('asMarkdown') : shown(form)}
+        </a>
+      ))}
+    </Fact>
+  )
+}
+
+export function readingsIn(told: unknown): readonly string[] {
+  const list = isRecord(told) && Array.isArray(told.forms) ? told.forms : []
+  return list.filter((form): form is string => typeof form === 'string' && /^[a-z]{1,20}$/.test(form))
+}
+
+function Alternates({ uri, told }: { readonly uri: string; readonly told: unknown }) {
+  const links = (Array.isArray(told) ? told : []).flatMap((one: unknown) => {
+    if (!isRecord(one) || typeof one.href !== 'string') return []
+    const target = resolveReference(bare(uri), one.href)
+    return target === undefined
+      ? []
+      : [{ name: typeof one.language === 'string' ? one.language : one.href, uri: target.uri }]
+  })
+  if (links.length === 0) return null
+  return (
+    <Fact term={t('alternates')}>
+      {links.map(({ name, uri: other }) => (
+        <a key={name} class="spaced" href={linkTo({ uri: other })}>
+          {shown(name)}
+        </a>
+      ))}
+    </Fact>
+  )
+}
+
+function Fact({ term, children }: { readonly term: string; readonly children: ComponentChildren }) {
+  return (
+    <>
+      <dt>{term}</dt>
+      <dd>{children}</dd>
+    </>
+  )
+}
+
+function TextFact({ term, text }: { readonly term: string; readonly text: string | undefined }) {
+  if (text === undefined || text === '') return null
+  return (
+    <Fact term={term}>
+      <bdi lang={langOf(text)}>{shown(text)}</bdi>
+    </Fact>
+  )
+}
+
+function CopyButton({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <button type="button" class="button small" onClick={() => void copyText(text)}>
+      {label}
+    </button>
+  )
+}
+
+/** A link to the whole of an object opens it for whoever has it: it is not for the eye. */
+function withoutSecrets(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { [metaKeys.link]: link, ...rest } = meta
+  return link === undefined ? rest : { ...rest, [metaKeys.link]: '…' }
+}
+
+function exactTime(time: number): string {
+  return new Intl.DateTimeFormat(language.value, { dateStyle: 'full', timeStyle: 'long' }).format(time)
+}
+
+function isoOf(time: number): string {
+  const date = new Date(time)
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString()
+}

@@ -1,0 +1,237 @@
+import './schema.css'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { go, linkTo } from '../state/place.ts'
+import { shown } from '../state/shown.ts'
+import { type Box, layoutOf } from './model/layout.ts'
+import { type Overview, type SchemaLink, tableUri } from './model/schema.ts'
+import { Region } from './region.tsx'
+import { t } from './words.ts'
+
+interface Frame {
+  readonly x: number
+  readonly y: number
+  readonly scale: number
+}
+
+const [least, most] = [0.08, 2.5]
+
+/** All tables of a database and how they refer to each other: it can be moved and zoomed, and each table opens. */
+export function Diagram({ overview, uri }: { readonly overview: Overview; readonly uri: string }) {
+  const box = useRef<HTMLElement>(null)
+  const drawing = useMemo(() => layoutOf(overview), [overview])
+  const [frame, setFrame] = useState<Frame>({ x: 0, y: 0, scale: 1 })
+  const [picked, setPicked] = useState<string>()
+  const fitAll = () => {
+    const element = box.current
+    if (element === null) return
+    const scale = Math.min(1, (element.clientWidth - 40) / drawing.width, (element.clientHeight - 40) / drawing.height)
+    // What is too small to be read is not fitted: it is moved instead.
+    setFrame({ x: 20, y: 20, scale: Math.max(0.5, scale) })
+  }
+  useLayoutEffect(fitAll, [drawing])
+  const move = (x: number, y: number) => setFrame((now) => ({ ...now, x: now.x + x, y: now.y + y }))
+  const zoom = (by: number, at?: { readonly x: number; readonly y: number }) =>
+    setFrame((now) => {
+      const scale = Math.min(most, Math.max(least, now.scale * by))
+      const center = at ?? { x: (box.current?.clientWidth ?? 0) / 2, y: (box.current?.clientHeight ?? 0) / 2 }
+      const ratio = scale / now.scale
+      return { scale, x: center.x - (center.x - now.x) * ratio, y: center.y - (center.y - now.y) * ratio }
+    })
+  useDragging(box, move, zoom)
+  const onKeyDown = (event: KeyboardEvent) => {
+    const moves: Readonly<Record<string, readonly [number, number]>> = {
+      ArrowLeft: [60, 0],
+      ArrowRight: [-60, 0],
+      ArrowUp: [0, 60],
+      ArrowDown: [0, -60],
+    }
+    const step = moves[event.key]
+    if (step !== undefined) move(...step)
+    else if (event.key === '+' || event.key === '-') zoom(event.key === '+' ? 1.25 : 0.8)
+    else if (event.key === '0') fitAll()
+    else return
+    event.preventDefault()
+  }
+  return (
+    <div class="diagram">
+      <div class="preview-bar thin" role="toolbar" aria-label={t('view')}>
+        <button type="button" class="button" onClick={fitAll}>
+          {t('fit')}
+        </button>
+        <button type="button" class="button" aria-label={t('zoomOut')} title={t('zoomOut')} onClick={() => zoom(0.8)}>
+          −
+        </button>
+        <button type="button" class="button" aria-label={t('zoomIn')} title={t('zoomIn')} onClick={() => zoom(1.25)}>
+          +
+        </button>
+        <span class="quiet">
+          {t('tables', { count: overview.tables.length })}, {t('relations', { count: overview.links.length })}
+        </span>
+        <span class="spring" />
+        <span class="quiet diagram-help">{t('diagramHelp')}</span>
+      </div>
+      <Region box={box} class="diagram-box" label={t('diagram')} onKeyDown={onKeyDown}>
+        <svg
+          class="diagram-drawing"
+          width={drawing.width}
+          height={drawing.height}
+          style={{ transform: `translate(${frame.x}px, ${frame.y}px) scale(${frame.scale})` }}
+          role="presentation"
+        >
+          {overview.links.map((link, index) => (
+            <Link key={index} link={link} boxes={drawing.boxes} picked={picked} />
+          ))}
+          {[...drawing.boxes.values()].map((one) => (
+            <Table
+              key={one.table.id}
+              box={one}
+              uri={tableUri(uri, one.table, overview.schema)}
+              onPick={setPicked}
+              isBeside={isBeside(overview.links, picked, one.table.id)}
+            />
+          ))}
+        </svg>
+      </Region>
+    </div>
+  )
+}
+
+function isBeside(links: readonly SchemaLink[], picked: string | undefined, id: string): boolean {
+  if (picked === undefined) return false
+  return picked === id || links.some(({ from, to }) => (from === picked && to === id) || (to === picked && from === id))
+}
+
+interface TableProps {
+  readonly box: Box
+  readonly uri: string
+  readonly isBeside: boolean
+  readonly onPick: (id: string | undefined) => void
+}
+
+function Table({ box, uri, isBeside: beside, onPick }: TableProps) {
+  const { table, x, y, width, height, lines } = box
+  const rest = table.columns - lines.length
+  const open = (event: MouseEvent) => {
+    if (event.ctrlKey || event.metaKey || event.button !== 0) return
+    event.preventDefault()
+    go({ uri, source: undefined })
+  }
+  return (
+    <a
+      href={linkTo({ uri, source: undefined })}
+      class={`diagram-table ${beside ? 'beside' : ''}`}
+      onClick={open}
+      onPointerEnter={() => onPick(table.id)}
+      onPointerLeave={() => onPick(undefined)}
+      onFocus={() => onPick(table.id)}
+      onBlur={() => onPick(undefined)}
+    >
+      <title>{shown([table.name, table.comment].filter((one) => one !== undefined).join(': '))}</title>
+      <rect x={x} y={y} width={width} height={height} rx="5" />
+      <path class="diagram-rule" d={`M${x} ${y + 28}h${width}`} />
+      <text class="diagram-title" x={x + 10} y={y + 19}>
+        {shortened(table.name, 24)}
+      </text>
+      {lines.map(({ name, isKey }, index) => (
+        <text key={name} class={isKey ? 'diagram-key' : ''} x={x + 10} y={y + 44 + index * 18}>
+          {isKey ? 'PK ' : 'FK '}
+          {shortened(name, 21)}
+        </text>
+      ))}
+      {rest <= 0 ? null : (
+        <text class="diagram-rest" x={x + 10} y={y + 44 + lines.length * 18}>
+          {lines.length === 0 ? t('allColumns', { count: rest }) : t('moreColumns', { count: rest })}
+        </text>
+      )}
+    </a>
+  )
+}
+
+function shortened(text: string, length: number): string {
+  const characters = [...shown(text)]
+  return characters.length <= length ? characters.join('') : `${characters.slice(0, length - 1).join('')}…`
+}
+
+interface LinkProps {
+  readonly link: SchemaLink
+  readonly boxes: ReadonlyMap<string, Box>
+  readonly picked: string | undefined
+}
+
+function Link({ link, boxes, picked }: LinkProps) {
+  const [from, to] = [boxes.get(link.from), boxes.get(link.to)]
+  if (from === undefined || to === undefined) return null
+  const isPicked = picked === link.from || picked === link.to
+  const line = Math.max(
+    0,
+    from.lines.findIndex(({ name }) => name === link.columns[0]),
+  )
+  const start = { x: from.x + from.width, y: from.y + 40 + line * 18 }
+  const end = { x: to.x, y: to.y + 14 }
+  return <path class={`diagram-link ${isPicked ? 'picked' : ''}`} d={curve(start, end, from, to)} marker-end="" />
+}
+
+type Point = { readonly x: number; readonly y: number }
+
+/** From the right side of a table to the left one of another; where that stands before it, around. */
+function curve(start: Point, end: Point, from: Box, to: Box): string {
+  const arrow = (x: number, y: number, way: 1 | -1) => `M${x - 7 * way} ${y - 4}L${x} ${y}L${x - 7 * way} ${y + 4}`
+  if (end.x > start.x) {
+    const bend = Math.max(30, (end.x - start.x) / 2)
+    return `M${start.x} ${start.y}C${start.x + bend} ${start.y} ${end.x - bend} ${end.y} ${end.x} ${end.y}${arrow(end.x, end.y, 1)}`
+  }
+  if (from.x === to.x) {
+    const out = from.x + from.width + 34
+    const right = to.x + to.width
+    return `M${start.x} ${start.y}C${out} ${start.y} ${out} ${end.y} ${right} ${end.y}${arrow(right, end.y, -1)}`
+  }
+  const right = to.x + to.width
+  return `M${from.x} ${start.y}C${from.x - 40} ${start.y} ${right + 40} ${end.y} ${right} ${end.y}${arrow(right, end.y, -1)}`
+}
+
+/** Moves what is dragged, and zooms at the pointer by the wheel. */
+function useDragging(
+  box: { readonly current: HTMLElement | null },
+  move: (x: number, y: number) => void,
+  zoom: (by: number, at: Point) => void,
+): void {
+  const actions = useRef({ move, zoom })
+  actions.current = { move, zoom }
+  useEffect(() => {
+    const element = box.current
+    if (element === null) return
+    let last: { readonly x: number; readonly y: number } | undefined
+    const down = (event: PointerEvent) => {
+      if (event.button !== 0 || (event.target as Element).closest('a') !== null) return
+      last = { x: event.clientX, y: event.clientY }
+      element.setPointerCapture(event.pointerId)
+    }
+    const drag = (event: PointerEvent) => {
+      if (last === undefined) return
+      actions.current.move(event.clientX - last.x, event.clientY - last.y)
+      last = { x: event.clientX, y: event.clientY }
+    }
+    const up = () => {
+      last = undefined
+    }
+    const wheel = (event: WheelEvent) => {
+      event.preventDefault()
+      const { left, top } = element.getBoundingClientRect()
+      if (event.ctrlKey || event.metaKey)
+        actions.current.zoom(Math.exp(-event.deltaY / 300), { x: event.clientX - left, y: event.clientY - top })
+      else actions.current.move(-event.deltaX, -event.deltaY)
+    }
+    element.addEventListener('pointerdown', down)
+    element.addEventListener('pointermove', drag)
+    element.addEventListener('pointerup', up)
+    element.addEventListener('pointercancel', up)
+    element.addEventListener('wheel', wheel, { passive: false })
+    return () => {
+      element.removeEventListener('pointerdown', down)
+      element.removeEventListener('pointermove', drag)
+      element.removeEventListener('pointerup', up)
+      element.removeEventListener('pointercancel', up)
+      element.removeEventListener('wheel', wheel)
+    }
+  }, [box])
+}

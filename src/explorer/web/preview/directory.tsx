@@ -1,0 +1,164 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { directoryMimeType, type Resource } from '../../../core/view.ts'
+import { Shape as Icon, iconOf } from '../shell/icons.tsx'
+import { knownOf, remember } from '../state/known.ts'
+import { langOf } from '../state/lang.ts'
+import { onListChange } from '../state/live.ts'
+import { go, linkTo } from '../state/place.ts'
+import { connected } from '../state/session.ts'
+import { shown } from '../state/shown.ts'
+import { formatSize, formatTime } from '../words/language.ts'
+import { Failure } from './notes.tsx'
+import { VirtualRows } from './virtual.tsx'
+import { t } from './words.ts'
+
+interface Listing {
+  readonly items: readonly Resource[]
+  readonly next?: string
+  readonly isBusy: boolean
+  readonly error?: unknown
+}
+
+/** What is in a directory, page by page. */
+export function Directory({ uri }: { readonly uri: string }) {
+  const { listing, more, reload } = useListing(uri)
+  const [active, setActive] = useState(0)
+  const { items, next, isBusy, error } = listing
+  if (error !== undefined && items.length === 0) return <Failure uri={uri} error={error} retry={reload} />
+  if (items.length === 0) return <p class="preview-note">{t(isBusy ? 'loading' : 'emptyFolder')}</p>
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = stepOf(event.key, items.length)
+    const item = items[active]
+    if (step !== undefined) {
+      event.preventDefault()
+      setActive(Math.max(0, Math.min(items.length - 1, active + step)))
+    } else if (event.key === 'Enter' && !event.isComposing && item !== undefined)
+      go({ uri: item.uri, source: undefined })
+  }
+  return (
+    <div class="folder">
+      <p class="preview-note">
+        {t(next === undefined ? 'entries' : 'entriesMore', { count: items.length })}{' '}
+        {next === undefined ? null : (
+          <button type="button" class="button" disabled={isBusy} onClick={more}>
+            {t(isBusy ? 'showingMore' : error === undefined ? 'showMore' : 'moreFailed')}
+          </button>
+        )}
+      </p>
+      <VirtualRows
+        class="folder-rows"
+        role="listbox"
+        tabIndex={0}
+        aria-label={t('directory')}
+        aria-activedescendant={`entry-${active}`}
+        onKeyDown={onKeyDown}
+        count={items.length}
+        active={active}
+        row={(index) => {
+          const item = items[index]
+          if (item === undefined) return null
+          return <Entry key={item.uri} item={item} index={index} count={items.length} isActive={index === active} />
+        }}
+      />
+    </div>
+  )
+}
+
+interface EntryProps {
+  readonly item: Resource
+  readonly index: number
+  readonly count: number
+  readonly isActive: boolean
+}
+
+function Entry({ item, index, count, isActive }: EntryProps) {
+  const isFolder = item.mimeType === directoryMimeType
+  const name = item.title ?? item.name
+  return (
+    <a
+      id={`entry-${index}`}
+      role="option"
+      tabIndex={-1}
+      aria-selected={isActive}
+      aria-posinset={index + 1}
+      aria-setsize={count}
+      class={`folder-row ${isActive ? 'active' : ''}`}
+      href={linkTo({ uri: item.uri, source: undefined })}
+      title={shown(item.description ?? item.name)}
+    >
+      <Icon name={iconOf(item.mimeType)} />
+      <bdi class="folder-name" lang={langOf(name)}>
+        {shown(name)}
+        {isFolder && item.title === undefined ? '/' : ''}
+      </bdi>
+      <span class="folder-type">{isFolder ? t('folder') : shown(item.mimeType ?? '')}</span>
+      <span class="folder-size">{item.size === undefined ? '' : formatSize(item.size)}</span>
+      <span class="folder-time">{item.modified === undefined ? '' : formatTime(item.modified)}</span>
+    </a>
+  )
+}
+
+function stepOf(key: string, count: number): number | undefined {
+  const steps: Readonly<Record<string, number>> = {
+    ArrowDown: 1,
+    ArrowUp: -1,
+    PageDown: 15,
+    PageUp: -15,
+    Home: -count,
+    End: count,
+  }
+  return steps[key]
+}
+
+function useListing(uri: string) {
+  const [listing, setListing] = useState<Listing>({ items: [], isBusy: true })
+  const [round, setRound] = useState(0)
+  const held = useRef(0)
+  held.current = listing.items.length
+  const page = async (cursor: string | undefined, signal?: AbortSignal) => {
+    const directory = uri.endsWith('/') || knownOf(uri)?.mimeType === directoryMimeType ? uri : `${uri}/`
+    const options = signal === undefined ? {} : { signal }
+    const found = await connected().view.directory(
+      { uri: directory, ...(cursor === undefined ? {} : { cursor }) },
+      options,
+    )
+    remember(found.items)
+    return found
+  }
+  useEffect(() => {
+    const controller = new AbortController()
+    const { signal } = controller
+    setListing((before) => ({ ...before, isBusy: true }))
+    // As much as was there is read again, so that nobody loses their place.
+    const read = async () => {
+      let found = await page(undefined, signal)
+      const items = [...found.items]
+      while (found.nextCursor !== undefined && items.length < held.current) {
+        found = await page(found.nextCursor, signal)
+        items.push(...found.items)
+      }
+      setListing({ items, isBusy: false, ...(found.nextCursor === undefined ? {} : { next: found.nextCursor }) })
+    }
+    read().catch((error: unknown) => {
+      if (!signal.aborted) setListing({ items: [], isBusy: false, error })
+    })
+    const stop = onListChange(() => setRound((before) => before + 1))
+    return () => {
+      controller.abort()
+      stop()
+    }
+  }, [uri, round])
+  const more = () => {
+    setListing((before) => ({ ...before, isBusy: true }))
+    page(listing.next).then(
+      ({ items, nextCursor }) =>
+        setListing((before) => ({
+          items: [...before.items, ...items],
+          isBusy: false,
+          ...(nextCursor === undefined ? {} : { next: nextCursor }),
+        })),
+      (error: unknown) => setListing((before) => ({ ...before, isBusy: false, error })),
+    )
+  }
+  return { listing, more, reload: () => setRound((before) => before + 1) }
+}

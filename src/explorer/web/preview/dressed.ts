@@ -1,0 +1,191 @@
+import { linkTo } from '../state/place.ts'
+import { connected } from '../state/session.ts'
+import { shown } from '../state/shown.ts'
+import { highlight } from './highlight.ts'
+import { imageTypeOf } from './model/kind.ts'
+import { languageOfFence } from './model/language.ts'
+import { linkOf } from './model/reference.ts'
+import type { TokenLine } from './model/tokens.ts'
+import { t } from './words.ts'
+
+export interface Heading {
+  readonly id: string
+  readonly text: string
+  readonly level: number
+}
+
+/** What a cleaned document still needs: links that lead somewhere, buttons for images, colours for code, and its headings. */
+export function dressed(
+  page: HTMLElement,
+  uri: string,
+): { readonly headings: readonly Heading[]; readonly end: () => void } {
+  const controller = new AbortController()
+  const urls: string[] = []
+  const headings = headingsOf(page)
+  for (const link of page.querySelectorAll<HTMLAnchorElement>('a[data-href]')) dressLink(link, uri, page)
+  for (const image of page.querySelectorAll<HTMLImageElement>('img')) dressImage(image, uri, urls, controller.signal)
+  for (const box of page.querySelectorAll<HTMLInputElement>('input')) {
+    if (box.type !== 'checkbox') box.remove()
+    box.disabled = true
+    box.setAttribute('aria-label', (box.parentElement?.textContent ?? '').trim().slice(0, 80))
+  }
+  for (const table of page.querySelectorAll('table')) scrollable(table)
+  for (const code of page.querySelectorAll<HTMLElement>('pre > code')) void colour(code, controller.signal)
+  return {
+    headings,
+    end: () => {
+      controller.abort()
+      for (const url of urls) URL.revokeObjectURL(url)
+    },
+  }
+}
+
+function headingsOf(page: HTMLElement): readonly Heading[] {
+  const used = new Set<string>()
+  return [...page.querySelectorAll<HTMLElement>('h1, h2, h3, h4')].map((heading) => {
+    const text = heading.textContent ?? ''
+    const slug = `user-content-${slugOf(text)}`
+    let id = slug
+    for (let number = 1; used.has(id); number++) id = `${slug}-${number}`
+    used.add(id)
+    heading.id = id
+    heading.tabIndex = -1
+    return { id, text: shown(text), level: Number(heading.nodeName.slice(1)) }
+  })
+}
+
+/** The name that links call a heading by, as most programs make it. */
+function slugOf(text: string): string {
+  return text
+    .trim()
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\p{M}_ -]/gu, '')
+    .replaceAll(' ', '-')
+}
+
+function dressLink(link: HTMLAnchorElement, uri: string, page: HTMLElement): void {
+  const reference = link.dataset.href ?? ''
+  if (reference.startsWith('#')) {
+    const name = decoded(reference.slice(1))
+    link.href = '#'
+    link.addEventListener('click', (event) => {
+      event.preventDefault()
+      event.stopPropagation()
+      const target = page.querySelector<HTMLElement>(`[id="${CSS.escape(`user-content-${name}`)}"]`)
+      target?.scrollIntoView({ block: 'start' })
+      target?.focus({ preventScroll: true })
+    })
+    return
+  }
+  const { kind, target } = linkOf(uri, reference)
+  if (kind === 'none' || target === undefined) return
+  if (kind === 'inside') {
+    link.href = linkTo({ uri: target.uri, source: undefined })
+    link.title = shown(target.uri)
+    return
+  }
+  link.href = target.uri + (target.fragment === undefined ? '' : `#${target.fragment}`)
+  link.target = '_blank'
+  link.rel = 'noopener noreferrer'
+  link.classList.add('outside')
+  link.title = link.href
+}
+
+/** An image is shown when it is asked for, and only one that this server serves. */
+function dressImage(image: HTMLImageElement, uri: string, urls: string[], signal: AbortSignal): void {
+  const reference = image.dataset.image ?? ''
+  const name = shown(image.alt === '' ? reference.slice(0, 80) : image.alt)
+  const { kind, target } = linkOf(uri, reference)
+  if (kind === 'inside' && target !== undefined) {
+    const button = document.createElement('button')
+    button.type = 'button'
+    button.className = 'button image-button'
+    button.textContent = t('showImage', { name })
+    button.addEventListener('click', (event) => {
+      event.preventDefault()
+      void showImage(button, target.uri, name, urls, signal)
+    })
+    image.replaceWith(button)
+    return
+  }
+  const isOutside = kind === 'outside' && target !== undefined && image.closest('a') === null
+  const element = document.createElement(isOutside ? 'a' : 'span')
+  element.textContent = t('remoteImage', { name })
+  element.className = 'remote-image'
+  if (element instanceof HTMLAnchorElement && target !== undefined)
+    Object.assign(element, { href: target.uri, target: '_blank', rel: 'noopener noreferrer', title: target.uri })
+  image.replaceWith(element)
+}
+
+async function showImage(
+  button: HTMLElement,
+  uri: string,
+  name: string,
+  urls: string[],
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const [content] = (await connected().view.read(uri, { signal })).contents
+    const isDrawing = content !== undefined && content.mimeType?.startsWith('image/svg+xml') === true
+    const body =
+      content === undefined
+        ? undefined
+        : 'text' in content
+          ? content.text
+          : 'bytes' in content
+            ? content.bytes
+            : undefined
+    const type = isDrawing ? 'image/svg+xml' : body instanceof Uint8Array ? imageTypeOf(body) : undefined
+    if (body === undefined || type === undefined) throw new Error('This is no image.')
+    const url = URL.createObjectURL(new Blob([body as BlobPart], { type }))
+    urls.push(url)
+    const image = document.createElement('img')
+    image.src = url
+    image.alt = name
+    button.replaceWith(image)
+  } catch {
+    if (!signal.aborted) button.textContent = t('imageFailed')
+  }
+}
+
+/** A wide table scrolls by itself, and by keys. */
+function scrollable(table: HTMLTableElement): void {
+  const box = document.createElement('div')
+  box.className = 'table-scroll'
+  box.tabIndex = 0
+  box.setAttribute('role', 'region')
+  box.setAttribute('aria-label', t('table'))
+  table.replaceWith(box)
+  box.append(table)
+}
+
+async function colour(code: HTMLElement, signal: AbortSignal): Promise<void> {
+  const pre = code.parentElement
+  if (pre !== null) pre.tabIndex = 0
+  const language = languageOfFence(/language-(\S+)/.exec(code.className)?.[1] ?? '')
+  const text = code.textContent ?? ''
+  if (language === undefined || text.length > 50_000) return
+  const lines = await highlight(text, language)
+  if (lines !== undefined && !signal.aborted) code.replaceChildren(...nodesOf(lines))
+}
+
+function nodesOf(lines: readonly TokenLine[]): readonly Node[] {
+  return lines.flatMap((line, index) => [
+    ...(index === 0 ? [] : [document.createTextNode('\n')]),
+    ...line.map(([text, kind]) => {
+      if (kind === '') return document.createTextNode(text)
+      const span = document.createElement('span')
+      span.className = kind
+      span.textContent = text
+      return span
+    }),
+  ])
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text).toLowerCase()
+  } catch {
+    return text.toLowerCase()
+  }
+}

@@ -1,0 +1,49 @@
+import { lastSegment } from '../../../client/wire.ts'
+import type { ResourceContent } from '../../../core/view.ts'
+import { announce } from '../state/announce.ts'
+import { download } from '../state/download.ts'
+import { reasonOf } from '../state/reason.ts'
+import { connected } from '../state/session.ts'
+import type { Reader } from './load.ts'
+import { withPart } from './model/reference.ts'
+
+export function nameOf(uri: string): string {
+  return lastSegment(uri)
+}
+
+/** Saves what is shown as a file; of what is shown in part, the whole. */
+export async function saveContent({ uri, reading }: Reader): Promise<void> {
+  const { value } = reading
+  if (value.state !== 'ready') return
+  try {
+    const isPart = value.part !== undefined
+    const contents = isPart ? (await connected().view.read(withPart(uri, undefined))).contents : value.contents
+    for (const content of contents) download(nameOf(content.uri), bodyOf(content))
+  } catch (error) {
+    announce(reasonOf(error))
+  }
+}
+
+function bodyOf(content: ResourceContent): string | Uint8Array {
+  if ('text' in content) return content.text
+  return 'bytes' in content ? content.bytes : ''
+}
+
+/** How long ago something was, in the words of the language. */
+export function formatAgo(language: string, time: number, now: number): string {
+  const format = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
+  const seconds = (time - now) / 1000
+  const steps = [
+    ['second', 60],
+    ['minute', 60],
+    ['hour', 24],
+    ['day', 30.44],
+    ['month', 12],
+  ] as const
+  let value = seconds
+  for (const [unit, most] of steps) {
+    if (Math.abs(value) < most) return format.format(Math.round(value), unit)
+    value /= most
+  }
+  return format.format(Math.round(value), 'year')
+}

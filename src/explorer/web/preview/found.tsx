@@ -1,0 +1,41 @@
+import './schema.css'
+import { type Found, piecesOf } from '../../../core/found.ts'
+import { langOf } from '../state/lang.ts'
+import { linkTo } from '../state/place.ts'
+import { shown } from '../state/shown.ts'
+import { nameOf } from './facts.ts'
+import { Region } from './region.tsx'
+import { t } from './words.ts'
+
+/** What a search has answered: each hit opens at its lines. */
+export function FoundList({ found }: { readonly found: Found }) {
+  const { hits, total, notes } = found
+  return (
+    <Region class="sheet" label={t('rendered')}>
+      <p class="quiet">{hits.length === 0 ? t('noHits') : t('hits', { count: total ?? hits.length })}</p>
+      {notes.map((note) => (
+        <p key={note} class="quiet">
+          {shown(note)}
+        </p>
+      ))}
+      {hits.map((hit) => (
+        <div key={hit.uri} class="hit">
+          <p>
+            <a href={linkTo({ uri: hit.uri, source: undefined })} lang={langOf(hit.title ?? '')}>
+              <bdi>{shown(hit.title ?? nameOf(hit.document))}</bdi>
+            </a>{' '}
+            <span class="quiet">
+              {hit.heading === undefined ? '' : `${shown(hit.heading)} · `}
+              {t('lines', { first: hit.lines.start, last: hit.lines.end })}
+            </span>
+          </p>
+          <p class="hit-snippet" lang={langOf(hit.snippet.text)}>
+            {piecesOf(hit.snippet).map(({ text, marked }, index) =>
+              marked ? <mark key={index}>{shown(text)}</mark> : shown(text),
+            )}
+          </p>
+        </div>
+      ))}
+    </Region>
+  )
+}

@@ -1,0 +1,59 @@
+import { useMemo } from 'preact/hooks'
+import { parseFound } from '../../../core/found.ts'
+import { JsonTree } from './json-tree.tsx'
+import { lazily } from './lazily.tsx'
+import { overviewOf } from './model/schema.ts'
+import { chartOfJson, isRecord } from './model/series.ts'
+import { TextView } from './text.tsx'
+import { t } from './words.ts'
+
+const ChartView = lazily(async () => (await import('./chart.tsx')).ChartView)
+const Diagram = lazily(async () => (await import('./diagram.tsx')).Diagram)
+const TableSchema = lazily(async () => (await import('./table-schema.tsx')).TableSchema)
+const DatabaseRows = lazily(async () => (await import('./database-rows.tsx')).DatabaseRows)
+const FoundList = lazily(async () => (await import('./found.tsx')).FoundList)
+const Analysis = lazily(async () => (await import('./analysis.tsx')).Analysis)
+
+interface Props {
+  readonly text: string
+  readonly uri: string
+  readonly format: string | undefined
+}
+
+/** Larger documents are shown as text: parsing them would hold the page up. In characters. */
+const largest = 25_000_000
+
+/** A JSON document: in the form that fits what it tells, else as a tree. */
+export function Json({ text, uri, format }: Props) {
+  const parsed = useMemo(() => parse(text), [text])
+  if ('reason' in parsed)
+    return (
+      <>
+        <p class="preview-banner warn">
+          {parsed.reason === '' ? t('tooDeep') : t('notJson', { reason: parsed.reason })}
+        </p>
+        <TextView text={text} wrap={false} />
+      </>
+    )
+  const { value } = parsed
+  const chart = chartOfJson(value)
+  if (chart !== undefined) return <ChartView chart={chart} />
+  const overview = format === 'DatabaseOverview' ? overviewOf(value) : undefined
+  if (overview !== undefined && overview.tables.length > 0) return <Diagram overview={overview} uri={uri} />
+  if (format === 'DatabaseSchema' && isRecord(value)) return <TableSchema value={value} uri={uri} />
+  if (format === 'DatabaseRows' && isRecord(value)) return <DatabaseRows value={value} uri={uri} />
+  const found = format === 'SearchFound' ? parseFound(text) : undefined
+  if (found !== undefined) return <FoundList found={found} />
+  if (isRecord(value) && Array.isArray(value.votes) && isRecord(value.consensus))
+    return <Analysis value={value} uri={uri} />
+  return <JsonTree value={value} />
+}
+
+function parse(text: string): { readonly value: unknown } | { readonly reason: string } {
+  if (text.length > largest) return { reason: '' }
+  try {
+    return { value: JSON.parse(text.replace(/^\ufeff/, '')) as unknown }
+  } catch (error) {
+    return { reason: error instanceof Error ? error.message : String(error) }
+  }
+}

@@ -1,0 +1,219 @@
+import { signal } from '@preact/signals'
+import { isResourceError } from '../../../core/errors.ts'
+import { metaKeys } from '../../../core/meta.ts'
+import { directoryMimeType, type Resource, type ResourceContent } from '../../../core/view.ts'
+import { knownOf, lookUp } from '../state/known.ts'
+import { markSeen, onChange } from '../state/live.ts'
+import { connected } from '../state/session.ts'
+import { mediaTypeOf } from './model/kind.ts'
+import { around, type Part, partOf } from './model/lines.ts'
+import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
+
+/** What is known of the content of a resource. */
+export type Reading =
+  | { readonly state: 'loading' }
+  | { readonly state: 'directory' }
+  | { readonly state: 'failed'; readonly error: unknown }
+  | { readonly state: 'ready'; readonly contents: readonly ResourceContent[]; readonly part?: Part }
+
+/** Beside what is shown: it has changed, it is gone, or it cannot be read anew just now. */
+export interface Standing {
+  readonly changedAt?: number
+  readonly isGone?: boolean
+  readonly isFailing?: boolean
+}
+
+/** A larger text is read in parts; what only makes sense as a whole is read whole up to the other size. Both in bytes. */
+const [largeText, largeWhole] = [1_000_000, 24_000_000]
+const retries = [1000, 2000, 5000, 10_000, 30_000] as const
+/** How long it is waited for the size of a resource before it is read without, in milliseconds. */
+const patience = 800
+
+export type Reader = ReturnType<typeof createReader>
+
+/** Reads one resource, for as long as it is looked at, and reads it anew when it changes. */
+export function createReader(uri: string) {
+  const reading = signal<Reading>({ state: 'loading' })
+  const standing = signal<Standing>({})
+  const resource = signal<Resource | undefined>(knownOf(bare(uri)))
+  const more = signal<'idle' | 'busy' | 'failed'>('idle')
+  const controller = new AbortController()
+  const { signal: left } = controller
+  let queries: readonly (string | undefined)[] = []
+  let failures = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let round = 0
+
+  const read = async (query: string | undefined): Promise<readonly ResourceContent[]> => {
+    const { view } = connected()
+    const asked = query === undefined ? uri : withPart(uri, query)
+    return (await view.read(asked, { signal: left })).contents
+  }
+
+  /** The content, and by which queries it was asked for, so that as much is read again. */
+  const readFirst = async (): Promise<readonly ResourceContent[]> => {
+    const wanted = linesIn(uri)
+    const first = wanted === undefined ? firstQuery(uri, resource.value) : around(wanted)
+    try {
+      const contents = await read(first)
+      queries = [first]
+      return contents
+    } catch (error) {
+      const isTooLarge = isResourceError(error, 'too-large')
+      // Not every server has parts: then one that is asked for is malformed, or not there.
+      const hasNoParts = isResourceError(error, 'invalid') || isResourceError(error, 'not-found')
+      if (!isTooLarge && (first === undefined || !hasNoParts)) throw error
+      const others = first === undefined ? ['lines=1-', 'bytes=0-65535'] : ['bytes=0-65535', undefined]
+      return readOther(others, error)
+    }
+  }
+
+  const readOther = async (others: readonly (string | undefined)[], error: unknown) => {
+    for (const query of others)
+      try {
+        const contents = await read(query)
+        queries = [query]
+        return contents
+      } catch (fault) {
+        if (left.aborted || isResourceError(fault, 'unavailable')) throw fault
+      }
+    throw error
+  }
+
+  const load = async (): Promise<void> => {
+    const own = ++round
+    clearTimeout(timer)
+    try {
+      let contents = queries.length === 0 ? await readFirst() : await read(queries[0])
+      for (const query of queries.slice(1)) contents = joined(contents, await read(query))
+      if (own === round) settle(contents)
+    } catch (error) {
+      if (!left.aborted && own === round) fail(error)
+    }
+  }
+
+  const settle = (contents: readonly ResourceContent[]) => {
+    const before = reading.value
+    failures = 0
+    markSeen(bare(uri))
+    const isOther = before.state === 'ready' && !isSame(before.contents, contents)
+    standing.value = isOther ? { changedAt: Date.now() } : keepTime(standing.value)
+    if (before.state === 'ready' && !isOther) return
+    const part = partOf(contents.at(-1)?.meta?.[metaKeys.part])
+    const isDirectory = contents[0]?.mimeType === directoryMimeType
+    reading.value = isDirectory
+      ? { state: 'directory' }
+      : { state: 'ready', contents, ...(part === undefined ? {} : { part }) }
+  }
+
+  const fail = (error: unknown) => {
+    const isThere = reading.value.state === 'ready'
+    const isAway = isResourceError(error, 'unavailable') || isResourceError(error, 'internal')
+    if (!isThere) reading.value = { state: 'failed', error }
+    else standing.value = { ...standing.value, ...(isAway ? { isFailing: true } : { isGone: true }) }
+    if (!isResourceError(error, 'unavailable')) return
+    timer = setTimeout(() => void load(), retries[Math.min(failures++, retries.length - 1)])
+  }
+
+  const start = async (): Promise<void> => {
+    if (uri.endsWith('/') || resource.value?.mimeType === directoryMimeType) {
+      reading.value = { state: 'directory' }
+      return
+    }
+    const parent = parentOf(uri)
+    if (resource.value === undefined && parent !== undefined) {
+      const found = lookUp(bare(uri), parent, left).then(
+        (known) => {
+          if (known !== undefined) resource.value = known
+        },
+        () => {},
+      )
+      await Promise.race([found, new Promise((resolve) => setTimeout(resolve, patience))])
+    }
+    if (!left.aborted) await load()
+  }
+
+  const stop = onChange(bare(uri), (missed) => {
+    if (reading.value.state === 'directory') return
+    clearTimeout(timer)
+    // What is written is often written several times at once.
+    timer = setTimeout(() => void load(), missed ? 500 : 120)
+  })
+  void start()
+
+  return {
+    uri,
+    reading,
+    standing,
+    resource,
+    more,
+    reload: () => void load(),
+    /** Reads what follows, and puts it behind what is there. */
+    readMore: async () => {
+      const before = reading.value
+      if (before.state !== 'ready' || before.part?.next === undefined || more.value === 'busy') return
+      more.value = 'busy'
+      const own = round
+      try {
+        const contents = joined(before.contents, await read(before.part.next))
+        if (own !== round) return
+        queries = [...queries, before.part.next]
+        const part = partOf(contents.at(-1)?.meta?.[metaKeys.part])
+        reading.value = { state: 'ready', contents, ...(part === undefined ? {} : { part }) }
+        more.value = 'idle'
+      } catch {
+        more.value = 'failed'
+      }
+    },
+    close: () => {
+      controller.abort()
+      clearTimeout(timer)
+      stop()
+    },
+  }
+}
+
+/** Lists name a resource without the parts that can be asked of it. */
+export function bare(uri: string): string {
+  return withPart(uri, undefined)
+}
+
+/** By which query a resource is read first: a large text in parts, from its beginning. */
+function firstQuery(uri: string, resource: Resource | undefined): string | undefined {
+  const isAsked = ['bytes', 'tail', 'as', 'pointer'].some((name) => parameterOf(uri, name) !== undefined)
+  if (isAsked || resource?.size === undefined || resource.size <= largeText) return undefined
+  const type = mediaTypeOf(resource.mimeType) ?? ''
+  const isWhole = /json|csv|tab-separated|^image\/|^audio\/|^video\/|pdf|ndjson/.test(type) && type !== 'video/mp2t'
+  if (isWhole && resource.size <= largeWhole) return undefined
+  return isWhole && /^(image|audio|video)\/|pdf/.test(type) ? 'bytes=0-65535' : 'lines=1-'
+}
+
+/** Two contents of which the second follows the first. */
+function joined(before: readonly ResourceContent[], after: readonly ResourceContent[]): readonly ResourceContent[] {
+  const [first, next] = [before[0], after[0]]
+  if (first === undefined || next === undefined) return before
+  const meta = { ...first.meta, ...next.meta }
+  if ('text' in first && 'text' in next) return [{ ...first, text: first.text + next.text, meta }]
+  if (!('bytes' in first) || !('bytes' in next)) return before
+  const bytes = new Uint8Array(first.bytes.length + next.bytes.length)
+  bytes.set(first.bytes)
+  bytes.set(next.bytes, first.bytes.length)
+  return [{ ...first, bytes, meta }]
+}
+
+function isSame(before: readonly ResourceContent[], after: readonly ResourceContent[]): boolean {
+  return (
+    before.length === after.length &&
+    before.every((one, index) => {
+      const other = after[index]
+      if (other === undefined || one.uri !== other.uri || one.mimeType !== other.mimeType) return false
+      if ('text' in one) return 'text' in other && one.text === other.text
+      if (!('bytes' in one) || !('bytes' in other) || one.bytes.length !== other.bytes.length) return false
+      return one.bytes.every((byte, at) => byte === other.bytes[at])
+    })
+  )
+}
+
+function keepTime({ changedAt }: Standing): Standing {
+  return changedAt === undefined ? {} : { changedAt }
+}

@@ -1,0 +1,144 @@
+/** One row of a document as a tree. */
+export interface JsonRow {
+  /** The place in the document (JSON Pointer, RFC 6901): it names the row as well. */
+  readonly pointer: string
+  readonly depth: number
+  /** The name or index that it stands under. Absent at the root. */
+  readonly name?: string
+  readonly isIndex: boolean
+  readonly kind: 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
+  /** What it is, on one line. Of an object or array, how it begins. */
+  readonly text: string
+  /** How many things are in it: only of objects and arrays that are not empty. */
+  readonly count?: number
+  readonly isOpen: boolean
+  /** Its place among its siblings from 1, and how many these are. */
+  readonly place: number
+  readonly siblings: number
+}
+
+/** Arrays and objects are shown so far; what is behind it is in the source. */
+export const maxShown = 200_000
+
+export function pointerStep(name: string): string {
+  return `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+}
+
+/** The rows of a value of which some places are open, in the order in which they stand. */
+export function jsonRows(
+  value: unknown,
+  isOpen: (row: Pick<JsonRow, 'pointer' | 'depth' | 'siblings'>, count: number) => boolean,
+): readonly JsonRow[] {
+  const rows: JsonRow[] = []
+  // A stack of its own: a document may be nested deeper than calls can be.
+  const pending: { value: unknown; row: Omit<JsonRow, 'kind' | 'text' | 'isOpen' | 'count'> }[] = [
+    { value, row: { pointer: '', depth: 0, isIndex: false, place: 1, siblings: 1 } },
+  ]
+  for (let next = pending.pop(); next !== undefined && rows.length < maxShown; next = pending.pop()) {
+    const { value: own, row } = next
+    const count = countOf(own)
+    const open = count !== undefined && count > 0 && isOpen(row, count)
+    rows.push({
+      ...row,
+      kind: kindOf(own),
+      text: textOf(own),
+      isOpen: open,
+      ...(count === undefined || count === 0 ? {} : { count }),
+    })
+    if (!open) continue
+    const names = Array.isArray(own) ? undefined : Object.keys(own as object)
+    const length = Math.min(count, maxShown)
+    for (let index = length - 1; index >= 0; index--) {
+      const name = names === undefined ? String(index) : (names[index] ?? '')
+      pending.push({
+        value: names === undefined ? (own as readonly unknown[])[index] : (own as Record<string, unknown>)[name],
+        row: {
+          pointer: row.pointer + pointerStep(name),
+          depth: row.depth + 1,
+          name,
+          isIndex: names === undefined,
+          place: index + 1,
+          siblings: count,
+        },
+      })
+    }
+  }
+  return rows
+}
+
+function kindOf(value: unknown): JsonRow['kind'] {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  const type = typeof value
+  return type === 'string' || type === 'number' || type === 'boolean' ? type : 'object'
+}
+
+function countOf(value: unknown): number | undefined {
+  if (Array.isArray(value)) return value.length
+  return typeof value === 'object' && value !== null ? Object.keys(value).length : undefined
+}
+
+const longest = 300
+
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return value.length === 0 ? '[]' : glimpseOf(value.slice(0, 8).map(briefly), '[', ']')
+  if (typeof value === 'object' && value !== null) {
+    const entries = Object.entries(value).slice(0, 8)
+    if (entries.length === 0) return '{}'
+    const named = entries.map(([name, item]) => `${name}: ${briefly(item)}`)
+    return glimpseOf(named, '{ ', ' }')
+  }
+  const isLong = typeof value === 'string' && value.length > longest
+  return JSON.stringify(isLong ? `${value.slice(0, longest)}…` : value) ?? 'null'
+}
+
+/** What is in something stands for itself, and what is in that does not. */
+function briefly(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return textOf(value)
+  if (Array.isArray(value)) return value.length === 0 ? '[]' : '[…]'
+  return '{…}'
+}
+
+function glimpseOf(items: readonly string[], open: string, close: string): string {
+  const parts: string[] = []
+  let length = 0
+  for (const item of items) {
+    length += item.length
+    parts.push(length > 80 ? '…' : item)
+    if (length > 80) break
+  }
+  return `${open}${parts.join(', ')}${close}`
+}
+
+/** Whether a place is open that nobody has opened or closed: what is near the root, as long as it is not much. */
+export function isOpenAtFirst({ depth, siblings }: Pick<JsonRow, 'depth' | 'siblings'>, count: number): boolean {
+  return depth === 0 || (depth === 1 && count <= 30 && siblings <= 30)
+}
+
+/** The values of JSON lines: what is no JSON stands as the text that it is. Empty lines are no lines. */
+export function parseLines(text: string): readonly unknown[] {
+  return text.split(/\r?\n/).flatMap((line) => {
+    if (line.trim() === '') return []
+    try {
+      return [JSON.parse(line) as unknown]
+    } catch {
+      return [line]
+    }
+  })
+}
+
+/**
+ * Objects with the same few names as a table: the names, and the values as texts. `undefined` where they are not that alike.
+ */
+export function tableOf(values: readonly unknown[]): readonly (readonly string[])[] | undefined {
+  const objects = values.filter((value): value is Record<string, unknown> => kindOf(value) === 'object')
+  if (objects.length === 0 || objects.length < values.length) return undefined
+  const names = [...new Set(objects.slice(0, 200).flatMap((object) => Object.keys(object)))]
+  if (names.length === 0 || names.length > 60) return undefined
+  return [names, ...objects.map((object) => names.map((name) => cellOf(object[name])))]
+}
+
+function cellOf(value: unknown): string {
+  if (value === undefined || value === null) return ''
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

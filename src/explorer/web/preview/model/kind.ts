@@ -1,0 +1,146 @@
+import { formatOf, languageOf } from './language.ts'
+
+/** In which way a content is shown. */
+export type Kind =
+  | 'empty'
+  | 'directory'
+  | 'markdown'
+  | 'json'
+  | 'lines'
+  | 'table'
+  | 'page'
+  | 'drawing'
+  | 'diff'
+  | 'log'
+  | 'text'
+  | 'image'
+  | 'audio'
+  | 'video'
+  | 'pdf'
+  | 'binary'
+
+/** What decides on it. A content has either text or bytes. */
+export interface Facts {
+  readonly uri: string
+  readonly mimeType?: string | undefined
+  readonly text?: string | undefined
+  readonly bytes?: Uint8Array | undefined
+}
+
+export interface Shape {
+  readonly kind: Kind
+  /** How a text is highlighted, as highlight.js calls it. */
+  readonly language?: string
+  /** The type of an image as its bytes tell it, or of a sound or film as it is declared. */
+  readonly mediaType?: string
+  /** The format of ours that a JSON document says it has: `DatabaseSchema`, `SearchFound`. */
+  readonly format?: string
+}
+
+const kinds: Readonly<Record<string, Kind>> = {
+  'inode/directory': 'directory',
+  'text/markdown': 'markdown',
+  'text/x-markdown': 'markdown',
+  'application/json': 'json',
+  'text/json': 'json',
+  'application/jsonl': 'lines',
+  'application/x-jsonlines': 'lines',
+  'application/x-ndjson': 'lines',
+  'application/ndjson': 'lines',
+  'application/json-lines': 'lines',
+  'text/csv': 'table',
+  'text/tab-separated-values': 'table',
+  'text/html': 'page',
+  'application/xhtml+xml': 'page',
+  'image/svg+xml': 'drawing',
+  'text/x-diff': 'diff',
+  'text/x-patch': 'diff',
+}
+
+/** What a name may make of a text whose type says no more than that it is text. Never what a browser would run. */
+const safe: Readonly<Record<string, Kind>> = {
+  md: 'markdown',
+  markdown: 'markdown',
+  json: 'json',
+  jsonl: 'lines',
+  ndjson: 'lines',
+  csv: 'table',
+  tsv: 'table',
+  diff: 'diff',
+  patch: 'diff',
+}
+
+/** Media types are compared in lower case, without parameters; what is no media type (RFC 6838, section 4.2) is none. */
+export function mediaTypeOf(mimeType: string | undefined): string | undefined {
+  const [type = ''] = (mimeType ?? '').split(';')
+  const name = type.trim().toLowerCase()
+  return /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/.test(name) ? name : undefined
+}
+
+/** How a content is shown: by its type as far as what it holds bears it out, else by what it holds. */
+export function shapeOf({ uri, mimeType, text, bytes }: Facts): Shape {
+  const type = mediaTypeOf(mimeType)
+  if (type === 'inode/directory') return { kind: 'directory' }
+  if (text !== undefined) return shapeOfText(uri, type, mimeType, text)
+  if (bytes === undefined || bytes.length === 0) return { kind: 'empty' }
+  return shapeOfBytes(type, bytes)
+}
+
+function shapeOfText(uri: string, type: string | undefined, mimeType: string | undefined, text: string): Shape {
+  if (text === '') return { kind: 'empty' }
+  const ending = endingOf(uri)
+  const isPlain = type === undefined || type === 'text/plain' || type === 'application/octet-stream'
+  const byType = type === undefined ? undefined : (kinds[type] ?? (type.endsWith('+json') ? 'json' : undefined))
+  const kind = byType ?? (isPlain ? (type === undefined || ending !== 'md' ? safe[ending] : undefined) : undefined)
+  if (kind === 'json') {
+    const format = formatOf(mimeType)
+    return { kind, language: 'json', ...(format === undefined ? {} : { format }) }
+  }
+  if (kind === 'markdown' || kind === 'diff') return { kind, language: kind }
+  if (kind === 'page' || kind === 'drawing') return { kind, language: 'xml' }
+  if (kind !== undefined) return { kind }
+  if (/^(diff --git |commit [0-9a-f]{40}\n[\s\S]{0,20000}^diff --git )/m.test(text.slice(0, 40_000)) && isPlain)
+    return { kind: 'diff', language: 'diff' }
+  if (isPlain && /\/log(\?[^#]*)?$/.test(uri) && /^Log of [^\n]+, newest first\.\n/.test(text)) return { kind: 'log' }
+  const language = languageOf(type, uri)
+  return { kind: 'text', ...(language === undefined ? {} : { language }) }
+}
+
+function shapeOfBytes(type: string | undefined, bytes: Uint8Array): Shape {
+  const image = imageTypeOf(bytes)
+  if (image !== undefined) return { kind: 'image', mediaType: image }
+  if (startsWith(bytes.subarray(0, 1024), '%PDF-')) return { kind: 'pdf' }
+  if (type === 'image/svg+xml') return { kind: 'drawing', language: 'xml' }
+  if (type?.startsWith('audio/')) return { kind: 'audio', mediaType: type }
+  if (type?.startsWith('video/')) return { kind: 'video', mediaType: type }
+  return { kind: 'binary' }
+}
+
+/** The type of an image that browsers draw, by how it begins. What it is declared as does not count. */
+export function imageTypeOf(bytes: Uint8Array): string | undefined {
+  const head = latin(bytes.subarray(0, 32))
+  if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png'
+  if (head.startsWith('\xff\xd8\xff')) return 'image/jpeg'
+  if (/^GIF8[79]a/.test(head)) return 'image/gif'
+  if (head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP') return 'image/webp'
+  if (head.slice(4, 8) === 'ftyp' && /avif|avis/.test(head)) return 'image/avif'
+  if (head.startsWith('BM') && bytes.length > 26) return 'image/bmp'
+  if (head.startsWith('\0\0\x01\0') && bytes.length > 22) return 'image/x-icon'
+  return undefined
+}
+
+function startsWith(bytes: Uint8Array, text: string): boolean {
+  return latin(bytes).includes(text)
+}
+
+function latin(bytes: Uint8Array): string {
+  return String.fromCharCode(...bytes)
+}
+
+/** The ending of the last segment of a URI, in lower case; empty where it has none. */
+export function endingOf(uri: string): string {
+  const path = uri.replace(/[?#].*$/s, '')
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  const dot = name.lastIndexOf('.')
+  return dot === -1 ? '' : name.slice(dot + 1).toLowerCase()
+}

@@ -1,0 +1,148 @@
+import type { Overview, SchemaTable } from './schema.ts'
+
+/** Where a table is drawn. */
+export interface Box {
+  readonly table: SchemaTable
+  readonly x: number
+  readonly y: number
+  readonly width: number
+  readonly height: number
+  /** The columns that are named in it: keys first. */
+  readonly lines: readonly { readonly name: string; readonly isKey: boolean }[]
+}
+
+export interface Drawing {
+  readonly boxes: ReadonlyMap<string, Box>
+  readonly width: number
+  readonly height: number
+}
+
+const [width, head, line, gapX, gapY, most] = [200, 28, 18, 90, 24, 8]
+
+/**
+ * Places tables so that those that belong together stand together: each group of tables that refer to each other has columns, what is referred to
+ * further to the right; groups stand in rows, the largest first, and tables without relations behind them.
+ */
+export function layoutOf({ tables, links }: Overview, across = 1600): Drawing {
+  const byId = new Map(tables.map((table) => [table.id, table]))
+  const beside = new Map<string, Set<string>>(tables.map(({ id }) => [id, new Set()]))
+  for (const { from, to } of links) {
+    if (from === to) continue
+    beside.get(from)?.add(to)
+    beside.get(to)?.add(from)
+  }
+  const groups = groupsOf(
+    tables.map(({ id }) => id),
+    beside,
+  ).sort((a, b) => b.length - a.length)
+  const boxes = new Map<string, Box>()
+  const place = { x: 0, y: 0, low: 0, right: 0 }
+  for (const group of groups) {
+    const columns = columnsOf(group, links, beside).map((ids) => ids.flatMap((id) => byId.get(id) ?? []))
+    const wide = columns.length * (width + gapX) - gapX
+    const tall = Math.max(...columns.map((column) => heightOf(column)))
+    if (place.x > 0 && place.x + wide > across) Object.assign(place, { x: 0, y: place.low + gapY * 2 })
+    for (const [index, column] of columns.entries()) {
+      let y = place.y + (tall - heightOf(column)) / 2
+      for (const table of column) {
+        const box = boxOf(table, place.x + index * (width + gapX), y)
+        boxes.set(table.id, box)
+        y += box.height + gapY
+      }
+    }
+    Object.assign(place, {
+      x: place.x + wide + gapX,
+      low: Math.max(place.low, place.y + tall),
+      right: Math.max(place.right, place.x + wide),
+    })
+  }
+  return { boxes, width: place.right, height: place.low }
+}
+
+function linesOf({ keys, foreign }: SchemaTable): Box['lines'] {
+  const all = [...keys.map((name) => ({ name, isKey: true })), ...foreign.map((name) => ({ name, isKey: false }))]
+  return all.slice(0, most)
+}
+
+function boxOf(table: SchemaTable, x: number, y: number): Box {
+  const lines = linesOf(table)
+  return { table, x, y, width, height: head + (lines.length + 1) * line + 6, lines }
+}
+
+function heightOf(column: readonly SchemaTable[]): number {
+  return column.reduce((sum, table) => sum + boxOf(table, 0, 0).height + gapY, -gapY)
+}
+
+function groupsOf(ids: readonly string[], beside: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
+  const seen = new Set<string>()
+  const groups: string[][] = []
+  for (const id of ids) {
+    if (seen.has(id)) continue
+    const group: string[] = []
+    const pending = [id]
+    seen.add(id)
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      group.push(next)
+      for (const other of beside.get(next) ?? [])
+        if (!seen.has(other)) {
+          seen.add(other)
+          pending.push(other)
+        }
+    }
+    groups.push(group)
+  }
+  return groups
+}
+
+/** A table stands to the left of what it refers to; of a circle of references, the last one is passed over. */
+function columnsOf(
+  group: readonly string[],
+  links: Overview['links'],
+  beside: ReadonlyMap<string, ReadonlySet<string>>,
+): readonly (readonly string[])[] {
+  const own = new Set(group)
+  const targets = new Map<string, string[]>(group.map((id) => [id, []]))
+  for (const { from, to } of links) if (own.has(from) && from !== to) targets.get(from)?.push(to)
+  const ranks = new Map<string, number>()
+  const rankOf = (id: string, path: ReadonlySet<string>): number => {
+    const known = ranks.get(id)
+    if (known !== undefined) return known
+    const next = (targets.get(id) ?? []).filter((target) => !path.has(target))
+    const rank = next.length === 0 ? 0 : 1 + Math.max(...next.map((target) => rankOf(target, new Set([...path, id]))))
+    ranks.set(id, rank)
+    return rank
+  }
+  for (const id of group) rankOf(id, new Set())
+  const deepest = Math.max(...ranks.values())
+  const columns = Array.from({ length: deepest + 1 }, (_, rank) =>
+    group.filter((id) => ranks.get(id) === deepest - rank),
+  )
+  // A tall column is split, so that a hundred tables around one stay on the screen.
+  const split = columns.flatMap((column) => piecesOf(column, Math.max(8, Math.ceil(Math.sqrt(group.length) * 1.6))))
+  return ordered(split, beside)
+}
+
+function piecesOf(ids: readonly string[], size: number): readonly (readonly string[])[] {
+  const pieces = Math.ceil(ids.length / size)
+  const each = Math.ceil(ids.length / Math.max(pieces, 1))
+  return Array.from({ length: pieces }, (_, index) => ids.slice(index * each, (index + 1) * each))
+}
+
+/** Within a column, tables stand about where those that they belong to do: so fewer lines cross. */
+function ordered(
+  columns: readonly (readonly string[])[],
+  beside: ReadonlyMap<string, ReadonlySet<string>>,
+): readonly (readonly string[])[] {
+  let now = columns
+  for (let round = 0; round < 4; round++) {
+    const places = new Map(
+      now.flatMap((column) => column.map((id, index) => [id, (index + 0.5) / column.length] as const)),
+    )
+    const middle = (id: string) => {
+      const others = [...(beside.get(id) ?? [])].map((other) => places.get(other) ?? 0.5)
+      return others.length === 0 ? 0.5 : others.reduce((sum, place) => sum + place, 0) / others.length
+    }
+    now = now.map((column) => [...column].sort((a, b) => middle(a) - middle(b)))
+  }
+  return now
+}

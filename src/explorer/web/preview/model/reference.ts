@@ -1,0 +1,139 @@
+/** The pieces of a URI reference (RFC 3986, appendix B). */
+interface Pieces {
+  readonly scheme: string | undefined
+  readonly authority: string | undefined
+  readonly path: string
+  readonly query: string | undefined
+  readonly fragment: string | undefined
+}
+
+export interface Target {
+  /** The URI without its fragment. */
+  readonly uri: string
+  readonly fragment?: string
+}
+
+function piecesOf(text: string): Pieces {
+  const [, scheme, authority, path = '', query, fragment] =
+    /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s.exec(text) ?? []
+  return { scheme, authority, path, query, fragment }
+}
+
+/**
+ * What a reference in a document leads to (RFC 3986, section 5.2), for URIs of any scheme. Raw characters that no URI may hold are
+ * escaped, since documents are full of them. `undefined`: it leads nowhere, such as out of what has no path.
+ */
+export function resolveReference(base: string, reference: string): Target | undefined {
+  const text = escaped(reference.trim())
+  const to = piecesOf(text)
+  const from = piecesOf(base)
+  if (from.scheme === undefined) return undefined
+  const tail = to.fragment === undefined ? {} : { fragment: to.fragment }
+  if (to.scheme !== undefined) return { uri: text.replace(/#.*$/s, ''), ...tail }
+  const at = (authority: string | undefined, path: string, query: string | undefined) => ({
+    uri: `${from.scheme}:${authority === undefined ? '' : `//${authority}`}${path}${query === undefined ? '' : `?${query}`}`,
+    ...tail,
+  })
+  if (to.authority !== undefined) return at(to.authority, withoutDots(to.path), to.query)
+  if (to.path === '') return at(from.authority, from.path, to.query ?? withoutPart(from.query))
+  if (to.path.startsWith('/')) return at(from.authority, withoutDots(to.path), to.query)
+  if (from.authority === undefined && !from.path.includes('/')) return undefined
+  const folder = from.path.slice(0, from.path.lastIndexOf('/') + 1)
+  const merged = from.authority !== undefined && folder === '' ? `/${to.path}` : folder + to.path
+  return at(from.authority, withoutDots(merged), to.query)
+}
+
+/** Which kind of link it is: to open here, to open elsewhere, or none that may be followed. */
+export function linkOf(
+  base: string,
+  reference: string,
+): { readonly kind: 'inside' | 'outside' | 'none'; readonly target?: Target } {
+  const target = resolveReference(base, reference)
+  if (target === undefined) return { kind: 'none' }
+  const scheme = /^[^:]*/.exec(target.uri)?.[0].toLowerCase() ?? ''
+  const isOwn = scheme === piecesOf(base).scheme?.toLowerCase()
+  const isAbsolute = piecesOf(reference.trim()).scheme !== undefined
+  if (['javascript', 'vbscript', 'data', 'blob', 'about'].includes(scheme)) return { kind: 'none' }
+  if (isAbsolute && /^(https?|mailto)$/.test(scheme) && !isOwn) return { kind: 'outside', target }
+  return { kind: 'inside', target }
+}
+
+/** Removes `.` and `..` (RFC 3986, section 5.2.4). Nothing leads above the first segment. */
+function withoutDots(path: string): string {
+  const kept: string[] = []
+  const segments = path.split('/')
+  for (const [index, segment] of segments.entries()) {
+    const isLast = index === segments.length - 1
+    if (segment === '..') {
+      if (kept.length > 1) kept.pop()
+      if (isLast) kept.push('')
+    } else if (segment === '.') {
+      if (isLast) kept.push('')
+    } else kept.push(segment)
+  }
+  return kept.join('/')
+}
+
+function escaped(text: string): string {
+  return text.replace(/%(?![0-9A-Fa-f]{2})|[^\x21-\x7e]|["<>\\^`{|}]/gu, (character) =>
+    character.isWellFormed() ? encodeURIComponent(character) : '%EF%BF%BD',
+  )
+}
+
+function withoutPart(query: string | undefined): string | undefined {
+  return query === undefined ? undefined : queryWithout(query, ['lines', 'bytes'])
+}
+
+function queryWithout(query: string, names: readonly string[]): string | undefined {
+  const kept = query.split('&').filter((pair) => pair !== '' && !names.includes(pair.split('=')[0] ?? ''))
+  return kept.length === 0 ? undefined : kept.join('&')
+}
+
+/** The URI of another part of a resource, or of the whole of it. `query` is what a part is asked for by: `lines=1-200`. */
+export function withPart(uri: string, query: string | undefined): string {
+  const { uri: bare, rest } = splitQuery(uri)
+  const kept = rest === undefined ? undefined : queryWithout(rest, ['lines', 'bytes', 'tail'])
+  const pairs = [...(kept === undefined ? [] : [kept]), ...(query === undefined ? [] : [query])]
+  return pairs.length === 0 ? bare : `${bare}?${pairs.join('&')}`
+}
+
+/** The URI with a parameter more, in the place of one of that name. */
+export function withParameter(uri: string, name: string, value: string): string {
+  const { uri: bare, rest } = splitQuery(uri)
+  const kept = rest === undefined ? undefined : queryWithout(rest, [name])
+  return `${bare}?${[...(kept === undefined ? [] : [kept]), `${name}=${encodeURIComponent(value)}`].join('&')}`
+}
+
+export function parameterOf(uri: string, name: string): string | undefined {
+  const { rest = '' } = splitQuery(uri)
+  const value = rest.split('&').find((pair) => pair.startsWith(`${name}=`))
+  if (value === undefined) return undefined
+  try {
+    return decodeURIComponent(value.slice(name.length + 1))
+  } catch {
+    return undefined
+  }
+}
+
+/** The lines that a URI asks for, from 1, both inclusive. */
+export function linesIn(uri: string): { readonly first: number; readonly last?: number } | undefined {
+  const [, first, dash, last] = /^(\d{1,9})(-(\d{1,9})?)?$/.exec(parameterOf(uri, 'lines') ?? '') ?? []
+  if (first === undefined) return undefined
+  if (dash === undefined) return { first: Number(first), last: Number(first) }
+  return { first: Number(first), ...(last === undefined ? {} : { last: Number(last) }) }
+}
+
+/** The directory that a resource lies in, with its `/` at the end. `undefined` for what lies in none. */
+export function parentOf(uri: string): string | undefined {
+  const { uri: bare } = splitQuery(uri)
+  const [, root = '', path = ''] = /^([A-Za-z][A-Za-z0-9+.-]*:(?:\/\/[^/]*)?)(.*)$/s.exec(bare) ?? []
+  const trimmed = path.replace(/\/+$/, '')
+  const slash = trimmed.lastIndexOf('/')
+  return slash === -1 || trimmed === '' ? undefined : `${root}${trimmed.slice(0, slash + 1)}`
+}
+
+function splitQuery(uri: string): { readonly uri: string; readonly rest?: string } {
+  const bare = uri.replace(/#.*$/s, '')
+  const at = bare.indexOf('?')
+  return at === -1 ? { uri: bare } : { uri: bare.slice(0, at), rest: bare.slice(at + 1) }
+}

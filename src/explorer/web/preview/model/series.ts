@@ -1,0 +1,180 @@
+import { numberOf, type Rows } from './csv.ts'
+
+/** A time series: values at times of its own. `undefined` is where another series has a time and this has none, `null` is a gap. */
+export interface Series {
+  readonly label: string
+  readonly values: readonly (number | null | undefined)[]
+  readonly last?: number
+  readonly min?: number
+  readonly max?: number
+  /** How many values were measured, where not all of them are here. */
+  readonly count: number
+}
+
+export interface Chart {
+  /** What is measured, as the source calls it. */
+  readonly title?: string
+  readonly summary?: string
+  readonly unit?: string
+  /** Seconds since 1970 (UTC), rising. */
+  readonly times: readonly number[]
+  readonly series: readonly Series[]
+  /** How many series there are in all, where not all of them are here. */
+  readonly of?: number
+}
+
+interface Run {
+  readonly label: string
+  readonly points: readonly (readonly [time: number, value: number])[]
+  /** Between these times nothing was measured. */
+  readonly gaps: readonly (readonly [from: number, to: number])[]
+  readonly count?: number
+}
+
+type Wire = Readonly<Record<string, unknown>>
+
+/** The chart of a JSON document of the metrics provider (docs/providers/metrics.md). `undefined`: it is none. */
+export function chartOfJson(value: unknown): Chart | undefined {
+  if (!isRecord(value) || !Array.isArray(value.series) || typeof value.step !== 'number') return undefined
+  const found: readonly unknown[] = value.series
+  const labels = found.map((one) => (isRecord(one) && isRecord(one.labels) ? one.labels : {}))
+  const runs = found.flatMap((one, index): readonly Run[] => {
+    if (!isRecord(one) || !Array.isArray(one.points)) return []
+    return [
+      {
+        label: labelOf(labels[index] ?? {}, labels),
+        points: one.points.flatMap(pointOf),
+        gaps: (Array.isArray(one.gaps) ? one.gaps : []).flatMap(gapOf),
+        ...(typeof one.pointsInAll === 'number' ? { count: one.pointsInAll } : {}),
+      },
+    ]
+  })
+  if (runs.every(({ points }) => points.length === 0)) return undefined
+  const of = isRecord(value.omitted) && typeof value.omitted.of === 'number' ? value.omitted.of : undefined
+  return {
+    ...texts(value),
+    ...joined(runs),
+    ...(of === undefined ? {} : { of }),
+  }
+}
+
+function texts({ query, summary, unit }: Wire) {
+  return {
+    ...(typeof query === 'string' ? { title: query } : {}),
+    ...(typeof summary === 'string' ? { summary } : {}),
+    ...(typeof unit === 'string' && unit !== '' ? { unit } : {}),
+  }
+}
+
+function pointOf(point: unknown): readonly (readonly [number, number])[] {
+  if (!Array.isArray(point)) return []
+  const [time, value] = point as readonly unknown[]
+  return typeof time === 'number' && Number.isFinite(time) && typeof value === 'number' ? [[time, value]] : []
+}
+
+function gapOf(gap: unknown): readonly (readonly [number, number])[] {
+  if (!isRecord(gap)) return []
+  const [from, to] = [gap.from, gap.to].map((time) =>
+    typeof time === 'string' ? Date.parse(time) / 1000 : Number(time),
+  )
+  return from !== undefined && to !== undefined && from < to ? [[from, to]] : []
+}
+
+/** What tells a series from the others: the labels that not all have alike. */
+function labelOf(labels: Wire, all: readonly Wire[]): string {
+  const own = Object.entries(labels).filter(
+    ([name, value]) => all.length === 1 || all.some((one) => one[name] !== value),
+  )
+  const pairs = own.filter(([name]) => name !== '__name__').map(([name, value]) => `${name}=${String(value)}`)
+  const metric = own.find(([name]) => name === '__name__')?.[1]
+  const text = pairs.join(', ')
+  return typeof metric === 'string' ? (text === '' ? metric : `${metric}{${text}}`) : text
+}
+
+/** How the column of times is called in tables. */
+const timeNames = /^(time|timestamp|date|datetime|date_time|ts|at|日時|時刻|日付|年月日|タイムスタンプ)$/i
+
+/** The chart of a table whose first column is times and that has numbers beside it. `undefined`: it is no such table. */
+export function chartOfTable(rows: Rows): Chart | undefined {
+  const [head = [], ...body] = rows
+  const at = head.findIndex((name) => timeNames.test(name.trim()))
+  if (at === -1 || body.length < 2) return undefined
+  const times = body.map((row) => timeOf(row[at] ?? ''))
+  if (times.filter((time) => time !== undefined).length < body.length * 0.9) return undefined
+  const columns = [...head.keys()].filter((column) => column !== at && isNumeric(body, column))
+  if (columns.length === 0) return undefined
+  const labels = [...head.keys()].filter((column) => column !== at && !columns.includes(column))
+  const runs = new Map<string, { label: string; points: [number, number][] }>()
+  for (const [index, row] of body.entries()) {
+    const time = times[index]
+    if (time === undefined) continue
+    const group = labels.map((column) => `${head[column] ?? ''}=${row[column] ?? ''}`).join(', ')
+    for (const column of columns) {
+      const value = numberOf(row[column] ?? '')
+      if (value === undefined) continue
+      const name = head[column] ?? ''
+      const label = group === '' ? name : columns.length === 1 ? group : `${name} {${group}}`
+      const run = runs.get(label) ?? { label, points: [] }
+      if (run.points.length === 0) runs.set(label, run)
+      run.points.push([time, value])
+    }
+  }
+  // Hundreds of groups are a table that has times, and no chart.
+  if (runs.size === 0 || runs.size > 100) return undefined
+  return joined([...runs.values()].map((run) => ({ ...run, points: run.points.sort(([a], [b]) => a - b), gaps: [] })))
+}
+
+function isNumeric(rows: Rows, column: number): boolean {
+  const filled = rows.slice(0, 200).filter((row) => (row[column] ?? '').trim() !== '')
+  const numbers = filled.filter((row) => numberOf(row[column] ?? '') !== undefined)
+  return filled.length > 0 && numbers.length >= filled.length * 0.9
+}
+
+/** Seconds since 1970. A time without a zone is taken for UTC. */
+function timeOf(cell: string): number | undefined {
+  const text = cell.trim()
+  if (/^\d{9,10}(\.\d+)?$/.test(text)) return Number(text)
+  if (/^\d{12,13}$/.test(text)) return Number(text) / 1000
+  const [, date, time, zone = 'Z'] =
+    /^(\d{4}[-/.年]\d{1,2}[-/.月]\d{1,2}日?)(?:[T ]+(\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)?\s*(Z|[+-]\d{2}:?\d{2})?)?$/.exec(
+      text,
+    ) ?? []
+  if (date === undefined) return undefined
+  const [year, month, day] = date.split(/[-/.年月日]/)
+  const iso = `${year}-${(month ?? '').padStart(2, '0')}-${(day ?? '').padStart(2, '0')}`
+  const parsed = Date.parse(`${iso}T${(time ?? '00:00').padStart(5, '0').replace(',', '.')}${zone}`)
+  return Number.isFinite(parsed) ? parsed / 1000 : undefined
+}
+
+/** Several series over the times of all of them. */
+function joined(runs: readonly Run[]): Pick<Chart, 'times' | 'series'> {
+  // In a gap stands at least one time, and at none of them has the series a value: no line leads across.
+  const middles = runs.map(({ gaps }) => gaps.map(([from, to]) => (from + to) / 2))
+  const times = [...new Set([...runs.flatMap(({ points }) => points.map(([time]) => time)), ...middles.flat()])].sort(
+    (a, b) => a - b,
+  )
+  const places = new Map(times.map((time, index) => [time, index]))
+  const series = runs.map(({ label, points, gaps, count }): Series => {
+    const values: (number | null | undefined)[] = Array.from(times, () => undefined)
+    for (const [from, to] of gaps)
+      for (const [place, time] of times.entries()) if (time > from && time < to) values[place] = null
+    for (const [time, value] of points) values[places.get(time) ?? 0] = Number.isFinite(value) ? value : null
+    const finite = points.map(([, value]) => value).filter(Number.isFinite)
+    const last = finite.at(-1)
+    return {
+      label,
+      values,
+      count: count ?? points.length,
+      ...(last === undefined ? {} : { last, min: least(finite, -1), max: least(finite, 1) }),
+    }
+  })
+  return { times, series }
+}
+
+function least(values: readonly number[], sign: 1 | -1): number {
+  return values.reduce((best, value) => (value * sign > best * sign ? value : best))
+}
+
+export function isRecord(value: unknown): value is Wire {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

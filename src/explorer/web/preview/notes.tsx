@@ -1,0 +1,121 @@
+import { useEffect, useState } from 'preact/hooks'
+import { isResourceError } from '../../../core/errors.ts'
+import { metaKeys } from '../../../core/meta.ts'
+import { linkTo } from '../state/place.ts'
+import { reasonOf } from '../state/reason.ts'
+import { formatSize, language } from '../words/language.ts'
+import { formatAgo } from './facts.ts'
+import { bare, type Reader } from './load.ts'
+import type { Part } from './model/lines.ts'
+import { linesIn, parentOf, withPart } from './model/reference.ts'
+import { t } from './words.ts'
+
+/** What has to be said of what is shown: that it has changed, is gone, or is not all. */
+export function Notes({ reader }: { readonly reader: Reader }) {
+  const { uri, reading, standing, more } = reader
+  const { changedAt, isGone, isFailing } = standing.value
+  const { value } = reading
+  const part = value.state === 'ready' ? value.part : undefined
+  const found = linesIn(uri)
+  const meta = value.state === 'ready' ? value.contents[0]?.meta : undefined
+  const isCut = part === undefined && meta?.[metaKeys.truncated] === true
+  return (
+    <>
+      {isGone === true ? <p class="preview-banner bad">{t('gone')}</p> : null}
+      {isFailing === true ? <p class="preview-banner warn">{t('failing')}</p> : null}
+      {changedAt === undefined ? null : <ChangedNote at={changedAt} />}
+      {value.state !== 'ready' || found === undefined ? null : (
+        <p class="preview-banner">
+          {found.last === undefined
+            ? t('shownFrom', { first: found.first })
+            : t('shownLines', { first: found.first, last: found.last })}{' '}
+          <a href={linkTo({ uri: withPart(uri, undefined) })}>{t('openWhole')}</a>
+        </p>
+      )}
+      {part === undefined || found !== undefined || isWhole(part) ? null : (
+        <p class="preview-banner">
+          {partText(part)}{' '}
+          {part.next === undefined ? null : (
+            <button
+              type="button"
+              class="button"
+              disabled={more.value === 'busy'}
+              onClick={() => void reader.readMore()}
+            >
+              {t(more.value === 'busy' ? 'showingMore' : more.value === 'failed' ? 'moreFailed' : 'showMore')}
+            </button>
+          )}
+        </p>
+      )}
+      {isCut ? <p class="preview-banner">{cutText(meta?.[metaKeys.size])}</p> : null}
+    </>
+  )
+}
+
+function isWhole({ first, unit, next }: Part): boolean {
+  return next === undefined && first <= (unit === 'lines' ? 1 : 0)
+}
+
+function partText({ unit, last, lines, size }: Part): string {
+  if (unit === 'lines')
+    return lines === undefined ? t('partLines', { first: 1, last }) : t('partLinesOf', { first: 1, last, lines })
+  const shown = formatSize(last + 1)
+  return size === undefined
+    ? t('partBytes', { size: shown })
+    : t('partBytesOf', { size: shown, whole: formatSize(size) })
+}
+
+function cutText(size: unknown): string {
+  return typeof size === 'number' ? t('truncatedOf', { size: formatSize(size) }) : t('truncated')
+}
+
+/** How long ago it changed, told anew as time goes by. */
+function ChangedNote({ at }: { readonly at: number }) {
+  const [now, setNow] = useState(Date.now())
+  useEffect(() => {
+    setNow(Date.now())
+    const timer = setInterval(() => setNow(Date.now()), 5000)
+    return () => clearInterval(timer)
+  }, [at])
+  const isNew = now - at < 3000
+  const ago = formatAgo(language.value, at, now)
+  return <p class="preview-banner good">{isNew ? t('changedNow') : t('changed', { ago })}</p>
+}
+
+interface FailureProps {
+  readonly uri: string
+  readonly error: unknown
+  readonly retry: () => void
+}
+
+/** Why there is nothing to show, and what can be done. */
+export function Failure({ uri, error, retry }: FailureProps) {
+  const kind = isResourceError(error) ? error.kind : undefined
+  const parent = parentOf(bare(uri))
+  const title =
+    kind === 'not-found'
+      ? t('notFoundTitle')
+      : kind === 'unavailable'
+        ? t('unavailableTitle')
+        : kind === 'too-large'
+          ? t('tooLargeTitle')
+          : t('failedTitle')
+  const help =
+    kind === 'not-found' ? t('notFoundHelp') : kind === 'unavailable' ? t('unavailableHelp') : reasonOf(error)
+  return (
+    <div class="preview-failure" role="alert">
+      <h3>{title}</h3>
+      <p>{help}</p>
+      <p class="preview-buttons">
+        <button type="button" class="button" onClick={retry}>
+          {t('retry')}
+        </button>
+        {parent === undefined ? null : (
+          <a class="button" href={linkTo({ uri: parent, source: undefined })}>
+            {t('directory')}
+          </a>
+        )}
+      </p>
+    </div>
+  )
+}

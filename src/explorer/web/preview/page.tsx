@@ -1,0 +1,64 @@
+import './pictures.css'
+import { useEffect, useRef } from 'preact/hooks'
+import { shown } from '../state/shown.ts'
+import { nameOf } from './facts.ts'
+import { t } from './words.ts'
+
+/** What the document may do, whoever serves the page: show its own styles and the images that are in it. */
+const policy =
+  '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'; img-src data:; font-src data:">'
+
+/** White paper, as browsers show a document that says nothing of colours: many say the one of two. */
+const paper = '<style>:root{color-scheme:light;background:#fff;color:#000}</style>'
+
+/**
+ * A document in HTML, in a sandbox in which nothing runs and nothing is fetched. It lies in an empty frame of ours, whose policy it
+ * inherits: that of the page would take its styles from it.
+ */
+export function Page({ text, uri }: { readonly text: string; readonly uri: string }) {
+  const outer = useRef<HTMLIFrameElement>(null)
+  const name = shown(nameOf(uri))
+  useEffect(() => {
+    const frame = outer.current
+    if (frame === null) return
+    const fill = () => {
+      const document = frame.contentDocument
+      // Before it has come, a frame holds an empty document without a policy.
+      if (document === null || !document.URL.endsWith('/frame.html') || document.body === null) return
+      const inner = document.createElement('iframe')
+      inner.setAttribute('sandbox', '')
+      inner.setAttribute('referrerpolicy', 'no-referrer')
+      inner.title = name
+      inner.srcdoc = `<!doctype html>${policy}${paper}${withoutLinks(frame, text)}`
+      Object.assign(inner.style, { position: 'fixed', inset: '0', width: '100%', height: '100%', border: '0' })
+      document.documentElement.lang = document.documentElement.lang || 'en'
+      document.body.replaceChildren(inner)
+    }
+    frame.addEventListener('load', fill)
+    if (frame.contentDocument?.readyState === 'complete') fill()
+    return () => frame.removeEventListener('load', fill)
+  }, [text, name])
+  return (
+    <div class="page-view">
+      <p class="preview-note small">{t('sandboxNote')}</p>
+      <iframe ref={outer} class="page-frame" src="frame.html" title={t('frameTitle', { name })} />
+    </div>
+  )
+}
+
+/**
+ * The document without what reaches out before any policy is asked: links that look up names or open connections, where it would go by
+ * itself, and frames.
+ */
+function withoutLinks(frame: HTMLIFrameElement, text: string): string {
+  // The parser of the frame: in the page itself, markup is taken from trusted hands only.
+  const { DOMParser: Parser } = (frame.contentWindow ?? window) as Window & typeof globalThis
+  const parsed = new Parser().parseFromString(text, 'text/html')
+  const away = 'link, base, script, iframe, frame, object, embed, portal, meta[http-equiv]'
+  for (const element of parsed.querySelectorAll(away)) element.remove()
+  // Nothing would run: without these, nothing even tries to.
+  for (const element of parsed.querySelectorAll('*'))
+    for (const { name, value } of [...element.attributes])
+      if (/^on/i.test(name) || /^\s*javascript:/i.test(value)) element.removeAttribute(name)
+  return parsed.documentElement.outerHTML
+}

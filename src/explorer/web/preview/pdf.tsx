@@ -1,0 +1,158 @@
+import './pictures.css'
+import type { PDFDocumentProxy, RenderTask } from 'pdfjs-dist'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { linkTo } from '../state/place.ts'
+import { readingsIn } from './details.tsx'
+import { bare } from './load.ts'
+import { withParameter } from './model/reference.ts'
+import { isRecord } from './model/series.ts'
+import { openPdf, type Pages, pagesOf, putText } from './pdf-document.ts'
+import { Region } from './region.tsx'
+import { t } from './words.ts'
+
+interface Props {
+  readonly bytes: Uint8Array
+  readonly uri: string
+  readonly meta: Readonly<Record<string, unknown>> | undefined
+}
+
+const zooms = [0.5, 0.75, 1, 1.25, 1.5, 2, 3] as const
+
+/** A PDF: its pages are drawn as they come into view. */
+export function Pdf({ bytes, uri, meta }: Props) {
+  const [opened, setOpened] = useState<{ document: PDFDocumentProxy; pages: Pages }>()
+  const [fault, setFault] = useState<string>()
+  const [zoom, setZoom] = useState(1)
+  useEffect(() => {
+    let isLeft = false
+    let close = () => {}
+    setFault(undefined)
+    const open = async () => {
+      const task = await openPdf(bytes)
+      close = () => void task.destroy()
+      if (isLeft) return close()
+      const document = await task.promise
+      const pages = await pagesOf(document)
+      if (!isLeft) setOpened({ document, pages })
+    }
+    open().catch((error: unknown) => {
+      const isLocked = error instanceof Error && error.name === 'PasswordException'
+      if (!isLeft) setFault(t(isLocked ? 'pdfLocked' : 'pdfFailed'))
+    })
+    return () => {
+      isLeft = true
+      close()
+    }
+  }, [bytes])
+  const hasText = isRecord(meta) && readingsIn(meta['dev.hikidashi/reading']).includes('text')
+  const asText = hasText ? (
+    <a class="button" href={linkTo({ uri: withParameter(bare(uri), 'as', 'text') })}>
+      {t('asText')}
+    </a>
+  ) : null
+  if (fault !== undefined)
+    return (
+      <div class="preview-note">
+        <p>{fault}</p>
+        {asText}
+      </div>
+    )
+  if (opened === undefined) return <p class="preview-note">{t('loading')}</p>
+  const change = (by: 1 | -1) =>
+    setZoom((by === 1 ? zooms.find((step) => step > zoom) : zooms.findLast((step) => step < zoom)) ?? zoom)
+  return (
+    <div class="pdf">
+      <div class="preview-bar thin" role="toolbar" aria-label={t('view')}>
+        <button type="button" class="button" aria-pressed={zoom === 1} onClick={() => setZoom(1)}>
+          {t('fitWidth')}
+        </button>
+        <button type="button" class="button" aria-label={t('zoomOut')} title={t('zoomOut')} onClick={() => change(-1)}>
+          −
+        </button>
+        <button type="button" class="button" aria-label={t('zoomIn')} title={t('zoomIn')} onClick={() => change(1)}>
+          +
+        </button>
+        <span class="quiet">{t('pages', { count: opened.document.numPages })}</span>
+        <span class="spring" />
+        {asText}
+      </div>
+      <Region class="pdf-pages" label={t('rendered')}>
+        {opened.pages.sizes.map((_, index) => (
+          <PdfPage key={index} number={index + 1} document={opened.document} pages={opened.pages} zoom={zoom} />
+        ))}
+      </Region>
+    </div>
+  )
+}
+
+interface PageProps {
+  readonly number: number
+  readonly document: PDFDocumentProxy
+  readonly pages: Pages
+  readonly zoom: number
+}
+
+/** How wide a page is that is not zoomed, in pixels. */
+const widest = 860
+
+function PdfPage({ number, document, pages, zoom }: PageProps) {
+  const box = useRef<HTMLElement>(null)
+  const isNear = useNear(box)
+  const size = pages.sizes[number - 1] ?? { width: 612, height: 792 }
+  const width = `min(${widest}px, 100%)`
+  const style = useMemo(
+    () => ({
+      width: zoom === 1 ? width : `${widest * zoom}px`,
+      aspectRatio: `${size.width} / ${size.height}`,
+    }),
+    [zoom, width, size],
+  )
+  useEffect(() => {
+    const element = box.current
+    if (!isNear || element === null) return
+    let task: RenderTask | undefined
+    let isLeft = false
+    const draw = async () => {
+      const page = await document.getPage(number)
+      if (isLeft) return
+      const scale = element.clientWidth / page.getViewport({ scale: 1 }).width
+      const viewport = page.getViewport({ scale })
+      const ratio = Math.min(devicePixelRatio, 3)
+      const canvas = element.ownerDocument.createElement('canvas')
+      canvas.width = Math.floor(viewport.width * ratio)
+      canvas.height = Math.floor(viewport.height * ratio)
+      const canvasContext = canvas.getContext('2d')
+      if (canvasContext === null) return
+      task = page.render({ canvasContext, viewport, transform: [ratio, 0, 0, ratio, 0, 0] })
+      await task.promise
+      if (isLeft) return
+      const text = element.ownerDocument.createElement('div')
+      text.className = 'text-layer'
+      element.replaceChildren(canvas, text)
+      await putText(page, text, viewport)
+      page.cleanup()
+    }
+    draw().catch(() => {})
+    return () => {
+      isLeft = true
+      task?.cancel()
+      element.replaceChildren()
+    }
+  }, [isNear, document, number, zoom])
+  return <figure ref={box} class="pdf-page" aria-label={t('pageNumber', { number })} style={style} />
+}
+
+function useNear(box: { readonly current: HTMLElement | null }): boolean {
+  const [isNear, setNear] = useState(false)
+  useEffect(() => {
+    const element = box.current
+    if (element === null) return
+    const observer = new IntersectionObserver(([entry]) => setNear(entry?.isIntersecting ?? false), {
+      root: element.parentElement,
+      rootMargin: '800px 0px',
+    })
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [box])
+  return isNear
+}

@@ -1,0 +1,189 @@
+import './text.css'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { langOf } from '../state/lang.ts'
+import { shown } from '../state/shown.ts'
+import { highlight } from './highlight.ts'
+import { differenceOf } from './model/diff.ts'
+import { linesInChunk, linesOf, longestLine } from './model/lines.ts'
+import type { TokenLine } from './model/tokens.ts'
+import { Region } from './region.tsx'
+import { t } from './words.ts'
+
+interface Props {
+  readonly text: string
+  readonly language?: string | undefined
+  /** The number of the first line. */
+  readonly first?: number
+  readonly marked?: { readonly first: number; readonly last?: number } | undefined
+  readonly wrap: boolean
+  /** When the text became another one, so that what is new in it is marked. Text that was only read on is not new. */
+  readonly changedAt?: number | undefined
+}
+
+/** So many lines are all there at once, so that the browser's own search and selection find them. */
+const mostAtOnce = 3000
+
+/** A text with the numbers of its lines. Of a long one, only the lines near what is seen are there. */
+export function TextView({ text, language, first = 1, marked, wrap, changedAt }: Props) {
+  const box = useRef<HTMLElement>(null)
+  const lines = useMemo(() => linesOf(text.replace(/^\ufeff/, '')), [text])
+  const tokens = useTokens(lines, language)
+  const changed = useChanged(lines, changedAt)
+  const lang = useMemo(() => langOf(text.slice(0, 20_000)), [text])
+  const chunks = Math.ceil(lines.length / linesInChunk)
+  const near = useNear(box, chunks, lines.length <= mostAtOnce)
+  const wanted = marked === undefined ? -1 : marked.first - first
+  useLayoutEffect(() => {
+    if (wanted >= 0) scrollTo(box.current, wanted)
+  }, [wanted])
+  const isMarked = (index: number) =>
+    marked !== undefined && index + first >= marked.first && index + first <= (marked.last ?? Number.POSITIVE_INFINITY)
+  const digits = String(first + lines.length).length
+  return (
+    <Region
+      box={box}
+      class={`text ${wrap ? 'wrap' : ''} ${language === 'diff' ? 'diff' : ''}`}
+      label={t('text')}
+      lang={lang}
+      style={{ '--digits': `${digits}ch` }}
+    >
+      <div class="chunks">
+        {Array.from({ length: chunks }, (_, chunk) => {
+          const start = chunk * linesInChunk
+          const end = Math.min(start + linesInChunk, lines.length)
+          if (!near.has(chunk))
+            return <div key={chunk} class="chunk" data-chunk={chunk} style={{ height: `${(end - start) * 20}px` }} />
+          return (
+            <div key={chunk} class="chunk" data-chunk={chunk}>
+              {lines.slice(start, end).map((line, offset) => (
+                <Line
+                  key={offset}
+                  number={first + start + offset}
+                  line={line}
+                  tokens={tokens?.[start + offset]}
+                  style={`${isMarked(start + offset) ? 'marked' : ''} ${changed.has(start + offset) ? 'fresh' : ''}`}
+                />
+              ))}
+            </div>
+          )
+        })}
+      </div>
+    </Region>
+  )
+}
+
+interface LineProps {
+  readonly number: number
+  readonly line: string
+  readonly tokens: TokenLine | undefined
+  readonly style: string
+}
+
+function Line({ number, line, tokens, style }: LineProps) {
+  const isLong = line.length > longestLine
+  return (
+    <div class={`line ${style}`} data-n={number}>
+      <code>
+        {isLong ? (
+          <>
+            {shown(line.slice(0, longestLine))}
+            <em class="cut">{t('lineCut', { count: line.length - longestLine })}</em>
+          </>
+        ) : (
+          <Pieces line={line} tokens={tokens} />
+        )}
+      </code>
+    </div>
+  )
+}
+
+/** A line, in colours where there are some. */
+export function Pieces({ line, tokens }: { readonly line: string; readonly tokens: TokenLine | undefined }) {
+  if (tokens === undefined) return <>{line === '' ? '\n' : shown(line)}</>
+  if (tokens.length === 0) return <>{'\n'}</>
+  return (
+    <>
+      {tokens.map(([piece, kind], index) =>
+        kind === '' ? (
+          shown(piece)
+        ) : (
+          <span key={index} class={kind}>
+            {shown(piece)}
+          </span>
+        ),
+      )}
+    </>
+  )
+}
+
+/** The lines as pieces once they are worked out; of the text before them meanwhile nothing. */
+function useTokens(lines: readonly string[], language: string | undefined): readonly TokenLine[] | undefined {
+  const [found, setFound] = useState<{ of: readonly string[]; tokens: readonly TokenLine[] | undefined }>()
+  useEffect(() => {
+    let isLeft = false
+    if (language !== undefined && lines.every((line) => line.length <= longestLine))
+      void highlight(lines.join('\n'), language).then((tokens) => {
+        if (!isLeft) setFound({ of: lines, tokens })
+      })
+    return () => {
+      isLeft = true
+    }
+  }, [lines, language])
+  return found?.of === lines ? found.tokens : undefined
+}
+
+/** The lines that were not there before the text changed, for a moment. */
+function useChanged(lines: readonly string[], changedAt: number | undefined): ReadonlySet<number> {
+  const before = useRef(lines)
+  const told = useRef(changedAt)
+  const [changed, setChanged] = useState<ReadonlySet<number>>(new Set())
+  useEffect(() => {
+    const last = before.current
+    if (last === lines) return
+    before.current = lines
+    const isChange = told.current !== changedAt
+    told.current = changedAt
+    if (!isChange) return
+    setChanged(differenceOf(last, lines).changed)
+    const timer = setTimeout(() => setChanged(new Set()), 6000)
+    return () => clearTimeout(timer)
+  }, [lines])
+  return changed
+}
+
+/** Which chunks are near what is seen. */
+function useNear(box: { readonly current: HTMLElement | null }, chunks: number, isAll: boolean): ReadonlySet<number> {
+  const [near, setNear] = useState<ReadonlySet<number>>(new Set([0, 1]))
+  useEffect(() => {
+    const element = box.current
+    if (isAll || element === null) return
+    const observer = new IntersectionObserver(
+      (entries) =>
+        setNear((before) => {
+          const next = new Set(before)
+          for (const { target, isIntersecting } of entries) {
+            const chunk = Number((target as HTMLElement).dataset.chunk)
+            if (isIntersecting) next.add(chunk)
+            else next.delete(chunk)
+          }
+          return next
+        }),
+      { root: element, rootMargin: '1500px 0px' },
+    )
+    for (const chunk of element.querySelectorAll('.chunk')) observer.observe(chunk)
+    return () => observer.disconnect()
+  }, [box, chunks, isAll])
+  return useMemo(
+    () => (isAll ? new Set(Array.from({ length: chunks }, (_, index) => index)) : near),
+    [isAll, chunks, near],
+  )
+}
+
+function scrollTo(box: HTMLElement | null, index: number): void {
+  if (box === null) return
+  const chunk = box.querySelector<HTMLElement>(`[data-chunk="${Math.floor(index / linesInChunk)}"]`)
+  if (chunk === null) return
+  const line = chunk.querySelector<HTMLElement>(`.line:nth-child(${(index % linesInChunk) + 1})`)
+  const top = line === null ? chunk.offsetTop + (index % linesInChunk) * 20 : line.offsetTop
+  box.scrollTop = Math.max(0, top - box.clientHeight / 4)
+}

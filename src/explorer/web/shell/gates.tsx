@@ -1,0 +1,115 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { isResourceError } from '../../../core/errors.ts'
+import { reasonOf } from '../state/reason.ts'
+import { failure, retryNow, type Wish, wish } from '../state/session.ts'
+import { shown } from '../state/shown.ts'
+import { t } from './words.ts'
+
+/** What is shown before there is a connection. */
+export function Gate() {
+  if (wish.value !== undefined) return <main class="gate">{<WishCard wish={wish.value} />}</main>
+  return (
+    <main class="gate">
+      {failure.value === undefined ? <p class="gate-waiting">{t('connecting')}</p> : <FailureCard />}
+    </main>
+  )
+}
+
+function FailureCard() {
+  const now = useSignal(Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => {
+      now.value = Date.now()
+    }, 500)
+    return () => clearInterval(timer)
+  }, [])
+  if (failure.value === undefined) return null
+  const { error, at } = failure.value
+  const seconds = Math.max(0, Math.ceil((at - now.value) / 1000))
+  return (
+    <div class="card">
+      <div role="alert">
+        <h1>{t('cannotConnect')}</h1>
+        {isResourceError(error) && error.cause !== undefined ? null : <p>{whyOf(error)}</p>}
+        <p>{t('cannotConnectDo')}</p>
+      </div>
+      <p class="card-row">
+        <button type="button" class="button button-main" onClick={retryNow}>
+          {t('retry')}
+        </button>
+        <span class="quiet">{seconds > 0 ? t('retryIn', { seconds }) : t('connecting')}</span>
+      </p>
+    </div>
+  )
+}
+
+/** What came in the place of an answer: here it tells more than that there was none. */
+function whyOf(error: unknown): string {
+  return isResourceError(error, 'unavailable') ? shown(error.message) : reasonOf(error)
+}
+
+/** What the server wants first: a token to type, or the address that has a key. */
+export function WishCard({ wish: { what, isRefused, give } }: { readonly wish: Wish }) {
+  const field = useRef<HTMLInputElement>(null)
+  useEffect(() => field.current?.focus(), [])
+  if (what === 'address')
+    return (
+      <div class="card" role="alert">
+        <h1>{t('wantsAddress')}</h1>
+        <p>{t('wantsAddressDo')}</p>
+      </div>
+    )
+  return (
+    <form
+      class="card"
+      onSubmit={(event) => {
+        event.preventDefault()
+        const token = field.current?.value.trim().replace(/^Bearer\s+/i, '') ?? ''
+        if (field.current !== null) field.current.value = ''
+        // Nothing else can stand in a header (RFC 6750).
+        if (/^[\x21-\x7e]+$/.test(token)) give(token)
+      }}
+    >
+      <h1>{t('asksWho')}</h1>
+      <p id="token-do">{t('asksWhoDo')}</p>
+      {isRefused ? (
+        <p class="bad" role="alert">
+          {t('proofRefused')}
+        </p>
+      ) : null}
+      <label>
+        <span>{t('proof')}</span>
+        <input
+          ref={field}
+          type="password"
+          autocomplete="off"
+          spellcheck={false}
+          required
+          aria-describedby="token-do"
+          class="field"
+        />
+      </label>
+      <p class="card-row">
+        <button type="submit" class="button button-main">
+          {t('goOn')}
+        </button>
+      </p>
+    </form>
+  )
+}
+
+/** The same over a page that is there already: a token may expire while one reads. */
+export function WishDialog() {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const wanted = wish.value
+  useEffect(() => {
+    if (wanted !== undefined && dialog.current?.open === false) dialog.current.showModal()
+  }, [wanted])
+  if (wanted === undefined) return null
+  return (
+    <dialog ref={dialog} class="gate-dialog" onCancel={(event) => event.preventDefault()}>
+      <WishCard wish={wanted} />
+    </dialog>
+  )
+}

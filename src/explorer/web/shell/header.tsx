@@ -1,0 +1,192 @@
+import { useEffect, useRef } from 'preact/hooks'
+import { plan } from '../basket/store.ts'
+import { open } from '../palette/keys.ts'
+import { basket } from '../state/basket.ts'
+import { type Theme, theme } from '../state/choices.ts'
+import { go, linkTo, type Place, place } from '../state/place.ts'
+import { connected, liveness } from '../state/session.ts'
+import { shown } from '../state/shown.ts'
+import { formatNumber, type Language, language } from '../words/language.ts'
+import { Shape } from './icons.tsx'
+import { t } from './words.ts'
+
+/** The head of the page: where one is, and ways to the rest. */
+export function Header() {
+  const { server } = connected()
+  return (
+    <header class="top">
+      <h1 class="top-name">
+        <bdi>{shown(server.title ?? server.name)}</bdi>
+      </h1>
+      <Views />
+      <SearchField />
+      {liveness.value === 'lost' ? (
+        <span class="top-lost" title={t('lost')}>
+          <Shape name="warn" />
+          {t('lostShort')}
+        </span>
+      ) : null}
+      <BasketButton />
+      <Settings />
+      <HelpButton />
+    </header>
+  )
+}
+
+const views = ['tree', 'list', 'search', 'templates'] as const satisfies readonly Place['view'][]
+
+function Views() {
+  const { view: now = 'tree' } = place.value
+  return (
+    <nav class="views" aria-label={t('views')}>
+      {views.map((view) => (
+        <a key={view} href={linkTo({ view })} aria-current={view === now ? 'page' : undefined}>
+          {t(view)}
+        </a>
+      ))}
+    </nav>
+  )
+}
+
+function SearchField() {
+  const field = useRef<HTMLInputElement>(null)
+  const { q = '' } = place.value
+  useEffect(() => {
+    if (field.current !== null && field.current.value !== q) field.current.value = q
+  }, [q])
+  return (
+    <search class="top-search">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          const asked = field.current?.value.trim() ?? ''
+          if (asked !== '') go({ view: 'search', q: asked })
+        }}
+      >
+        <Shape name="search" />
+        <input
+          id="search"
+          ref={field}
+          type="search"
+          class="field"
+          autocomplete="off"
+          spellcheck={false}
+          enterkeyhint="search"
+          aria-label={t('searchFor')}
+          placeholder={t('searchHint')}
+          onKeyDown={(event) => {
+            // Enter that ends a composition (Japanese, Chinese, Korean) is not meant for the form.
+            if (event.key === 'Enter' && (event.isComposing || event.keyCode === 229)) event.preventDefault()
+          }}
+        />
+      </form>
+    </search>
+  )
+}
+
+function BasketButton() {
+  const count = basket.value.length
+  const { tokens, over } = plan.value
+  const isOpen = place.value.basket === '1'
+  const label = tokens === 0 ? t('basketCount', { count }) : t('basketCounted', { count, tokens })
+  return (
+    <button
+      type="button"
+      class="button top-basket"
+      aria-pressed={isOpen}
+      title={label}
+      onClick={() => go({ basket: isOpen ? undefined : '1' })}
+    >
+      <Shape name="basket" />
+      <span class="unseen">{t('basket')}</span>
+      <span class="top-basket-count">{formatNumber(count)}</span>
+      {count > 0 && tokens > 0 ? (
+        <span class={`top-basket-tokens ${over > 0 ? 'bad' : 'quiet'}`}>{t('counted', { tokens })}</span>
+      ) : null}
+    </button>
+  )
+}
+
+const themes = ['system', 'light', 'dark'] as const satisfies readonly Theme[]
+const languages: Readonly<Record<Language, string>> = { en: 'English', ja: '日本語' }
+
+function Settings() {
+  const menu = useRef<HTMLDetailsElement>(null)
+  useEffect(() => {
+    const close = (event: Event) => {
+      if (event.target instanceof Node && menu.current?.contains(event.target) === false) menu.current.open = false
+    }
+    addEventListener('pointerdown', close)
+    addEventListener('focusin', close)
+    return () => {
+      removeEventListener('pointerdown', close)
+      removeEventListener('focusin', close)
+    }
+  }, [])
+  return (
+    <details
+      class="menu"
+      ref={menu}
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape' || menu.current === null) return
+        menu.current.open = false
+        menu.current.querySelector('summary')?.focus()
+      }}
+    >
+      <summary class="button" aria-label={t('settings')} title={t('settings')}>
+        <Shape name="gear" />
+      </summary>
+      <div class="menu-body">
+        <label>
+          <span>{t('language')}</span>
+          <select
+            class="field"
+            value={language.value}
+            onChange={({ currentTarget }) => {
+              language.value = currentTarget.value === 'ja' ? 'ja' : 'en'
+            }}
+          >
+            {Object.entries(languages).map(([code, name]) => (
+              <option key={code} value={code} lang={code}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          <span>{t('theme')}</span>
+          <select
+            class="field"
+            value={theme.value}
+            onChange={({ currentTarget }) => {
+              theme.value = themes.find((one) => one === currentTarget.value) ?? 'system'
+            }}
+          >
+            {themes.map((one) => (
+              <option key={one} value={one}>
+                {t(one)}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+    </details>
+  )
+}
+
+function HelpButton() {
+  return (
+    <button
+      type="button"
+      class="button"
+      aria-label={t('help')}
+      title={t('help')}
+      aria-haspopup="dialog"
+      onClick={() => {
+        open.value = 'help'
+      }}
+    >
+      ?
+    </button>
+  )
+}

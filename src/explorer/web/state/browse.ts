@@ -1,0 +1,190 @@
+import { computed, effect, type Signal, signal, untracked } from '@preact/signals'
+import { createForest, type Forest } from '../tree/forest.ts'
+import { foundTree } from '../tree/found-tree.ts'
+import { createListed, type Listed } from '../tree/listed.ts'
+import { orderOf } from '../tree/order.ts'
+import type { TreeRow } from '../tree/rows.ts'
+import { isNarrowed, type Selected, type Selection, select } from '../tree/select.ts'
+import { t } from '../tree/words.ts'
+import { announce } from './announce.ts'
+import { remember } from './known.ts'
+import { markChanged, markSeen, onListChange } from './live.ts'
+import { place } from './place.ts'
+import { connection } from './session.ts'
+
+/** What is there to browse: the tree, and the list of everything, each loaded when it is needed. */
+export interface Browse {
+  readonly forest: Forest
+  readonly listed: Listed
+}
+
+export const browse = signal<Browse | undefined>(undefined)
+
+const treeTick = signal(0)
+const listTick = signal(0)
+
+/** Not read where it is written: whatever is run by an effect would be run by itself again. */
+function bump(tick: Signal<number>): void {
+  tick.value = tick.peek() + 1
+}
+
+/** The directories that the reader has closed in the filtered tree. */
+export const closedInFilter = signal<ReadonlySet<string>>(new Set())
+
+/** As text: it is the same one as long as it says the same, wherever else the reader goes. */
+const selectionKey = computed(() => {
+  const { filter, mount, mime, audience, minPriority, since, view = 'tree' } = place.value
+  return JSON.stringify({
+    filter,
+    mount,
+    mime,
+    audience,
+    minPriority,
+    since,
+    ...(view === 'list' ? { in: place.value.in } : {}),
+  })
+})
+
+/** What the rows are narrowed down by, as the place says it. */
+export const selection = computed((): Selection => JSON.parse(selectionKey.value) as Selection)
+
+/** Whether the tree shows only what fits. */
+export const isFiltered = computed(() => isNarrowed(selection.value))
+
+/** Whether the list is shown, or the tree is filtered by it. */
+const isListWanted = computed(() => {
+  const { view = 'tree' } = place.value
+  return view === 'list' || (view === 'tree' && isFiltered.value)
+})
+
+/** Whether something came or went since the list was loaded. */
+let isListStale = false
+
+const sort = computed(() => (place.value.view === 'list' ? place.value.sort : undefined))
+
+const order = computed(() => {
+  listTick.value
+  const columns = browse.value?.listed.columns
+  return columns === undefined ? new Uint32Array() : orderOf(columns, sort.value)
+})
+
+const nothing: Selected = {
+  rows: new Uint32Array(),
+  counts: { mount: new Map(), mime: new Map(), audience: new Map(), minPriority: new Map(), since: new Map() },
+}
+
+/** The rows of the list that fit, and how many there would be for each facet. */
+export const selected = computed((): Selected => {
+  listTick.value
+  const columns = browse.value?.listed.columns
+  return columns === undefined ? nothing : select(columns, order.value, selection.value, Date.now())
+})
+
+/** How far the list is. */
+export const progress = computed(() => {
+  listTick.value
+  const { state = 'idle', error, unavailable = [], columns } = browse.value?.listed ?? {}
+  return { state, error, unavailable, count: columns?.resources.length ?? 0 } as const
+})
+
+/** The rows of the tree: what has been opened, or what fits the filter. */
+export const treeRows = computed((): readonly TreeRow[] => {
+  treeTick.value
+  const now = browse.value
+  if (now === undefined) return []
+  if (!isFiltered.value) return now.forest.rows
+  return foundTree(now.listed.columns, selected.value.rows, closedInFilter.value)
+})
+
+export const treeState = computed(() => {
+  treeTick.value
+  const { state = 'loading', error } = browse.value?.forest ?? {}
+  return { state, error } as const
+})
+
+/** Makes both once there is a connection, and keeps them up to date. */
+export function followBrowse(): void {
+  effect(() => {
+    const now = connection.value
+    if (now === undefined) return
+    const forest = createForest(now.view, { onChange: () => bump(treeTick), onPage: remember })
+    const listed = createListed(now.view, { onChange: createThrottle(() => bump(listTick)), onPage: remember, breathe })
+    browse.value = { forest, listed }
+    untracked(() => void forest.start())
+    const end = onListChange(createRefresh(forest, listed))
+    return () => {
+      end()
+      listed.stop()
+    }
+  })
+  // What is opened has been seen.
+  effect(() => {
+    const { uri } = place.value
+    if (uri !== undefined) untracked(() => markSeen(uri))
+  })
+  // The list is loaded where it is shown, and where the tree is filtered by it.
+  effect(() => {
+    const now = browse.value
+    if (!isListWanted.value) return
+    untracked(() => {
+      now?.listed.load()
+      if (isListStale) void now?.listed.reload()
+      isListStale = false
+    })
+  })
+}
+
+/** The page draws between two pieces of work, also where nobody looks at it. */
+function breathe(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve))
+}
+
+/** Tells of many changes as of few: never more than a fifth of the time goes into drawing them. */
+function createThrottle(tell: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let free = 0
+  return () => {
+    if (timer !== undefined) return
+    timer = setTimeout(
+      () => {
+        timer = undefined
+        const before = performance.now()
+        tell()
+        // What hangs on it is computed when it is drawn: that is measured too.
+        requestAnimationFrame(() => {
+          free = performance.now() + 4 * (performance.now() - before)
+        })
+      },
+      Math.max(0, free - performance.now()),
+    )
+  }
+}
+
+/** Brings tree and list up to date when entries came or went: soon, but not all the time. */
+function createRefresh(forest: Forest, listed: Listed): (change: { readonly missed: boolean }) => void {
+  let isPlanned = false
+  let isRunning = false
+  let isAskedAgain = false
+  let pause = 300
+  const run = async () => {
+    isPlanned = false
+    isRunning = true
+    const before = performance.now()
+    const changed = await forest.refresh()
+    markChanged(changed.filter((uri) => uri !== place.value.uri))
+    if (changed.length > 0) announce(t('listChanged', { count: changed.length }))
+    // A list that nobody looks at is loaded anew when somebody does.
+    if (listed.state !== 'idle' && isListWanted.peek()) await listed.reload()
+    else isListStale = listed.state !== 'idle'
+    pause = Math.min(60_000, Math.max(1000, 5 * (performance.now() - before)))
+    isRunning = false
+    if (isAskedAgain) ask()
+    isAskedAgain = false
+  }
+  const ask = () => {
+    if (isRunning) isAskedAgain = true
+    else if (!isPlanned) setTimeout(() => void run(), pause)
+    isPlanned = !isRunning
+  }
+  return ask
+}

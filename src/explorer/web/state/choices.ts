@@ -1,0 +1,50 @@
+import { effect, signal } from '@preact/signals'
+import { language } from '../words/language.ts'
+
+export type Theme = 'system' | 'light' | 'dark'
+
+/** The colours that the reader chose; by default those of the system. */
+export const theme = signal<Theme>('system')
+
+/** The widths of the panes at the sides, in pixels. `undefined`: as the style sheet has it. */
+export const widths = signal<{ readonly left?: number; readonly right?: number }>({})
+
+const key = 'hikidashi-explorer'
+
+/** Takes up what the reader chose before, and keeps what is chosen from now on. Nothing secret is ever among it. */
+export function keepChoices(): void {
+  const kept = stored()
+  if (kept.language === 'en' || kept.language === 'ja') language.value = kept.language
+  if (kept.theme === 'light' || kept.theme === 'dark') theme.value = kept.theme
+  widths.value = { ...widthOf('left', kept.left), ...widthOf('right', kept.right) }
+  const chosen = kept.language === 'en' || kept.language === 'ja'
+  const byBrowser = language.value
+  effect(() => {
+    document.documentElement.lang = language.value
+    if (theme.value === 'system') delete document.documentElement.dataset.theme
+    else document.documentElement.dataset.theme = theme.value
+    const isChosen = chosen || language.value !== byBrowser
+    store({ theme: theme.value, ...widths.value, ...(isChosen ? { language: language.value } : {}) })
+  })
+}
+
+function widthOf(side: 'left' | 'right', value: unknown): { readonly left?: number; readonly right?: number } {
+  return typeof value === 'number' && value >= 120 && value <= 4000 ? { [side]: value } : {}
+}
+
+function stored(): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(localStorage.getItem(key) ?? '{}')
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+  } catch {
+    return {}
+  }
+}
+
+function store(choices: Readonly<Record<string, unknown>>): void {
+  try {
+    localStorage.setItem(key, JSON.stringify(choices))
+  } catch {
+    // Where nothing may be kept, the choice holds as long as the page.
+  }
+}

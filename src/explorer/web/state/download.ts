@@ -1,0 +1,28 @@
+/** What a file name may not hold, on any system: separators, what cannot be seen, what programs give a meaning. */
+const notInNames = /[\p{C}\p{Zl}\p{Zp}<>:"/\\|?*%]+/gu
+const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
+
+/** A name for a file, out of any text: never a path, never hidden, never a device. At most 120 characters. */
+export function fileNameOf(text: string, otherwise = 'resource'): string {
+  const name = text
+    .normalize('NFC')
+    .replace(notInNames, '_')
+    .replace(/^[.\s]+|[.\s]+$/g, '')
+  const dot = name.lastIndexOf('.')
+  const end = dot > 0 && name.length - dot <= 12 ? name.slice(dot) : ''
+  const characters = [...name.slice(0, name.length - end.length)]
+  const short = `${characters.slice(0, 120 - end.length).join('')}${end}`
+  if (short === '' || short === '_') return otherwise
+  return reserved.test(short) ? `_${short}` : short
+}
+
+/** Hands a file to the browser: never as what it could run or show by itself. */
+export function download(name: string, content: string | Uint8Array): void {
+  const blob = new Blob([content as BlobPart], { type: 'application/octet-stream' })
+  const url = URL.createObjectURL(blob)
+  const link = document.createElement('a')
+  link.href = url
+  link.download = fileNameOf(name)
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(url), 60_000)
+}

@@ -1,0 +1,74 @@
+import { effect, signal } from '@preact/signals'
+import type { Subscription } from '../../../core/view.ts'
+import type { PageChange } from '../mcp/changes.ts'
+import { connection } from './session.ts'
+
+/** The resources that have changed since they were looked at last. */
+export const changed = signal<ReadonlySet<string>>(new Set())
+
+/** Takes the mark from what is looked at now. */
+export function markSeen(uri: string): void {
+  if (changed.value.has(uri)) changed.value = new Set([...changed.value].filter((one) => one !== uri))
+}
+
+/** So many marks are kept: the ones that were set last. */
+const mostMarks = 10_000
+
+export function markChanged(uris: Iterable<string>): void {
+  const next = new Set(changed.value)
+  for (const uri of uris) {
+    next.delete(uri)
+    next.add(uri)
+  }
+  changed.value = next.size <= mostMarks ? next : new Set([...next].slice(-mostMarks))
+}
+
+type ListListener = (change: { readonly missed: boolean }) => void
+
+const ofUri = new Map<string, Set<(missed: boolean) => void>>()
+const ofList = new Set<ListListener>()
+let subscription: Subscription | undefined
+
+/**
+ * Has a listener hear when a resource changes, or may have changed while nothing was heard (`missed`).
+ *
+ * @returns Ends that.
+ */
+export function onChange(uri: string, listener: (missed: boolean) => void): () => void {
+  const listeners = ofUri.get(uri) ?? new Set()
+  listeners.add(listener)
+  ofUri.set(uri, listeners)
+  if (listeners.size === 1) subscription?.add([uri]).catch(() => {})
+  return () => {
+    listeners.delete(listener)
+    if (listeners.size > 0 || ofUri.get(uri) !== listeners) return
+    ofUri.delete(uri)
+    subscription?.remove(uri)
+  }
+}
+
+/** Has a listener hear when entries come or go. */
+export function onListChange(listener: ListListener): () => void {
+  ofList.add(listener)
+  if (ofList.size === 1) subscription?.addList().catch(() => {})
+  return () => ofList.delete(listener)
+}
+
+function hear({ uris, listed, missed: isMissed }: PageChange): void {
+  const missed = isMissed === true
+  for (const uri of uris) for (const listener of [...(ofUri.get(uri) ?? [])]) listener(missed)
+  if (listed) for (const listener of [...ofList]) listener({ missed })
+}
+
+/** Listens by the one subscription of the page, once there is a connection. */
+export function followChanges(): void {
+  effect(() => {
+    const changes = connection.value?.changes
+    if (changes === undefined) return
+    const opened = changes.open(hear)
+    subscription = opened
+    if (ofUri.size > 0) opened.add([...ofUri.keys()]).catch(() => {})
+    if (ofList.size > 0) opened.addList().catch(() => {})
+    return () => opened.close()
+  })
+}

@@ -1,0 +1,100 @@
+import { signal } from '@preact/signals'
+
+/**
+ * Where the reader is: all of it stands in the fragment of the URL, so that every place has a permalink, back and forward work, and the
+ * server is told nothing of it.
+ */
+export interface Place {
+  /** What the left pane shows. By default the tree. */
+  readonly view?: 'tree' | 'list' | 'search' | 'templates'
+  /** The resource or directory that is previewed. */
+  readonly uri?: string
+  /** The directory whose contents are listed; none: all resources. */
+  readonly in?: string
+  /** What is searched for. */
+  readonly q?: string
+  /** What the rows are filtered by, as typed. */
+  readonly filter?: string
+  /** `name`, `modified`, `size`, `type`, `priority`; behind `-`, the other way round. */
+  readonly sort?: string
+  /** Facets. Several values of one are separated by a space. */
+  readonly mount?: string
+  readonly mime?: string
+  readonly audience?: string
+  readonly minPriority?: string
+  readonly since?: string
+  /** The template that is filled in, and the values of its variables as a query string. */
+  readonly template?: string
+  readonly values?: string
+  /** `1`: the source is shown instead of the rendered form. */
+  readonly source?: string
+  /** `1`: the basket is open. */
+  readonly basket?: string
+  /** What is to be put into the basket, from a link that somebody shared: lines of a level and a URI. Taken at once, and left out then. */
+  readonly picks?: string
+}
+
+const names = [
+  ...['view', 'uri', 'in', 'q', 'filter', 'sort', 'mount', 'mime', 'audience', 'minPriority', 'since'],
+  ...['template', 'values', 'source', 'basket', 'picks'],
+] as const
+
+const views = new Set(['tree', 'list', 'search', 'templates'])
+
+/** The place that a fragment names. What is not known in it is left out. */
+export function placeOf(fragment: string): Place {
+  const params = new URLSearchParams(fragment.replace(/^#/, ''))
+  const found: Record<string, string> = {}
+  for (const name of names) {
+    const value = params.get(name)
+    if (value === null || value === '' || (name === 'view' && !views.has(value))) continue
+    found[name] = value
+  }
+  return found
+}
+
+export function fragmentOf(place: Place): string {
+  const params = new URLSearchParams()
+  for (const [name, value] of Object.entries(place)) if (value !== undefined && value !== '') params.set(name, value)
+  return `#${params}`
+}
+
+/** The whole address of a place, to hand to somebody. */
+export function addressOf(fragment: string): string {
+  return `${location.href.replace(/#.*$/s, '')}${fragment}`
+}
+
+/** The place that is shown just now. */
+export const place = signal<Place>({})
+
+export type Change = { readonly [Name in keyof Place]?: Place[Name] | undefined }
+
+function changed(change: Change): Place {
+  const next = Object.entries({ ...place.value, ...change }).filter(([, value]) => value !== undefined && value !== '')
+  return Object.fromEntries(next)
+}
+
+/** The permalink of the place with these changes, to put into `href`. */
+export function linkTo(change: Change): string {
+  return fragmentOf(changed(change))
+}
+
+/** Goes to another place. `replace`: without a step in the history, for what changes with every key. */
+export function go(change: Change, { replace = false } = {}): void {
+  const next = changed(change)
+  const fragment = fragmentOf(next)
+  if (fragment === fragmentOf(place.value)) return
+  if (replace) history.replaceState(null, '', fragment)
+  else history.pushState(null, '', fragment)
+  place.value = next
+}
+
+/** Follows the address bar. */
+export function followAddress(): void {
+  const follow = () => {
+    place.value = placeOf(location.hash)
+  }
+  addEventListener('popstate', follow)
+  addEventListener('hashchange', follow)
+  follow()
+}

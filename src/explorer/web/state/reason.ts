@@ -1,0 +1,24 @@
+import { isResourceError } from '../../../core/errors.ts'
+import { createWords } from '../words/language.ts'
+
+const t = createWords(
+  {
+    'not-found': 'There is nothing here, or it may not be seen.',
+    unavailable: 'The source does not answer just now.',
+    internal: 'The server has failed at this.',
+    unknown: 'Something went wrong.',
+  },
+  {
+    'not-found': 'ここには何もないか、見る権限がありません。',
+    unavailable: 'いまは応答がありません。',
+    internal: 'サーバーでエラーが起きました。',
+    unknown: '問題が起きました。',
+  },
+)
+
+/** Why something failed, in a sentence for the reader. What the server says of a wrong request is more than we know. */
+export function reasonOf(error: unknown): string {
+  if (!isResourceError(error)) return error instanceof Error && error.message !== '' ? error.message : t('unknown')
+  if (error.kind === 'invalid' || error.kind === 'too-large') return error.message
+  return t(error.kind)
+}

@@ -1,0 +1,126 @@
+import { effect, signal } from '@preact/signals'
+import type { ChangesState } from '../mcp/changes.ts'
+import { type Connection, type ConnectOptions, connect } from '../mcp/connect.ts'
+import type { Endpoint } from '../mcp/request.ts'
+
+/** The server that is explored: set once it has answered, and before any component that needs it is drawn. */
+export const connection = signal<Connection | undefined>(undefined)
+
+/** The connection, for what is only drawn while there is one. */
+export function connected(): Connection {
+  if (connection.value === undefined) throw new Error('This is drawn once there is a connection.')
+  return connection.value
+}
+
+/** Why there is no connection yet. `at`: when it is tried again, in milliseconds since 1970. */
+export const failure = signal<{ readonly error: unknown; readonly at: number } | undefined>(undefined)
+
+/**
+ * What the server wants before it answers: `token`, which the reader can type; `address`, the one that `hikidashi ui` prints.
+ * `isRefused`: the token that was given is not good.
+ */
+export interface Wish {
+  readonly what: 'token' | 'address'
+  readonly isRefused: boolean
+  give(token: string): void
+}
+
+export const wish = signal<Wish | undefined>(undefined)
+
+/** Whether changes are told just now. */
+export const liveness = signal<ChangesState>('off')
+
+/** How long it is waited before the next try to connect, in seconds. */
+const waits = [1, 2, 4, 8, 15] as const
+
+/** The token stays here, in memory: it is in no storage, address or log. */
+function createKeeper(url: string): Endpoint {
+  let token: string | undefined
+  let renewing: Promise<void> | undefined
+  return {
+    url,
+    token: () => token,
+    renew: (challenge) => {
+      renewing ??= new Promise<void>((resolve) => {
+        wish.value = {
+          what: challenge === 'Session' ? 'address' : 'token',
+          isRefused: token !== undefined,
+          give: (given) => {
+            token = given
+            wish.value = undefined
+            renewing = undefined
+            resolve()
+          },
+        }
+      })
+      return renewing
+    },
+  }
+}
+
+/** Connects, and tries again until that works. */
+export async function start(url: string): Promise<void> {
+  const endpoint = createKeeper(url)
+  const options: ConnectOptions = {
+    onChanges: (state) => {
+      liveness.value = state
+    },
+  }
+  for (let tries = 0; ; tries++) {
+    try {
+      connection.value = await connect(endpoint, options)
+      failure.value = undefined
+      return
+    } catch (error) {
+      const wait = (waits[Math.min(tries, waits.length - 1)] ?? 15) * 1000
+      failure.value = { error, at: Date.now() + wait }
+      await untilRetry(wait)
+    }
+  }
+}
+
+const retrying = new EventTarget()
+
+/** Tries again at once. */
+export function retryNow(): void {
+  retrying.dispatchEvent(new Event('retry'))
+}
+
+function untilRetry(wait: number): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer)
+      retrying.removeEventListener('retry', end)
+      removeEventListener('online', end)
+      resolve()
+    }
+    const timer = setTimeout(end, wait)
+    retrying.addEventListener('retry', end)
+    addEventListener('online', end)
+  })
+}
+
+/** A page that nobody looks at gives its place to others after so long, in milliseconds. */
+const hiddenFor = 20_000
+
+/** Ends the stream of changes while the page is hidden, and opens it when it is looked at again. */
+export function followAttention(): void {
+  effect(() => {
+    const changes = connection.value?.changes
+    if (changes === undefined) return
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const look = () => {
+      clearTimeout(timer)
+      if (document.hidden) timer = setTimeout(changes.pause, hiddenFor)
+      else changes.resume()
+    }
+    document.addEventListener('visibilitychange', look)
+    addEventListener('online', changes.retry)
+    look()
+    return () => {
+      clearTimeout(timer)
+      document.removeEventListener('visibilitychange', look)
+      removeEventListener('online', changes.retry)
+    }
+  })
+}

@@ -1,0 +1,43 @@
+import { computed, signal } from '@preact/signals'
+import { searchPlaces } from '../../../core/found.ts'
+import type { ResourceTemplate } from '../../../core/view.ts'
+import { connected } from './session.ts'
+
+/** The templates of the server: none yet, all of them, or why they could not be had. */
+export interface Templates {
+  readonly state: 'loading' | 'loaded' | 'failed'
+  readonly items: readonly ResourceTemplate[]
+  readonly error?: unknown
+}
+
+export const templates = signal<Templates>({ state: 'loading', items: [] })
+
+/** The searches among them. */
+export const places = computed(() => searchPlaces(templates.value.items))
+
+/** No server has that many templates: a listing that never ends is not followed forever. */
+const mostPages = 200
+
+let loading: AbortController | undefined
+
+/** Loads them, all pages. What is there already is shown until then. */
+export async function loadTemplates(): Promise<void> {
+  loading?.abort()
+  const controller = new AbortController()
+  loading = controller
+  const { signal } = controller
+  const { view } = connected()
+  try {
+    const items: ResourceTemplate[] = []
+    let cursor: string | undefined
+    for (let pages = 0; pages < mostPages; pages++) {
+      const page = await view.templates(cursor === undefined ? {} : { cursor }, { signal })
+      items.push(...page.items)
+      cursor = page.nextCursor
+      if (cursor === undefined) break
+    }
+    templates.value = { state: 'loaded', items }
+  } catch (error) {
+    if (!signal.aborted) templates.value = { ...templates.value, state: 'failed', error }
+  }
+}

@@ -1,0 +1,18 @@
+/**
+ * Takes the one-time token that `hikidashi ui` puts into the fragment, and has the server open a session for it. It is gone from the
+ * address and the history before anything is drawn, and nothing keeps it. Where the server refuses it, the first request tells.
+ */
+export async function takeTicket(url: string): Promise<void> {
+  const params = new URLSearchParams(location.hash.slice(1))
+  const token = params.get('token')
+  if (token === null) return
+  params.delete('token')
+  const rest = params.toString()
+  history.replaceState(null, '', rest === '' ? `${location.pathname}${location.search}` : `#${rest}`)
+  await fetch(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}` },
+    credentials: 'same-origin',
+    redirect: 'error',
+  }).catch(() => {})
+}

@@ -1,0 +1,96 @@
+import { useSignal } from '@preact/signals'
+import { browse, selected } from '../state/browse.ts'
+import { go, place } from '../state/place.ts'
+import { shown } from '../state/shown.ts'
+import { formatDay } from '../words/language.ts'
+import { ages, type Facet, facets, noType, priorities } from './select.ts'
+import { t } from './words.ts'
+
+/** What narrows the rows: each facet with its values, and how many rows there would be for each. */
+export function FacetsBar() {
+  const isOpen = useSignal(facets.some((facet) => place.value[facet] !== undefined))
+  const count = facets.filter((facet) => place.value[facet] !== undefined).length
+  return (
+    <div class="narrow">
+      <div class="narrow-line">
+        <button
+          type="button"
+          class="narrow-open"
+          aria-expanded={isOpen.value}
+          aria-controls="facets"
+          onClick={() => {
+            isOpen.value = !isOpen.value
+            // How many there are of each is only known from the whole list.
+            if (isOpen.value) browse.value?.listed.load()
+          }}
+        >
+          {count === 0 ? t('narrow') : t('narrowCount', { count })}
+        </button>
+        {count === 0 ? null : (
+          <button type="button" class="narrow-open" onClick={() => go(without)}>
+            {t('clear')}
+          </button>
+        )}
+      </div>
+      <div id="facets" class="facets-grid" hidden={!isOpen.value}>
+        {isOpen.value ? facets.map((facet) => <FacetChoice key={facet} facet={facet} />) : null}
+      </div>
+    </div>
+  )
+}
+
+const without = { mount: undefined, mime: undefined, audience: undefined, minPriority: undefined, since: undefined }
+
+function FacetChoice({ facet }: { readonly facet: Facet }) {
+  const now = place.value[facet]
+  const counts = selected.value.counts[facet]
+  const values = valuesOf(facet, counts, now)
+  return (
+    <label class="facet-choice">
+      <span>{t(facet)}</span>
+      <select
+        class="field"
+        value={now ?? ''}
+        onChange={({ currentTarget }) => go({ [facet]: currentTarget.value === '' ? undefined : currentTarget.value })}
+      >
+        <option value="">{t('any')}</option>
+        {values.map((value) => (
+          <option key={value} value={value}>
+            {counts.has(value)
+              ? t('option', { name: nameOf(facet, value), count: counts.get(value) ?? 0 })
+              : nameOf(facet, value)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+/** The values that there are; the one that is chosen is always among them. Of types, the most frequent first. */
+function valuesOf(facet: Facet, counts: ReadonlyMap<string, number>, now: string | undefined): readonly string[] {
+  const all = [...counts].filter(([value, count]) => count > 0 || value === now || facet === 'mount')
+  const sorted = facet === 'mime' ? all.sort(([, a], [, b]) => b - a) : all
+  const values = sorted.map(([value]) => value)
+  return now === undefined || values.includes(now) ? values : [now, ...values]
+}
+
+function nameOf(facet: Facet, value: string): string {
+  switch (facet) {
+    case 'mount': {
+      const mount = browse.value?.listed.columns.mounts.find(({ uri }) => uri.replace(/\/$/, '') === value)
+      return shown(mount?.title ?? mount?.name ?? value)
+    }
+    case 'mime':
+      return value === noType ? t('noType') : shown(value)
+    case 'audience':
+      return value === 'user' || value === 'assistant' ? t(value) : shown(value)
+    case 'minPriority':
+      return value === priorities[0] ? t('priority1') : t('priorityFrom', { value: shown(value) })
+    case 'since': {
+      const age = ages.find((one) => one === value)
+      if (age !== undefined) return t(`age${age}`)
+      const time = Date.parse(value)
+      return t('sinceDate', { date: Number.isNaN(time) ? shown(value) : formatDay(time) })
+    }
+  }
+}

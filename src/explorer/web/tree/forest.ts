@@ -1,0 +1,245 @@
+import type { Page, Resource, View } from '../../../core/view.ts'
+import { bestRoot, type Growing, isFolder, isOnTheWay, isOther, isSame, rowsOf, type TreeNode } from './grown.ts'
+import type { TreeRow } from './rows.ts'
+
+/** The tree of a view: its mounts, and of them what has been opened. Directories are loaded page by page. */
+export interface Forest {
+  /** What is shown, in order: mounts, and below each open directory what is in it. Another array whenever it is another one. */
+  readonly rows: readonly TreeRow[]
+  readonly state: 'loading' | 'loaded' | 'failed'
+  readonly error: unknown
+  /** Loads the mounts. Ones that are known stay as they are. */
+  start(): Promise<void>
+  nodeOf(uri: string): TreeNode | undefined
+  open(uri: string): void
+  close(uri: string): void
+  /** Loads the next page of a directory, or the one that failed again. */
+  more(uri: string): void
+  /** Loads all that is open anew, in its place. Answers the resources that are new, or other ones than before. */
+  refresh(): Promise<readonly string[]>
+  /** Opens all directories on the way to a resource. `false`: it is not in the tree. */
+  reveal(uri: string, signal: AbortSignal): Promise<boolean>
+}
+
+export interface ForestOptions {
+  onChange(): void
+  /** Called with every page of resources. */
+  onPage?(resources: readonly Resource[]): void
+}
+
+export function createForest(view: View, { onChange, onPage = () => {} }: ForestOptions): Forest {
+  const known = new Map<string, Growing>()
+  const top: { count: number } = { count: -1 }
+  let roots: readonly Growing[] = []
+  let state: Forest['state'] = 'loading'
+  let error: unknown
+  let rows: readonly TreeRow[] | undefined
+
+  const tell = () => {
+    rows = undefined
+    onChange()
+  }
+
+  const nodeFor = (resource: Resource, parent: Growing | undefined, position: number): Growing => {
+    const before = known.get(resource.uri)
+    if (before !== undefined && before.parent === parent) {
+      before.resource = resource
+      before.position = position
+      return before
+    }
+    const node: Growing = {
+      kind: 'node',
+      key: resource.uri,
+      resource,
+      parent,
+      level: parent === undefined ? 1 : parent.level + 1,
+      position,
+      siblings: parent?.brood ?? top,
+      brood: { count: -1 },
+      isDirectory: parent === undefined ? isFolder(resource) || resource.mimeType === undefined : isFolder(resource),
+      isOpen: false,
+      children: [],
+      loaded: 'nothing',
+      error: undefined,
+      isStale: false,
+    }
+    known.set(resource.uri, node)
+    return node
+  }
+
+  const forget = (nodes: readonly Growing[]) => {
+    for (const node of nodes) {
+      if (known.get(node.key) === node) known.delete(node.key)
+      forget(node.children)
+    }
+  }
+
+  const pageOf = async (uri: string, cursor: string | undefined): Promise<Page<Resource>> => {
+    const page = await view.directory(cursor === undefined ? { uri } : { uri, cursor })
+    onPage(page.items)
+    return page
+  }
+
+  const isThere = (node: Growing) => known.get(node.key) === node
+
+  /** One load of a directory at a time: whoever wants another waits for it. */
+  const load = (node: Growing): Promise<void> => {
+    if (node.loading !== undefined) return node.loading
+    const run = async () => {
+      try {
+        const page = await pageOf(node.key, node.cursor)
+        const at = node.children.length
+        const twins = new Set(node.children.map(({ key }) => key))
+        const fresh = page.items.filter(({ uri }) => uri !== node.key && !twins.has(uri) && twins.add(uri))
+        node.children = [...node.children, ...fresh.map((resource, index) => nodeFor(resource, node, at + index + 1))]
+        node.cursor = page.nextCursor
+        node.loaded = page.nextCursor === undefined ? 'all' : 'some'
+        node.brood.count = node.loaded === 'all' ? node.children.length : -1
+        node.error = undefined
+      } catch (thrown) {
+        node.error = thrown
+      } finally {
+        node.loading = undefined
+        if (isThere(node)) tell()
+      }
+    }
+    node.error = undefined
+    node.loading = run()
+    tell()
+    return node.loading
+  }
+
+  const open = (uri: string) => {
+    const node = known.get(uri)
+    if (node === undefined || !node.isDirectory || node.isOpen) return
+    node.isOpen = true
+    if (node.loaded === 'nothing') void load(node)
+    else if (node.isStale) void reload(node).then(tell)
+    tell()
+  }
+
+  /** Loads as much of a directory as was loaded before, and puts it in its place. Answers what is new or has changed. */
+  const reload = async (node: Growing): Promise<readonly string[]> => {
+    await node.loading
+    const least = node.children.length
+    const items: Resource[] = []
+    let cursor: string | undefined
+    const run = async () => {
+      do {
+        const page: Page<Resource> = await pageOf(node.key, cursor)
+        items.push(...page.items.filter(({ uri }) => uri !== node.key))
+        cursor = page.nextCursor
+      } while (cursor !== undefined && items.length < least)
+    }
+    const running = run()
+    node.loading = running.catch(() => {})
+    try {
+      await running
+    } catch (thrown) {
+      node.error = thrown
+      return []
+    } finally {
+      node.loading = undefined
+    }
+    const before = new Map(node.children.map((child) => [child.key, child.resource]))
+    const changed = items.filter((item) => isOther(before.get(item.uri), item)).map(({ uri }) => uri)
+    const left = new Set(items.map(({ uri }) => uri))
+    forget(node.children.filter(({ key }) => !left.has(key)))
+    node.children = items.map((resource, index) => nodeFor(resource, node, index + 1))
+    node.cursor = cursor
+    node.loaded = cursor === undefined ? 'all' : 'some'
+    node.brood.count = cursor === undefined ? items.length : -1
+    node.error = undefined
+    node.isStale = false
+    return changed
+  }
+
+  const start = async () => {
+    state = roots.length === 0 ? 'loading' : state
+    tell()
+    try {
+      const mounts = await view.mounts()
+      onPage(mounts)
+      const left = new Set(mounts.map(({ uri }) => uri))
+      forget(roots.filter(({ key }) => !left.has(key)))
+      roots = mounts.map((mount, index) => nodeFor(mount, undefined, index + 1))
+      top.count = roots.length
+      state = 'loaded'
+      error = undefined
+      const [only] = roots
+      if (roots.length === 1 && only !== undefined && only.loaded === 'nothing') open(only.key)
+    } catch (thrown) {
+      error = thrown
+      if (roots.length === 0) state = 'failed'
+    }
+    tell()
+  }
+
+  const refresh = async (): Promise<readonly string[]> => {
+    await start()
+    for (const node of known.values()) node.isStale = node.loaded !== 'nothing'
+    const changed: string[] = []
+    const visit = async (nodes: readonly Growing[]) => {
+      for (const node of nodes) {
+        if (!node.isOpen || !isThere(node)) continue
+        if (node.loaded !== 'nothing') changed.push(...(await reload(node)))
+        await visit(node.children)
+      }
+    }
+    await visit(roots)
+    tell()
+    return changed
+  }
+
+  /** The child of a directory that a resource is, or lies in. */
+  const towards = async (node: Growing, uri: string, signal: AbortSignal): Promise<Growing | undefined> => {
+    for (;;) {
+      if (node.loaded === 'nothing' || node.loading !== undefined) await load(node)
+      signal.throwIfAborted()
+      const next = node.children.find((child) => isOnTheWay(child, uri))
+      if (next !== undefined || node.error !== undefined || node.loaded === 'all') return next
+      await load(node)
+    }
+  }
+
+  const reveal: Forest['reveal'] = async (uri, signal) => {
+    let node = bestRoot(roots, uri)
+    while (node !== undefined && !isSame(node.key, uri)) {
+      const next = await towards(node, uri, signal)
+      if (next === undefined) return false
+      node.isOpen = true
+      node = next
+    }
+    tell()
+    return node !== undefined
+  }
+
+  return {
+    get rows() {
+      rows ??= rowsOf(roots)
+      return rows
+    },
+    get state() {
+      return state
+    },
+    get error() {
+      return error
+    },
+    start,
+    nodeOf: (uri) => known.get(uri),
+    open,
+    close: (uri) => {
+      const node = known.get(uri)
+      if (node === undefined || !node.isOpen) return
+      node.isOpen = false
+      tell()
+    },
+    more: (uri) => {
+      const node = known.get(uri)
+      if (node !== undefined && node.loaded !== 'all') void load(node)
+      else if (node?.error !== undefined) void reload(node).then(tell)
+    },
+    refresh,
+    reveal,
+  }
+}

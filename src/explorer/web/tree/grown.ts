@@ -1,0 +1,102 @@
+import { directoryMimeType, type Resource } from '../../../core/view.ts'
+import type { TreeRow } from './rows.ts'
+
+/** A resource or directory in the tree, with what is loaded of it. */
+export interface TreeNode extends TreeRow {
+  readonly kind: 'node'
+  readonly parent: TreeNode | undefined
+  readonly children: readonly TreeNode[]
+  /** How much of a directory is loaded. */
+  readonly loaded: 'nothing' | 'some' | 'all'
+}
+
+/** The same, as the forest changes it in place: what is drawn is drawn anew from it. */
+export interface Growing extends TreeNode {
+  resource: Resource
+  position: number
+  isOpen: boolean
+  children: readonly Growing[]
+  loaded: 'nothing' | 'some' | 'all'
+  error: unknown
+  readonly parent: Growing | undefined
+  readonly siblings: { readonly count: number }
+  /** What its children have for `siblings`. */
+  readonly brood: { count: number }
+  cursor?: string | undefined
+  loading?: Promise<void> | undefined
+  /** Whether something in it may have come or gone since it was loaded. */
+  isStale: boolean
+}
+
+export const isFolder = ({ uri, mimeType }: Resource) => mimeType === directoryMimeType || uri.endsWith('/')
+
+/** Whether a URI lies in a directory. */
+export function isBelow(uri: string, directory: string): boolean {
+  return uri.startsWith(directory.endsWith('/') || directory.endsWith(':') ? directory : `${directory}/`)
+}
+
+/** Whether two URIs are of the same thing: of a directory, both with and without `/` at the end are. */
+export function isSame(key: string, uri: string): boolean {
+  return key === uri || key === `${uri}/`
+}
+
+/** Whether a node is what a URI names, or a directory that it lies in. */
+export function isOnTheWay({ key, isDirectory }: TreeRow, uri: string): boolean {
+  return isSame(key, uri) || (isDirectory && isBelow(uri, key))
+}
+
+/** The mount that a URI is, or lies in. */
+export function bestRoot(roots: readonly Growing[], uri: string): Growing | undefined {
+  const fitting = roots.filter((root) => isOnTheWay(root, uri))
+  return fitting.reduce<Growing | undefined>(
+    (best, root) => (best === undefined || root.key.length > best.key.length ? root : best),
+    undefined,
+  )
+}
+
+/** Whether a listing says something else of a resource than the one before did. */
+export function isOther(before: Resource | undefined, now: Resource): boolean {
+  if (before === undefined) return true
+  return before.version !== now.version || before.modified !== now.modified || before.size !== now.size
+}
+
+/** What is shown of what is loaded. */
+export function rowsOf(roots: readonly Growing[]): readonly TreeRow[] {
+  const rows: TreeRow[] = []
+  const add = (nodes: readonly Growing[]) => {
+    for (const node of nodes) {
+      rows.push(node)
+      if (!node.isOpen) continue
+      add(node.children)
+      const note = noteOf(node)
+      if (note !== undefined) rows.push(note)
+    }
+  }
+  add(roots)
+  return rows
+}
+
+function noteOf(node: Growing): TreeRow | undefined {
+  const kind = kindOfNote(node)
+  if (kind === undefined) return undefined
+  const { key, resource, level, error } = node
+  return {
+    kind,
+    // A page that comes does not take the place from a reader who stands on the note.
+    key: `note:${key}`,
+    resource,
+    level: level + 1,
+    position: node.children.length + 1,
+    siblings: node.brood,
+    isDirectory: false,
+    isOpen: false,
+    ...(kind === 'failed' ? { error } : {}),
+  }
+}
+
+function kindOfNote({ error, loading, loaded, children }: Growing): TreeRow['kind'] | undefined {
+  if (error !== undefined) return 'failed'
+  if (loaded === 'some') return loading === undefined ? 'more' : 'loading'
+  if (loaded === 'nothing') return 'loading'
+  return children.length === 0 ? 'empty' : undefined
+}

@@ -1,0 +1,150 @@
+import { signal } from '@preact/signals'
+import { toggle } from '../state/basket.ts'
+import { browse, selected, selection } from '../state/browse.ts'
+import { go, place } from '../state/place.ts'
+import { reveal } from '../state/reveal.ts'
+import { type Columns, readableUri } from './columns.ts'
+import { ListRow } from './list-row.tsx'
+import { createRange } from './range.ts'
+import { idOf, partOf } from './row-id.ts'
+import { wordsOf } from './select.ts'
+import { useNeighbours } from './use-neighbours.ts'
+import { useRows } from './use-rows.ts'
+import { useWatched } from './use-watched.ts'
+import type { Anchor } from './window.ts'
+import { t } from './words.ts'
+
+const active = signal<string | undefined>(undefined)
+const lastIndex = { current: 0 }
+const memory = { anchor: [] as Anchor, top: 0 }
+const range = createRange()
+
+/** Every resource, a row each. Only what is to be seen is in the document. */
+export function ListView() {
+  const { rows } = selected.value
+  const resources = browse.value?.listed.columns.resources ?? []
+  const at = (index: number) => resources[rows[index] ?? -1]
+  const keyOf = (index: number) => at(index)?.uri ?? ''
+  const activeIndex = indexOfActive(rows.length, keyOf)
+  const pathOf = (index: number) => pathIn(browse.value?.listed.columns, rows[index] ?? -1, place.value.in)
+  const words = wordsOf(selection.value.filter)
+  const { scroller, window, page, onScroll, show } = useRows({
+    count: rows.length,
+    keyOf,
+    identity: rows,
+    active: activeIndex,
+    asked: JSON.stringify([selection.value, place.value.sort]),
+    memory,
+  })
+  const drawn = Array.from({ length: Math.max(0, window.end - window.first) }, (_, index) => window.first + index)
+  useWatched(drawn.map(keyOf))
+  useNeighbours(rows, activeIndex, keyOf, rows.length)
+
+  const activate = (index: number) => {
+    active.value = keyOf(index)
+    lastIndex.current = index
+    show(index)
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing || event.keyCode === 229) return
+    const resource = at(activeIndex)
+    const last = rows.length - 1
+    const targets: Readonly<Record<string, number>> = {
+      ArrowDown: activeIndex + 1,
+      ArrowUp: activeIndex - 1,
+      PageDown: activeIndex + Math.max(1, page - 1),
+      PageUp: activeIndex - Math.max(1, page - 1),
+      Home: 0,
+      End: last,
+    }
+    const target = event.ctrlKey || event.metaKey || event.altKey ? undefined : targets[event.key]
+    if (target !== undefined && last >= 0) {
+      event.preventDefault()
+      const to = Math.min(Math.max(target, 0), last)
+      if (event.shiftKey) range.extend(at, activeIndex, to)
+      else range.end()
+      activate(to)
+    } else if (resource !== undefined && event.key === 'Enter') {
+      event.preventDefault()
+      if (event.ctrlKey || event.metaKey) reveal(resource.uri)
+      else go({ uri: resource.uri })
+    } else if (resource !== undefined && event.key === ' ') {
+      event.preventDefault()
+      toggle(resource)
+    }
+  }
+
+  const rowAt = (index: number, isAway = false) => {
+    const resource = at(index)
+    if (resource === undefined) return null
+    return (
+      <ListRow
+        key={resource.uri}
+        resource={resource}
+        path={pathOf(index)}
+        id={idOf('list', resource.uri)}
+        index={index}
+        isActive={index === activeIndex}
+        isAway={isAway}
+        words={words}
+        onPress={(event) => {
+          const part = partOf(event)
+          if (part === 'pick') return toggle(resource)
+          if (part === 'reveal') return reveal(resource.uri)
+          if (event.shiftKey) range.extend(at, activeIndex, index)
+          else if (event.ctrlKey || event.metaKey) toggle(resource)
+          else go({ uri: resource.uri })
+          activate(index)
+        }}
+      />
+    )
+  }
+  const isAway = activeIndex !== -1 && (activeIndex < window.first || activeIndex >= window.end)
+  return (
+    <div
+      class="rows rows-list"
+      id="list"
+      ref={scroller}
+      role="grid"
+      tabIndex={0}
+      aria-label={t('list')}
+      aria-rowcount={rows.length}
+      aria-multiselectable="true"
+      {...(activeIndex === -1 ? {} : { 'aria-activedescendant': idOf('list', keyOf(activeIndex)) })}
+      onScroll={onScroll}
+      onKeyDown={onKeyDown}
+    >
+      <div role="rowgroup" class="rows-space" style={{ height: `${window.height}px` }}>
+        <div role="none" class="rows-drawn" style={{ transform: `translateY(${window.top}px)` }}>
+          {drawn.map((index) => rowAt(index))}
+        </div>
+        {isAway ? rowAt(activeIndex, true) : null}
+      </div>
+    </div>
+  )
+}
+
+/** The directory that a resource lies in: within the one that is listed, or else within its mount, behind the name of that. */
+function pathIn(columns: Columns | undefined, row: number, directory: string | undefined): string {
+  const resource = columns?.resources[row]
+  if (resource === undefined) return ''
+  const mount = columns?.mounts[columns.mountAt[row] ?? -1]
+  const base = directory ?? mount?.uri ?? ''
+  const [start, name] = directory === undefined && mount !== undefined ? [base, mount.title ?? mount.name] : [base, '']
+  const { uri } = resource
+  const rest = start !== '' && uri.startsWith(start) ? uri.slice(start.length).replace(/^\//, '') : uri
+  const path = readableUri(rest.slice(0, rest.replace(/[?#].*$/s, '').lastIndexOf('/') + 1))
+  return name === '' ? path : `${name}/${path}`
+}
+
+function indexOfActive(count: number, keyOf: (index: number) => string): number {
+  const wanted = active.value ?? place.value.uri
+  if (wanted === undefined || count === 0) return Math.min(lastIndex.current, count - 1)
+  if (keyOf(lastIndex.current) === wanted) return lastIndex.current
+  for (let index = 0; index < count; index++) {
+    if (keyOf(index) !== wanted) continue
+    lastIndex.current = index
+    return index
+  }
+  return Math.min(lastIndex.current, count - 1)
+}

@@ -1,0 +1,61 @@
+import { langOf } from '../state/lang.ts'
+import { shown } from '../state/shown.ts'
+import { piecesOf } from './marks.ts'
+
+/** So many characters at the end of a long name are always to be seen: what long names share is their beginning. */
+const tail = 10
+const long = 24
+
+interface NameProps {
+  readonly text: string
+  /** The words of the filter, folded: they are marked. */
+  readonly words: readonly string[]
+  readonly class?: string
+}
+
+/** A name from a server: what is hidden in it is to be seen, it turns nothing around, and its end stays where there is no room. */
+export function Name({ text, words, class: name = '' }: NameProps) {
+  const cut = text.length > long ? cutOf(text) : text.length
+  const pieces = piecesOf(text, words)
+  let at = 0
+  const placed = pieces.map((piece) => {
+    const start = at
+    at += piece.text.length
+    return { ...piece, start }
+  })
+  const part = (from: number, to: number) =>
+    placed.flatMap(({ text, isMarked, start }) => {
+      const visible = onOneLine(shown(text.slice(Math.max(0, from - start), Math.max(0, to - start))))
+      if (visible === '') return []
+      return [isMarked ? <mark key={start}>{visible}</mark> : visible]
+    })
+  const lang = langOf(text)
+  return (
+    <bdi class={`name ${name}`} {...(lang === undefined ? {} : { lang })}>
+      <span class="name-head">{part(0, cut)}</span>
+      {cut < text.length ? <span class="name-tail">{part(cut, text.length)}</span> : null}
+    </bdi>
+  )
+}
+
+const onOneLine = (text: string) => text.replace(/[\t\n\r]+/g, ' ')
+
+/** Where the end begins, not in the middle of a character. */
+function cutOf(text: string): number {
+  const cut = text.length - tail
+  const code = text.charCodeAt(cut)
+  return code >= 0xdc00 && code <= 0xdfff ? cut + 1 : cut
+}
+
+/** A path with its words marked. Where there is no room for all of it, its end is to be seen. */
+export function PathText({ text, words }: NameProps) {
+  return (
+    <span class="path">
+      <bdi dir="ltr">
+        {piecesOf(text, words).map(({ text, isMarked }, at) =>
+          isMarked ? <mark key={at}>{shown(text)}</mark> : shown(text),
+        )}
+      </bdi>
+    </span>
+  )
+}

@@ -1,0 +1,154 @@
+import './browse.css'
+import './rows.css'
+import './list.css'
+import { useEffect } from 'preact/hooks'
+import { lastSegment } from '../../../client/wire.ts'
+import { directoryMimeType } from '../../../core/view.ts'
+import { announce } from '../state/announce.ts'
+import { browse, isFiltered, progress, selected, treeState } from '../state/browse.ts'
+import { knownOf } from '../state/known.ts'
+import { go, linkTo, place } from '../state/place.ts'
+import { reasonOf } from '../state/reason.ts'
+import { isRevealing } from '../state/reveal.ts'
+import { shown } from '../state/shown.ts'
+import { FacetsBar } from './facets-bar.tsx'
+import { FilterBar } from './filter-bar.tsx'
+import { ListHead } from './list-head.tsx'
+import { ListView } from './list-view.tsx'
+import { TreeView } from './tree-view.tsx'
+import { t } from './words.ts'
+
+/** The tree, or the list, with its filter and facets. */
+export function BrowsePane() {
+  const isList = place.value.view === 'list'
+  return (
+    <div class="browse">
+      <div class="browse-tools">
+        <FilterBar />
+        <FacetsBar />
+      </div>
+      {isList ? <ListBody /> : <TreeBody />}
+      <Progress />
+    </div>
+  )
+}
+
+function TreeBody() {
+  const { state, error } = treeState.value
+  if (isFiltered.value) return selected.value.rows.length === 0 ? <NoMatch /> : <TreeView />
+  if (state === 'failed') return <Failed error={error} retry={() => void browse.value?.forest.start()} />
+  if (state === 'loading') return <p class="browse-note quiet">{t('loading')}</p>
+  return browse.value?.forest.rows.length === 0 ? <NoMounts /> : <TreeView />
+}
+
+function ListBody() {
+  const { state, error, count } = progress.value
+  if (state === 'failed' && count === 0) return <Failed error={error} retry={() => browse.value?.listed.load()} />
+  return (
+    <>
+      <Scope />
+      <div class="list-frame">
+        <ListHead />
+        {selected.value.rows.length > 0 ? (
+          <ListView />
+        ) : state === 'loading' || state === 'idle' ? (
+          <p class="browse-note quiet">{t('loading')}</p>
+        ) : count === 0 ? (
+          <NoMounts />
+        ) : (
+          <NoMatch />
+        )}
+      </div>
+    </>
+  )
+}
+
+/** Which directory is listed, and the way from one to all; from all, the way to the one that is shown. */
+function Scope() {
+  const { in: directory, uri } = place.value
+  // What is known of a directory may come with the tree.
+  treeState.value
+  if (directory !== undefined)
+    return (
+      <p class="browse-in">
+        <span>{t('listIn', { name: shown(lastSegment(directory)) })}</span>
+        <a href={linkTo({ in: undefined })}>{t('everything')}</a>
+      </p>
+    )
+  if (uri === undefined || knownOf(uri)?.mimeType !== directoryMimeType) return null
+  return (
+    <p class="browse-in">
+      <span>{t('everything')}</span>
+      <a href={linkTo({ in: uri })}>{t('onlyIn', { name: shown(lastSegment(uri)) })}</a>
+    </p>
+  )
+}
+
+function Failed({ error, retry }: { readonly error: unknown; readonly retry: () => void }) {
+  return (
+    <div class="browse-note" role="alert">
+      <p class="bad">
+        {t('failed')} {reasonOf(error)}
+      </p>
+      <button type="button" class="button" onClick={retry}>
+        {t('retry')}
+      </button>
+    </div>
+  )
+}
+
+function NoMounts() {
+  return (
+    <div class="browse-note">
+      <p>{t('noMounts')}</p>
+      <p class="quiet">{t('noMountsDo')}</p>
+    </div>
+  )
+}
+
+function NoMatch() {
+  const { state } = progress.value
+  const { filter } = place.value
+  if (state === 'loading' || state === 'idle') return <p class="browse-note quiet">{t('loading')}</p>
+  return (
+    <div class="browse-note">
+      <p>{t('noMatch')}</p>
+      <p class="quiet">{t('noMatchDo')}</p>
+      {filter === undefined ? null : (
+        <button type="button" class="button" onClick={() => go({ view: 'search', q: filter })}>
+          {t('search')}
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** How many there are, how many fit, how far it is, and what is missing. */
+function Progress() {
+  const { state, error, unavailable, count: all } = progress.value
+  const isList = place.value.view === 'list'
+  const isShown = isList || isFiltered.value
+  const count = selected.value.rows.length
+  const isLoading = state === 'loading'
+  useEffect(() => {
+    if (isShown && !isLoading) announce(t('filtered', { count }))
+  }, [isShown, isLoading, count])
+  if (!isShown) return isRevealing.value ? <p class="browse-foot">{t('revealing')}</p> : null
+  const key = count === all ? (isLoading ? 'countSoFar' : 'count') : isLoading ? 'countOfSoFar' : 'countOf'
+  return (
+    <div class="browse-foot">
+      <span>{t(key, { count, all })}</span>
+      {unavailable.length === 0 ? null : (
+        <span class="warn">{t('unavailable', { names: unavailable.map(shown).join(', ') })}</span>
+      )}
+      {state === 'failed' && all > 0 ? (
+        <span class="bad">
+          {reasonOf(error)}{' '}
+          <button type="button" class="narrow-open" onClick={() => browse.value?.listed.load()}>
+            {t('retry')}
+          </button>
+        </span>
+      ) : null}
+    </div>
+  )
+}

@@ -1,0 +1,137 @@
+import { fold } from '../state/fold.ts'
+import type { Columns } from './columns.ts'
+import { isBelow } from './grown.ts'
+
+/** What rows are narrowed down by. What is left out does not narrow them. */
+export interface Selection {
+  /** Words as typed: each has to be in the name, the title or the URI. */
+  readonly filter?: string
+  /** The directory that they lie in. */
+  readonly in?: string
+  /** Addresses of mounts, types (`text/markdown`, `text/*`, `none`) and roles, one or several, separated by a space. */
+  readonly mount?: string
+  readonly mime?: string
+  readonly audience?: string
+  /** From 0 to 1. */
+  readonly minPriority?: string
+  /** How long ago at most, such as `7d`, or a date. */
+  readonly since?: string
+}
+
+export const facets = ['mount', 'mime', 'audience', 'minPriority', 'since'] as const
+export type Facet = (typeof facets)[number]
+
+/** How many rows there would be for each value of a facet, with all the other facets as they are. */
+export type Counts = Readonly<Record<Facet, ReadonlyMap<string, number>>>
+
+export interface Selected {
+  /** The rows that fit, as numbers of the columns, in the order that was given. */
+  readonly rows: Uint32Array
+  readonly counts: Counts
+}
+
+export const priorities = ['1', '0.8', '0.5', '0.3'] as const
+export const ages = ['1d', '7d', '30d', '365d'] as const
+/** What stands for resources that say nothing of their type. */
+export const noType = 'none'
+
+/** The words of a filter as they are looked for. */
+export function wordsOf(filter: string | undefined): readonly string[] {
+  return fold(filter ?? '')
+    .split(/\s+/)
+    .filter((word) => word !== '')
+}
+
+export function isNarrowed(selection: Selection): boolean {
+  return wordsOf(selection.filter).length > 0 || facets.some((facet) => selection[facet] !== undefined)
+}
+
+/** The time, in milliseconds since 1970, that `since` means. `undefined`: it means none. */
+export function timeOf(since: string | undefined, now: number): number | undefined {
+  const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(since ?? '') ?? []
+  if (count !== undefined)
+    return now - Number(count) * ({ m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }[unit ?? 'd'] ?? 0)
+  const time = since === undefined ? Number.NaN : Date.parse(since)
+  return Number.isNaN(time) ? undefined : time
+}
+
+/** @param order Numbers of all rows, in the order in which they are wanted. */
+export function select(columns: Columns, order: Uint32Array, selection: Selection, now: number): Selected {
+  const words = wordsOf(selection.filter)
+  const { resources, texts, mountAt, typeAt } = columns
+  const mountFits = columns.mounts.map(({ uri }) => fitsMount(selection.mount, uri))
+  const typeFits = columns.types.map((type) => fitsType(selection.mime, type))
+  const noTypeFits = fitsType(selection.mime, noType)
+  const roles = selection.audience?.split(' ')
+  const minPriority = selection.minPriority === undefined ? undefined : Number(selection.minPriority)
+  const since = timeOf(selection.since, now)
+  const directory = selection.in
+  const times = ages.map((age) => timeOf(age, now) ?? 0)
+  const steps = priorities.map(Number)
+
+  const rows = new Uint32Array(order.length)
+  const byMount = new Uint32Array(columns.mounts.length)
+  const byType = new Uint32Array(columns.types.length + 1)
+  const byRole = { user: 0, assistant: 0 }
+  const byPriority = new Uint32Array(steps.length)
+  const byAge = new Uint32Array(ages.length)
+  let count = 0
+
+  each: for (const row of order) {
+    const text = texts[row]
+    const resource = resources[row]
+    if (text === undefined || resource === undefined) continue
+    for (const word of words) if (!text.includes(word)) continue each
+    if (directory !== undefined && !isBelow(resource.uri, directory)) continue
+    const { audience, priority, modified } = resource
+    const mount = mountAt[row] ?? -1
+    const type = typeAt[row] ?? -1
+    // Which facets leave it out, a bit each: where only one does, it counts among what that one could be.
+    const misses =
+      (selection.mount === undefined || mountFits[mount] === true ? 0 : 1) |
+      (selection.mime === undefined || (type === -1 ? noTypeFits : typeFits[type] === true) ? 0 : 2) |
+      (roles === undefined || audience === undefined || roles.some((role) => audience.some((one) => one === role))
+        ? 0
+        : 4) |
+      (minPriority === undefined || (priority ?? -1) >= minPriority ? 0 : 8) |
+      (since === undefined || (modified ?? Number.NEGATIVE_INFINITY) >= since ? 0 : 16)
+    if (misses === 0) rows[count++] = row
+    if ((misses & ~1) === 0 && mount !== -1) add(byMount, mount)
+    if ((misses & ~2) === 0) add(byType, type + 1)
+    if ((misses & ~4) === 0) {
+      if (audience === undefined || audience.includes('user')) byRole.user++
+      if (audience === undefined || audience.includes('assistant')) byRole.assistant++
+    }
+    if ((misses & ~8) === 0 && priority !== undefined)
+      for (let at = 0; at < steps.length; at++) if (priority >= (steps[at] ?? 2)) add(byPriority, at)
+    if ((misses & ~16) === 0 && modified !== undefined)
+      for (let at = 0; at < times.length; at++) if (modified >= (times[at] ?? 0)) add(byAge, at)
+  }
+
+  return {
+    rows: rows.subarray(0, count),
+    counts: {
+      mount: new Map(columns.mounts.map(({ uri }, at) => [uri.replace(/\/$/, ''), byMount[at] ?? 0])),
+      mime: new Map([
+        ...columns.types.map((type, at): [string, number] => [type, byType[at + 1] ?? 0]),
+        [noType, byType[0] ?? 0],
+      ]),
+      audience: new Map(Object.entries(byRole)),
+      minPriority: new Map(priorities.map((step, at) => [step, byPriority[at] ?? 0])),
+      since: new Map(ages.map((age, at) => [age, byAge[at] ?? 0])),
+    },
+  }
+}
+
+function add(counts: Uint32Array, at: number): void {
+  counts[at] = (counts[at] ?? 0) + 1
+}
+
+function fitsMount(wanted: string | undefined, uri: string): boolean {
+  return wanted === undefined || wanted.split(' ').some((one) => one.replace(/\/$/, '') === uri.replace(/\/$/, ''))
+}
+
+function fitsType(wanted: string | undefined, type: string): boolean {
+  if (wanted === undefined) return true
+  return wanted.split(' ').some((one) => one === type || (one.endsWith('/*') && type.startsWith(one.slice(0, -1))))
+}

@@ -1,0 +1,213 @@
+import { signal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { toggle } from '../state/basket.ts'
+import { browse, closedInFilter, isFiltered, selection, treeRows } from '../state/browse.ts'
+import { go, place } from '../state/place.ts'
+import { revealed, unfold } from '../state/reveal.ts'
+import { createTypeAhead, isTyped, stepOf } from './keys.ts'
+import { createRange } from './range.ts'
+import { idOf, partOf } from './row-id.ts'
+import { parentIndex, type TreeRow } from './rows.ts'
+import { wordsOf } from './select.ts'
+import { TreeRowView } from './tree-row.tsx'
+import { useNeighbours } from './use-neighbours.ts'
+import { useRows } from './use-rows.ts'
+import { useWatched } from './use-watched.ts'
+import type { Anchor } from './window.ts'
+import { t } from './words.ts'
+
+/** The row that the reader stands on, by its key; and where the tree was scrolled to. Both outlast the tree being away. */
+const active = signal<string | undefined>(undefined)
+const memory = { anchor: [] as Anchor, top: 0 }
+
+/** Next pages are loaded before the reader is there: so many rows ahead. */
+const ahead = 200
+
+/** The tree (WAI-ARIA Authoring Practices, tree view). Only what is to be seen is in the document. */
+export function TreeView() {
+  const rows = treeRows.value
+  const { filter } = selection.value
+  const words = wordsOf(filter)
+  const found =
+    active.value === undefined
+      ? -1
+      : rows[lastIndex.current]?.key === active.value
+        ? lastIndex.current
+        : rows.findIndex(({ key }) => key === active.value)
+  const activeIndex = found === -1 ? Math.min(lastIndex.current, rows.length - 1) : found
+  if (found !== -1) lastIndex.current = found
+  const { scroller, window, page, onScroll, show } = useRows({
+    count: rows.length,
+    keyOf: (index) => rows[index]?.key ?? '',
+    identity: rows,
+    active: isHeldBy(rows, activeIndex, memory.anchor[0]?.key) ? activeIndex : -1,
+    asked: isFiltered.value ? JSON.stringify(selection.value) : '',
+    memory,
+  })
+  const typeAhead = useRef(createTypeAhead()).current
+  const range = useRef(createRange()).current
+  const drawn = rows.slice(window.first, window.end)
+  useWatched(drawn.flatMap(({ kind, isDirectory, key }) => (kind === 'node' && !isDirectory ? [key] : [])))
+  useFollowing(rows, show)
+  useNeighbours(rows, activeIndex, (index) => uriOf(rows[index]), rows.length)
+
+  const ends = rows.slice(window.visible, window.visible + page + ahead)
+  useEffect(() => {
+    for (const row of ends) if (row.kind === 'more') browse.value?.forest.more(row.resource.uri)
+  })
+
+  const pickable = (index: number) => (rows[index]?.kind === 'node' ? rows[index]?.resource : undefined)
+  const setOpen = (row: TreeRow, isOpen: boolean) => {
+    if (isFiltered.value) {
+      const closed = new Set(closedInFilter.value)
+      if (isOpen) closed.delete(row.key)
+      else closed.add(row.key)
+      closedInFilter.value = closed
+    } else if (isOpen) browse.value?.forest.open(row.key)
+    else browse.value?.forest.close(row.key)
+  }
+  const activate = (index: number) => {
+    const row = rows[index]
+    if (row === undefined) return
+    active.value = row.key
+    lastIndex.current = index
+    show(index)
+  }
+  const preview = (row: TreeRow) => {
+    if (row.kind === 'failed' || row.kind === 'more') browse.value?.forest.more(row.resource.uri)
+    else if (row.kind === 'node') {
+      opened.current = row.resource.uri
+      go({ uri: row.resource.uri })
+    }
+  }
+  const openSiblings = (index: number) => {
+    const parent = parentIndex(rows, index)
+    const level = rows[index]?.level
+    let opened = 0
+    for (let at = parent + 1; at < rows.length && (rows[at]?.level ?? 0) > (rows[parent]?.level ?? 0); at++) {
+      const row = rows[at]
+      if (row === undefined || row.level !== level || !row.isDirectory || row.isOpen) continue
+      if (++opened > 100) break
+      setOpen(row, true)
+    }
+  }
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing || event.keyCode === 229) return
+    const row = rows[activeIndex]
+    if (row === undefined) return
+    if (isTyped(event)) {
+      const index = typeAhead.type(event.key, rows, activeIndex, event.timeStamp)
+      event.preventDefault()
+      event.stopPropagation()
+      if (index !== undefined) activate(index)
+      return
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return
+    const step = stepOf(event, rows, activeIndex, page)
+    if (step === undefined) return
+    event.preventDefault()
+    if ('to' in step) {
+      if (event.shiftKey) range.extend(pickable, activeIndex, step.to)
+      else range.end()
+      activate(step.to)
+    } else if (step.act === 'open') setOpen(row, true)
+    else if (step.act === 'close') setOpen(row, false)
+    else if (step.act === 'openSiblings') openSiblings(activeIndex)
+    else if (step.act === 'preview') preview(row)
+    else if (row.kind === 'node') toggle(row.resource)
+  }
+
+  const viewOf = (row: TreeRow, index: number, isAway = false) => (
+    <TreeRowView
+      key={row.key}
+      row={row}
+      id={idOf('tree', row.key)}
+      isActive={index === activeIndex}
+      isAway={isAway}
+      words={words}
+      onPress={(event) => {
+        const part = partOf(event)
+        if (part === 'pick') return toggle(row.resource)
+        if (part === 'twist') setOpen(row, !row.isOpen)
+        else if (event.shiftKey) range.extend(pickable, activeIndex, index)
+        else if (event.ctrlKey || event.metaKey) toggle(row.resource)
+        else {
+          const isShown = place.value.uri === row.key
+          if (row.isDirectory && (!row.isOpen || isShown)) setOpen(row, !row.isOpen)
+          preview(row)
+        }
+        activate(index)
+      }}
+    />
+  )
+  const activeRow = rows[activeIndex]
+  const isAway = activeIndex !== -1 && (activeIndex < window.first || activeIndex >= window.end)
+  return (
+    <div
+      class="rows"
+      id="tree"
+      ref={scroller}
+      role="tree"
+      tabIndex={0}
+      aria-label={t('tree')}
+      aria-multiselectable="true"
+      aria-busy={drawn.some(({ kind }) => kind === 'loading')}
+      {...(activeRow === undefined ? {} : { 'aria-activedescendant': idOf('tree', activeRow.key) })}
+      onScroll={onScroll}
+      onKeyDown={onKeyDown}
+    >
+      <div role="none" class="rows-space" style={{ height: `${window.height}px` }}>
+        <div role="none" class="rows-drawn" style={{ transform: `translateY(${window.top}px)` }}>
+          {drawn.map((row, at) => viewOf(row, window.first + at))}
+        </div>
+        {isAway && activeRow !== undefined ? viewOf(activeRow, activeIndex, true) : null}
+      </div>
+    </div>
+  )
+}
+
+/**
+ * Whether the row that the reader stands on holds the place. Not where a page is to come in above it: the rows would be pushed out of
+ * sight one page after the other.
+ */
+function isHeldBy(rows: readonly TreeRow[], active: number, first: string | undefined): boolean {
+  for (let at = active - 1; at >= Math.max(0, active - 100); at--) {
+    const row = rows[at]
+    if (row?.kind === 'more' || row?.kind === 'loading') return false
+    if (row?.key === first) return true
+  }
+  return true
+}
+
+/** What can be read in a row. */
+function uriOf(row: TreeRow | undefined): string | undefined {
+  return row?.kind === 'node' && !row.isDirectory ? row.key : undefined
+}
+
+/** What was opened in the tree itself: nobody is led there, who may be further on already. */
+const opened: { current: string | undefined } = { current: undefined }
+
+/** Where the active row was last: should it go, the one in its place is active. */
+const lastIndex = { current: 0 }
+
+/** Goes to what the address names, and to what was asked to be shown. */
+function useFollowing(rows: readonly TreeRow[], show: (index: number, isCentred?: boolean) => void) {
+  const { uri } = place.value
+  const isReady = browse.value?.forest.state === 'loaded'
+  const wanted = revealed.value
+  const done = useRef<unknown>(undefined)
+  useEffect(() => {
+    if (uri === undefined || !isReady || uri === opened.current) return
+    opened.current = undefined
+    if (active.value !== uri) void unfold(uri)
+  }, [uri, isReady])
+  useEffect(() => {
+    if (wanted === undefined || done.current === wanted) return
+    const index = rows.findIndex(({ key }) => key === wanted.uri)
+    if (index === -1) return
+    done.current = wanted
+    active.value = wanted.uri
+    show(index, true)
+  })
+}

@@ -1,0 +1,99 @@
+/**
+ * The part of many rows of one height that is drawn. Browsers have a tallest element (Chromium about 33 million pixels, Firefox about 17):
+ * where the rows together are higher than `tallest`, the scroll bar stands for them in a smaller measure.
+ */
+export interface Window {
+  /** The first row that is drawn, and the one behind the last. */
+  readonly first: number
+  readonly end: number
+  /** How high the whole is, and where the first row stands in it, in pixels. */
+  readonly height: number
+  readonly top: number
+  /** The first row of which something is to be seen, and how much of it is above the edge, in pixels. */
+  readonly visible: number
+  readonly above: number
+}
+
+export interface Scroll {
+  readonly top: number
+  /** How much is to be seen at once, in pixels. */
+  readonly height: number
+}
+
+export const tallest = 8_000_000
+
+/** So many rows are drawn beyond each edge. */
+const spare = 12
+
+/** Pixels of rows for one pixel of scrolling: 1, unless there are too many of them. */
+function measure(count: number, row: number, view: number): number {
+  const all = count * row
+  return all <= tallest || view >= tallest ? 1 : (all - view) / (tallest - view)
+}
+
+export function windowOf(count: number, row: number, scroll: Scroll): Window {
+  const ratio = measure(count, row, scroll.height)
+  const height = ratio === 1 ? count * row : tallest
+  const most = Math.max(0, height - scroll.height)
+  const top = Math.min(Math.max(scroll.top, 0), most)
+  /** Where the upper edge is in the rows, in their own pixels. */
+  const edge = top * ratio
+  const visible = Math.min(Math.floor(edge / row), Math.max(0, count - 1))
+  const first = Math.max(0, visible - spare)
+  const end = Math.min(count, Math.ceil((edge + scroll.height) / row) + spare)
+  return { first, end, height, top: first * row - edge + top, visible, above: edge - visible * row }
+}
+
+/** Where to scroll to, so that a row stands `from` pixels below the upper edge. */
+export function scrollTo(count: number, row: number, view: number, index: number, from = 0): number {
+  return Math.max(0, (index * row - from) / measure(count, row, view))
+}
+
+/** Where to scroll to, so that all of a row is to be seen, with as little movement as there has to be. `undefined`: it is. */
+export function scrollInto(count: number, row: number, scroll: Scroll, index: number): number | undefined {
+  const ratio = measure(count, row, scroll.height)
+  const edge = scroll.top * ratio
+  if (index * row < edge) return scrollTo(count, row, scroll.height, index)
+  if ((index + 1) * row > edge + scroll.height) return Math.max(0, ((index + 1) * row - scroll.height) / ratio)
+  return undefined
+}
+
+/** Rows, as far as their place goes. */
+export interface Rows {
+  readonly count: number
+  keyOf(index: number): string
+}
+
+/** What is to be seen, by which the place is found again among other rows: each key with its distance from the upper edge, in pixels. */
+export type Anchor = readonly { readonly key: string; readonly from: number }[]
+
+/** @param active The row that the reader stands on: where it is to be seen, it keeps its height before all others. */
+export function anchorOf(
+  rows: Rows,
+  { visible, above, end }: Window,
+  row: number,
+  view: number,
+  active: number,
+): Anchor {
+  const at = (index: number) => ({ key: rows.keyOf(index), from: (index - visible) * row - above })
+  const last = Math.min(end, visible + Math.ceil(view / row))
+  const seen = Array.from({ length: Math.max(0, last - visible) }, (_, index) => at(visible + index))
+  return active >= visible && active < last ? [at(active), ...seen] : seen
+}
+
+/** The row that holds the place, the first of the anchor that is still there, and its distance from the upper edge. */
+export function placeOfAnchor(
+  rows: Rows,
+  anchor: Anchor,
+): { readonly index: number; readonly from: number } | undefined {
+  const wanted = new Map<string, number>()
+  for (const [at, { key }] of anchor.entries()) if (!wanted.has(key)) wanted.set(key, at)
+  let best: { readonly at: number; readonly index: number } | undefined
+  for (let index = 0; index < rows.count; index++) {
+    const at = wanted.get(rows.keyOf(index))
+    if (at === undefined || (best !== undefined && best.at <= at)) continue
+    best = { at, index }
+    if (at === 0) break
+  }
+  return best === undefined ? undefined : { index: best.index, from: anchor[best.at]?.from ?? 0 }
+}

@@ -1,0 +1,74 @@
+import { signal } from '@preact/signals'
+
+export type Language = 'en' | 'ja'
+
+/** The language of the page: what the reader chose, else what the browser prefers. */
+export const language = signal<Language>(globalThis.navigator?.language.startsWith('ja') ? 'ja' : 'en')
+
+/** Values that stand in a sentence as `{name}`. */
+export type Values = Readonly<Record<string, string | number>>
+
+/**
+ * The words of one part of the page, in each language. What it answers reads the language signal: a component that calls it is drawn
+ * anew when the reader chooses another one.
+ */
+export function createWords<Key extends string>(
+  en: Readonly<Record<Key, string>>,
+  ja: Readonly<Record<Key, string>>,
+): (key: Key, values?: Values) => string {
+  return (key, values = {}) => {
+    const sentence = (language.value === 'ja' ? ja : en)[key]
+    return sentence.replace(/\{(\w+)\}/g, (whole, name: string) => {
+      const value = values[name]
+      return typeof value === 'number' ? formatNumber(value) : (value ?? whole)
+    })
+  }
+}
+
+const formatters = new Map<string, Intl.NumberFormat | Intl.DateTimeFormat>()
+
+/** One formatter of a kind for each language: to make one takes longer than to draw a row with it. */
+function kept<T extends Intl.NumberFormat | Intl.DateTimeFormat>(kind: string, make: (code: Language) => T): T {
+  const key = `${language.value} ${kind}`
+  const formatter = formatters.get(key) ?? make(language.value)
+  formatters.set(key, formatter)
+  // What is kept under a kind is what was made for it.
+  return formatter as T
+}
+
+export function formatNumber(value: number): string {
+  return kept('number', (code) => new Intl.NumberFormat(code)).format(value)
+}
+
+const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const
+
+export function formatSize(bytes: number): string {
+  let value = bytes
+  let at = 0
+  while (value >= 1000 && at < units.length - 1) {
+    value /= 1000
+    at += 1
+  }
+  const unit = units[at] ?? 'byte'
+  const maximumFractionDigits = at > 0 && value < 10 ? 1 : 0
+  const unitDisplay = unit === 'byte' ? 'long' : 'short'
+  return kept(
+    `${unit} ${maximumFractionDigits}`,
+    (code) => new Intl.NumberFormat(code, { style: 'unit', unit, unitDisplay, maximumFractionDigits }),
+  ).format(value)
+}
+
+export function formatTime(time: number): string {
+  return kept('time', (code) => new Intl.DateTimeFormat(code, { dateStyle: 'medium', timeStyle: 'short' })).format(time)
+}
+
+/** A time in as few letters as tell it: of the last 24 hours the hour, else the day. */
+export function formatAge(time: number, now: number): string {
+  if (time <= now && now - time < 86_400_000)
+    return kept('hour', (code) => new Intl.DateTimeFormat(code, { timeStyle: 'short' })).format(time)
+  return formatDay(time)
+}
+
+export function formatDay(time: number): string {
+  return kept('day', (code) => new Intl.DateTimeFormat(code, { dateStyle: 'medium' })).format(time)
+}

@@ -1,0 +1,231 @@
+import { createServer } from 'node:http'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { chromiumReason, type Explored, hasChromium, serveExplorer, useBrowser } from '../support/browser.ts'
+import { createFolder } from '../support/folder.ts'
+import { listening } from '../support/listening.ts'
+import { requires } from '../support/require.ts'
+
+// The rows UI of the attack corpus about the page itself and the contents that it previews, in a real Chromium, against a real server. Whatever
+// runs calls alert() and asks pwned.invalid: a dialog and a request elsewhere fail each test.
+
+const act = "alert(1);new Image().src='http://pwned.invalid/x';top.pwned=1;parent.postMessage('pwned','*')"
+const remote = 'http://pwned.invalid/x.png'
+
+const contents: Readonly<Record<string, string>> = {
+  'page.html': `<!doctype html><title>p</title><base href="http://pwned.invalid/"><meta http-equiv="refresh" content="0;url=${remote}">
+<link rel="stylesheet" href="${remote}"><style>@import "${remote}"; p { color: rgb(1, 2, 3); background: url(${remote}) }</style>
+<script>${act}</script><img src="${remote}" onerror="${act}"><svg onload="${act}"></svg><object data="${remote}"></object><embed src="${remote}">
+<iframe src="${remote}"></iframe><iframe srcdoc="<script>${act}</script>"></iframe><video src="${remote}" poster="${remote}" autoplay></video>
+<form action="http://pwned.invalid/f" target="_top"><button>send</button></form><a href="http://pwned.invalid/a" target="_top">top</a>
+<a href="http://pwned.invalid/a">here</a><a href="javascript:${act}">run</a><p>styled</p>`,
+  'picture.svg': `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="90" height="90" onload="${act}">
+<style>@import "${remote}"; rect { fill: url(${remote}) }</style><script>${act}</script>
+<foreignObject width="90" height="90"><body xmlns="http://www.w3.org/1999/xhtml"><img src="${remote}" onerror="${act}"/></body></foreignObject>
+<use xlink:href="http://pwned.invalid/x.svg#a"/><image href="${remote}"/><a href="javascript:${act}"><rect width="90" height="90"/></a></svg>`,
+  'text.md': `# Heading
+
+<a id="page">x</a><form name="body" id="getElementById"><input name="attributes"></form><img name="cookie" src="${remote}" onerror="${act}">
+<script>${act}</script><style>body { display: none }</style><svg><script>${act}</script></svg><math><mtext><img src=x onerror="${act}"></mtext></math>
+<details open ontoggle="${act}"><summary>s</summary></details><input autofocus onfocus="${act}"><div style="position:fixed;inset:0">cover</div>
+
+![remote](${remote}) [run](javascript:alert(1)) [data](data:text/html,<script>alert(1)</script>) <javascript:alert(1)>
+
+<noscript><p title="</noscript><img src=x onerror=${act}>"></noscript> last`,
+  'data.json': `{"__proto__": {"pwned": 1}, "constructor": {"prototype": {"pwned": 1}}, "html": "<\\/script><script>${act}</script>", "last": 1}`,
+  'table.csv': `name,value\n"<img src=x onerror=${act}>",1\n=HYPERLINK("${remote}"),2\n"</script><script>${act}</script>",last\n`,
+  'code.js': `// </script><script>${act}</script><img src=x onerror="${act}"> last\n`,
+  'plain.txt': `<!doctype html><script>${act}</script><img src=x onerror="${act}"> last\n`,
+  'feed.xml': `<?xml version="1.0"?><?xml-stylesheet href="${remote}"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><html xmlns="http://www.w3.org/1999/xhtml"><script>${act}</script>&x; last</html>`,
+  'diagram.mmd': `graph TD\nA["<img src=x onerror=${act}>"] --> B\nclick A "javascript:alert(1)"\n%% last\n`,
+  'both.gif': `GIF89a/*${act}*/=1;${act}//last`,
+}
+
+/** What Chromium says when it has held something back in a preview. The page itself never tries. */
+const heldBack = [
+  /Blocked script execution in 'about:srcdoc'/,
+  /violates the following Content Security Policy directive:? ['"](?:default-src 'none'|img-src data:|media-src data:|style-src 'unsafe-inline')['"]/,
+  /Refused to execute the redirect specified via '<meta http-equiv='refresh'/,
+  /Blocked form submission to/,
+  /Unsafe attempt to initiate navigation/,
+  /Framing 'http:\/\/pwned.invalid\/' violates/,
+  /'base' element|base-uri/,
+]
+
+/** Chromium tells of what DOMPurify takes away, as soon as that has parsed it: in a document that is shown nowhere. */
+const takenAway = [
+  /(?:Executing inline event handler|Applying inline style) violates [\s\S]*\/assets\/(?:markdown|purify)/,
+]
+
+requires(
+  'chromium',
+  hasChromium,
+  chromiumReason,
+)('the explorer and hostile contents', () => {
+  const folder = createFolder()
+  const tabs = useBrowser()
+  let explorer: Explored
+  beforeAll(async () => {
+    folder.write(contents)
+    explorer = await serveExplorer([folder.root, '--name', 'hostile'], { cwd: folder.outside })
+  })
+  afterAll(async () => {
+    await explorer.end()
+    folder.remove()
+  })
+
+  const at = (name: string, more: Readonly<Record<string, string>> = {}) =>
+    `${explorer.url}#${new URLSearchParams({ uri: `file:///hostile/${name}`, ...more })}`
+
+  const unharmed = async (page: Page) => {
+    const found = await page.evaluate(() => {
+      const { document, pwned, getComputedStyle } = globalThis as unknown as {
+        pwned: unknown
+        getComputedStyle(element: unknown): { display: string }
+        document: {
+          body: unknown
+          cookie: unknown
+          getElementById: unknown
+          querySelectorAll(css: string): { length: number }
+        }
+      }
+      return {
+        pwned: pwned ?? ({} as { pwned?: unknown }).pwned,
+        display: getComputedStyle(document.body).display,
+        clobbered: typeof document.getElementById !== 'function' || typeof document.cookie !== 'string',
+        injected: document.querySelectorAll(
+          'body script, body style, base, object, embed, form[name], [onerror], [onload]',
+        ).length,
+      }
+    })
+    expect(found).toEqual({
+      pwned: undefined,
+      display: expect.not.stringMatching('none'),
+      clobbered: false,
+      injected: 0,
+    })
+    expect(page.url().startsWith(explorer.url)).toBe(true)
+    expect(page.context().pages()).toHaveLength(1)
+  }
+
+  test('a page that lets them act is noticed', async () => {
+    const harmed = await listening(
+      createServer((_, response) => {
+        response.setHeader('content-type', 'text/html')
+        response.setHeader('content-security-policy', "img-src 'none'")
+        response.end(`<body><script>${act};console.error('told');throw new Error('thrown')</script>`)
+      }),
+    )
+    const page = await tabs.open(harmed.url)
+    await expect(unharmed(page)).rejects.toThrow()
+    await page.goto('about:blank')
+    const found = tabs.complaints().join('\n')
+    for (const kind of [
+      /asked the reader: 1/,
+      /asked elsewhere/,
+      /Content Security Policy/,
+      /^told/m,
+      /thrown: Error: thrown/,
+    ])
+      expect(found).toMatch(kind)
+    await harmed.close()
+  })
+
+  test('UI04 UI14: HTML is shown in a frame in which nothing runs, is fetched, or leads away', async () => {
+    const page = await tabs.open(at('page.html'), { allowed: heldBack })
+    const inner = page.frameLocator('iframe').frameLocator('iframe')
+    await inner.getByText('styled').waitFor()
+    expect(
+      await inner
+        .getByText('styled')
+        .evaluate(
+          (p) =>
+            (globalThis as unknown as { getComputedStyle(e: unknown): { color: string } }).getComputedStyle(p).color,
+        ),
+    ).toBe('rgb(1, 2, 3)')
+    for (const name of ['top', 'run']) await inner.getByText(name, { exact: true }).click()
+    await inner.getByRole('button', { name: 'send' }).click()
+    await unharmed(page)
+    await inner.getByText('here', { exact: true }).click()
+    await unharmed(page)
+    const sandboxed = page.frameLocator('iframe').locator('iframe')
+    expect(await sandboxed.getAttribute('sandbox')).toBe('')
+    // A script of the page itself cannot look into it either: it has an origin of its own.
+    expect(
+      await sandboxed.evaluate((frame) => (frame as unknown as { contentDocument: unknown }).contentDocument === null),
+    ).toBe(true)
+  })
+
+  test('UI03 UI08: SVG and what only looks like an image are drawn as images or told to be none', async () => {
+    const page = await tabs.open(at('picture.svg'), { allowed: [...heldBack, /Failed to load resource/] })
+    const picture = page.getByRole('main').locator('img')
+    await picture.waitFor()
+    await picture.evaluate((img) => (img as unknown as { decode(): Promise<void> }).decode().catch(() => {}))
+    expect(await picture.getAttribute('src')).toMatch(/^blob:/)
+    expect(await page.getByRole('main').locator('svg script, foreignObject').count()).toBe(0)
+    await unharmed(page)
+    await page.goto(at('both.gif'))
+    await page.getByRole('main').getByText('both.gif').first().waitFor()
+    await unharmed(page)
+  })
+
+  test('UI02 UI06 UI27: Markdown, JSON, CSV, code, text and diagrams show what they say, and do nothing', async () => {
+    const page = await tabs.open(explorer.url, { allowed: takenAway })
+    for (const name of Object.keys(contents).filter((one) => !/\.(?:html|svg|gif)$/.test(one))) {
+      for (const source of ['', '1']) {
+        await page.goto(at(name, source === '' ? {} : { source }))
+        await page.getByRole('main').getByText('last').first().waitFor()
+        await unharmed(page)
+      }
+    }
+    for (const href of await page.locator('a[href]').evaluateAll((links) => links.map((link) => String(link))))
+      expect(href).toMatch(/^https?:/)
+  })
+
+  test('UI06: nor does what stands in a permalink', async () => {
+    const page = await tabs.open(
+      `${explorer.url}#__proto__=x&constructor=y&view=<img+src=x+onerror=${act}>&q="><script>${act}</script>&in=javascript:alert(1)`,
+    )
+    await page.getByRole('banner').waitFor()
+    await unharmed(page)
+  })
+
+  test('UI14: messages of other windows change nothing', async () => {
+    const page = await tabs.open(at('plain.txt'))
+    await page.getByRole('main').getByText('last').first().waitFor()
+    const before = await page.locator('body').innerText()
+    await page.evaluate(() => {
+      const window = globalThis as unknown as { postMessage(data: unknown, to: string): void }
+      for (const data of ['pwned', { type: 'go', uri: 'javascript:alert(1)' }, { method: 'resources/read' }, null, [1]])
+        window.postMessage(data, '*')
+    })
+    expect(await page.locator('body').innerText()).toBe(before)
+    await unharmed(page)
+  })
+
+  test('UI13: no other page can put it into a frame, or keep hold of its window', async () => {
+    const embedding = await listening(
+      createServer((_, response) => {
+        response.setHeader('content-type', 'text/html')
+        response.end(`<iframe src="${explorer.url}"></iframe><iframe src="${explorer.url}frame.html"></iframe>`)
+      }),
+    )
+    const page = await tabs.open(embedding.url, { allowed: [/frame-ancestors|X-Frame-Options|Refused to display/] })
+    // What is refused may come after the page around it is there.
+    const kept = /^chrome-error:/
+    const urls = () =>
+      page
+        .frames()
+        .slice(1)
+        .map((frame) => frame.url())
+    await expect.poll(() => urls().map((url) => kept.test(url))).toEqual([true, true])
+    const opening = page.context().waitForEvent('page')
+    const opened = page.evaluate((url) => {
+      const other = (globalThis as unknown as { open(url: string): { closed: boolean } | null }).open(url)
+      return new Promise((resolve) => setInterval(() => other?.closed !== false && resolve('severed'), 20))
+    }, explorer.url)
+    await (await opening).getByRole('banner').waitFor()
+    expect(await opened, 'the opener is told that the window is gone').toBe('severed')
+    await embedding.close()
+  })
+})

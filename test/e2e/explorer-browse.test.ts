@@ -1,0 +1,244 @@
+import type { Page } from 'playwright-core'
+import { beforeAll, expect, test } from 'vitest'
+import { axe, chromiumReason, hasChromium, useBrowser } from '../support/browser.ts'
+import { useExplored } from '../support/explored.ts'
+import { live } from '../support/live.ts'
+import { requires } from '../support/require.ts'
+
+const many = 100_000
+const nameOf = (i: number) => `measurement-${String(i).padStart(6, '0')}.json`
+
+requires(
+  'chromium',
+  hasChromium,
+  chromiumReason,
+)('browsing in the explorer', () => {
+  const tabs = useBrowser()
+  const serve = useExplored()
+  const docs = live({
+    'apple.md': { text: '# Apple', mimeType: 'text/markdown', modified: Date.UTC(2026, 0, 2), size: 7, priority: 1 },
+    'avocado.txt': { text: 'green', mimeType: 'text/plain', size: 5 },
+    'guide/setup.md': { text: '# Setup', mimeType: 'text/markdown', size: 7 },
+    'guide/deep/er/end.json': { text: '{}', mimeType: 'application/json', size: 2 },
+    'カタログ.md': { text: '# カタログ', mimeType: 'text/markdown' },
+    'zz\u202egpj.exe': { text: 'x' },
+  })
+  const big = live(
+    Object.fromEntries(Array.from({ length: many }, (_, i) => [nameOf(i), { mimeType: 'application/json', size: i }])),
+  )
+  let url = ''
+  let few = ''
+  let asking = { url: '', token: '' }
+  beforeAll(async () => {
+    ;({ url } = await serve([
+      { address: 'mem://docs', title: 'Docs', provider: docs },
+      { address: 'mem://big', title: 'Big', provider: big },
+    ]))
+    ;({ url: few } = await serve([{ address: 'mem://docs', title: 'Docs', provider: docs }]))
+    asking = await serve([{ address: 'mem://docs', title: 'Docs', provider: docs }], { asks: true })
+  })
+
+  const open = async (place = '', options = {}, at = url) => {
+    const page = await tabs.open(`${at}#${place}`, options)
+    await page.locator('[role=tree], [role=grid]').first().waitFor()
+    return page
+  }
+  const row = (page: Page, name: string) => page.locator('.rows .row', { hasText: name }).first()
+  /** The row that the reader stands on, as a screen reader is told of it. */
+  const active = (page: Page) =>
+    page.evaluate(() => {
+      const focused = document.activeElement
+      const id = focused?.getAttribute('aria-activedescendant') ?? ''
+      return document.getElementById(id)?.querySelector('.name')?.textContent ?? ''
+    })
+  const press = async (page: Page, ...keys: readonly string[]) => {
+    for (const key of keys) await page.keyboard.press(key)
+  }
+
+  test('goes through the tree by keyboard, picks, shows, and has a link to every place', async () => {
+    const page = await open()
+    await page.locator('#tree').focus()
+    expect(await active(page)).toBe('Big')
+    await press(page, 'ArrowDown', 'ArrowRight')
+    await row(page, 'apple.md').waitFor()
+    await press(page, 'ArrowRight')
+    expect(await active(page)).toBe('apple.md')
+    await press(page, 'End', 'Home', 'a', 'v')
+    expect(await active(page)).toBe('avocado.txt')
+    await press(page, 'ArrowUp')
+    await press(page, 'Shift+ArrowDown', 'Shift+ArrowDown', 'Shift+ArrowUp')
+    expect(await page.locator('.row[aria-selected=true]').allInnerTexts()).toEqual(['apple.md', 'avocado.txt'])
+    await press(page, 'ArrowUp', 'Space', 'Enter')
+    expect(await page.locator('.row[aria-selected=true]').allInnerTexts()).toEqual(['avocado.txt'])
+    expect(new URL(page.url()).hash).toBe('#uri=mem%3A%2F%2Fdocs%2Fapple.md')
+    expect(await page.title()).toBe('apple.md · drawers')
+    await press(page, 'ArrowDown', 'Enter')
+    await press(page, 'ArrowLeft')
+    expect(await active(page)).toBe('Docs')
+    // All that lies beside is opened.
+    await press(page, 'ArrowRight', '*')
+    await row(page, 'setup.md').waitFor()
+    const facts = (name: string) =>
+      row(page, name).evaluate((element) =>
+        ['aria-level', 'aria-posinset', 'aria-setsize', 'aria-expanded'].map((name) => element.getAttribute(name)),
+      )
+    expect(await facts('guide')).toEqual(['2', '3', '5', 'true'])
+    expect(await facts('setup.md')).toEqual(['3', '2', '2', null])
+    // What turns text around is to be seen, and turns nothing around.
+    expect(await row(page, 'gpj.exe').innerText()).toBe('zz‹U+202E›gpj.exe')
+    await page.goBack()
+    expect(await page.title()).toBe('apple.md · drawers')
+    await page.goForward()
+    expect(await page.title()).toBe('avocado.txt · drawers')
+    expect(await axe(page)).toEqual([])
+  })
+
+  test('opens a link to what lies deep, and shows it in the tree', async () => {
+    const page = await open('uri=mem%3A%2F%2Fdocs%2Fguide%2Fdeep%2Fer%2Fend.json')
+    await page.locator('.row-shown', { hasText: 'end.json' }).waitFor()
+    expect(await page.locator('.row-shown').getAttribute('aria-level')).toBe('5')
+  })
+
+  test('holds 100,000 resources in one directory, of which few are in the document', async () => {
+    const page = await open()
+    await page.locator('#tree').focus()
+    await press(page, 'ArrowRight')
+    await row(page, nameOf(0)).waitFor()
+    expect(await row(page, nameOf(0)).getAttribute('aria-setsize')).toBe('-1')
+    // The next pages come when one comes near.
+    await press(page, 'End')
+    await page.locator('#tree .row', { hasText: nameOf(260) }).waitFor({ state: 'attached' })
+    expect(await page.locator('.row').count()).toBeLessThan(80)
+
+    await page.getByRole('link', { name: 'List' }).click()
+    await page.locator('.browse-foot', { hasText: '100,006 resources' }).waitFor()
+    await page.locator('#list').focus()
+    await press(page, 'Home', 'ArrowDown', 'End')
+    expect(await active(page)).toBe('カタログ.md')
+    await page.locator('#filter').fill('ｍｅａｓｕｒｅment 0999')
+    await page.locator('.browse-foot', { hasText: '120 of 100,006' }).waitFor()
+    expect(await page.locator('.row').count()).toBeLessThan(80)
+    expect(await page.locator('.row .name mark').first().innerText()).toBe('measurement')
+    await page.getByRole('button', { name: 'Size' }).click()
+    await row(page, nameOf(99_999)).waitFor()
+    expect(new URL(page.url()).hash).toContain('sort=-size')
+    // From here into the tree, through all pages that are before it.
+    await row(page, nameOf(99_990)).click()
+    await page.locator('#list').focus()
+    await press(page, 'Control+Enter')
+    await page.locator('#tree .row-shown', { hasText: nameOf(99_990) }).waitFor()
+    expect(await page.locator('#filter').inputValue()).toBe('')
+  })
+
+  test('narrows tree and list by facets that say how many there are', async () => {
+    const page = await open('view=list&in=mem%3A%2F%2Fdocs%2Fguide%2F&audience=user', {}, few)
+    await page.locator('.browse-foot', { hasText: '2 of 6' }).waitFor()
+    await page.getByRole('link', { name: 'Everything' }).click()
+    const type = page.locator('.facet-choice', { hasText: 'Type' }).locator('select')
+    expect(await type.locator('option').allInnerTexts()).toContain('text/markdown (3)')
+    await type.selectOption('text/markdown')
+    await page.locator('.browse-foot', { hasText: '3 of 6' }).waitFor()
+    await page.getByRole('link', { name: 'Tree' }).click()
+    await page.locator('#tree').waitFor()
+    expect(await page.locator('.row').allInnerTexts()).toEqual(['Docs', 'apple.md', 'guide', 'setup.md', 'カタログ.md'])
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await row(page, 'avocado.txt').waitFor()
+  })
+
+  test('keeps its place when resources come and go, and marks what has changed', async () => {
+    const page = await open()
+    await page.locator('#tree').focus()
+    await press(page, 'ArrowRight')
+    await row(page, nameOf(0)).waitFor()
+    await page.locator('#tree').evaluate((tree) => {
+      tree.scrollTop = 100 * 24 + 5
+    })
+    const held = row(page, nameOf(110))
+    await held.waitFor()
+    const before = await held.boundingBox()
+    big.set('a-new-one.json', { mimeType: 'application/json' })
+    big.set(nameOf(3), undefined)
+    big.set('b-new-one.json', { mimeType: 'application/json' })
+    // The marks come with the list: the new rows are above.
+    await page.waitForFunction(
+      (id) => document.querySelector(`[title="mem://big/${id}"]`)?.getAttribute('aria-posinset') === '112',
+      nameOf(110),
+    )
+    expect((await held.boundingBox())?.y).toBe(before?.y)
+    await press(page, 'Home')
+    await page.locator('.row', { hasText: 'a-new-one' }).locator('.dot').waitFor()
+    await row(page, 'a-new-one').click()
+    await page.locator('.row-shown', { hasText: 'a-new-one' }).waitFor()
+    expect(await page.locator('.row-shown .dot').count()).toBe(0)
+  })
+
+  test('speaks Japanese, and leaves Enter to the input method', async () => {
+    const page = await open('', { locale: 'ja-JP' }, few)
+    expect(await page.locator('html').getAttribute('lang')).toBe('ja')
+    await page.getByRole('link', { name: '一覧' }).waitFor()
+    await page.locator('#search').fill('かたろぐ')
+    await page.locator('#search').evaluate((field) => {
+      const init = { key: 'Enter', isComposing: true, bubbles: true, cancelable: true }
+      field.dispatchEvent(new KeyboardEvent('keydown', init))
+    })
+    expect(new URL(page.url()).hash).toBe('')
+    await press(page, 'Enter')
+    await page.waitForFunction(() => location.hash.includes('view=search'))
+    await page.getByRole('link', { name: 'ツリー' }).click()
+    await page.locator('#filter').fill('ｶﾀﾛｸﾞ')
+    await page.locator('.row mark', { hasText: 'カタログ' }).waitFor()
+    await page.locator('summary').first().click()
+    await page.getByLabel('言語').selectOption('en')
+    await page.getByRole('link', { name: 'Tree' }).waitFor()
+    await page.reload()
+    await page.getByRole('link', { name: 'Tree' }).waitFor()
+  })
+
+  test('shows one pane at a time in a narrow window, with a way back', async () => {
+    const page = await open('', { viewport: { width: 360, height: 640 }, colorScheme: 'dark' })
+    expect(await axe(page)).toEqual([])
+    await row(page, 'Big').locator('.row-twist').click()
+    await row(page, nameOf(0)).waitFor()
+    await page.locator('#tree').evaluate((tree) => {
+      tree.scrollTop = 2407
+    })
+    await row(page, nameOf(110)).click()
+    await page.locator('#middle').waitFor()
+    expect(await page.locator('#left').isVisible()).toBe(false)
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(360)
+    await page.getByRole('button', { name: 'Back' }).click()
+    await row(page, nameOf(110)).waitFor()
+    expect(await page.locator('#tree').evaluate((tree) => tree.scrollTop)).toBe(2407)
+    expect(await page.locator('#middle').isVisible()).toBe(false)
+  })
+
+  test('has nothing that axe finds wrong in the list, in the dark', async () => {
+    const page = await open('view=list&mime=text%2Fmarkdown', { colorScheme: 'dark' }, few)
+    await page.locator('.browse-foot', { hasText: '3 of' }).waitFor()
+    expect(await axe(page)).toEqual([])
+    // The panes are moved by keyboard, and stay where they were put.
+    await page.getByRole('separator').focus()
+    const before = (await page.locator('#left').boundingBox())?.width ?? 0
+    await press(page, 'ArrowLeft', 'ArrowLeft')
+    expect((await page.locator('#left').boundingBox())?.width).toBe(before - 32)
+    await page.reload()
+    await page.locator('#list').waitFor()
+    expect((await page.locator('#left').boundingBox())?.width).toBe(before - 32)
+  })
+
+  test('asks for a token where the server does, takes no for an answer, and keeps it nowhere', async () => {
+    const page = await tabs.open(asking.url, { allowed: [/status of 401/] })
+    const field = page.getByLabel('Access token')
+    await field.fill('hkd_wrong')
+    await press(page, 'Enter')
+    await page.getByText('did not accept').waitFor()
+    expect(await axe(page)).toEqual([])
+    await page.getByLabel('Access token').fill(asking.token)
+    await press(page, 'Enter')
+    await page.locator('#tree').waitFor()
+    const kept = await page.evaluate(() =>
+      JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href]),
+    )
+    expect(kept).not.toContain(asking.token)
+  })
+})

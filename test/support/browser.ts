@@ -1,0 +1,157 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { delimiter, join } from 'node:path'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { type Running, type RunOptions, start } from './cli.ts'
+
+// A real Chromium for tests of the explorer: one per file, with a fresh profile for each page that is opened.
+
+const found = findChromium()
+
+/** Whether there is a Chromium here, for `requires('chromium', hasChromium, chromiumReason)`. */
+export const hasChromium = found !== undefined
+export const chromiumReason =
+  'there is no Chromium; on Debian: apt-get install chromium fonts-noto-cjk, or name one in HIKIDASHI_CHROMIUM'
+
+function findChromium(): string | undefined {
+  const named = process.env.HIKIDASHI_CHROMIUM
+  if (named !== undefined && named !== '') return existsSync(named) ? named : undefined
+  const folders = ['/usr/bin', ...(process.env.PATH ?? '').split(delimiter)]
+  const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+  return folders.flatMap((folder) => names.map((name) => join(folder, name))).find((file) => existsSync(file))
+}
+
+export interface OpenOptions extends BrowserContextOptions {
+  /** What the browser may complain of in this test, such as an answer of 401. By default nothing. */
+  readonly allowed?: readonly RegExp[]
+}
+
+export interface Tabs {
+  /** Opens an address in a profile of its own. It is closed, and its complaints are looked at, when the test ends. */
+  open(url: string, options?: OpenOptions): Promise<Page>
+  /** A profile of its own, for what takes several pages, or begins before an address is opened. */
+  profile(options?: OpenOptions): Promise<BrowserContext>
+  /** Takes what the browser has complained of so far: the test answers for it. */
+  complaints(): readonly string[]
+}
+
+/**
+ * A browser for the tests of a file. A test fails if a page of it throws, writes an error to the console, opens a dialog,
+ * breaks its Content-Security-Policy, or asks any other server for anything.
+ */
+export function useBrowser(): Tabs {
+  let browser: Browser | undefined
+  const contexts: BrowserContext[] = []
+  const faults: string[] = []
+
+  beforeAll(async () => {
+    // Chromium does not run its own sandbox as root, as which containers run.
+    const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+    if (found !== undefined) browser = await chromium.launch({ executablePath: found, args })
+  })
+  afterEach(async () => {
+    await Promise.all(contexts.splice(0).map((context) => context.close()))
+    expect(faults.splice(0), 'what the browser complained of').toEqual([])
+  })
+  afterAll(() => browser?.close())
+
+  const profile = async ({ allowed = [], ...options }: OpenOptions = {}): Promise<BrowserContext> => {
+    if (browser === undefined) throw new Error(chromiumReason)
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-US', ...options })
+    context.setDefaultTimeout(15_000)
+    contexts.push(context)
+    const blame = (fault: string) => {
+      if (!allowed.some((pattern) => pattern.test(fault))) faults.push(fault)
+    }
+    // Chromium tells of what a policy forbids as an error too.
+    context.on('console', (message) => {
+      if (message.type() === 'error') blame(`${message.text()} (${message.location().url})`)
+    })
+    context.on('weberror', (error) => blame(`thrown: ${error.error().stack ?? error.error().message}`))
+    context.on('dialog', (dialog) => {
+      blame(`asked the reader: ${dialog.message()}`)
+      dialog.dismiss().catch(() => {})
+    })
+    context.on('request', (request) => {
+      if (!isOwn(request.url())) blame(`asked elsewhere: ${request.url()}`)
+    })
+    return context
+  }
+
+  return {
+    profile,
+    complaints: () => faults.splice(0),
+    open: async (url, options) => {
+      const page = await (await profile(options)).newPage()
+      await page.goto(url)
+      return page
+    },
+  }
+}
+
+/** Whatever a page asks of this machine is its own business: it runs no other server that could be asked. */
+function isOwn(url: string): boolean {
+  return /^(?:blob:|data:|about:)/.test(url) || /^http:\/\/(?:127\.0\.0\.1|localhost):\d+\//.test(url)
+}
+
+/** A server with an explorer, as users start it. */
+export interface Explored {
+  /** The address of the page, with a slash at its end. */
+  readonly url: string
+  readonly running: Running
+  end(): Promise<void>
+}
+
+/** Starts `hikidashi serve … --http 0` out of `dist`. */
+export async function serveExplorer(args: readonly string[], options: RunOptions): Promise<Explored> {
+  const running = start(['serve', ...args, '--http', '0', '--log-level', 'error'], options)
+  return explored(running, /Explore it in a browser: (\S+)/)
+}
+
+/** Waits until a command has said the address of its page. */
+export async function explored(running: Running, pattern: RegExp): Promise<Explored> {
+  const [, url = ''] = await running.says(pattern)
+  return {
+    url,
+    running,
+    end: async () => {
+      running.child.kill('SIGTERM')
+      await running.ended
+    },
+  }
+}
+
+interface AxeResults {
+  readonly violations: readonly {
+    readonly id: string
+    readonly help: string
+    readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
+  }[]
+}
+
+const axeSource = () => readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/**
+ * What axe finds against WCAG 2.2 AA on a page as it is just now: each rule with the elements that break it. axe is brought in
+ * through the debugger, so the policy of the page stays as strict as it is.
+ */
+export async function axe(page: Page): Promise<readonly string[]> {
+  const session = await page.context().newCDPSession(page)
+  try {
+    await session.send('Runtime.evaluate', { expression: `${axeSource()}; undefined` })
+    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+    const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
+      // Frames of previews run no scripts: axe cannot look into them.
+      expression: `axe.run(document, { iframes: false, runOnly: ${JSON.stringify(tags)} })`,
+      awaitPromise: true,
+      returnByValue: true,
+    })
+    if (exceptionDetails !== undefined) throw new Error(`axe failed: ${exceptionDetails.exception?.description}`)
+    return (result.value as AxeResults).violations.flatMap(({ id, help, nodes }) =>
+      nodes.map(({ html, failureSummary = '' }) => `${id}: ${help}\n  ${html}\n  ${failureSummary}`),
+    )
+  } finally {
+    await session.detach()
+  }
+}

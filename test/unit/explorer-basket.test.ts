@@ -1,0 +1,156 @@
+import fc from 'fast-check'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Cost, planOf, savingsFor, usableOf } from '../../src/explorer/web/basket/plan.ts'
+import { itemsOfPicks, itemsOfStored, picksOf, storedOf } from '../../src/explorer/web/basket/share.ts'
+import {
+  add,
+  type BasketItem,
+  type BasketLevel,
+  basket,
+  mostPicked,
+  move,
+  toggle,
+} from '../../src/explorer/web/state/basket.ts'
+import { fileNameOf } from '../../src/explorer/web/state/download.ts'
+
+const item = (uri: string, level: BasketLevel = 'auto'): BasketItem => ({ resource: { uri, name: uri }, level })
+const cost = (full: number, outline?: number, link = 10): Cost => ({
+  ...{ levels: { full, link, ...(outline === undefined ? {} : { outline }) }, missing: false, notes: [] },
+})
+
+describe('what a basket comes to', () => {
+  test('takes all in full where it fits', () => {
+    const plan = planOf(
+      [item('a'), item('b')],
+      new Map([
+        ['a', cost(100)],
+        ['b', cost(200, 50)],
+      ]),
+      20,
+      400,
+    )
+    expect(plan).toMatchObject({ tokens: 320, over: 0, isWhole: true })
+    expect(plan.items.map(({ taken }) => taken)).toEqual(['full', 'full'])
+  })
+
+  test('lowers what saves most, and never what was chosen', () => {
+    const costs = new Map([
+      ['a', cost(1000, 100)],
+      ['b', cost(900, 90)],
+    ])
+    expect(planOf([item('a'), item('b')], costs, 0, 1100).items.map(({ taken }) => taken)).toEqual(['outline', 'full'])
+    expect(planOf([item('a', 'full'), item('b')], costs, 0, 1100).items.map(({ taken }) => taken)).toEqual([
+      'full',
+      'outline',
+    ])
+    const stuck = planOf([item('a', 'full'), item('b', 'full')], costs, 0, 1100)
+    expect(stuck.over).toBe(800)
+  })
+
+  test('takes the next lower level where there is none of the one that was chosen', () => {
+    const plan = planOf([item('a', 'windows')], new Map([['a', cost(100, 40)]]), 0, 1000)
+    expect(plan.items[0]).toMatchObject({ taken: 'outline', tokens: 40 })
+  })
+
+  test('says where it is not counted yet', () => {
+    const plan = planOf([item('a'), item('b')], new Map([['a', cost(100)]]), 5, 1000)
+    expect(plan).toMatchObject({ isWhole: false, tokens: 105 })
+    expect(plan.items[1]?.tokens).toBeUndefined()
+  })
+
+  test('fits whenever it can, whatever there is', () => {
+    const costs = fc.record({ full: fc.nat(50_000), outline: fc.nat(5000), link: fc.nat(60) })
+    fc.assert(
+      fc.property(fc.array(costs, { maxLength: 12 }), fc.nat(60_000), (list, usable) => {
+        const items = list.map((_, at) => item(`u${at}`))
+        const known = new Map(list.map((levels, at) => [`u${at}`, { levels, missing: false, notes: [] }] as const))
+        const plan = planOf(items, known, 7, usable)
+        const least = list.reduce(
+          (sum, levels) => sum + Math.min(levels.full, levels.outline, levels.link),
+          list.length > 0 ? 7 : 0,
+        )
+        expect(plan.over > 0).toBe(least > usable)
+        const counted = plan.items.reduce((sum, { tokens = 0 }) => sum + tokens, list.length > 0 ? 7 : 0)
+        expect(plan.tokens).toBe(counted)
+      }),
+    )
+  })
+
+  test('leaves a share of the budget free', () => expect(usableOf(32_000)).toBe(31_040))
+})
+
+describe('what could be saved', () => {
+  test('names first what does it at one stroke, with the least loss', () => {
+    const costs = new Map([
+      ['a', cost(1000, 300)],
+      ['b', cost(500)],
+    ])
+    const plan = planOf([item('a', 'full'), item('b', 'full')], costs, 0, 1200)
+    expect(savingsFor(plan, costs)).toEqual([
+      { what: 'lower', uri: 'b', to: 'link', saved: 490, suffices: true },
+      { what: 'lower', uri: 'a', to: 'outline', saved: 700, suffices: true },
+      { what: 'lower', uri: 'a', to: 'link', saved: 990, suffices: true },
+    ])
+    expect(savingsFor(planOf([item('a')], costs, 0, 1200), costs)).toEqual([])
+  })
+
+  test('names what saves most where nothing does it alone', () => {
+    const costs = new Map([
+      ['a', cost(1000)],
+      ['b', cost(900)],
+    ])
+    const plan = planOf([item('a', 'full'), item('b', 'full')], costs, 0, 50)
+    expect(savingsFor(plan, costs)[0]).toEqual({ what: 'drop', uri: 'a', saved: 1000, suffices: false })
+  })
+})
+
+describe('a basket', () => {
+  afterEach(() => {
+    basket.value = []
+  })
+
+  test('holds each resource once, no directories, and only so many', () => {
+    toggle({ uri: 'file:///a', name: 'a' })
+    add([item('file:///a'), item('file:///dir/'), item('file:///b', 'outline')])
+    expect(basket.value.map(({ resource }) => resource.uri)).toEqual(['file:///a', 'file:///b'])
+    move('file:///b', -5)
+    expect(basket.value.map(({ resource }) => resource.uri)).toEqual(['file:///b', 'file:///a'])
+    toggle({ uri: 'file:///b', name: 'b' })
+    expect(basket.value).toHaveLength(1)
+    add(Array.from({ length: 2 * mostPicked }, (_, at) => item(`u:${at}`)))
+    expect(basket.value).toHaveLength(mostPicked)
+  })
+
+  test('can be shared by a link and kept by the browser', () => {
+    const items = [item('file:///日本/a b.md', 'outline'), item('git://x/y?lines=1-2')]
+    expect(itemsOfPicks(picksOf(items) ?? '').map(({ resource, level }) => [resource.uri, level])).toEqual([
+      ['file:///日本/a b.md', 'outline'],
+      ['git://x/y?lines=1-2', 'auto'],
+    ])
+    expect(itemsOfPicks('everything file:///a\nfull\n\nlink file:///b')).toHaveLength(1)
+    expect(picksOf(Array.from({ length: 400 }, (_, at) => item(`file:///long/name/${at}`)))).toBeUndefined()
+    expect(itemsOfStored(storedOf(items))).toEqual(items)
+    for (const broken of [null, '', '{', '7', '[1, null, {"uri": 3}, {"uri": "a", "level": "all"}]'])
+      expect(itemsOfStored(broken)).toEqual([])
+  })
+})
+
+describe('the name of a download', () => {
+  test.each([
+    ['../../etc/passwd', '_.._etc_passwd'],
+    ['a\r\nSet-Cookie: x', 'a_Set-Cookie_ x'],
+    ['con', '_con'],
+    ['COM1.txt', '_COM1.txt'],
+    ['invoice\u202etxt.exe', 'invoice_txt.exe'],
+    ['  .hidden. ', 'hidden'],
+    ['日本語 設計.md', '日本語 設計.md'],
+    ['', 'resource'],
+    ['///', 'resource'],
+  ])('of %j', (text, name) => expect(fileNameOf(text)).toBe(name))
+
+  test('is short, and keeps its ending', () => {
+    const name = fileNameOf(`${'長'.repeat(4000)}.md`)
+    expect([...name]).toHaveLength(120)
+    expect(name.endsWith('.md')).toBe(true)
+  })
+})

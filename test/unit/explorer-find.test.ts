@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest'
+import { foundMimeType, type SearchPlace, searchPlaces } from '../../src/core/found.ts'
+import type { View } from '../../src/core/view.ts'
+import { find, queryOf } from '../../src/explorer/web/find/finder.ts'
+import { formOf, missingIn, othersOf, textOfValues, uriOfForm, valuesOf } from '../../src/explorer/web/find/form.ts'
+import { fitOf, type Option, ranked } from '../../src/explorer/web/palette/rank.ts'
+
+const { signal } = new AbortController()
+
+function placeAt(name: string): SearchPlace {
+  const [place] = searchPlaces([
+    {
+      uriTemplate: `search://${name}{?q,limit,mount,mime,since,minPriority,audience,path,after}`,
+      name,
+      mimeType: foundMimeType,
+    },
+  ])
+  if (place === undefined) throw new Error('That is the template of a search.')
+  return place
+}
+
+function hit(document: string, score: number) {
+  return {
+    ...{ uri: `${document}?lines=1-2`, document, mount: 'file:///a', score, lines: { start: 1, end: 2 } },
+    snippet: { text: 'a word', marks: [[2, 6]] },
+  }
+}
+
+/** A view whose reads answer by what their URI begins with. */
+function viewOf(answers: Readonly<Record<string, unknown>>, asked: string[] = []): View {
+  const read = async (uri: string) => {
+    asked.push(uri)
+    const [, answer] = Object.entries(answers).find(([start]) => uri.startsWith(start)) ?? []
+    if (answer === undefined) throw new Error('It is away.')
+    return { contents: [{ uri, text: JSON.stringify(answer) }], cache: { ttlMs: 0, scope: 'private' as const } }
+  }
+  return { read } as unknown as View
+}
+
+describe('a search in the explorer', () => {
+  test('asks what the place says, and nothing for blanks', () => {
+    expect(queryOf({ q: '  ' })).toBeUndefined()
+    expect(
+      queryOf({ q: '東京', mime: 'text/*', minPriority: '0.5', audience: 'user', since: '7d', mount: 'file:///a' }),
+    ).toEqual({
+      ...{
+        query: '東京',
+        limit: 20,
+        mime: 'text/*',
+        minPriority: 0.5,
+        audience: 'user',
+        since: '7d',
+        mount: 'file:///a',
+      },
+    })
+    // What a link of somebody else says wrongly narrows nothing.
+    expect(queryOf({ q: 'a', minPriority: 'high', audience: 'everybody' })).toEqual({ query: 'a', limit: 20 })
+  })
+
+  test('joins several searches by score, and shows each hit once', async () => {
+    const view = viewOf({
+      'search://one': { query: 'w', hits: [hit('file:///a/1', 1), hit('file:///a/2', 0.4)], total: 2, notes: ['n'] },
+      'search://two': { query: 'w', hits: [hit('file:///a/3', 0.7), hit('file:///a/2', 0.3)], total: 2, notes: ['n'] },
+    })
+    const found = await find(view, [placeAt('one'), placeAt('two')], { query: 'w' }, undefined, signal)
+    expect(found.hits.map(({ document }) => document)).toEqual(['file:///a/1', 'file:///a/3', 'file:///a/2'])
+    expect(found).toMatchObject({ total: 4, notes: ['n'], failed: [] })
+  })
+
+  test('tells which search did not answer beside what the others found', async () => {
+    const view = viewOf({ 'search://one': { query: 'w', hits: [hit('file:///a/1', 1)], notes: [] } })
+    const found = await find(view, [placeAt('one'), placeAt('gone')], { query: 'w' }, undefined, signal)
+    expect(found.hits).toHaveLength(1)
+    expect(found.failed.map(({ address }) => address)).toEqual(['search://gone'])
+  })
+
+  test('goes on only where there is more', async () => {
+    const asked: string[] = []
+    const view = viewOf(
+      {
+        'search://one': { query: 'w', hits: [hit('file:///a/1', 1)], total: 40, next: '20', notes: [] },
+        'search://two': { query: 'w', hits: [hit('file:///a/2', 0.5)], total: 1, notes: [] },
+      },
+      asked,
+    )
+    const places = [placeAt('one'), placeAt('two')]
+    const first = await find(view, places, { query: 'w' }, undefined, signal)
+    expect(first.total).toBe(41)
+    asked.length = 0
+    const more = await find(view, places, { query: 'w' }, first, signal)
+    expect(asked).toEqual([expect.stringMatching(/^search:\/\/one.*after=20/)])
+    expect(more.total).toBe(41)
+  })
+})
+
+describe('the form of a template', () => {
+  test('knows what may be left out, and what is a list', () => {
+    const form = formOf('git://app/{+path}{?at,lines*}')
+    expect(form?.fields).toEqual([
+      { name: 'path', isOptional: false, isList: false },
+      { name: 'at', isOptional: true, isList: false },
+      { name: 'lines', isOptional: true, isList: true },
+    ])
+    expect(formOf('broken{')).toBeUndefined()
+  })
+
+  test('expands what is filled in, and keeps it in the permalink', () => {
+    const form = formOf('git://app/{+path}{?at,lines*}')
+    if (form === undefined) throw new Error('It is a template.')
+    const values = valuesOf(textOfValues({ path: 'docs/日本.md', at: '', lines: '1-2, 5' }))
+    expect(values).toEqual({ path: 'docs/日本.md', lines: '1-2, 5' })
+    expect(uriOfForm(form, values)).toBe('git://app/docs/%E6%97%A5%E6%9C%AC.md?lines=1-2&lines=5')
+    expect(missingIn(form, { at: 'main' })).toEqual(['path'])
+    expect([...othersOf(form, { path: 'a', at: 'main' }, 'path')]).toEqual([['at', 'main']])
+  })
+})
+
+describe('the command palette', () => {
+  const option = (label: string, detail?: string, kind: Option['kind'] = 'resource'): Option => ({
+    ...{ id: label, label, kind, run: () => {} },
+    ...(detail === undefined ? {} : { detail }),
+  })
+
+  test('puts a stretch before scattered letters, and the beginning of a word before its middle', () => {
+    const labels = ranked([option('scatter read me'), option('unreadme'), option('docs/readme.md')], 'readme').map(
+      ({ label }) => label,
+    )
+    expect(labels).toEqual(['docs/readme.md', 'unreadme', 'scatter read me'])
+    expect(fitOf('xyz', 'readme')).toBeUndefined()
+  })
+
+  test('finds Japanese in any width', () => {
+    const labels = ranked([option('設計メモ.md'), option('ﾃｽﾄ計画'), option('README.md')], 'テスト').map(
+      ({ label }) => label,
+    )
+    expect(labels).toEqual(['ﾃｽﾄ計画'])
+    expect(ranked([option('Ｒｅａｄｍｅ')], 'readme')).toHaveLength(1)
+  })
+
+  test('matches addresses after names, and does before it opens', () => {
+    const labels = ranked([option('a', 'file:///tree'), option('tree.ts'), option('tree', undefined, 'action')], 'tree')
+    expect(labels.map(({ kind, label }) => `${kind} ${label}`)).toEqual([
+      'action tree',
+      'resource tree.ts',
+      'resource a',
+    ])
+  })
+})

@@ -1,0 +1,185 @@
+import fc from 'fast-check'
+import hljs from 'highlight.js/lib/common'
+import { describe, expect, test } from 'vitest'
+import { differenceOf } from '../../src/explorer/web/preview/model/diff.ts'
+import { gitLogOf } from '../../src/explorer/web/preview/model/git-log.ts'
+import { hexRow } from '../../src/explorer/web/preview/model/hex.ts'
+import { isOpenAtFirst, jsonRows, parseLines, tableOf } from '../../src/explorer/web/preview/model/json-rows.ts'
+import { shapeOf } from '../../src/explorer/web/preview/model/kind.ts'
+import { layoutOf } from '../../src/explorer/web/preview/model/layout.ts'
+import { around, linesOf, partOf } from '../../src/explorer/web/preview/model/lines.ts'
+import { overviewOf, siblingTableUri, tableUri } from '../../src/explorer/web/preview/model/schema.ts'
+import { tokenLines } from '../../src/explorer/web/preview/model/tokens.ts'
+
+describe('the rows of a JSON document', () => {
+  test('stand in their order, with pointers that lead to them', () => {
+    const rows = jsonRows({ 'a/b': [1, { '~': null }], c: 'x' }, () => true)
+    expect(rows.map(({ pointer, depth, kind }) => [pointer, depth, kind])).toEqual([
+      ['', 0, 'object'],
+      ['/a~1b', 1, 'array'],
+      ['/a~1b/0', 2, 'number'],
+      ['/a~1b/1', 2, 'object'],
+      ['/a~1b/1/~0', 3, 'null'],
+      ['/c', 1, 'string'],
+    ])
+    expect(rows[4]).toMatchObject({ place: 1, siblings: 1, name: '~', text: 'null' })
+  })
+
+  test('are at first those near the root, and lists that are short', () => {
+    const rows = jsonRows({ short: [1, 2], long: Array(100).fill(0) }, isOpenAtFirst)
+    expect(rows.map(({ pointer }) => pointer)).toEqual(['', '/short', '/short/0', '/short/1', '/long'])
+    expect(jsonRows(Array(100).fill([1]), isOpenAtFirst)).toHaveLength(101)
+  })
+
+  test('come of a document however deep', () => {
+    let deep: unknown = 0
+    for (let level = 0; level < 20_000; level++) deep = [deep]
+    expect(jsonRows(deep, () => true)).toHaveLength(20_001)
+  })
+
+  test('are lines that need not be JSON, and a table where they are alike', () => {
+    expect(parseLines('{"a":1}\r\n\nnot json\n')).toEqual([{ a: 1 }, 'not json'])
+    expect(
+      tableOf([
+        { a: 1, b: 'x' },
+        { a: null, c: [2] },
+      ]),
+    ).toEqual([
+      ['a', 'b', 'c'],
+      ['1', 'x', ''],
+      ['', '', '[2]'],
+    ])
+    expect(tableOf([{ a: 1 }, 2])).toBeUndefined()
+  })
+})
+
+describe('the difference of two texts', () => {
+  test('is the lines that are new', () => {
+    expect(differenceOf(['a', 'b', 'c'], ['a', 'x', 'c', 'd'])).toEqual({ changed: new Set([1, 3]), removed: 1 })
+    expect(differenceOf(['a'], ['a'])).toEqual({ changed: new Set(), removed: 0 })
+  })
+
+  test('leaves a common subsequence, whatever the texts are', () => {
+    const lines = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 12 })
+    fc.assert(
+      fc.property(lines, lines, (before, after) => {
+        const { changed, removed } = differenceOf(before, after)
+        const kept = after.filter((_, index) => !changed.has(index))
+        let at = 0
+        for (const line of before) if (line === kept[at]) at++
+        expect(at).toBe(kept.length)
+        expect(removed).toBe(before.length - kept.length)
+      }),
+    )
+  })
+
+  test('of texts that have nothing in common for thousands of lines is all of them', () => {
+    const before = Array.from({ length: 5000 }, (_, index) => `a${index}`)
+    expect(
+      differenceOf(
+        before,
+        before.map((line) => `${line}x`),
+      ).changed.size,
+    ).toBe(5000)
+  })
+})
+
+describe('what is highlighted', () => {
+  test('is the text again, line by line', () => {
+    const code = 'const a = `x\n<b>&amp;"\'`\n/* c\n d */ f(1)\n'
+    const lines = tokenLines(hljs.highlight(code, { language: 'typescript' }).value)
+    expect(lines.map((line) => line.map(([text]) => text).join('')).join('\n')).toBe(code)
+    expect(lines[3]?.[0]).toEqual([' d */', 'hljs-comment'])
+  })
+})
+
+test('a log of git is commits, and what else stands there', () => {
+  const text = [
+    'Log of HEAD at 9f8e7d6c5b4a, newest first.',
+    '9f8e7d6c5b4a 2026-11-20T10:00:00+09:00 Ada Lovelace (HEAD, main): Add: the loom (again)',
+    '1a2b3c4d5e6f 2026-11-19T09:00:00Z 花子: 直す',
+    '[cut: 3 more commits]',
+    '',
+  ].join('\n')
+  expect(shapeOf({ uri: 'git://app/log?limit=2', mimeType: 'text/plain', text }).kind).toBe('log')
+  expect(gitLogOf(text)).toEqual({
+    title: 'Log of HEAD at 9f8e7d6c5b4a, newest first.',
+    commits: [
+      {
+        id: '9f8e7d6c5b4a',
+        date: '2026-11-20T10:00:00+09:00',
+        author: 'Ada Lovelace',
+        names: 'HEAD, main',
+        subject: 'Add: the loom (again)',
+      },
+      { id: '1a2b3c4d5e6f', date: '2026-11-19T09:00:00Z', author: '花子', subject: '直す' },
+    ],
+    notes: ['[cut: 3 more commits]'],
+  })
+  expect(gitLogOf('Log of nothing')).toBeUndefined()
+})
+
+test('bytes stand sixteen in a row', () => {
+  const bytes = Uint8Array.from({ length: 18 }, (_, index) => index + 0x3c)
+  expect(hexRow(bytes, 0)).toEqual({
+    offset: '00000000',
+    bytes: '3c 3d 3e 3f 40 41 42 43  44 45 46 47 48 49 4a 4b',
+    text: '<=>?@ABCDEFGHIJK',
+  })
+  expect(hexRow(bytes, 1)).toMatchObject({ offset: '00000010', text: 'LM' })
+})
+
+test('a text has lines however they end, and a part only where it says so', () => {
+  expect(linesOf('a\r\nb\n\nc\n')).toEqual(['a', 'b', '', 'c'])
+  expect(linesOf('')).toEqual([''])
+  expect(around({ first: 10, last: 12 })).toBe('lines=1-52')
+  expect(partOf({ unit: 'lines', first: 1, last: 9, next: 'lines=10-' })?.next).toBe('lines=10-')
+  expect(partOf({ unit: 'lines', first: 1, last: 9, next: 'as=html' })?.next).toBeUndefined()
+  expect(partOf('x')).toBeUndefined()
+})
+
+describe('the diagram of a database', () => {
+  const table = (name: string) => ({ table: name, kind: 'table', columns: 3, primaryKey: ['id'] })
+  const link = (from: string, to: string) => ({
+    from: { table: from, columns: [`${to}_id`] },
+    to: { table: to, columns: ['id'] },
+  })
+  const names = Array.from({ length: 150 }, (_, index) => `t${index}`)
+  const overview = overviewOf({
+    tables: [...names, 'alone'].map(table),
+    relations: [
+      ...names.slice(1).map((name, index) => link(name, `t${Math.floor(index / 3)}`)),
+      link('t0', 't5'),
+      link('t1', 't1'),
+    ],
+  })
+
+  test('has every table in a place of its own', () => {
+    const { boxes, width, height } = layoutOf(overview ?? { schema: undefined, tables: [], links: [] })
+    const all = [...boxes.values()]
+    expect(all).toHaveLength(151)
+    for (const [index, a] of all.entries())
+      for (const b of all.slice(index + 1)) {
+        const apart = a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y
+        expect(apart, `${a.table.name} and ${b.table.name}`).toBe(true)
+      }
+    expect(all.every(({ x, y }) => x >= 0 && y >= 0 && x < width && y < height)).toBe(true)
+  })
+
+  test('leads to its tables', () => {
+    expect(tableUri('sqlite://shop/overview', { schema: undefined, name: 'a/b~' }, undefined)).toBe(
+      'sqlite://shop/a~2fb~7e/schema',
+    )
+    expect(tableUri('postgres://h/db/overview', { schema: 'public', name: '注文' }, undefined)).toBe(
+      'postgres://h/db/public/%E6%B3%A8%E6%96%87/schema',
+    )
+    expect(tableUri('postgres://h/db/public/overview', { schema: 'public', name: 'a' }, 'public')).toBe(
+      'postgres://h/db/public/a/schema',
+    )
+    const own = { uri: 'postgres://h/db/public/orders/schema', schema: 'public' }
+    expect(siblingTableUri(own, { schema: 'audit', name: 'log' })).toBe('postgres://h/db/audit/log/schema')
+    expect(
+      siblingTableUri({ uri: 'sqlite://shop/a/schema', schema: undefined }, { schema: undefined, name: 'b' }),
+    ).toBe('sqlite://shop/b/schema')
+  })
+})

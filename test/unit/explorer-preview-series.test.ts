@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest'
+import { chartOfJson, chartOfTable } from '../../src/explorer/web/preview/model/series.ts'
+import { formatUnit } from '../../src/explorer/web/preview/model/units.ts'
+import { seriesDocument } from '../support/preview-files.ts'
+
+describe('the chart of a document', () => {
+  test('has the times of all series, and a gap where nothing was measured', () => {
+    const chart = chartOfJson(JSON.parse(seriesDocument()))
+    expect(chart?.series.map(({ label }) => label)).toEqual(['host=a', 'host=b'])
+    expect(chart?.unit).toBe('bytes')
+    expect(chart?.times).toHaveLength(120)
+    const [whole, gapped] = chart?.series ?? []
+    expect(whole?.values.filter((value) => value === null)).toEqual([])
+    expect(gapped?.values.slice(49, 52)).toEqual([expect.any(Number), null, null])
+    expect(gapped?.count).toBe(240)
+  })
+
+  test('passes over what is no number, and labels one series by all that it has', () => {
+    const chart = chartOfJson({
+      step: 1,
+      series: [
+        {
+          labels: { __name__: 'up', job: 'a' },
+          points: [
+            [1, 2],
+            [2, 'NaN'],
+            ['x', 3],
+            [3, 4],
+          ],
+        },
+      ],
+      omitted: { of: 9 },
+    })
+    expect(chart).toMatchObject({ times: [1, 3], of: 9, series: [{ label: 'up{job=a}', min: 2, max: 4, last: 4 }] })
+  })
+
+  test('is none where there is nothing to draw', () => {
+    for (const value of [null, [], {}, { step: 1, series: [] }, { series: [{ points: [[1, 2]] }] }, 'x'])
+      expect(chartOfJson(value)).toBeUndefined()
+  })
+})
+
+describe('the chart of a table', () => {
+  test('has a line for each column of numbers beside one of times', () => {
+    const chart = chartOfTable([
+      ['日時', '内', '外', 'note'],
+      ['2026/1/2 10:00', '1', '5', ''],
+      ['2026-01-02T11:00:00Z', '2', '', ''],
+    ])
+    expect(chart?.times).toEqual([Date.UTC(2026, 0, 2, 10) / 1000, Date.UTC(2026, 0, 2, 11) / 1000])
+    expect(chart?.series.map(({ label, values }) => [label, values])).toEqual([
+      ['内 {note=}', [1, 2]],
+      ['外 {note=}', [5, undefined]],
+    ])
+  })
+
+  test('has a line for each group of labels, as the metrics provider writes them', () => {
+    const chart = chartOfTable([
+      ['time', 'value', 'host'],
+      ['1700000000', '1', 'a'],
+      ['1700000000', '2', 'b'],
+      ['1700000060', '3', 'a'],
+    ])
+    expect(chart?.series.map(({ label, values }) => [label, values])).toEqual([
+      ['host=a', [1, 3]],
+      ['host=b', [2, undefined]],
+    ])
+  })
+
+  test('is none without times or numbers', () => {
+    expect(
+      chartOfTable([
+        ['name', 'n'],
+        ['a', '1'],
+        ['b', '2'],
+      ]),
+    ).toBeUndefined()
+    expect(
+      chartOfTable([
+        ['time', 'n'],
+        ['soon', '1'],
+        ['later', '2'],
+      ]),
+    ).toBeUndefined()
+    expect(
+      chartOfTable([
+        ['time', 'n'],
+        ['2026-01-01', 'x'],
+        ['2026-01-02', 'y'],
+      ]),
+    ).toBeUndefined()
+  })
+})
+
+test('values are written in units that people read', () => {
+  expect(formatUnit('bytes', 'en')(3 * 1024 * 1024)).toBe('3 MiB')
+  expect(formatUnit('seconds', 'en')(0.0125)).toBe('12.5 ms')
+  expect(formatUnit('ratio', 'en')(0.5)).toBe('50 %')
+  expect(formatUnit(undefined, 'ja')(1_230_000)).toBe('123万')
+})

@@ -1,0 +1,242 @@
+import { describe, expect, test } from 'vitest'
+import { createCatalog } from '../../src/core/catalog.ts'
+import { ResourceError } from '../../src/core/errors.ts'
+import type { View } from '../../src/core/view.ts'
+import { createForest } from '../../src/explorer/web/tree/forest.ts'
+import { createTypeAhead, isTyped, stepOf } from '../../src/explorer/web/tree/keys.ts'
+import type { TreeRow } from '../../src/explorer/web/tree/rows.ts'
+import { anchorOf, placeOfAnchor, scrollInto, scrollTo, tallest, windowOf } from '../../src/explorer/web/tree/window.ts'
+import { type Memory, memory } from '../support/memory.ts'
+
+const principal = { id: 'reader', roles: [] }
+const root = 'mem://m'
+
+function grow(provider: Memory, change: (view: View) => View = (view) => view) {
+  const view = change(createCatalog({ mounts: [{ address: root, provider }] }).view(principal))
+  const forest = createForest(view, { onChange: () => {} })
+  return { forest, ...provider }
+}
+
+const names = (rows: readonly TreeRow[]) =>
+  rows.map(({ kind, level, resource }) => `${'  '.repeat(level - 1)}${kind === 'node' ? resource.name : kind}`)
+
+/** Lets whatever is under way come to its end: all of it waits for promises alone. */
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+const numbered = (count: number, folder = '') =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`${folder}f${String(i).padStart(5, '0')}`, '']))
+
+describe('the tree', () => {
+  test('opens the only mount, and a directory only when it is asked to', async () => {
+    const { forest, calls } = grow(memory({ 'a.md': '', 'b/c.md': '', 'b/d/e.md': '' }))
+    await forest.start()
+    await settled()
+    expect(names(forest.rows)).toEqual(['m', '  a.md', '  b'])
+    const before = calls.list
+    forest.open(`${root}/b/`)
+    expect(names(forest.rows)).toEqual(['m', '  a.md', '  b', '    loading'])
+    await settled()
+    expect(names(forest.rows)).toEqual(['m', '  a.md', '  b', '    c.md', '    d'])
+    expect(calls.list).toBeGreaterThan(before)
+    forest.close(`${root}/b/`)
+    const closed = calls.list
+    forest.open(`${root}/b/`)
+    await settled()
+    expect(names(forest.rows)).toContain('    d')
+    expect(calls.list).toBe(closed)
+  })
+
+  test('says of every row its level, its place and how many there are, -1 until that is known', async () => {
+    const { forest } = grow(memory(numbered(300)))
+    await forest.start()
+    await settled()
+    const [mount, first] = forest.rows
+    expect([mount?.level, mount?.position, mount?.siblings.count]).toEqual([1, 1, 1])
+    expect([first?.level, first?.position, first?.siblings.count]).toEqual([2, 1, -1])
+    expect(forest.rows.at(-1)?.kind).toBe('more')
+    forest.more(root)
+    await settled()
+    expect(forest.rows.at(-1)?.position).toBe(300)
+    expect(forest.rows.at(-1)?.siblings.count).toBe(300)
+  })
+
+  test('shows an error in its place, and tries again', async () => {
+    let isDown = true
+    const { forest } = grow(memory({ 'b/c.md': '' }), (view) => ({
+      ...view,
+      directory: async (query) => {
+        if (isDown && query.uri !== root) throw new ResourceError('unavailable', 'away')
+        return view.directory(query)
+      },
+    }))
+    await forest.start()
+    await settled()
+    forest.open(`${root}/b/`)
+    await settled()
+    expect(names(forest.rows)).toEqual(['m', '  b', '    failed'])
+    isDown = false
+    forest.more(`${root}/b/`)
+    await settled()
+    expect(names(forest.rows)).toEqual(['m', '  b', '    c.md'])
+  })
+
+  test('an empty directory says so', async () => {
+    const { forest } = grow(memory({ 'a/b': '' }), (view) => ({
+      ...view,
+      directory: async (query) => ({ ...(await view.directory(query)), items: [] }),
+    }))
+    await forest.start()
+    await settled()
+    expect(names(forest.rows)).toEqual(['m', '  empty'])
+  })
+
+  test('takes up what came and went, keeps what is open, and tells what is new or other', async () => {
+    const provider = memory({ 'a.md': { version: '1' }, 'b/c.md': '', 'z.md': '' })
+    const { forest } = grow(provider)
+    await forest.start()
+    await settled()
+    forest.open(`${root}/b/`)
+    await settled()
+    const b = forest.nodeOf(`${root}/b/`)
+    provider.entries.set('a.md', { version: '2' })
+    provider.entries.set('b/new.md', { text: '' })
+    provider.entries.delete('z.md')
+    provider.entries.set('y.md', { text: '' })
+    const changed = await forest.refresh()
+    expect(names(forest.rows)).toEqual(['m', '  a.md', '  b', '    c.md', '    new.md', '  y.md'])
+    expect([...changed].sort()).toEqual([`${root}/a.md`, `${root}/b/new.md`, `${root}/y.md`])
+    expect(forest.nodeOf(`${root}/b/`)).toBe(b)
+    expect(forest.nodeOf(`${root}/z.md`)).toBeUndefined()
+  })
+
+  test('loads again as much of a large directory as was there', async () => {
+    const provider = memory(numbered(3000))
+    const { forest } = grow(provider)
+    await forest.start()
+    await settled()
+    forest.more(root)
+    await settled()
+    expect(forest.rows).toHaveLength(1 + 750 + 1)
+    provider.entries.set('a', { text: '' })
+    await forest.refresh()
+    expect(forest.rows[1]?.resource.name).toBe('a')
+    expect(forest.rows).toHaveLength(1 + 750 + 1)
+  })
+
+  test('goes to a resource through directories that nobody has opened, and through pages', async () => {
+    const { forest } = grow(memory({ ...numbered(1000, 'deep/er/'), 'x.md': '' }))
+    await forest.start()
+    const { signal } = new AbortController()
+    expect(await forest.reveal(`${root}/deep/er/f00900`, signal)).toBe(true)
+    const index = forest.rows.findIndex(({ key }) => key === `${root}/deep/er/f00900`)
+    expect(forest.rows[index]?.position).toBe(901)
+    expect(await forest.reveal(`${root}/deep`, signal)).toBe(true)
+    expect(await forest.reveal(`${root}/deep/er/none`, signal)).toBe(false)
+    expect(await forest.reveal('other://x', signal)).toBe(false)
+  })
+})
+
+const row = (name: string, level: number, open?: boolean): TreeRow => ({
+  kind: 'node',
+  key: name,
+  resource: { uri: name, name },
+  level,
+  position: 1,
+  siblings: { count: -1 },
+  isDirectory: open !== undefined,
+  isOpen: open === true,
+})
+
+describe('the keys of the tree', () => {
+  const rows = [row('a', 1, true), row('b', 2), row('c', 2, false), row('d', 1, true), row('e', 2)]
+  const step = (key: string, active: number) => stepOf({ key, shiftKey: false }, rows, active, 3)
+
+  test('go up, down, to both ends and by pages, and stop there', () => {
+    expect(step('ArrowDown', 0)).toEqual({ to: 1 })
+    expect(step('ArrowDown', 4)).toEqual({ to: 4 })
+    expect(step('ArrowUp', 0)).toEqual({ to: 0 })
+    expect(step('End', 0)).toEqual({ to: 4 })
+    expect(step('Home', 3)).toEqual({ to: 0 })
+    expect(step('PageDown', 0)).toEqual({ to: 2 })
+    expect(step('PageUp', 1)).toEqual({ to: 0 })
+  })
+
+  test('Right opens, then goes in; Left closes, then goes out', () => {
+    expect(step('ArrowRight', 2)).toEqual({ act: 'open' })
+    expect(step('ArrowRight', 0)).toEqual({ to: 1 })
+    expect(step('ArrowRight', 1)).toBeUndefined()
+    expect(step('ArrowLeft', 0)).toEqual({ act: 'close' })
+    expect(step('ArrowLeft', 2)).toEqual({ to: 0 })
+    expect(step('ArrowLeft', 4)).toEqual({ to: 3 })
+  })
+
+  test('Space picks, Enter shows, * opens all beside', () => {
+    expect([step(' ', 1), step('Enter', 1), step('*', 2)]).toEqual([
+      { act: 'pick' },
+      { act: 'preview' },
+      { act: 'openSiblings' },
+    ])
+  })
+
+  test('letters go to what begins with them, in kana as well', () => {
+    const named = [row('apple', 1), row('avocado', 1), row('カタログ', 1), row('ﾊﾝｶｸ', 1), row('Banana', 1)]
+    const typeAhead = createTypeAhead()
+    expect(typeAhead.type('a', named, 0, 0)).toBe(1)
+    expect(typeAhead.type('a', named, 1, 100)).toBe(0)
+    expect(typeAhead.type('か', named, 0, 5000)).toBe(2)
+    expect(typeAhead.type('は', named, 0, 9000)).toBe(3)
+    expect(typeAhead.type('b', named, 3, 12_000)).toBe(4)
+    expect(typeAhead.type('a', named, 4, 12_100)).toBe(4)
+    expect(typeAhead.type('x', named, 4, 12_200)).toBeUndefined()
+    const typed = { shiftKey: false, ctrlKey: false, metaKey: false, altKey: false }
+    expect(['a', 'か', '/', '?', '*', ' ', 'Enter'].map((key) => isTyped({ ...typed, key }))).toEqual([
+      ...[true, true, false, false, false, false, false],
+    ])
+    expect(isTyped({ ...typed, key: 'k', ctrlKey: true })).toBe(false)
+  })
+})
+
+describe('the window over many rows', () => {
+  test('draws what is to be seen, and a little more', () => {
+    expect(windowOf(0, 24, { top: 0, height: 600 })).toMatchObject({ first: 0, end: 0, height: 0, top: 0 })
+    expect(windowOf(100_000, 24, { top: 24_010, height: 600 })).toEqual({
+      ...{ first: 988, end: 1038, height: 2_400_000, top: 988 * 24, visible: 1000, above: 10 },
+    })
+  })
+
+  test('reaches every row where together they are higher than an element may be', () => {
+    const count = 2_000_000
+    const view = 600
+    for (const index of [0, 1, 999_999, 1_999_970, count - 1]) {
+      const top = scrollTo(count, 24, view, index)
+      const { first, end, height } = windowOf(count, 24, { top, height: view })
+      expect(height).toBe(tallest)
+      expect(first <= index && index < end).toBe(true)
+    }
+    const last = windowOf(count, 24, { top: tallest - view, height: view })
+    expect(last.end).toBe(count)
+    // The last row ends where the whole does.
+    expect(last.top + (count - last.first) * 24).toBeCloseTo(tallest, 3)
+  })
+
+  test('scrolls no more than it must', () => {
+    const scroll = { top: 240, height: 240 }
+    expect(scrollInto(1000, 24, scroll, 12)).toBeUndefined()
+    expect(scrollInto(1000, 24, scroll, 5)).toBe(120)
+    expect(scrollInto(1000, 24, scroll, 20)).toBe(21 * 24 - 240)
+  })
+
+  test('finds its place again when rows come and go', () => {
+    const rowsOf = (keys: readonly string[]) => ({ count: keys.length, keyOf: (index: number) => keys[index] ?? '' })
+    const keys = Array.from({ length: 100 }, (_, i) => `k${i}`)
+    const now = windowOf(100, 24, { top: 50 * 24 + 7, height: 240 })
+    const anchor = anchorOf(rowsOf(keys), now, 24, 240, -1)
+    expect(placeOfAnchor(rowsOf(['new', ...keys]), anchor)).toEqual({ index: 51, from: -7 })
+    // What was first is gone: the next one keeps the height at which it stood.
+    expect(placeOfAnchor(rowsOf(keys.filter((key) => key !== 'k50')), anchor)).toEqual({ index: 50, from: 17 })
+    expect(placeOfAnchor(rowsOf(['other']), anchor)).toBeUndefined()
+    // The row that the reader stands on comes before all others.
+    const active = anchorOf(rowsOf(keys), now, 24, 240, 53)
+    expect(placeOfAnchor(rowsOf(keys.filter((key) => key !== 'k51')), active)).toEqual({ index: 52, from: 65 })
+  })
+})
