@@ -17,7 +17,13 @@ interface CheckOptions {
 }
 
 export function define(command: Command, io: Io): void {
-  command.description('Tells who may see what.')
+  command.description('Tells who may see what.').addHelpText(
+    'after',
+    `
+Examples:
+  hikidashi access check docs://manual/internal/plan.md --as guest
+${exitCodeHelp}`,
+  )
   command
     .command('check')
     .summary('explain whether somebody may see a URI')

@@ -1,6 +1,6 @@
 import type { Log } from '../core/log.ts'
 import { count } from './format.ts'
-import { addOverHttp, addOverStdio, type Server } from './hosts.ts'
+import { addOverHttp, addOverStdio, type Server } from './how-to-add.ts'
 import { packageVersion } from './version.ts'
 
 /** Tells that a server is up: a person, how to use it; a program that collects the log, one event. */
@@ -9,8 +9,8 @@ export interface Announcer {
   waiting(): void
   /** On stdio, started by a host. */
   started(log: Log): void
-  /** Over HTTP. */
-  listening(url: string): void
+  /** Over HTTP, with the address of the page for people, where there is one. */
+  listening(url: string, page: string | undefined): void
 }
 
 export interface AnnouncerOptions {
@@ -44,9 +44,10 @@ export function createAnnouncer({ say, log, server, addresses, assumed }: Announ
       const ends = 'Or serve it over HTTP: --http 8787. Ctrl-C stops it.'
       sentences('on stdin and stdout, and waits for a client', '', addOverStdio(server), '', ends)
     },
-    listening: (url) => {
-      if (log !== undefined) return event(log, 'serving over HTTP', { url })
-      sentences(`at ${url}`, '', addOverHttp({ ...server, url }), '', 'Ctrl-C stops it.')
+    listening: (url, page) => {
+      if (log !== undefined) return event(log, 'serving over HTTP', { url, ...(page === undefined ? {} : { page }) })
+      const explore = page === undefined ? [] : ['', `Explore it in a browser: ${page}`]
+      sentences(`at ${url}`, ...explore, '', addOverHttp({ ...server, url }), '', 'Ctrl-C stops it.')
     },
   }
 }

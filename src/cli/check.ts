@@ -1,18 +1,18 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { type MountSettings, openMount, type PlannedMount } from '../config/build.ts'
 import { lazyStore } from '../config/lazy-store.ts'
 import { type ConfigProblem, formatConfigProblem } from '../config/problem.ts'
-import { createCatalog, type Mount } from '../core/catalog.ts'
-import { isResourceError } from '../core/errors.ts'
-import type { Log } from '../core/log.ts'
-import type { Principal } from '../core/provider.ts'
-import { checkProvider, formatProblem, type Problem, type Report } from '../testing/index.ts'
+import type { Mount } from '../core/catalog.ts'
+import { formatProblem } from '../testing/index.ts'
+import { checkMount, hiddenFrom, isWrong, type MountReport } from './check-mounts.ts'
+import { type Colours, coloursFor } from './colour.ts'
 import { exitCodeHelp, failed } from './exit.ts'
-import { count } from './format.ts'
+import { count, counted } from './format.ts'
 import type { Io } from './io.ts'
 import { writeJson } from './json.ts'
 import { planLocal } from './local.ts'
 import { createLog } from './log.ts'
+import { createProgress } from './progress.ts'
+import { writeError } from './status-line.ts'
 import { escapeText } from './text.ts'
 
 interface CheckOptions {
@@ -46,21 +46,9 @@ function parseLimit(value: string): number {
   return limit
 }
 
-/** What was found out about one mount. */
-interface MountReport {
-  readonly address: string
-  readonly provider: string
-  /** Why it could not be opened. */
-  readonly failure?: string
-  readonly problems: readonly Problem[]
-  readonly examined: number
-  readonly complete: boolean
-  readonly milliseconds: number
-}
-
 async function check(options: CheckOptions, io: Io): Promise<void> {
   const scrubber = io.secrets
-  const write = (line: string) => void process.stderr.write(line)
+  const write = writeError
   const log = createLog({ level: 'warn', format: 'text', write, scrubber })
   const planned = await planLocal(options.config === undefined ? {} : { config: options.config }, io.secrets)
   if ('problems' in planned) return reportConfig(planned.problems, options, io)
@@ -69,6 +57,12 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   const file = local.config?.file ?? null
   const reports: MountReport[] = []
   const opened: Mount[] = []
+  const progress = createProgress(io, {
+    what: 'mounts checked',
+    done: 0,
+    total: local.mounts.length,
+    besideOutput: true,
+  })
   for (const mount of local.mounts) {
     const report = await checkMount(
       mount,
@@ -77,8 +71,10 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
       (it) => opened.push(it),
     )
     reports.push(report)
-    if (!options.json) await io.out.write(formatReport(report))
+    if (!options.json) await io.out.write(formatReport(report, coloursFor(io.out.isTerminal)))
+    progress.add(1)
   }
+  progress.end()
   // Where clients say who they are, their roles come from elsewhere.
   const hidden = local.config?.auth === undefined ? await hiddenFrom(local.principal, opened, log) : []
   await store?.close()
@@ -100,66 +96,13 @@ async function reportConfig(problems: readonly ConfigProblem[], { json }: CheckO
   throw failed(`The configuration has ${count(problems.length, 'problem')}. The sources in it were not checked.`)
 }
 
-async function checkMount(
-  planned: PlannedMount,
-  limit: number,
-  settings: MountSettings,
-  keep: (mount: Mount) => void,
-): Promise<MountReport> {
-  const start = performance.now()
-  const clean = (text: string) => settings.scrubber?.scrub(text) ?? text
-  const report = (rest: Partial<MountReport>): MountReport => ({
-    address: planned.address,
-    provider: planned.config.provider,
-    problems: [],
-    examined: 0,
-    complete: false,
-    ...rest,
-    milliseconds: Math.round(performance.now() - start),
-  })
-  try {
-    const mount = await openMount(planned, settings)
-    keep(mount)
-    const { problems, ...rest } = await checkTwice(mount, limit)
-    return report({ ...rest, problems: problems.map((problem) => ({ ...problem, seen: clean(problem.seen) })) })
-  } catch (error) {
-    if (!isResourceError(error)) throw error
-    return report({ failure: clean(error.message) })
-  }
-}
-
-/** A live source may change while it is looked at, and then seems to contradict itself. It will not do so twice. */
-async function checkTwice({ provider }: Mount, limit: number): Promise<Report> {
-  const report = await checkProvider(provider, {}, { limit })
-  return report.problems.length === 0 ? report : checkProvider(provider, {}, { limit })
-}
-
-/** The mounts that are there, and that the principal sees nothing of. */
-async function hiddenFrom(principal: Principal, mounts: readonly Mount[], log: Log): Promise<readonly string[]> {
-  const catalog = createCatalog({ mounts, log })
-  try {
-    const visible = new Set((await catalog.view(principal).mounts()).map(({ uri }) => uri))
-    return mounts.map(({ address }) => address.replace(/\/$/, '')).filter((address) => !visible.has(address))
-  } finally {
-    await catalog.close()
-  }
-}
-
-function isWrong({ failure, problems }: MountReport): boolean {
-  return failure !== undefined || problems.length > 0
-}
-
-function formatReport(report: MountReport): string {
+function formatReport(report: MountReport, { green, red }: Colours): string {
   const { address, provider, failure, problems, examined, complete, milliseconds } = report
-  const extent = failure === undefined ? [`${count(examined, 'entry').replace('entrys', 'entries')} looked at`] : []
+  const extent = failure === undefined ? [`${counted(examined, 'entry', 'entries')} looked at`] : []
   const rest = failure !== undefined || complete ? [] : ['there are more']
-  const head = [
-    isWrong(report) ? 'WRONG' : 'ok   ',
-    address,
-    provider,
-    [...extent, ...rest].join(', '),
-    `${milliseconds} ms`,
-  ]
+  const facts = [address, provider, [...extent, ...rest].join(', '), `${milliseconds} ms`]
+  const sign = isWrong(report) ? red('WRONG') : green('ok   ')
+  const head = [sign, ...facts.filter((part) => part !== '').map(escapeText)].join('  ')
   const faults = failure === undefined ? problems.map(formatProblem) : [failure]
-  return `${[head.filter((part) => part !== '').join('  '), ...faults.map((fault) => `       ${fault}`)].map(escapeText).join('\n')}\n`
+  return [head, ...faults.map((fault) => `       ${escapeText(fault)}`)].map((line) => `${line}\n`).join('')
 }

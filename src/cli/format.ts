@@ -29,3 +29,8 @@ export function resourceToJson({ modified, ...facts }: Resource): Readonly<Recor
 export function count(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? '' : 's'}`
 }
+
+/** A number with a word, for large numbers and for words of their own plural: `1 entry`, `1,203 entries`. */
+export function counted(number: number, one: string, many: string = `${one}s`): string {
+  return `${number.toLocaleString('en')} ${number === 1 ? one : many}`
+}

@@ -1,49 +1,69 @@
-import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { joinCommand } from './command-line.ts'
+import { type Command, Option } from 'commander'
+import { createColumns } from './columns.ts'
+import { exitCodeHelp } from './exit.ts'
+import { hosts as table } from './host-files/hosts/index.ts'
+import { placeHere } from './host-files/places.ts'
+import { type FileReport, type HostReport, type OwnServer, reportHost } from './host-files/report.ts'
+import type { Io } from './io.ts'
+import { writeJson } from './json.ts'
+import { escapeText } from './text.ts'
 
-/** How hosts are told of a server: the commands and settings that a user copies. */
-
-export interface Server {
-  /** What the host calls it. */
-  readonly name: string
-  readonly url?: string
-  /** The command line that starts it on stdio. */
-  readonly command: readonly string[]
+interface HostsOptions {
+  readonly json?: true
+  readonly resources?: true
 }
 
-/** A name that every host takes: letters, digits, `-` and `_`. */
-export function hostName(name: string): string {
-  return name.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '') || 'hikidashi'
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      'Tells which hosts are on this machine, where each keeps its servers (for you, and for the current folder as a project), whether hikidashi is one of them, and what the host does with resources. It only reads.',
+    )
+    .addOption(new Option('--resources', 'tell what each host does with resources instead').conflicts('json'))
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi hosts
+  hikidashi hosts --resources
+  hikidashi add claude-code
+${exitCodeHelp}`,
+    )
+    .action((options: HostsOptions) => hosts(options, io))
 }
 
-/** The command line that starts this very program, from wherever a host is. */
-export function ownCommand(
-  args: readonly string[],
-  main = fileURLToPath(new URL('./main.js', import.meta.url)),
-): readonly string[] {
-  // What npx unpacked may be gone tomorrow; npx itself is not.
-  if (/[\\/]_npx[\\/]/.test(main)) return ['npx', '-y', 'hikidashi', ...args]
-  return [process.execPath, resolve(main), ...args]
+async function hosts({ json, resources }: HostsOptions, io: Io): Promise<void> {
+  const place = placeHere()
+  const reports: HostReport[] = []
+  for (const host of table) reports.push(await reportHost(host, place))
+  if (json) return writeJson(io.out, reports)
+  const [columns, header, rows] = resources
+    ? [2, ['HOST', 'RESOURCES'], reports.map((report) => [report.host, report.resources])]
+    : [5, ['HOST', 'FOUND', 'SCOPE', 'HIKIDASHI', 'FILE'], reports.flatMap(rowsOf)]
+  const layOut = createColumns(Array.from({ length: columns }, () => ({ side: 'left' })))
+  await io.out.write(layOut([header, ...rows.map((row) => row.map(escapeText))]))
+  const faults = reports.flatMap(({ files }) => files.flatMap(faultsOf))
+  if (faults.length > 0 && !resources) io.say(faults.map((fault) => `Note: ${fault}`).join('\n'))
 }
 
-/** How to add a server that is reached over HTTP, with the form for hosts that start it themselves. */
-export function addOverHttp({ name, url = '', command }: Server): string {
-  return `Add it to a host:
-  Claude Code   claude mcp add --transport http ${name} ${url}
-  VS Code       .vscode/mcp.json: ${JSON.stringify({ servers: { [name]: { type: 'http', url } } })}
-Or let the host start it:
-${startedByHost({ name, command })}`
+function rowsOf({ host, found, files }: HostReport): readonly (readonly string[])[] {
+  return files.map((file, i) => [i === 0 ? host : '', i === 0 ? yes(found) : '', file.scope, ownIn(file), file.file])
 }
 
-/** How to add a server that the host starts, and speaks to over stdio. */
-export function addOverStdio(server: Server): string {
-  return `Add it to a host, which then starts it:\n${startedByHost(server)}`
+const yes = (found: boolean) => (found ? 'yes' : 'no')
+
+function ownIn({ servers, problem }: FileReport): string {
+  if (problem !== undefined) return 'unreadable'
+  if (servers.length === 0) return '-'
+  return servers
+    .map(({ name, transport, missing }) => `${name} (${missing === undefined ? transport : 'broken'})`)
+    .join(', ')
 }
 
-function startedByHost({ name, command: [program = '', ...args] }: Server): string {
-  const entry = { command: program, args }
-  return `  Claude Code   claude mcp add ${name} -- ${joinCommand([program, ...args])}
-  VS Code       .vscode/mcp.json: ${JSON.stringify({ servers: { [name]: { type: 'stdio', ...entry } } })}
-  Others        ${JSON.stringify({ mcpServers: { [name]: entry } })}`
+function faultsOf({ file, servers, problem }: FileReport): readonly string[] {
+  if (problem !== undefined) return [problem]
+  const broken = servers.filter((server): server is OwnServer & { missing: string } => server.missing !== undefined)
+  return broken.map(
+    ({ name, missing }) => `${file}: ${name} is started by ${missing}, which is not there. Add it again with --force.`,
+  )
 }

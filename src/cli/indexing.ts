@@ -1,5 +1,6 @@
 import type { FeedStatus, MountProgress } from '../providers/search/index.ts'
 import type { Io } from './io.ts'
+import { createProgress, type ProgressOptions } from './progress.ts'
 
 /** Tells a waiting person how far an index is. */
 export interface Indexing {
@@ -7,37 +8,37 @@ export interface Indexing {
   wait(status: () => Promise<FeedStatus | undefined>): Promise<void>
 }
 
-/** How often it is looked, and from when on it is told. */
+/** How often it is looked, and from when on it is told where nobody watches. */
 const interval = 100
 const patience = 1000
 /** After so long without anybody who indexes, what is there is searched. */
 const longest = 20_000
 
 export function createIndexing(
-  io: Pick<Io, 'saysToTerminal' | 'say'>,
-  write = (text: string) => void process.stderr.write(text),
+  io: Pick<Io, 'saysToTerminal' | 'say' | 'out'>,
+  options: Pick<ProgressOptions, 'line' | 'now' | 'env'> = {},
 ): Indexing {
-  let told = false
-  const tell = (text: string): void => {
-    // Where nobody watches, one line is enough.
-    if (io.saysToTerminal) write(`\r${text} …\u001b[K`)
-    else if (!told) io.say(`${text} …`)
-    told = true
-  }
   return {
     wait: async (status) => {
       const start = performance.now()
+      const progress = createProgress(io, { ...options, what: 'Waiting for the index', besideOutput: true })
+      let told = io.saysToTerminal
       try {
         for (;;) {
           const now = await status()
           if (now?.mounts.every(isDone)) return
           const waited = performance.now() - start
           if (now === undefined && waited > longest) return
-          if (waited > patience) tell(now === undefined ? 'Waiting for the index' : formatIndexing(now.mounts))
+          if (now !== undefined) progress.set(progressOf(now.mounts))
+          // One line is enough for who reads it later.
+          if (waited > patience && !told) {
+            io.say(now === undefined ? 'Waiting for the index …' : 'Indexing what is searched …')
+            told = true
+          }
           await new Promise((resolve) => setTimeout(resolve, interval))
         }
       } finally {
-        if (told && io.saysToTerminal) write('\r\u001b[K')
+        progress.end()
       }
     },
   }
@@ -47,10 +48,9 @@ function isDone({ state }: MountProgress): boolean {
   return state === 'current' || state === 'unavailable'
 }
 
-function formatIndexing(mounts: readonly MountProgress[]): string {
-  const looked = mounts.reduce((sum, mount) => sum + mount.looked, 0)
+function progressOf(mounts: readonly MountProgress[]) {
+  const done = mounts.reduce((sum, mount) => sum + mount.looked, 0)
   const isCounted = mounts.every((mount) => mount.of !== undefined || isDone(mount))
-  const of = mounts.reduce((sum, mount) => sum + (mount.of ?? mount.looked), 0)
-  const number = (value: number) => value.toLocaleString('en')
-  return `Indexing: ${number(looked)}${isCounted ? ` of ${number(of)}` : ''} documents`
+  const total = mounts.reduce((sum, mount) => sum + (mount.of ?? mount.looked), 0)
+  return { done, total: isCounted ? total : undefined, what: 'documents indexed' }
 }

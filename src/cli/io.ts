@@ -1,5 +1,7 @@
+import { coloursFor } from './colour.ts'
 import { createOutput, type Output } from './output.ts'
 import type { Secrets } from './secrets.ts'
+import { statusLine, writeError } from './status-line.ts'
 import { escapeLines } from './text.ts'
 
 /** What a command talks to: data goes to `out`, everything else to `say`. */
@@ -13,13 +15,29 @@ export interface Io {
   readonly secrets: Secrets
 }
 
-export function createIo(secrets: Secrets): Io {
+/** What the process itself talks to. */
+export interface ProcessIo extends Io {
+  /** Tells what went wrong, as `say` does. */
+  complain(text: string): void
+}
+
+export function createIo(secrets: Secrets): ProcessIo {
   // Without a reader there is nobody to tell.
   process.stderr.on('error', () => {})
+  const out = createOutput(process.stdout)
+  const saysToTerminal = process.stderr.isTTY === true
+  const clean = (text: string) => escapeLines(secrets.scrub(text))
   return {
-    out: createOutput(process.stdout),
-    say: (text) => void process.stderr.write(`${escapeLines(secrets.scrub(text))}\n`),
-    saysToTerminal: process.stderr.isTTY === true,
+    out: out.isTerminal ? { ...out, write: (data) => cleared(() => out.write(data)) } : out,
+    say: (text) => writeError(`${clean(text)}\n`),
+    complain: (text) => writeError(`${coloursFor(saysToTerminal).red('hikidashi:')} ${clean(text)}\n`),
+    saysToTerminal,
     secrets,
   }
+}
+
+/** Two outputs share a terminal: what is being told stands where the data goes. */
+function cleared<T>(write: () => T): T {
+  statusLine.clear()
+  return write()
 }

@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
-import { isResourceError, ResourceError } from '../core/errors.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../core/view.ts'
 import { createColumns } from './columns.ts'
-import { CommandError, exitCodeHelp, exitCodes, failed, misused } from './exit.ts'
+import { directory, isGone, refuseDepth } from './directories.ts'
+import { exitCodeHelp, failed } from './exit.ts'
 import { formatSize, formatTime, resourceToJson } from './format.ts'
 import type { Io } from './io.ts'
 import { createJsonArray } from './json.ts'
 import { pagesOf } from './pages.ts'
 import { createProgress } from './progress.ts'
-import { addSourceOptions, asked, type SourceOptions, withSource } from './source.ts'
+import { addSourceOptions, type SourceOptions, withSource } from './source.ts'
 import { escapeText, readableUri } from './text.ts'
 
 interface LsOptions extends SourceOptions {
@@ -75,25 +75,15 @@ async function* listed(view: View, uri: string | undefined, recursive: boolean):
   else yield* pagesOf((query) => directory(view, uri, query))
 }
 
-async function directory(view: View, uri: string, query: { readonly cursor?: string }): Promise<Page<Resource>> {
-  return asked(uri, view.directory({ uri, ...query })).catch((error: unknown) => {
-    if (!isResourceError(error, 'invalid') || error.detail.reason !== 'not-a-directory') throw error
-    throw misused(`${uri} is not a directory. To print what is in it: hikidashi read ${uri}`)
-  })
-}
-
 function isOnlyMount(mounts: readonly Resource[], uri: string): boolean {
   const [mount] = mounts
   const bare = (text: string) => text.replace(/\/$/, '')
   return mount !== undefined && mounts.length === 1 && bare(mount.uri) === bare(uri)
 }
 
-/** No tree is that deep: a server that lists a directory in itself is not followed forever. */
-const maxDepth = 300
-
 /** Everything below a directory, depth first: in the order of the list. */
 async function* below(view: View, uri: string, depth: number): AsyncGenerator<Listed> {
-  if (depth > maxDepth) throw new ResourceError('internal', `The directories are nested over ${maxDepth} deep.`)
+  refuseDepth(depth)
   const pages = pagesOf((query) => directory(view, uri, query))
   for (;;) {
     const next = await pages.next().catch((error: unknown) => {
@@ -114,10 +104,6 @@ async function* below(view: View, uri: string, depth: number): AsyncGenerator<Li
     }
     yield { ...next.value, items: resources }
   }
-}
-
-function isGone(error: unknown): boolean {
-  return error instanceof CommandError && error.exitCode === exitCodes.notFound
 }
 
 interface Printer {

@@ -1,60 +1,32 @@
 #!/usr/bin/env node
-import { Command, CommanderError } from 'commander'
-import { exitCodeHelp, exitCodes, explain } from './exit.ts'
-import { createIo, type Io } from './io.ts'
+import { CommanderError } from 'commander'
+import { exitCodes, explain } from './exit.ts'
+import { createIo, type ProcessIo } from './io.ts'
 import { outputClosed } from './output.ts'
+import { createProgram, meantBy, welcome } from './program.ts'
 import { createSecrets, secretsInArguments, secretsInEnvironment } from './secrets.ts'
-import { packageVersion } from './version.ts'
+import { writeError } from './status-line.ts'
 
-interface CommandModule {
-  /** Gives a command its arguments, options, help and action. */
-  define(command: Command, io: Io): void
-}
-
-/** Every command. A module is loaded when its command is named, so that nobody waits for the others. */
-const commands: Readonly<Record<string, { readonly summary: string; load(): Promise<CommandModule> }>> = {
-  serve: { summary: 'serve folders, or what a configuration mounts, to MCP clients', load: () => import('./serve.ts') },
-  ls: { summary: 'list resources', load: () => import('./ls.ts') },
-  read: { summary: 'print what is at a URI', load: () => import('./read.ts') },
-  search: { summary: 'find resources by words', load: () => import('./search.ts') },
-  watch: { summary: 'print what changes, as it does', load: () => import('./watch.ts') },
-  templates: { summary: 'list resource templates', load: () => import('./templates.ts') },
-  complete: { summary: 'complete a variable of a template', load: () => import('./complete.ts') },
-  status: { summary: 'tell what is mounted, and how far it is indexed', load: () => import('./status.ts') },
-  check: { summary: 'check the configuration, and every source in it', load: () => import('./check.ts') },
-  access: { summary: 'explain who may see what', load: () => import('./access.ts') },
-  token: { summary: 'add, list and revoke tokens for clients over HTTP', load: () => import('./token.ts') },
-  auth: { summary: 'let hikidashi read what is yours elsewhere (gdrive)', load: () => import('./auth.ts') },
-  results: { summary: 'keep results of analyses', load: () => import('./results.ts') },
-  init: { summary: 'write a hikidashi.json for a folder', load: () => import('./init.ts') },
-}
-
-/** Runs a command line. Answers the exit code. */
-async function run(words: readonly string[], io: Io): Promise<number> {
-  const program = new Command('hikidashi')
-    .description('Serves any data as Model Context Protocol resources.')
-    .version(packageVersion(), '-V, --version')
-    .exitOverride()
-    .configureOutput({ outputError: (text) => io.say(`hikidashi: ${text.trimEnd().replace(/^error: /, '')}`) })
-    .showHelpAfterError('How it is used: hikidashi --help')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  hikidashi serve .                     serve this folder to a host that starts hikidashi (stdio)
-  hikidashi serve . --http 8787         serve it at http://127.0.0.1:8787/mcp
-  hikidashi ls -r                       everything that is served
-  hikidashi read README.md              one resource
-
-Data goes to stdout, everything else to stderr. --json prints data for programs.
-${exitCodeHelp}`,
-    )
-  for (const [name, { summary, load }] of Object.entries(commands)) {
-    const command = program.command(name).summary(summary).helpOption('-h, --help', 'show this help')
-    command.showHelpAfterError(`How it is used: hikidashi ${name} --help`)
-    if (words.includes(name)) (await load()).define(command, io)
+/** Runs a command line. The commands are in commands.ts. Answers the exit code. */
+async function run(words: readonly string[], io: ProcessIo): Promise<number> {
+  const [first] = words
+  // Nothing goes to stdout, which a host would take for the protocol.
+  if (first === undefined) {
+    writeError(welcome(io.saysToTerminal))
+    return exitCodes.usage
+  }
+  if (first === '__complete') {
+    const { completeLine } = await import('./complete-line.ts')
+    await completeLine(words.slice(1), io)
+    return exitCodes.ok
+  }
+  const meant = meantBy(first)
+  if (meant !== undefined) {
+    io.complain(`unknown command '${first}'\n(Did you mean ${meant}?)\n\nHow it is used: hikidashi ${meant} --help`)
+    return exitCodes.usage
   }
   try {
+    const program = await createProgram(io, (name) => words.includes(name))
     await program.parseAsync([...words], { from: 'user' })
     return exitCodes.ok
   } catch (error) {
@@ -62,7 +34,7 @@ ${exitCodeHelp}`,
     // commander has printed what it has to say.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
     const { message, exitCode } = explain(error)
-    io.say(`hikidashi: ${message}`)
+    io.complain(message)
     return exitCode
   }
 }
@@ -75,7 +47,7 @@ const io = createIo(secrets)
 for (const event of ['uncaughtException', 'unhandledRejection'] as const)
   process.on(event, (error: unknown) => {
     if (process.listenerCount(event) > 1) return
-    io.say(`hikidashi: ${explain(error).message}`)
+    io.complain(explain(error).message)
     process.exit(exitCodes.failed)
   })
 

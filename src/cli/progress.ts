@@ -1,35 +1,113 @@
 import type { Io } from './io.ts'
+import { type StatusLine, statusLine } from './status-line.ts'
 
-/** Tells a waiting person how far a long listing is, where the listing itself is not on the screen. */
+/** Tells a waiting person how far something is. Nothing is told in the first second, and nothing is left of it. */
 export interface Progress {
+  /** So many more are done. */
   add(count: number): void
+  /** What is known by now: how many are done, of how many, and what is being done. */
+  set(state: ProgressState): void
   /** Removes what was told. */
   end(): void
 }
 
-/** Nothing is told in the first second, and then four times a second at most. */
-const patience = 1000
-const interval = 250
+export interface ProgressState {
+  readonly done?: number
+  /** How many there are in all; `undefined` while nobody knows. */
+  readonly total?: number | undefined
+  /** What is counted, such as `resources`, or what is being done, where nothing is. */
+  readonly what?: string
+}
 
-export function createProgress(
-  io: Io,
-  write = (text: string) => void process.stderr.write(text),
-  now = Date.now,
-): Progress {
-  if (!io.saysToTerminal || io.out.isTerminal) return { add: () => {}, end: () => {} }
-  let total = 0
-  let told = false
-  let next = now() + patience
+export interface ProgressOptions extends ProgressState {
+  /** How a number is written: `1,290` unless told. */
+  readonly format?: (value: number) => string
+  /** Tells it where the data goes to the same terminal too: for what prints little, and seldom. */
+  readonly besideOutput?: boolean
+  readonly line?: StatusLine
+  readonly now?: () => number
+  readonly env?: NodeJS.ProcessEnv
+}
+
+/** From when on it is told, and how often, in milliseconds. */
+const patience = 1000
+const interval = 120
+
+/** @param io A person who sees the data come needs no more, and a program, or a terminal that cannot go back, gets nothing. */
+export function createProgress(io: Pick<Io, 'saysToTerminal' | 'out'>, options: ProgressOptions = {}): Progress {
+  const { line = statusLine, now = Date.now, env = process.env, format = formatNumber, besideOutput = false } = options
+  if (!io.saysToTerminal || env.TERM === 'dumb' || (io.out.isTerminal && !besideOutput))
+    return { add: () => {}, set: () => {}, end: () => {} }
+  const start = now()
+  let { done, total, what = 'resources' } = options
+  let next = start + patience
+  let turn = 0
+  const tell = () => {
+    const time = now()
+    if (time < next) return
+    next = time + interval
+    line.show(lineOf({ done, total, what, format, elapsed: time - start, turn: turn++ }))
+  }
+  const timer = setInterval(tell, interval)
+  // What is waited for keeps the process alive, and not the waiting.
+  timer.unref()
+  const onInterrupt = () => {
+    end()
+    // Whoever else listens decides what comes of it.
+    if (process.listenerCount('SIGINT') === 0) process.kill(process.pid, 'SIGINT')
+  }
+  process.on('SIGINT', onInterrupt)
+  const end = () => {
+    process.off('SIGINT', onInterrupt)
+    clearInterval(timer)
+    line.clear()
+  }
   return {
     add: (count) => {
-      total += count
-      if (now() < next) return
-      next = now() + interval
-      told = true
-      write(`\r${total.toLocaleString('en')} resources …`)
+      done = (done ?? 0) + count
+      tell()
     },
-    end: () => {
-      if (told) write('\r\u001b[K')
+    set: (state) => {
+      if (state.done !== undefined) done = state.done
+      if ('total' in state) total = state.total
+      if (state.what !== undefined) what = state.what
+      tell()
     },
+    end,
   }
+}
+
+interface Told {
+  readonly done: number | undefined
+  readonly total: number | undefined
+  readonly what: string
+  readonly format: (value: number) => string
+  readonly elapsed: number
+  readonly turn: number
+}
+
+const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'] as const
+const barWidth = 24
+
+function lineOf({ done, total, what, format, elapsed, turn }: Told): string {
+  const sign = spinner[turn % spinner.length] ?? ''
+  if (done === undefined) return `${sign} ${what} …`
+  if (total === undefined || total <= 0) return `${sign} ${format(done)} ${what} …`
+  const part = Math.min(1, done / total)
+  const full = Math.round(part * barWidth)
+  // ASCII: the bars of Unicode are as wide as two columns on many terminals in East Asia.
+  const bar = `[${'='.repeat(Math.max(0, full - 1))}${full > 0 ? '>' : ''}${' '.repeat(barWidth - full)}]`
+  const left = done > 0 && part < 1 ? `, ${formatWait((elapsed / done) * (total - done))} left` : ''
+  return `${bar} ${String(Math.floor(part * 100)).padStart(3)}%  ${format(done)} of ${format(total)}${what === '' ? '' : ` ${what}`}${left}`
+}
+
+function formatNumber(value: number): string {
+  return value.toLocaleString('en')
+}
+
+/** A time to wait: `8 s`, `3 min`, `2 h`. */
+function formatWait(milliseconds: number): string {
+  const seconds = Math.max(1, Math.round(milliseconds / 1000))
+  if (seconds < 90) return `${seconds} s`
+  return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`
 }

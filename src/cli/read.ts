@@ -7,9 +7,10 @@ import { lengthOf, writeContent, writeContentsJson } from './contents.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed, misused } from './exit.ts'
 import { formatSize } from './format.ts'
 import type { Io } from './io.ts'
-import { createOutput } from './output.ts'
+import { createOutput, type Output } from './output.ts'
+import { createProgress } from './progress.ts'
 import { addSourceOptions, asked, type SourceOptions, withSource } from './source.ts'
-import { escapeText } from './text.ts'
+import { escapeText, readableUri } from './text.ts'
 
 interface ReadOptions extends SourceOptions {
   readonly json?: true
@@ -52,7 +53,9 @@ function parseRange(value: string): string {
 async function read(argument: string, options: ReadOptions, io: Io): Promise<void> {
   await withSource(options, io, async ({ view, uriOf }) => {
     const uri = withPart(uriOf(argument), options)
-    const { contents } = await asked(uri, view.read(uri)).catch((error: unknown) => {
+    const progress = createProgress(io, { what: `Reading ${escapeText(readableUri(uri))}`, besideOutput: true })
+    const reading = view.read(uri).finally(progress.end)
+    const { contents } = await asked(uri, reading, view).catch((error: unknown) => {
       if (!isResourceError(error, 'too-large')) throw error
       throw new CommandError(
         exitCodes.failed,
@@ -60,14 +63,14 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
       )
     })
     if (options.json) return writeContentsJson(io.out, uri, contents)
-    if (options.output !== undefined) return writeFile(options.output, contents)
+    if (options.output !== undefined) return writeFile(options.output, contents, io)
     for (const content of contents) {
       if (contents.length > 1) io.say(headerOf(content))
       if (io.out.isTerminal && !('text' in content))
         throw failed(
           `${content.uri} is not text (${describe(content)}). To keep it: --output FILE. To see it as base64: --json.`,
         )
-      await writeContent(io.out, content)
+      await writeTold(io.out, content, io)
       // Where something follows, or a person's prompt does, a text that does not end its line is ended.
       if ((contents.length > 1 || io.out.isTerminal) && needsLineEnd(content)) await io.out.write('\n')
     }
@@ -81,13 +84,31 @@ function withPart(uri: string, { lines, bytes }: ReadOptions): string {
   return `${uri}?${part}`
 }
 
-async function writeFile(file: string, contents: readonly ResourceContent[]): Promise<void> {
+/** Writes a content, and tells who waits how much of it is written. */
+async function writeTold(out: Output, content: ResourceContent, io: Io): Promise<void> {
+  const progress = createProgress(
+    { saysToTerminal: io.saysToTerminal, out },
+    {
+      ...{ done: 0, total: lengthOf(content), what: '', format: formatSize },
+    },
+  )
+  const told: Output = {
+    ...out,
+    write: async (data) => {
+      await out.write(data)
+      progress.add(data.length)
+    },
+  }
+  await writeContent(told, content).finally(progress.end)
+}
+
+async function writeFile(file: string, contents: readonly ResourceContent[], io: Io): Promise<void> {
   const [content] = contents
   if (content === undefined || contents.length > 1)
     throw failed(`There are ${contents.length} contents, and --output takes one. Print them with --json.`)
   const stream = createWriteStream(file)
   try {
-    await writeContent({ ...createOutput(stream), isTerminal: false }, content)
+    await writeTold({ ...createOutput(stream), isTerminal: false }, content, io)
     stream.end()
     await finished(stream)
   } catch (error) {

@@ -12,6 +12,7 @@ import type { Io } from './io.ts'
 import { writeJson } from './json.ts'
 import { type Local, requireLocal } from './local.ts'
 import { createLog } from './log.ts'
+import { writeError } from './status-line.ts'
 import { escapeText } from './text.ts'
 
 interface PutOptions {
@@ -48,7 +49,7 @@ async function put(file: string, { mount, json, ...options }: PutOptions, io: Io
   const values = parseValues(await read(file), name)
   const local = await requireLocal(options, io.secrets)
   const planned = plannedFor(local, mount)
-  const write = (line: string) => void process.stderr.write(line)
+  const write = writeError
   const log = createLog({ level: 'warn', format: 'text', write, scrubber: io.secrets })
   const store = local.config?.store
   const catalog = await openCatalog([planned], {

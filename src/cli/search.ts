@@ -12,6 +12,7 @@ import {
 } from '../core/found.ts'
 import type { View } from '../core/view.ts'
 import type { Search } from '../providers/search/index.ts'
+import { type Colours, coloursFor } from './colour.ts'
 import { exitCodeHelp, failed, misused } from './exit.ts'
 import { createIndexing } from './indexing.ts'
 import type { Io } from './io.ts'
@@ -73,7 +74,7 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     const found = parseFound(await textAt(view, uri))
     if (found === undefined) throw failed(`${place.address} does not answer as a search does.`)
     if (options.json) return writeJson(io.out, found)
-    await io.out.write(formatFound(found, io.out.isTerminal && isColourful(process.env)))
+    await io.out.write(formatFound(found, coloursFor(io.out.isTerminal)))
     for (const note of found.notes) io.say(`Note: ${note}`)
     if (found.hits.length === 0) io.say('Nothing was found.')
     if (found.next !== undefined) io.say(`There is more: --after ${found.next}`)
@@ -117,18 +118,11 @@ async function indexed(catalog: Catalog, { address }: SearchPlace, io: Io): Prom
   await createIndexing(io).wait(() => provider.feedStatus())
 }
 
-/** https://no-color.org: whatever its value, unless it is empty. */
-function isColourful({ NO_COLOR, TERM }: NodeJS.ProcessEnv): boolean {
-  return (NO_COLOR === undefined || NO_COLOR === '') && TERM !== 'dumb'
+function formatFound({ hits }: Found, colours: Colours): string {
+  return hits.map((hit) => `${formatHit(hit, colours)}\n`).join('\n')
 }
 
-function formatFound({ hits }: Found, colour: boolean): string {
-  const mark = colour ? (text: string) => `\u001b[1;33m${text}\u001b[22;39m` : (text: string) => text
-  const name = colour ? (text: string) => `\u001b[1m${text}\u001b[22m` : (text: string) => text
-  return hits.map((hit) => `${formatHit(hit, name, mark)}\n`).join('\n')
-}
-
-function formatHit(hit: FoundHit, name: (text: string) => string, mark: (text: string) => string): string {
+function formatHit(hit: FoundHit, { bold, mark }: Colours): string {
   const titles = [hit.title, hit.heading].filter((text) => text !== undefined && text !== '')
   const title = [...new Set(titles)].map((text) => escapeText(text ?? '')).join(' · ')
   // What is escaped is escaped piece by piece: nothing in it can end a mark.
@@ -140,5 +134,6 @@ function formatHit(hit: FoundHit, name: (text: string) => string, mark: (text: s
     .join('')
     .split('\n')
     .map((line) => `    ${line}`.trimEnd())
-  return [escapeText(readableUri(hit.uri)), ...(title === '' ? [] : [`  ${name(title)}`]), ...body].join('\n')
+  const told = [...(title === '' ? [] : [bold(title)]), ...(hit.link === undefined ? [] : [escapeText(hit.link)])]
+  return [escapeText(readableUri(hit.uri)), ...told.map((line) => `  ${line}`), ...body].join('\n')
 }

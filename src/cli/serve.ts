@@ -9,12 +9,14 @@ import type { Log } from '../core/log.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import type { AuditFile, HttpOptions, ServeOptions as Service } from '../server/index.ts'
 import { type Announcer, createAnnouncer } from './announce.ts'
+import { contextFor } from './context.ts'
 import { exitCodeHelp, failed, misused } from './exit.ts'
-import { hostName, ownCommand } from './hosts.ts'
+import { openPage, pageOf } from './explorer.ts'
 import type { Io } from './io.ts'
 import { type Local, openLocal, requireLocal } from './local.ts'
 import { createLog, logFormats, logLevels } from './log.ts'
 import { startMeasuring } from './measure.ts'
+import { hostName, ownCommand } from './own-command.ts'
 import { createStop } from './stop.ts'
 import { packageVersion } from './version.ts'
 
@@ -101,16 +103,18 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     import('../config/profiles.ts'),
   ])
   const { searchesOf } = await import('../config/search.ts')
+  const context = contextFor(local, catalog)
   const writing = writingOf(catalog)
   for (const { provider } of searchesOf(catalog)) provider.feed()
   const service: Service = {
-    view: catalog.view,
+    view: context.view,
     name,
     version: packageVersion(),
     log,
     scrubber: secrets,
     principal: local.principal,
-    profileOf: profilesOf(local.config?.clients, catalog),
+    profileOf: profilesOf(local.config?.clients, context),
+    readingTools: context.tools,
     ...(auditFile === undefined ? {} : { audit: auditFile.write }),
     ...(writing === undefined ? {} : { tools: writing.tools }),
     ...(instructions === undefined ? {} : { instructions }),
@@ -124,12 +128,14 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   })
   try {
     if (listen === undefined) await serveOverStdio(service, stop.signal, announce)
-    else
+    else {
+      const pages = await openPage(local.config?.http, listen, log)
       await serveOverHttp(
         {
           ...service,
           ...httpOptions(local, options),
           ...listen,
+          ...(pages === undefined ? {} : { pages }),
           degraded: catalog.degraded,
           scopesOf: catalog.scopesOf,
           ...(measuring === undefined ? {} : { measurements: measuring.measurements }),
@@ -138,6 +144,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
         stop.signal,
         announce,
       )
+    }
   } finally {
     await catalog.close()
     measuring?.end()
@@ -170,7 +177,7 @@ async function serveOverHttp(options: HttpOptions, stop: AbortSignal, announce: 
     if (isResourceError(error, 'invalid')) throw failed(`${error.message}${adviceOn(error.detail.reason)}`)
     throw error
   })
-  announce.listening(running.url)
+  announce.listening(running.url, options.pages === undefined ? undefined : pageOf(running.url))
   await new Promise<void>((resolve) => {
     if (stop.aborted) resolve()
     stop.addEventListener('abort', () => resolve())
@@ -179,7 +186,7 @@ async function serveOverHttp(options: HttpOptions, stop: AbortSignal, announce: 
 }
 
 function httpOptions({ config }: Local, { allowHost = [], tokens, insecure = false }: ServeOptions) {
-  const { listen: _, auth: __, allowedHosts = [], ...rest } = config?.http ?? {}
+  const { listen: _, auth: __, explorer: ___, allowedHosts = [], ...rest } = config?.http ?? {}
   const auth = tokens === undefined ? config?.auth : { ...config?.auth, tokens: resolve(tokens) }
   return {
     ...rest,

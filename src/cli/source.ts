@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { isAbsolute, parse, relative, resolve, sep } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Target } from '../client/index.ts'
 import type { PlannedMount } from '../config/build.ts'
 import { resolveFolder } from '../config/folder.ts'
 import type { Catalog } from '../core/catalog.ts'
@@ -13,10 +14,15 @@ import { CommandError, exitCodes, misused } from './exit.ts'
 import type { Io } from './io.ts'
 import { openLocal, requireLocal } from './local.ts'
 import { createLog, logLevels } from './log.ts'
+import { nearestUri } from './nearest-uri.ts'
+import { createProgress } from './progress.ts'
 import type { Secrets } from './secrets.ts'
+import { writeError } from './status-line.ts'
 
 /** What `ls`, `read`, `search` and the like look at: the configuration here, or a server. */
 export interface SourceOptions {
+  /** Folders that are looked at instead of a configuration, or beside one. */
+  readonly folders?: readonly string[]
   readonly config?: string
   readonly url?: string
   readonly command?: string
@@ -28,6 +34,10 @@ export interface Source {
   readonly view: View
   /** What the view is of, where it is of this machine. */
   readonly catalog?: Catalog
+  /** What was mounted for it, where it is of this machine. */
+  readonly mounts: readonly PlannedMount[]
+  /** What the server calls itself, where it is of one that says so. */
+  readonly name?: string
   /** Resolves when the connection to a server is over for good, with the reason. Never, where there is no server. */
   readonly over: Promise<ResourceError>
   /** The URI that a user means: a path of this machine stands for the resource that is made of that file. */
@@ -56,20 +66,32 @@ export async function openSource(options: SourceOptions, secrets: Secrets, log: 
   if (header.length > 0 && url === undefined) throw misused('--header needs --url.')
   if (url !== undefined || command !== undefined) {
     const { connect } = await import('../client/index.ts')
-    const view = await connect(url === undefined ? commandTarget(command ?? '') : { url, headers: headersOf(header) }, {
-      log,
-    })
-    return { view, over: view.over, uriOf: (argument) => uriOf(argument, []), close: view.close }
+    const view = await connect(serverTarget(options), { log })
+    const { name } = view.about
+    return {
+      view,
+      ...(name === undefined ? {} : { name }),
+      mounts: [],
+      over: view.over,
+      uriOf: (argument) => uriOf(argument, []),
+      close: view.close,
+    }
   }
   const local = await requireLocal(options, secrets)
   const catalog = await openLocal(local, log, secrets)
   return {
     view: catalog.view(local.principal),
     catalog,
+    mounts: local.mounts,
     over: new Promise(() => {}),
     uriOf: (argument) => uriOf(argument, local.mounts),
     close: () => catalog.close(),
   }
+}
+
+/** The server that options name. */
+export function serverTarget({ url, command = '', header = [] }: SourceOptions): Target {
+  return url === undefined ? commandTarget(command) : { url, headers: headersOf(header) }
 }
 
 function commandTarget(line: string) {
@@ -82,7 +104,8 @@ function commandTarget(line: string) {
   return { command, args, env }
 }
 
-function headersOf(headers: readonly string[]): Readonly<Record<string, string>> {
+/** Headers as they are written: `Name: value`. */
+export function headersOf(headers: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     headers.map((header) => {
       const colon = header.indexOf(':')
@@ -120,12 +143,15 @@ function isDirectory(path: string): boolean {
 /** Opens a source for as long as it is used. */
 export async function withSource(
   options: SourceOptions,
-  { secrets }: Io,
+  io: Io,
   use: (source: Source, log: Log) => Promise<void>,
 ): Promise<void> {
-  const write = (line: string) => void process.stderr.write(line)
+  const { secrets } = io
+  const write = writeError
   const log = createLog({ level: options.logLevel, format: 'text', write, scrubber: secrets })
-  const source = await openSource(options, secrets, log)
+  const isRemote = options.url !== undefined || options.command !== undefined
+  const progress = createProgress(io, { what: isRemote ? 'Connecting' : 'Opening what is mounted', besideOutput: true })
+  const source = await openSource(options, secrets, log).finally(progress.end)
   try {
     await use(source, log)
   } finally {
@@ -133,15 +159,23 @@ export async function withSource(
   }
 }
 
-/** Awaits what is asked about a URI, and says which one it was when nothing is there. */
-export async function asked<T>(uri: string, answer: Promise<T>): Promise<T> {
+/**
+ * Awaits what is asked about a URI, and says which one it was when nothing is there.
+ *
+ * @param view Where the URI that was probably meant is looked for.
+ */
+export async function asked<T>(uri: string, answer: Promise<T>, view?: View): Promise<T> {
   try {
     return await answer
   } catch (error) {
     if (!isResourceError(error, 'not-found')) throw error
-    throw new CommandError(
-      exitCodes.notFound,
-      `There is nothing at ${uri}, or it may not be seen. What there is: hikidashi ls`,
-    )
+    throw await nothingAt(uri, view)
   }
+}
+
+/** What is told of a URI at which nothing is. What may not be seen is told of in the same words. */
+export async function nothingAt(uri: string, view?: View): Promise<CommandError> {
+  const meant = view === undefined ? undefined : await nearestUri(view, uri)
+  const advice = meant === undefined ? 'What there is: hikidashi ls' : `Did you mean ${meant} ?`
+  return new CommandError(exitCodes.notFound, `There is nothing at ${uri}, or it may not be seen. ${advice}`)
 }

@@ -6,6 +6,7 @@ import { createColumns } from './columns.ts'
 import { exitCodeHelp, failed } from './exit.ts'
 import type { Io } from './io.ts'
 import { writeJson } from './json.ts'
+import { createProgress } from './progress.ts'
 import { placesOf, textAt } from './search.ts'
 import { addSourceOptions, type SourceOptions, withSource } from './source.ts'
 import { escapeText } from './text.ts'
@@ -49,12 +50,14 @@ interface Told {
 async function status(options: StatusOptions, io: Io): Promise<void> {
   await withSource(options, io, async ({ view, catalog }) => {
     const searches: Told['searches'][number][] = []
+    const progress = createProgress(io, { what: 'Asking how far it is indexed', besideOutput: true })
     for (const place of await placesOf(view)) {
       const found = parseSearchStatus(await textAt(view, place.status))
       if (found === undefined) throw failed(`${place.address} does not tell its status.`)
       searches.push({ address: place.address, ...found })
     }
     const told = { mounts: await mountsOf(view, catalog, searches), searches }
+    progress.end()
     await (options.json ? writeJson(io.out, told) : io.out.write(formatStatus(told)))
   })
 }

@@ -1,8 +1,9 @@
 /**
  * Characters that would do something to a terminal, or hide: controls, the marks that turn the direction of text, line
- * separators, and what has no width (joiners are left, since scripts and emoji need them).
+ * separators, and what has no width or is blank though it is a letter (joiners are left, since scripts and emoji need them).
  */
-const unsafe = /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]|\p{Cs}/gu
+const unsafe =
+  /[\p{Cc}\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e007f}]|\p{Cs}/gu
 
 /** Text from anywhere, safe to print on one line: what is unsafe is written as an escape (`\u001b`, `\n`). */
 export function escapeText(text: string): string {

@@ -3,6 +3,7 @@ import type { Subscription, ViewChange } from '../core/view.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed } from './exit.ts'
 import { count } from './format.ts'
 import type { Io } from './io.ts'
+import { nearestUri } from './nearest-uri.ts'
 import { addSourceOptions, type Source, type SourceOptions, withSource } from './source.ts'
 import { createStop } from './stop.ts'
 import { escapeText, readableUri } from './text.ts'
@@ -69,15 +70,20 @@ async function begin(
   const uris = [...new Set(wanted)]
   const heard = new Set(uris.length === 0 ? [] : await subscription.add(uris))
   const isListed = list === true && (await subscription.addList())
-  if (heard.size === 0 && !isListed) throw nothing(`Nothing can be told of ${listOf(uris, list === true)}.`)
+  if (heard.size === 0 && !isListed) {
+    const [only = '', ...others] = uris
+    const meant = others.length === 0 ? await nearestUri(view, only) : undefined
+    throw nothing(`Nothing can be told of ${listOf(uris, list === true)}.`, meant)
+  }
   for (const uri of uris) if (!heard.has(uri)) io.say(`Not watched: ${uri}. It is not there, or cannot be watched.`)
   if (list && !isListed) io.say('Not watched: the list.')
   const what = [...(heard.size > 0 ? [count(heard.size, 'URI')] : []), ...(isListed ? ['the list'] : [])]
   io.say(`Watching ${what.join(' and ')}. Ctrl-C ends it.`)
 }
 
-function nothing(message: string): CommandError {
-  return new CommandError(exitCodes.notFound, `${message} What there is: hikidashi ls`)
+function nothing(message: string, meant?: string): CommandError {
+  const advice = meant === undefined ? 'What there is: hikidashi ls' : `Did you mean ${meant} ?`
+  return new CommandError(exitCodes.notFound, `${message} ${advice}`)
 }
 
 const maxNamed = 5

@@ -4,11 +4,10 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { joinCommand, splitCommand } from '../../src/cli/command-line.ts'
 import { CommandError, explain, failed, misused } from '../../src/cli/exit.ts'
-import { addOverHttp, addOverStdio, hostName, ownCommand } from '../../src/cli/hosts.ts'
+import { addOverHttp, addOverStdio } from '../../src/cli/how-to-add.ts'
 import { configFor } from '../../src/cli/init.ts'
+import { hostName, ownCommand } from '../../src/cli/own-command.ts'
 import { pagesOf } from '../../src/cli/pages.ts'
-import { createProgress } from '../../src/cli/progress.ts'
-import { createSecrets } from '../../src/cli/secrets.ts'
 import { uriOf } from '../../src/cli/source.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type ErrorKind, ResourceError } from '../../src/core/errors.ts'
@@ -68,6 +67,11 @@ describe('exit codes', () => {
   ])('%s ends with %i', (kind, exitCode) =>
     expect(explain(new ResourceError(kind, 'why'))).toEqual({ message: 'why', exitCode }),
   )
+
+  test.each([401, 403])('a server that answers with HTTP %i ends with 5', (status) => {
+    const cause = new Error('it was refused', { cause: Object.assign(new Error('no'), { status }) })
+    expect(explain(new ResourceError('unavailable', 'why', {}, { cause }))).toEqual({ message: 'why', exitCode: 5 })
+  })
 
   test('a wrong command line ends with 2, a failure with 1', () => {
     expect(explain(misused('x'))).toEqual({ message: 'x', exitCode: 2 })
@@ -170,46 +174,5 @@ describe('pages', () => {
       for await (const _ of pagesOf(async () => ({ items: [], nextCursor: 'same', cache })));
     }
     await expect(walk()).rejects.toThrow('the same cursor twice')
-  })
-})
-
-describe('progress', () => {
-  const io = (terminals: { out: boolean; err: boolean }) => ({
-    out: { isTerminal: terminals.out, write: async () => {} },
-    say: () => {},
-    saysToTerminal: terminals.err,
-    secrets: createSecrets(() => []),
-  })
-
-  test('is told after a second, to a person who does not see the listing itself', () => {
-    const told: string[] = []
-    let time = 0
-    const progress = createProgress(
-      io({ out: false, err: true }),
-      (text) => void told.push(text),
-      () => time,
-    )
-    progress.add(500)
-    time = 1500
-    progress.add(1000)
-    time = 1600
-    progress.add(1)
-    progress.end()
-    expect(told).toEqual(['\r1,500 resources …', '\r\u001b[K'])
-  })
-
-  test.each([
-    { out: true, err: true },
-    { out: false, err: false },
-  ])('is not told when stdout, stderr are terminals: %j', (terminals) => {
-    const told: string[] = []
-    const progress = createProgress(
-      io(terminals),
-      (text) => void told.push(text),
-      () => 1e12,
-    )
-    progress.add(1)
-    progress.end()
-    expect(told).toEqual([])
   })
 })

@@ -1,0 +1,64 @@
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { parse, relative, resolve } from 'node:path'
+import { checkFile, checkFolder } from '../config/folder.ts'
+import { failed, misused } from './exit.ts'
+import { localLaunch, remoteLaunch } from './host-files/launch.ts'
+import type { Launch } from './host-files/types.ts'
+import { defaultConfig } from './local.ts'
+
+/** The options of `add` that say what a host is to start, or to ask. */
+export interface LaunchWords {
+  readonly config?: string
+  readonly url?: string
+  readonly header?: readonly string[]
+  readonly tokenEnv?: string
+  readonly tokenPrompt?: true
+  readonly env?: readonly string[]
+  readonly npx?: true
+}
+
+/** @throws CommandError for what is not there, what does not go together, and secrets. */
+export async function launchFor(folders: readonly string[], options: LaunchWords): Promise<Launch> {
+  const { url, header: headers = [], tokenEnv, tokenPrompt, config, npx, env = [] } = options
+  if (url !== undefined) {
+    if (folders.length > 0) throw misused('Give folders, or a --url: a server that runs has its own.')
+    return remoteLaunch({
+      url,
+      headers,
+      ...(tokenEnv === undefined ? {} : { tokenVariable: tokenEnv }),
+      ...(tokenPrompt === undefined ? {} : { asksToken: true }),
+    })
+  }
+  for (const [given, name] of [
+    [headers.length > 0, '--header'],
+    [tokenEnv !== undefined, '--token-env'],
+    [tokenPrompt, '--token-prompt'],
+  ])
+    if (given) throw misused(`${name} needs --url.`)
+  const served = await servedHere(folders, config)
+  return localLaunch({ ...served, env, ...(npx === undefined ? {} : { npx }) })
+}
+
+/** What `serve` would serve from here, by absolute paths: hosts start servers wherever they are. */
+async function servedHere(folders: readonly string[], config: string | undefined) {
+  for (const folder of folders) {
+    if (folder === '') throw misused('The name of a folder is empty.')
+    const [finding] = await checkFolder(resolve(folder), [])
+    if (finding !== undefined) throw failed(finding.message)
+  }
+  const assumed = config === undefined && folders.length === 0
+  const file = config ?? (assumed && existsSync(defaultConfig) ? defaultConfig : undefined)
+  if (file !== undefined) {
+    const [finding] = await checkFile(resolve(file), [])
+    if (finding !== undefined) throw failed(finding.message)
+    return { folders, config: file }
+  }
+  if (!assumed) return { folders }
+  const here = process.cwd()
+  if (here === parse(here).root || relative(here, homedir()) === '')
+    throw misused(
+      `The current folder is ${here}, which is more than you want to serve. Name a folder, or give --config FILE.`,
+    )
+  return { folders: [here] }
+}

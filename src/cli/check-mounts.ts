@@ -1,0 +1,68 @@
+import { type MountSettings, openMount, type PlannedMount } from '../config/build.ts'
+import { createCatalog, type Mount } from '../core/catalog.ts'
+import { isResourceError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Principal } from '../core/provider.ts'
+import { checkProvider, type Problem, type Report } from '../testing/index.ts'
+
+/** What was found out about one mount. */
+export interface MountReport {
+  readonly address: string
+  readonly provider: string
+  /** Why it could not be opened. */
+  readonly failure?: string
+  readonly problems: readonly Problem[]
+  readonly examined: number
+  readonly complete: boolean
+  readonly milliseconds: number
+}
+
+/** Opens a mount, and compares its answers with what a provider promises. */
+export async function checkMount(
+  planned: PlannedMount,
+  limit: number,
+  settings: MountSettings,
+  keep: (mount: Mount) => void,
+): Promise<MountReport> {
+  const start = performance.now()
+  const clean = (text: string) => settings.scrubber?.scrub(text) ?? text
+  const report = (rest: Partial<MountReport>): MountReport => ({
+    address: planned.address,
+    provider: planned.config.provider,
+    problems: [],
+    examined: 0,
+    complete: false,
+    ...rest,
+    milliseconds: Math.round(performance.now() - start),
+  })
+  try {
+    const mount = await openMount(planned, settings)
+    keep(mount)
+    const { problems, ...rest } = await checkTwice(mount, limit)
+    return report({ ...rest, problems: problems.map((problem) => ({ ...problem, seen: clean(problem.seen) })) })
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    return report({ failure: clean(error.message) })
+  }
+}
+
+/** A live source may change while it is looked at, and then seems to contradict itself. It will not do so twice. */
+async function checkTwice({ provider }: Mount, limit: number): Promise<Report> {
+  const report = await checkProvider(provider, {}, { limit })
+  return report.problems.length === 0 ? report : checkProvider(provider, {}, { limit })
+}
+
+/** The mounts that are there, and that the principal sees nothing of. */
+export async function hiddenFrom(principal: Principal, mounts: readonly Mount[], log: Log): Promise<readonly string[]> {
+  const catalog = createCatalog({ mounts, log })
+  try {
+    const visible = new Set((await catalog.view(principal).mounts()).map(({ uri }) => uri))
+    return mounts.map(({ address }) => address.replace(/\/$/, '')).filter((address) => !visible.has(address))
+  } finally {
+    await catalog.close()
+  }
+}
+
+export function isWrong({ failure, problems }: MountReport): boolean {
+  return failure !== undefined || problems.length > 0
+}

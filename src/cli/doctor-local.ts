@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises'
+import { isAbsolute, relative } from 'node:path'
+import type { PlannedMount } from '../config/build.ts'
+import { parseDocument } from '../config/document.ts'
+import { lazyStore } from '../config/lazy-store.ts'
+import { formatKey, type Step } from '../config/problem.ts'
+import type { Log } from '../core/log.ts'
+import type { Diagnosis, Findings } from './doctor.ts'
+import { checkHttp } from './doctor-http.ts'
+import { checkMounts } from './doctor-mounts.ts'
+import { checkPrograms, checkSecrets } from './doctor-needs.ts'
+import { checkStore } from './doctor-store.ts'
+import { CommandError } from './exit.ts'
+import { count } from './format.ts'
+import { type Local, type Planned, planLocal } from './local.ts'
+import type { Secrets } from './secrets.ts'
+
+/** What the checks of a configuration share. */
+export interface Case {
+  readonly local: Local
+  readonly mounts: readonly PlannedMount[]
+  readonly limit: number
+  readonly log: Log
+  readonly secrets: Secrets
+  /** Where something stands in the configuration: `hikidashi.json:12: mounts["docs://a"].root`. */
+  placeOf(path: readonly Step[]): string
+  /** What is given to hikidashi to have it look at the same things. */
+  readonly withConfig: string
+}
+
+/** Looks at what is configured here, from the file itself to each mount in it. */
+export async function checkLocal(
+  options: { readonly config?: string; readonly limit: number },
+  findings: Findings,
+  { log, secrets }: { readonly log: Log; readonly secrets: Secrets },
+): Promise<void> {
+  findings.doing('Reading the configuration')
+  const planned = await plan(options.config, secrets, findings)
+  if (planned === undefined) return
+  if ('problems' in planned) {
+    for (const { file, line, column, key, message, fix } of planned.problems) {
+      const place = line === 0 ? file : `${file}:${line}:${column}`
+      findings.tell({
+        ...configuration,
+        status: 'failed',
+        found: `${place}: ${key === '' ? '' : `${key}: `}${message}`,
+        fix,
+      })
+    }
+    return
+  }
+  const { local } = planned
+  const { config } = local
+  const mounted = count(local.mounts.length, 'mount')
+  if (config === undefined)
+    findings.tell({
+      ...configuration,
+      status: 'ok',
+      found: `There is no hikidashi.json here: the current folder is served. To serve more: hikidashi init`,
+    })
+  else findings.tell({ ...configuration, status: 'ok', found: `${config.file}: valid, ${mounted}` })
+  const withConfig = options.config === undefined ? '' : ` --config ${options.config}`
+  const placeOf = await placesIn(config?.file)
+  const here: Case = { local, mounts: local.mounts, limit: options.limit, log, secrets, placeOf, withConfig }
+  // What lacks something cannot be opened: that would be told twice.
+  const lacking = new Set([...(await checkSecrets(here, findings)), ...(await checkPrograms(here, findings))])
+  const store = config === undefined ? undefined : lazyStore(config.store, log)
+  try {
+    const isStored = await checkStore(here, store, findings)
+    await checkMounts(here, lacking, isStored ? store : undefined, findings)
+  } finally {
+    await store?.close()
+  }
+  await checkHttp(here, findings)
+}
+
+const configuration: Pick<Diagnosis, 'check'> = { check: 'configuration' }
+
+/** What is configured; `undefined` where nothing is, and that was told. */
+async function plan(config: string | undefined, secrets: Secrets, { tell }: Findings): Promise<Planned | undefined> {
+  try {
+    return await planLocal(config === undefined ? {} : { config }, secrets)
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error
+    const fix = 'hikidashi doctor --config FILE, or: cd FOLDER && hikidashi init'
+    tell({ ...configuration, status: 'failed', found: error.message, fix })
+    return undefined
+  }
+}
+
+/** Says where something stands in a file. */
+async function placesIn(file: string | undefined): Promise<Case['placeOf']> {
+  if (file === undefined) return formatKey
+  const { document } = parseDocument(file, await readFile(file, 'utf8'))
+  const below = relative(process.cwd(), file)
+  const shown = below.startsWith('..') || isAbsolute(below) ? file : below
+  return (path) => `${shown}:${document.positionOf(path, 'key').line}: ${formatKey(path)}`
+}

@@ -1,0 +1,83 @@
+import type { JsonObject } from './values.ts'
+
+/** A part of a value: text as it is, an environment variable, or something that the host asks its user for. */
+export type Piece = string | { readonly variable: string } | { readonly input: string }
+
+/** A value in which a host fills in what is secret. */
+export type Value = readonly Piece[]
+
+/** How a host gets at a server: it starts one, or asks one. */
+export type Launch =
+  | {
+      readonly transport: 'stdio'
+      /** The words of the command line. Those that are paths of this machine are marked: a host may spell them shorter. */
+      readonly command: readonly (string | { readonly path: string })[]
+      readonly env: Readonly<Record<string, Value>>
+    }
+  | { readonly transport: 'http'; readonly url: string; readonly headers: Readonly<Record<string, Value>> }
+
+export const scopes = ['user', 'project'] as const
+/** Whether something is there for a user everywhere, or for everybody in a project. */
+export type Scope = (typeof scopes)[number]
+
+/** The machine and the folder that files are looked for on. */
+export interface Place {
+  readonly platform: NodeJS.Platform
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly home: string
+  /** The folder of the project. */
+  readonly folder: string
+}
+
+/** What stands in a host's file for a server. */
+export interface Entry {
+  readonly value: JsonObject
+  /** What the host is to ask its user for, where its file has a list of that (VS Code's `inputs`). */
+  readonly inputs?: readonly JsonObject[]
+}
+
+/** What an entry in a file comes to, whoever wrote it. */
+export interface Found {
+  readonly command?: readonly string[]
+  readonly url?: string
+}
+
+/** Where a server is added to a host other than by its file. */
+export interface Way {
+  readonly label: string
+  readonly text: string
+}
+
+export interface EntryContext {
+  readonly name: string
+  readonly scope: Scope
+  readonly place: Place
+}
+
+/** A host: where it keeps what it knows of servers, and in which form. */
+export interface Host {
+  readonly id: string
+  readonly title: string
+  readonly format: 'json' | 'toml' | 'yaml'
+  /** What the host does not read in JSON, where it is strict. */
+  readonly refuses?: { readonly comments: boolean; readonly trailingCommas: boolean }
+  /** What it does with resources, in a few words. */
+  readonly resources: string
+  /** Where its file is said to be documented. */
+  readonly docs: string
+  /** Its file in each scope that it has: the first that is there, else the first. */
+  readonly files: Readonly<Partial<Record<Scope, (place: Place) => readonly string[]>>>
+  /** Programs, and folders or files, by which it is found on a machine. */
+  readonly traces: { readonly programs: readonly string[]; readonly paths: (place: Place) => readonly string[] }
+  /** The keys that lead to the servers. @param settings What the file says. */
+  serversAt(settings: unknown): readonly string[]
+  /** The name as the host takes it. */
+  nameOf?(name: string): string
+  /** @throws CommandError for what the host has no form for. */
+  entryOf(launch: Launch, context: EntryContext, settings: unknown): Entry
+  foundIn(value: JsonObject): Found
+  /** Commands and links that do the same. Nothing that would put a secret into a history. */
+  waysOf?(launch: Launch, entry: Entry, context: EntryContext): readonly Way[]
+  /** What is to be done afterwards. */
+  readonly next: string
+}

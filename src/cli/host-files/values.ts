@@ -1,0 +1,37 @@
+/** Plain data, as JSON, TOML and YAML have it. */
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject
+export interface JsonObject {
+  readonly [key: string]: Json
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+}
+
+/** What is at the end of a path of keys. */
+export function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>((inner, key) => {
+    if (typeof key === 'number') return Array.isArray(inner) ? inner[key] : undefined
+    return isObject(inner) && Object.hasOwn(inner, key) ? inner[key] : undefined
+  }, value)
+}
+
+/** The value with another one at a path; `undefined` takes out what is there. What is not there yet is made. */
+export function withValueAt(value: unknown, path: readonly (string | number)[], next: unknown): unknown {
+  const [key, ...rest] = path
+  if (key === undefined) return next
+  if (typeof key === 'number') {
+    const list = Array.isArray(value) ? [...value] : []
+    const item = withValueAt(list[key], rest, next)
+    list.splice(key, 1, ...(item === undefined ? [] : [item]))
+    return list
+  }
+  const inner = withValueAt(valueAt(value, [key]), rest, next)
+  const others = isObject(value) ? value : {}
+  if (inner !== undefined) return { ...others, [key]: inner }
+  return Object.fromEntries(Object.entries(others).filter(([name]) => name !== key))
+}
+
+export function strings(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+}

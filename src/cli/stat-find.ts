@@ -1,0 +1,175 @@
+import { isResourceError } from '../core/errors.ts'
+import { compileTemplate } from '../core/template.ts'
+import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../core/view.ts'
+import { lengthOf } from './contents.ts'
+import { pagesOf } from './pages.ts'
+
+/** What is known of a resource or a directory. */
+export interface Facts {
+  readonly resource: Resource
+  readonly mount?: Resource
+  /** Of a directory: what lies right in it. */
+  readonly children?: { readonly directories: number; readonly resources: number; readonly complete: boolean }
+  /** Whether a listing has it. Other resources are found by their URIs alone. */
+  readonly listed: boolean
+  /** Whether changes of it are told. */
+  readonly watchable: boolean
+  /** The templates that its URI fits, with the values of their variables. */
+  readonly templates: readonly (Pick<ResourceTemplate, 'uriTemplate' | 'name'> & {
+    readonly values: Readonly<Record<string, string>>
+  })[]
+}
+
+/** So many children of a directory are counted. */
+const maxCounted = 10_000
+
+/** Gathers what is known of a URI; `undefined` where nothing is, or nothing may be seen. */
+export async function findFacts(view: View, uri: string): Promise<Facts | undefined> {
+  const mounts = await view.mounts()
+  const mount = mounts.find((one) => isAtOrBelow(uri, one.uri))
+  const listed = await listedAs(view, uri, mounts)
+  // What is listed as a resource is no directory, and need not be asked.
+  const children = listed === undefined || isDirectory(listed) ? await childrenOf(view, uri) : undefined
+  const templates = await templatesFor(view, uri)
+  const resource =
+    listed ??
+    (children === undefined ? await readAs(view, uri) : { uri, name: mount?.name ?? uri, mimeType: directoryMimeType })
+  if (resource === undefined) return undefined
+  return {
+    // A URI has several spellings; what was asked for is shown as the listing has it.
+    resource,
+    ...(mount === undefined ? {} : { mount }),
+    ...(children === undefined ? {} : { children }),
+    listed: listed !== undefined,
+    watchable: await isWatchable(view, uri),
+    templates,
+  }
+}
+
+/** What the listing of the directory says that a URI lies in. */
+async function listedAs(view: View, uri: string, mounts: readonly Resource[]): Promise<Resource | undefined> {
+  const mount = mounts.find((one) => isSame(one.uri, uri))
+  if (mount !== undefined) return mount
+  if (/[?#]/.test(uri)) return undefined
+  const parent = uri.replace(/\/+$/, '').replace(/[^/]+$/, '')
+  // A listing can leave a name out that stands in the path: then the next directory above knows nothing of it either.
+  return inDirectory(view, parent, uri)
+}
+
+async function inDirectory(view: View, parent: string, uri: string): Promise<Resource | undefined> {
+  try {
+    for await (const { items } of pagesOf((query) => view.directory({ uri: parent, ...query }))) {
+      const found = items.find((item) => isSame(item.uri, uri))
+      if (found !== undefined) return found
+    }
+  } catch (error) {
+    if (!isResourceError(error, 'not-found') && !isResourceError(error, 'invalid')) throw error
+  }
+  return undefined
+}
+
+async function childrenOf(view: View, uri: string): Promise<Facts['children']> {
+  const counted = { directories: 0, resources: 0 }
+  try {
+    for await (const { items } of pagesOf((query) => view.directory({ uri, ...query }))) {
+      const directories = items.filter(isDirectory).length
+      counted.directories += directories
+      counted.resources += items.length - directories
+      if (counted.directories + counted.resources >= maxCounted) return { ...counted, complete: false }
+    }
+    return { ...counted, complete: true }
+  } catch (error) {
+    if (!isResourceError(error, 'not-found') && !isResourceError(error, 'invalid')) throw error
+    return undefined
+  }
+}
+
+/** What reading a resource tells that no listing has, without taking its content. */
+async function readAs(view: View, uri: string): Promise<Resource | undefined> {
+  try {
+    const { contents } = await view.read(uri)
+    for (const content of contents) if ('stream' in content) await content.stream[Symbol.asyncIterator]().return?.()
+    const [content] = contents
+    if (content === undefined) return undefined
+    const { name, title, mimeType, version, meta } = content
+    const isOne = contents.length === 1
+    return {
+      uri,
+      name: name ?? uri,
+      ...(title === undefined ? {} : { title }),
+      ...(mimeType === undefined || !isOne ? {} : { mimeType }),
+      ...(isOne ? { size: content.size ?? lengthOf(content) } : {}),
+      ...(version === undefined ? {} : { version }),
+      ...(meta === undefined ? {} : { meta }),
+    }
+  } catch (error) {
+    if (isResourceError(error, 'not-found')) return undefined
+    // It is there, and too large to be read at once.
+    if (isResourceError(error, 'too-large')) return { uri, name: uri }
+    throw error
+  }
+}
+
+async function templatesFor(view: View, uri: string): Promise<Facts['templates']> {
+  const fitting: Facts['templates'][number][] = []
+  for await (const { items } of pagesOf((query) => view.templates(query)))
+    for (const { uriTemplate, name } of items) {
+      const values = matchOf(uriTemplate, uri)
+      if (values !== undefined) fitting.push({ uriTemplate, name, values })
+    }
+  return fitting
+}
+
+/** What a template makes of a URI. One of another server may be malformed. */
+function matchOf(uriTemplate: string, uri: string): Readonly<Record<string, string>> | undefined {
+  try {
+    const match = compileTemplate(uriTemplate).match(uri)
+    if (match === undefined) return undefined
+    return Object.fromEntries([...match].map(([name, value]) => [name, shown(value)]))
+  } catch (error) {
+    if (isResourceError(error)) return undefined
+    throw error
+  }
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? value : value instanceof Map ? JSON.stringify([...value]) : JSON.stringify(value)
+}
+
+async function isWatchable(view: View, uri: string): Promise<boolean> {
+  const subscription = view.subscribe?.(() => {})
+  if (subscription === undefined) return false
+  try {
+    return (await subscription.add([uri])).length > 0
+  } catch (error) {
+    if (isResourceError(error)) return false
+    throw error
+  } finally {
+    subscription.close()
+  }
+}
+
+function isDirectory({ mimeType }: Resource): boolean {
+  return mimeType === directoryMimeType
+}
+
+/** Whether two URIs are one but for their spelling: what is percent-encoded, and a slash at the end. */
+function isSame(a: string, b: string): boolean {
+  return a === b || plain(a) === plain(b)
+}
+
+function plain(uri: string): string {
+  try {
+    return decodeURIComponent(uri.replace(/\/+$/, ''))
+  } catch {
+    return uri.replace(/\/+$/, '')
+  }
+}
+
+function isAtOrBelow(uri: string, address: string): boolean {
+  return (
+    isSame(uri, address) ||
+    plain(uri).startsWith(`${plain(address)}/`) ||
+    uri.startsWith(`${address.replace(/\/$/, '')}?`)
+  )
+}

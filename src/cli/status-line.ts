@@ -1,0 +1,55 @@
+import { displayWidth } from './width.ts'
+
+/** The last line of a terminal, which is written over again and again, and is gone before anything else is written. */
+export interface StatusLine {
+  show(text: string): void
+  clear(): void
+}
+
+export interface StatusLineOptions {
+  readonly write: (text: string) => void
+  /** How many columns the terminal has. */
+  readonly columns: () => number
+}
+
+export function createStatusLine({ write, columns }: StatusLineOptions): StatusLine {
+  let shown = ''
+  return {
+    show: (text) => {
+      // A line that is broken by the terminal cannot be written over.
+      const line = fitting(text, columns() - 1)
+      if (line === shown) return
+      shown = line
+      write(`\r${line}\u001b[K`)
+    },
+    clear: () => {
+      if (shown !== '') write('\r\u001b[K')
+      shown = ''
+    },
+  }
+}
+
+/** The beginning of a text that fits into so many columns. */
+function fitting(text: string, columns: number): string {
+  if (displayWidth(text) <= columns) return text
+  const characters = [...text]
+  let line = ''
+  for (const character of characters) {
+    if (displayWidth(line + character) > columns) return line
+    line += character
+  }
+  return line
+}
+
+/** That of standard error. A process has one, whoever writes there. */
+export const statusLine = createStatusLine({
+  write: (text) => void process.stderr.write(text),
+  // A terminal that nobody gave a size has none.
+  columns: () => process.stderr.columns || 80,
+})
+
+/** Writes whole lines to standard error. */
+export function writeError(text: string): void {
+  statusLine.clear()
+  process.stderr.write(text)
+}

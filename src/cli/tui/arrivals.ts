@@ -1,0 +1,174 @@
+import type { Resource } from '../../core/view.ts'
+import { toggledAll } from './budget.ts'
+import { previewSize } from './places.ts'
+import { appended, endOf, previewOf, type Shown } from './preview.ts'
+import { unsearchable } from './prompts.ts'
+import { bare } from './reveal.ts'
+import { type Event, type FoundList, type Hits, type State, without } from './state.ts'
+import { folderAt, type Tree, withFolder, withOpen, withPage } from './tree.ts'
+
+/** A directory with more than this is not listed again by itself: `r` does it. */
+const maxRelisted = 5000
+
+/** What comes of what was waited for. What nobody waits for any more changes nothing. */
+export function arrived(state: State, event: Event): State {
+  switch (event.kind) {
+    case 'mounts':
+      return mounted(state, event.roots)
+    case 'page':
+      return { ...state, tree: withPage(state.tree, event.uri, event.cursor, event.page) }
+    case 'unlisted':
+      return { ...state, tree: unlisted(state.tree, event.uri, event.message) }
+    case 'relisted':
+      return relisted(state, event.uri, event.items, event.next)
+    case 'shown':
+      return shown(state, event.uri, event.shown)
+    case 'part':
+      return continued(state, event.uri, event.part, event.shown)
+    case 'unreadable':
+      return unreadable(state, event.uri, event.message)
+    case 'searches':
+      return searches(state, event.areThere)
+    case 'hits':
+      return withFound(state, event.query, (found) => withHits(found, event.found, event.after))
+    case 'unsearched':
+      return withFound(state, event.query, (found) => ({ ...found, state: 'failed', notes: [event.message] }))
+    case 'indexed':
+      return state.found === undefined ? state : { ...state, found: { ...state.found, state: 'searching' } }
+    case 'meant':
+      return { ...without(state, 'visiting'), goal: event.uri, list: 'tree', focus: 'list' }
+    case 'counted':
+      return { ...state, basket: { ...state.basket, counts: new Map(state.basket.counts).set(event.key, event.count) } }
+    case 'gathered':
+      return gathered(state, event.uris, event.isAll)
+    case 'changed':
+      return changed(state, event.uris)
+    default:
+      return state
+  }
+}
+
+/** One mount alone is open from the beginning. */
+function mounted(state: State, roots: readonly Resource[]): State {
+  const tree = { ...state.tree, roots }
+  const [only] = roots
+  return { ...state, tree: roots.length === 1 && only !== undefined ? withOpen(tree, only.uri) : tree }
+}
+
+/** A directory that was listed again: what is new in it, or is otherwise than before, is marked. */
+function relisted(state: State, uri: string, items: readonly Resource[], next: string | undefined): State {
+  const folder = folderAt(state.tree, uri)
+  const before = new Map(folder.items.map((item) => [item.uri, item]))
+  const marks = items.filter((item) => !isSame(before.get(item.uri), item)).map((item) => item.uri)
+  const folders = new Map(state.tree.folders).set(uri, { ...without(folder, 'stale', 'failure'), items, next })
+  const isFirst = folder.items.length === 0
+  return {
+    ...state,
+    tree: { ...state.tree, folders },
+    changed: isFirst || marks.length === 0 ? state.changed : new Set([...state.changed, ...marks]),
+  }
+}
+
+function unlisted(tree: Tree, uri: string, failure: string): Tree {
+  return { ...tree, folders: new Map(tree.folders).set(uri, { ...without(folderAt(tree, uri), 'stale'), failure }) }
+}
+
+function isSame(before: Resource | undefined, now: Resource): boolean {
+  if (before === undefined) return false
+  return before.modified === now.modified && before.size === now.size && before.version === now.version
+}
+
+function shown(state: State, uri: string, content: Shown): State {
+  const { preview } = state
+  if (preview?.uri !== uri) return state
+  const next = { ...without(preview, 'failure', 'stale'), state: 'ready' as const, shown: content }
+  // Read again, it stays where it was, as far as it is that long.
+  const { columns, height } = previewSize({ ...state, preview: next })
+  const end = endOf(content, columns, height)
+  const isBehind = next.at.line > end.line || (next.at.line === end.line && next.at.row > end.row)
+  return { ...state, preview: { ...next, at: isBehind ? end : next.at } }
+}
+
+function continued(state: State, uri: string, part: string, more: Shown): State {
+  const { preview } = state
+  if (preview?.uri !== uri || preview.shown.next !== part) return state
+  const next = { ...preview, shown: appended(preview.shown, more) }
+  const { columns, height } = previewSize(state)
+  return { ...state, preview: next.toEnd ? { ...next, at: endOf(next.shown, columns, height) } : next }
+}
+
+function unreadable(state: State, uri: string, message: string): State {
+  const { preview } = state
+  if (preview?.uri !== uri) return state
+  const { next: _, ...content } = preview.shown
+  return {
+    ...state,
+    preview: { ...without(preview, 'stale'), state: 'failed', failure: message, shown: content },
+  }
+}
+
+function searches(state: State, areThere: boolean): State {
+  const next: State = { ...state, searches: areThere ? 'some' : 'none' }
+  return !areThere && state.found !== undefined ? unsearchable(next, state.found.query) : next
+}
+
+function withFound(state: State, query: string, change: (found: FoundList) => FoundList): State {
+  const { found } = state
+  return found?.query === query ? { ...state, found: change(found) } : state
+}
+
+function withHits(found: FoundList, { hits, notes, next }: Hits, after: string | undefined): FoundList {
+  if (after !== undefined && found.next !== after) return found
+  const all = after === undefined ? hits : [...found.hits, ...hits]
+  return {
+    ...without(found, 'next', 'wantsMore'),
+    state: 'done',
+    hits: all,
+    notes,
+    at: Math.max(0, Math.min(found.at, all.length - 1)),
+    ...(next === undefined || next === after ? {} : { next }),
+  }
+}
+
+function gathered(state: State, uris: readonly string[], isAll: boolean): State {
+  const notice = isAll
+    ? uris.length === 0
+      ? { text: 'There is nothing in it.' }
+      : undefined
+    : { text: `Only the first ${uris.length} below it were taken.` }
+  const basket = toggledAll(state.basket, uris)
+  return { ...state, basket, ...(notice === undefined ? {} : { notice }) }
+}
+
+/** Marks what has changed, and has what is shown of it read again. */
+function changed(state: State, uris: readonly string[]): State {
+  const all = new Set(uris.map(bare))
+  const isIn = (uri: string) => all.has(bare(uri))
+  let { tree } = state
+  const marks = new Set(state.changed)
+  for (const [uri, folder] of state.tree.folders) {
+    if (folder.isOpen && isIn(uri) && folder.items.length > 0 && folder.items.length <= maxRelisted)
+      tree = withFolder(tree, uri, { stale: (folder.stale ?? 0) + 1 })
+    for (const item of folder.items.length <= maxRelisted ? folder.items : []) if (isIn(item.uri)) marks.add(item.uri)
+  }
+  for (const uri of uris) if (!tree.folders.has(uri)) marks.add(uri)
+  const { preview, basket } = state
+  const counts = new Map(
+    [...basket.counts].filter(([key]) => !isIn(key.slice(key.indexOf(' ', key.indexOf(' ') + 1) + 1))),
+  )
+  return {
+    ...state,
+    tree,
+    changed: marks,
+    basket: counts.size === basket.counts.size ? basket : { ...basket, counts, round: basket.round + 1 },
+    ...(preview !== undefined && isIn(preview.uri) ? { preview: { ...preview, stale: (preview.stale ?? 0) + 1 } } : {}),
+  }
+}
+
+/** The preview of what is chosen now. */
+export function previewing(state: State, uri: string | undefined, words: readonly string[]): State {
+  if (uri === undefined) return without(state, 'preview')
+  const { preview } = state
+  if (preview?.uri !== uri) return { ...state, preview: previewOf(uri, words) }
+  return preview.words.join(' ') === words.join(' ') ? state : { ...state, preview: { ...preview, words } }
+}

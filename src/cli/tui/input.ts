@@ -1,0 +1,163 @@
+import { StringDecoder } from 'node:string_decoder'
+import { escapeText } from '../text.ts'
+
+/** A key that is not text. `ctrl` with the name of a letter: Ctrl and that letter. */
+export interface Key {
+  readonly kind: 'key'
+  readonly name: string
+  readonly ctrl?: true
+}
+
+/** What a person did at the terminal. */
+export type Input =
+  | Key
+  /** Text that was typed, or came from an input method: one character or more. */
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'paste'; readonly text: string }
+
+export interface InputDecoder {
+  take(bytes: Uint8Array): readonly Input[]
+  /** Whether something is begun that may be a key by itself: after a moment without more, it is. */
+  readonly isOpen: boolean
+  /** Nothing more came in that moment. */
+  settle(): readonly Input[]
+}
+
+/** A paste is no document. */
+const maxPaste = 65_536
+/** What a terminal answers unasked is no longer than this; then it is text again. */
+const maxSequence = 4096
+
+// biome-ignore-start lint/suspicious/noControlCharactersInRegex: this is what a terminal sends
+const csi = /^\x1b\[([0-?]*)([ -/]*)([@-~])/
+const csiBegun = /^\x1b\[[0-?]*[ -/]*$/
+const told = /^\x1b[\]P^_X](?:[^\x1b\x07]|\x1b(?!\\))*?(?:\x07|\x1b\\)/s
+const toldBegun = /^\x1b[\]P^_X]/
+const texts = /^[^\x00-\x1f\x7f]+/
+/** The control character that keys begin with. */
+const lone = /^\x1b$/
+// biome-ignore-end lint/suspicious/noControlCharactersInRegex: up to here
+
+const begin = '\u001b[200~'
+const end = '\u001b[201~'
+
+const finals: Readonly<Record<string, string>> = {
+  A: 'up',
+  B: 'down',
+  C: 'right',
+  D: 'left',
+  F: 'end',
+  H: 'home',
+  Z: 'backtab',
+}
+const tildes: Readonly<Record<string, string>> = {
+  '1': 'home',
+  '3': 'delete',
+  '4': 'end',
+  '5': 'pageup',
+  '6': 'pagedown',
+  '7': 'home',
+  '8': 'end',
+}
+const controls: Readonly<Record<string, string>> = {
+  '\r': 'enter',
+  '\n': 'enter',
+  '\t': 'tab',
+  '\b': 'backspace',
+  '\u007f': 'backspace',
+}
+
+/** Makes keys, text and pastes of the bytes of a terminal, however they are cut. What is none of these is passed over. */
+export function createInputDecoder(): InputDecoder {
+  const decoder = new StringDecoder('utf8')
+  let rest = ''
+  let pasted: string | undefined
+
+  const takeAll = (isOver: boolean): readonly Input[] => {
+    const inputs: Input[] = []
+    while (rest !== '') {
+      if (pasted !== undefined) {
+        const at = rest.indexOf(end)
+        // The end of the paste may be cut in two.
+        const upTo = at < 0 ? Math.max(0, rest.length - (end.length - 1)) : at
+        pasted += rest.slice(0, Math.min(upTo, Math.max(0, maxPaste - pasted.length)))
+        rest = rest.slice(at < 0 ? upTo : at + end.length)
+        if (at < 0) break
+        inputs.push({ kind: 'paste', text: pastedText(pasted) })
+        pasted = undefined
+        continue
+      }
+      if (rest.startsWith(begin)) {
+        rest = rest.slice(begin.length)
+        pasted = ''
+        continue
+      }
+      const step = next(rest, isOver)
+      if (step === undefined) break
+      rest = rest.slice(step.length)
+      if (step.input !== undefined) inputs.push(step.input)
+    }
+    return inputs
+  }
+
+  return {
+    get isOpen() {
+      return rest !== '' && pasted === undefined
+    },
+    take: (bytes) => {
+      rest += decoder.write(Buffer.from(bytes))
+      return takeAll(false)
+    },
+    settle: () => (pasted === undefined ? takeAll(true) : []),
+  }
+}
+
+interface Step {
+  readonly length: number
+  readonly input?: Input
+}
+
+/** What the text begins with. `undefined`: the rest of it has to come first. */
+function next(text: string, isOver: boolean): Step | undefined {
+  const typed = texts.exec(text)?.[0]
+  if (typed !== undefined) return { length: typed.length, input: { kind: 'text', text: typed } }
+  if (text[0] !== '\u001b') return { length: 1, input: controlOf(text[0] ?? '') }
+  const sequence = csi.exec(text)
+  if (sequence !== null) return keyStep(sequence[0].length, keyOf(sequence[1] ?? '', sequence[3] ?? ''))
+  const answer = told.exec(text)?.[0]
+  if (answer !== undefined) return { length: answer.length }
+  if (text[1] === 'O' && text.length > 2) return keyStep(3, finals[text[2] ?? ''])
+  const isBegun = lone.test(text) || text === '\u001bO' || csiBegun.test(text) || toldBegun.test(text)
+  if (isBegun && !isOver && text.length < maxSequence) return undefined
+  // What a terminal began to answer and never ended is no key.
+  if (text.length > 2 && isBegun) return { length: text.length }
+  return { length: 1, input: { kind: 'key', name: 'escape' } }
+}
+
+function keyStep(length: number, name: string | undefined): Step {
+  return name === undefined ? { length } : { length, input: { kind: 'key', name } }
+}
+
+function keyOf(parameters: string, final: string): string | undefined {
+  const [first = ''] = parameters.split(';')
+  return final === '~' ? tildes[first] : /^[\d;]*$/.test(parameters) ? finals[final] : undefined
+}
+
+function controlOf(character: string): Input {
+  const name = controls[character]
+  if (name !== undefined) return { kind: 'key', name }
+  // Ctrl-A is 1, Ctrl-Z is 26; Ctrl-Space is 0.
+  return { kind: 'key', name: String.fromCharCode(character.charCodeAt(0) + 96), ctrl: true }
+}
+
+/** What was pasted, as one line without anything that does more than stand there. */
+function pastedText(text: string): string {
+  return escapedless(text.replace(/\s*[\r\n\t]+\s*/g, ' ').trim())
+}
+
+/** Text without what {@link escapeText} would have to escape. */
+export function escapedless(text: string): string {
+  return Array.from(text)
+    .filter((character) => escapeText(character) === character)
+    .join('')
+}

@@ -1,0 +1,187 @@
+import { endings, levelled, reformatted, toggled } from './budget.ts'
+import type { Key } from './input.ts'
+import { closed, moved, movedToEnd, opened, pageOf, scrolledBy, toggledFolder } from './moves.ts'
+import { chosen, chosenRow } from './places.ts'
+import { asking } from './prompts.ts'
+import { type State, type Step, without } from './state.ts'
+import { folderAt, isFolder, withFolder } from './tree.ts'
+
+const stay = (state: State): Step => ({ state })
+
+/** What a key does while no line is being written. */
+export function keyed(state: State, { name, ctrl }: Key): Step {
+  if (ctrl) return controls[name]?.(state) ?? stay(state)
+  return named[name]?.(state) ?? stay(state)
+}
+
+/** What a character does. Those of an input method in full width mean the same. */
+export function typed(state: State, character: string): Step {
+  return characters[character.normalize('NFKC')]?.(state) ?? stay(state)
+}
+
+type Command = (state: State) => Step
+
+const by =
+  (lines: number): Command =>
+  (state) =>
+    stay(moved(state, lines))
+const pages =
+  (share: number): Command =>
+  (state) =>
+    stay(moved(state, Math.trunc(share * pageOf(state))))
+
+const up = by(-1)
+const down = by(1)
+const first: Command = (state) => stay(movedToEnd(state, 'first'))
+const last: Command = (state) => stay(movedToEnd(state, 'last'))
+
+/** To the right: more of the chosen resource, a directory that opens, the preview. */
+const right: Command = (state) => {
+  if (state.focus === 'preview') return stay(state)
+  return stay(state.list === 'basket' ? { ...state, basket: levelled(state.basket, 1) } : opened(state))
+}
+
+const left: Command = (state) => {
+  if (state.focus === 'preview') return stay({ ...state, focus: 'list' })
+  if (state.list === 'basket') return stay({ ...state, basket: levelled(state.basket, -1) })
+  return stay(state.list === 'tree' ? closed(state) : { ...state, list: 'tree' })
+}
+
+const swap: Command = (state) => stay({ ...state, focus: state.focus === 'list' ? 'preview' : 'list' })
+
+/** One step back: from the preview, from what is shown beside the tree, from a filter. */
+const back: Command = (state) => {
+  if (state.focus === 'preview') return stay({ ...state, focus: 'list' })
+  if (state.visiting !== undefined || state.goal !== undefined) return stay(without(state, 'visiting', 'goal'))
+  if (state.list !== 'tree') return stay({ ...state, list: 'tree' })
+  return stay({ ...without(state, 'toEnd'), filter: '' })
+}
+
+/** Picks what is chosen, or puts it back; of a directory, all that is below it. */
+const pick: Command = (state) => {
+  const resource = chosen(state)
+  if (resource === undefined) return stay(state)
+  const isLine = state.list === 'tree' && state.visiting === undefined && chosenRow(state)?.says !== undefined
+  if (isLine) return stay(state)
+  if (isFolder(resource)) return { state, effect: { kind: 'gather', uri: resource.uri } }
+  const basket = toggled(state.basket, resource.uri)
+  // On the next line the next one can be picked; in the basket, the next one is there by itself.
+  const isNext = state.focus === 'list' && state.visiting === undefined && state.list !== 'basket'
+  return stay(isNext ? moved({ ...state, basket }, 1) : { ...state, basket })
+}
+
+const remove: Command = (state) => (state.list === 'basket' ? pick(state) : stay(state))
+
+const showBasket: Command = (state) =>
+  stay({ ...without(state, 'visiting'), list: state.list === 'basket' ? 'tree' : 'basket', focus: 'list' })
+
+const changeBudget =
+  (factor: number): Command =>
+  (state) => {
+    const budget = Math.max(1000, Math.min(10_000_000, Math.round(state.basket.budget * factor)))
+    return stay({ ...state, basket: { ...state.basket, budget } })
+  }
+
+const changeFormat: Command = (state) => stay({ ...state, basket: reformatted(state.basket) })
+
+const ask =
+  (kind: 'filter' | 'search' | 'goto'): Command =>
+  (state) => {
+    const base: State = kind === 'filter' ? { ...state, list: 'tree', focus: 'list' } : state
+    return stay(asking(base, kind, kind === 'filter' ? state.filter : ''))
+  }
+
+/** Asks for a file to write the basket to. */
+export const askFile: Command = (state) => {
+  if (state.basket.items.length === 0)
+    return stay({ ...state, notice: { text: 'The basket is empty: Space puts something into it.' } })
+  return stay(asking(state, 'export', `context.${endings[state.basket.format]}`))
+}
+
+const copy: Command = (state) => {
+  const resource = chosen(state)
+  return resource === undefined ? stay(state) : { state, effect: { kind: 'copy', text: resource.uri } }
+}
+
+/** Reads anew what is shown, and lists the directory. */
+const refresh: Command = (state) => {
+  const row = chosenRow(state)
+  const uri = row === undefined ? undefined : isFolder(row.resource) ? row.resource.uri : row.parent
+  const isListed = state.list === 'tree' && uri !== undefined && folderAt(state.tree, uri).items.length > 0
+  return stay({
+    ...state,
+    tree: isListed ? withFolder(state.tree, uri, { stale: (folderAt(state.tree, uri).stale ?? 0) + 1 }) : state.tree,
+    ...(state.preview === undefined ? {} : { preview: { ...state.preview, stale: (state.preview.stale ?? 0) + 1 } }),
+  })
+}
+
+/** In the tree, where the chosen hit, or what is in the basket, lies. */
+const reveal: Command = (state) => {
+  const resource = chosen(state)
+  if (resource === undefined || (state.list === 'tree' && state.visiting === undefined)) return stay(state)
+  const document = state.list === 'found' ? state.found?.hits[state.found.at]?.document : resource.uri
+  return stay({ ...state, list: 'tree', focus: 'list', goal: document ?? resource.uri })
+}
+
+/** Ends it, after a question where that would lose what was picked. */
+const leave: Command = (state) => {
+  if (state.basket.items.length === 0) return { state, effect: { kind: 'quit' } }
+  if (state.isPiped) return { state, effect: { kind: 'quit', print: true } }
+  return stay({ ...state, isEnding: true })
+}
+
+const found: Command = (state) => (state.found === undefined ? ask('search')(state) : stay({ ...state, list: 'found' }))
+
+const named: Readonly<Record<string, Command>> = {
+  up,
+  down,
+  left,
+  right,
+  home: first,
+  end: last,
+  pageup: pages(-1),
+  pagedown: pages(1),
+  enter: (state) => (state.focus === 'preview' ? stay(state) : stay(toggledFolder(state))),
+  tab: swap,
+  backtab: swap,
+  escape: back,
+  backspace: (state) => (state.list === 'basket' ? remove(state) : left(state)),
+  delete: remove,
+}
+
+const controls: Readonly<Record<string, Command>> = {
+  c: (state) => ({ state, effect: { kind: 'quit' } }),
+  z: (state) => ({ state, effect: { kind: 'suspend' } }),
+  l: (state) => ({ state, effect: { kind: 'redraw' } }),
+  b: pages(-1),
+  f: pages(1),
+  u: pages(-0.5),
+  d: pages(0.5),
+  n: down,
+  p: up,
+}
+
+const characters: Readonly<Record<string, Command>> = {
+  k: up,
+  j: down,
+  h: left,
+  l: right,
+  G: last,
+  K: (state) => stay(scrolledBy(state, -3)),
+  J: (state) => stay(scrolledBy(state, 3)),
+  ' ': pick,
+  '/': ask('filter'),
+  s: ask('search'),
+  S: found,
+  g: ask('goto'),
+  b: showBasket,
+  t: reveal,
+  y: copy,
+  r: refresh,
+  e: askFile,
+  f: changeFormat,
+  '+': changeBudget(2),
+  '-': changeBudget(0.5),
+  '?': (state) => stay({ ...state, help: 0 }),
+  q: leave,
+}

@@ -1,0 +1,200 @@
+import { searchesOf } from '../../config/search.ts'
+import { assemble } from '../../context/index.ts'
+import type { Catalog } from '../../core/catalog.ts'
+import { parseFound, type SearchPlace } from '../../core/found.ts'
+import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
+import { placesOf, textAt } from '../search.ts'
+import { countKey } from './budget.ts'
+import { readPart, readShown } from './reading.ts'
+import type { Basket, Count, Event, State } from './state.ts'
+import type { Want } from './wants.ts'
+
+/** Fetches what is wanted. */
+export interface Loader {
+  /** What comes of a want; nothing where that is nobody's concern. */
+  fetch(want: Want, state: State, signal: AbortSignal): Promise<readonly Event[]>
+  /** The resources below a directory. */
+  gather(uri: string): Promise<Event>
+  /** The context that a basket makes. */
+  context(basket: Basket): Promise<{ readonly text: string; readonly tokens: number }>
+  /** Resolves once what is searched is indexed. Never where somebody else indexes it, or nothing is searched. */
+  readonly indexed: Promise<void>
+}
+
+/** So many resources of a directory go into the basket at once. */
+const maxGathered = 500
+const enough = 100_000_000
+
+export interface LoaderOptions {
+  /** What is looked at, where it is of this machine. */
+  readonly catalog?: Catalog
+  /** The search to ask, where several are mounted. */
+  readonly at?: string
+  /** What to tell of an error. */
+  readonly reasonOf: (error: unknown) => string
+}
+
+export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOptions): Loader {
+  let places: Promise<readonly SearchPlace[]> | undefined
+  let feed: (() => void) | undefined
+  const indexed = new Promise<void>((resolve) => {
+    feed = () => void indexing(catalog).then((isDone) => isDone && resolve())
+  })
+
+  const search = async (query: string, after: string | undefined): Promise<readonly Event[]> => {
+    places ??= placesOf(view)
+    const all = await places.catch((error: unknown) => {
+      places = undefined
+      throw error
+    })
+    const place = at === undefined ? all[0] : all.find(({ address }) => address === at.replace(/\/$/, ''))
+    if (place === undefined && all.length > 0) {
+      const names = all.map(({ address }) => address).join(', ')
+      return [{ kind: 'unsearched', query, message: `There is no search at ${at}. There is one at: ${names}.` }]
+    }
+    if (place === undefined) return [{ kind: 'searches', areThere: false }]
+    feed?.()
+    feed = undefined
+    const found = parseFound(await textAt(view, place.uriOf({ query, ...(after === undefined ? {} : { after }) })))
+    if (found === undefined)
+      return [{ kind: 'unsearched', query, message: `${place.address} does not answer as a search does.` }]
+    const { hits, notes, next } = found
+    const rest = { hits, notes, ...(next === undefined ? {} : { next }) }
+    return [
+      { kind: 'searches', areThere: true },
+      { kind: 'hits', query, found: rest, ...(after === undefined ? {} : { after }) },
+    ]
+  }
+
+  const fetched = async (want: Want, state: State, signal: AbortSignal): Promise<readonly Event[]> => {
+    switch (want.kind) {
+      case 'mounts':
+        return [{ kind: 'mounts', roots: await view.mounts({ signal }) }]
+      case 'page': {
+        const { uri, cursor } = want
+        const page = await view.directory({ uri, ...(cursor === '' ? {} : { cursor }) }, { signal })
+        return [{ kind: 'page', uri, cursor, page }]
+      }
+      case 'relist':
+        return [await relist(view, want.uri, want.least, signal)]
+      case 'preview': {
+        const shown = await readShown(view, want.uri, listedIn(state, want.uri), signal)
+        return [{ kind: 'shown', uri: want.uri, shown }]
+      }
+      case 'part':
+        return [{ ...want, shown: await readPart(view, want.uri, want.part, signal) }]
+      case 'search':
+        return search(want.query, want.after)
+      case 'count': {
+        const count = await countOne(view, state.basket, want.item, signal)
+        return [{ kind: 'counted', key: countKey(state.basket, want.item), count }]
+      }
+    }
+  }
+
+  return {
+    indexed,
+    fetch: async (want, state, signal) => {
+      try {
+        return await fetched(want, state, signal)
+      } catch (error) {
+        if (signal.aborted) return []
+        return [failureOf(want, state, reasonOf(error))]
+      }
+    },
+    gather: (uri) => gather(view, uri),
+    context: async ({ items, budget, format }) => {
+      const options = { pins: items, pinsOnly: true, budget, reserve: 0, format, now: Date.now() } as const
+      const { text, tokens } = await assemble(view, options)
+      return { text, tokens }
+    },
+  }
+}
+
+function failureOf(want: Want, { basket }: State, message: string): Event {
+  switch (want.kind) {
+    case 'mounts':
+      return { kind: 'notice', text: message, isError: true }
+    case 'page':
+    case 'relist':
+      return { kind: 'unlisted', uri: want.uri, message }
+    case 'preview':
+    case 'part':
+      return { kind: 'unreadable', uri: want.uri, message }
+    case 'search':
+      return { kind: 'unsearched', query: want.query, message }
+    case 'count': {
+      const none = { tokens: 0, frame: 0, level: want.item.level, notes: [], failure: message }
+      return { kind: 'counted', key: countKey(basket, want.item), count: none }
+    }
+  }
+}
+
+async function countOne(
+  view: View,
+  { format }: Basket,
+  pin: Basket['items'][number],
+  signal: AbortSignal,
+): Promise<Count> {
+  const options = { pins: [pin], pinsOnly: true, budget: enough, reserve: 0, format, now: 0, signal } as const
+  const { tokens, items } = await assemble(view, options)
+  const [item] = items
+  if (item === undefined) return { tokens: 0, frame: 0, level: pin.level, notes: [], failure: 'It is left out.' }
+  return { tokens: item.tokens, frame: tokens - item.tokens, level: item.level, notes: item.notes }
+}
+
+/** Lists a directory again, as far as it was listed before. */
+async function relist(view: View, uri: string, least: number, signal: AbortSignal): Promise<Event> {
+  const items: Resource[] = []
+  let next: string | undefined
+  do {
+    const page: Page<Resource> = await view.directory(
+      { uri, ...(next === undefined ? {} : { cursor: next }) },
+      { signal },
+    )
+    items.push(...page.items)
+    next = page.nextCursor === next ? undefined : page.nextCursor
+  } while (next !== undefined && items.length < least)
+  return { kind: 'relisted', uri, items, ...(next === undefined ? {} : { next }) }
+}
+
+async function gather(view: View, top: string): Promise<Event> {
+  const uris: string[] = []
+  const waiting = [top]
+  const seen = new Set(waiting)
+  for (let folder = waiting.shift(); folder !== undefined; folder = waiting.shift()) {
+    let cursor: string | undefined
+    do {
+      const page: Page<Resource> = await view.directory({ uri: folder, ...(cursor === undefined ? {} : { cursor }) })
+      for (const { uri, mimeType } of page.items) {
+        if (mimeType !== directoryMimeType) uris.push(uri)
+        else if (!seen.has(uri)) waiting.push(uri)
+        seen.add(uri)
+      }
+      if (uris.length > maxGathered) return { kind: 'gathered', uris: uris.slice(0, maxGathered), isAll: false }
+      cursor = page.nextCursor === cursor ? undefined : page.nextCursor
+    } while (cursor !== undefined)
+  }
+  return { kind: 'gathered', uris, isAll: true }
+}
+
+/** What the listings tell of a URI. */
+function listedIn({ tree }: State, uri: string): Pick<Resource, 'size' | 'mimeType'> {
+  for (const items of [tree.roots ?? [], ...[...tree.folders.values()].map((folder) => folder.items)])
+    for (const item of items) if (item.uri === uri) return item
+  return {}
+}
+
+/** Has what a configuration here searches indexed. Resolves to whether that was anything, once it is. */
+async function indexing(catalog: Catalog | undefined): Promise<boolean> {
+  const searches = catalog === undefined ? [] : searchesOf(catalog)
+  for (const { provider } of searches) provider.feed()
+  for (let left = searches; left.length > 0; ) {
+    await new Promise((resolve) => setTimeout(resolve, 300).unref())
+    const states = await Promise.all(left.map(({ provider }) => provider.feedStatus()))
+    left = left.filter(
+      (_, index) => states[index]?.mounts.every(({ state }) => state === 'current' || state === 'unavailable') !== true,
+    )
+  }
+  return searches.length > 0
+}

@@ -1,0 +1,106 @@
+import { chosenRow, hitRows, layoutOf, previewSize, treeRows } from './places.ts'
+import { endOf, scrolled } from './preview.ts'
+import { type State, without } from './state.ts'
+import { folderAt, isFolder, withFolder, withOpen } from './tree.ts'
+
+/** How many lines a page has, in what has the focus. */
+export function pageOf(state: State): number {
+  if (state.focus === 'preview') return Math.max(1, previewSize(state).height - 1)
+  const { height } = layoutOf(state)
+  return Math.max(1, state.list === 'found' ? Math.floor(height / hitRows) : height - 1)
+}
+
+/** Moves by so many lines, in what has the focus. */
+export function moved(state: State, by: number): State {
+  if (state.focus === 'preview') return scrolledBy(state, by)
+  const { list, found, basket, at } = state
+  if (list === 'tree') return movedTo(state, at.index + by)
+  if (list === 'basket')
+    return left({ ...state, basket: { ...basket, at: within(basket.at + by, basket.items.length) } })
+  if (found === undefined) return state
+  const next = within(found.at + by, found.hits.length)
+  // The last one is near: more is fetched before it is reached.
+  const isNear = by > 0 && next >= found.hits.length - 5 && found.next !== undefined
+  return left({ ...state, found: { ...found, at: next, ...(isNear ? { wantsMore: true } : {}) } })
+}
+
+export function movedToEnd(state: State, end: 'first' | 'last'): State {
+  if (state.focus === 'list') {
+    const next = moved(state, end === 'first' ? -1e9 : 1e9)
+    return end === 'last' && state.list === 'tree' ? { ...next, toEnd: true } : next
+  }
+  const { preview } = state
+  if (preview === undefined) return state
+  if (end === 'first') return { ...state, preview: { ...without(preview, 'toEnd'), at: { line: 0, row: 0 } } }
+  const { columns, height } = previewSize(state)
+  return { ...state, preview: { ...preview, at: endOf(preview.shown, columns, height), toEnd: true } }
+}
+
+export function scrolledBy(state: State, by: number): State {
+  const { preview } = state
+  if (preview === undefined) return state
+  const { columns, height } = previewSize(state)
+  return { ...state, preview: { ...without(preview, 'toEnd'), at: scrolled(preview, by, columns, height) } }
+}
+
+function within(index: number, count: number): number {
+  return Math.max(0, Math.min(count - 1, index))
+}
+
+/** Nothing but what is chosen is shown, or looked for, any more. */
+function left(state: State): State {
+  return without(state, 'visiting', 'goal')
+}
+
+/** Goes to a line of the tree. */
+export function movedTo(state: State, index: number): State {
+  const rows = treeRows(state)
+  const next = within(index, rows.length)
+  const row = rows[next]
+  if (row === undefined) return state
+  const before = chosenRow(state)
+  const isSeen = before !== undefined && next !== state.at.index && state.changed.has(before.resource.uri)
+  const changed = isSeen ? new Set([...state.changed].filter((uri) => uri !== before.resource.uri)) : state.changed
+  const spot = { index: next, uri: row.resource.uri, ...(row.says === undefined ? {} : { says: true as const }) }
+  return { ...left(without(state, 'toEnd')), at: spot, changed }
+}
+
+/** Opens the chosen directory, or goes to the first line in it; shows a resource. */
+export function opened(state: State): State {
+  const row = chosenRow(state)
+  if (state.list !== 'tree' || row === undefined) return { ...state, focus: 'preview' }
+  const { uri } = row.resource
+  const folder = folderAt(state.tree, uri)
+  // What could not be listed is tried again.
+  if (row.says !== undefined) return folder.failure === undefined ? state : reopened(state, uri)
+  if (!isFolder(row.resource)) return { ...state, focus: 'preview' }
+  if (!folder.isOpen) return reopened(state, uri)
+  const below = treeRows(state)[state.at.index + 1]
+  return below !== undefined && below.depth > row.depth ? movedTo(state, state.at.index + 1) : state
+}
+
+/** Opens a directory. Why it could not be listed is forgotten, so that it is tried again. */
+function reopened(state: State, uri: string): State {
+  return { ...state, tree: withOpen(state.tree, uri) }
+}
+
+/** Closes the chosen directory, or goes to the one that the line lies in. */
+export function closed(state: State): State {
+  const row = chosenRow(state)
+  if (row === undefined) return state
+  if (row.says === undefined && folderAt(state.tree, row.resource.uri).isOpen)
+    return { ...state, tree: withFolder(state.tree, row.resource.uri, { isOpen: false }) }
+  const rows = treeRows(state)
+  for (let index = state.at.index - 1; index >= 0; index--) {
+    const above = rows[index]
+    if (above !== undefined && above.says === undefined && above.depth < row.depth) return movedTo(state, index)
+  }
+  return state
+}
+
+/** Opens or closes the chosen directory. */
+export function toggledFolder(state: State): State {
+  const row = chosenRow(state)
+  const isOpen = row !== undefined && row.says === undefined && folderAt(state.tree, row.resource.uri).isOpen
+  return state.list === 'tree' && isOpen && isFolder(row.resource) ? closed(state) : opened(state)
+}

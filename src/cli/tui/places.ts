@@ -1,0 +1,144 @@
+import type { Resource } from '../../core/view.ts'
+import { formatSize } from '../format.ts'
+import { readableUri } from '../text.ts'
+import { cellsOf, fitted, type Row, type Span, span } from './cells.ts'
+import { needleOf } from './match.ts'
+import { gutterOf } from './preview.ts'
+import type { State } from './state.ts'
+import { isFolder, rowsOf, type TreeRow } from './tree.ts'
+
+/** How the screen is divided. No columns: that part is not on it. */
+export interface Layout {
+  /** Without the first and the last line. */
+  readonly height: number
+  readonly listColumns: number
+  readonly previewColumns: number
+}
+
+/** Both parts are on the screen from this width on. */
+const both = 64
+export const least = { columns: 20, rows: 5 }
+/** Rows that a hit takes. */
+export const hitRows = 2
+
+export function layoutOf({ size: { columns, rows }, focus }: State): Layout {
+  const height = Math.max(0, rows - 2)
+  if (columns < both)
+    return focus === 'list'
+      ? { height, listColumns: columns, previewColumns: 0 }
+      : { height, listColumns: 0, previewColumns: columns }
+  const listColumns = Math.min(72, Math.floor(columns * 0.4))
+  return { height, listColumns, previewColumns: columns - listColumns - 2 }
+}
+
+export function isTooSmall({ size: { columns, rows } }: State): boolean {
+  return columns < least.columns || rows < least.rows
+}
+
+export function treeRows(state: State): readonly TreeRow[] {
+  return rowsOf(state.tree, needleOf(state.filter))
+}
+
+/** The row of the tree that is chosen. */
+export function chosenRow(state: State): TreeRow | undefined {
+  return treeRows(state)[state.at.index]
+}
+
+/** What is chosen, wherever that is: what is looked at, copied, picked. */
+export function chosen(state: State): Resource | undefined {
+  const { visiting, list, found, basket } = state
+  if (visiting !== undefined) return { uri: visiting, name: nameIn(visiting) }
+  if (list === 'tree') return chosenRow(state)?.resource
+  if (list === 'basket') {
+    const item = basket.items[basket.at]
+    return item === undefined ? undefined : resourceAt(state, item.uri)
+  }
+  const hit = found?.hits[found.at]
+  if (hit === undefined) return undefined
+  const { uri, title, mimeType, modified, priority, audience } = hit
+  const time = modified === undefined ? Number.NaN : Date.parse(modified)
+  return {
+    uri,
+    name: nameIn(uri),
+    ...(title === undefined ? {} : { title }),
+    ...(mimeType === undefined ? {} : { mimeType }),
+    ...(Number.isNaN(time) ? {} : { modified: time }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(audience === undefined ? {} : { audience }),
+  }
+}
+
+const listed = new WeakMap<object, Map<string, Resource>>()
+
+/** What the listings tell of a URI; else the URI alone. */
+function resourceAt({ tree }: State, uri: string): Resource {
+  let known = listed.get(tree)
+  if (known === undefined) {
+    known = new Map()
+    for (const { items } of tree.folders.values()) for (const item of items) known.set(item.uri, item)
+    listed.set(tree, known)
+  }
+  return known.get(uri) ?? { uri, name: nameIn(uri) }
+}
+
+/** The last segment of a URI, as a person reads it. */
+export function nameIn(uri: string): string {
+  const [path = ''] = uri.split(/[?#]/)
+  const bare = path.replace(/\/+$/, '')
+  const name = bare.slice(bare.lastIndexOf('/') + 1)
+  try {
+    // What is drawn is made safe where it is drawn.
+    return decodeURIComponent(name) || uri
+  } catch {
+    return name
+  }
+}
+
+/** What is told of what is chosen, above its preview. Small screens have fewer of the lines. */
+export function detailsOf(state: State): readonly Row[] {
+  const { previewColumns, height } = layoutOf(state)
+  const resource = chosen(state)
+  if (resource === undefined || previewColumns === 0 || height < 8) return []
+  const { title, size, modified, mimeType, priority, audience, description, uri } = resource
+  const read = state.preview?.uri === uri ? state.preview.shown.facts : []
+  const facts = [
+    ...(isFolder(resource) ? ['directory'] : mimeType === undefined ? [] : [mimeType]),
+    ...(size === undefined ? [] : [formatSize(size)]),
+    ...(modified === undefined || Math.abs(modified) > 8.64e15 ? [] : [minuteOf(modified)]),
+    ...read.filter((fact) => fact !== mimeType && !(fact.startsWith('size ') && size !== undefined)),
+  ]
+  const notes = [
+    ...(priority === undefined ? [] : [`priority ${priority}`]),
+    ...(audience === undefined || audience.length === 0 ? [] : [`for ${audience.join(' and ')}`]),
+    ...(description === undefined ? [] : [description.replace(/\s+/g, ' ')]),
+  ]
+  const lines: readonly (readonly Span[])[] = [
+    [span(resource.name, 'bold'), ...(title === undefined || title === resource.name ? [] : [span(`  ${title}`)])],
+    ...(facts.length === 0 ? [] : [[span(facts.join(' · '))]]),
+    ...(notes.length === 0 ? [] : [[span(notes.join(' · '))]]),
+  ]
+  const most = height < 14 ? 1 : 3
+  return [
+    ...lines.slice(0, most).map((spans) => fitted(cellsOf(spans), previewColumns)),
+    // The end of a URI tells more than its beginning, which many share.
+    fitted(cellsOf([span(readableUri(uri), 'dim')]), previewColumns, 'end'),
+    fitted([], previewColumns),
+  ]
+}
+
+function minuteOf(milliseconds: number): string {
+  return `${new Date(milliseconds).toISOString().slice(0, 16).replace('T', ' ')}Z`
+}
+
+/** Columns of the text in the preview, and its rows. */
+export function previewSize(state: State): { readonly columns: number; readonly height: number } {
+  const { previewColumns, height } = layoutOf(state)
+  const gutter = state.preview === undefined ? 0 : gutterOf(state.preview.shown)
+  return { columns: Math.max(2, previewColumns - gutter), height: Math.max(1, height - detailsOf(state).length) }
+}
+
+/** The first of `count` lines that are on the screen, so that the chosen one is. */
+export function topFor(top: number, at: number, count: number, height: number): number {
+  const highest = Math.max(0, count - height)
+  return Math.max(0, Math.min(highest, at < top ? at : at >= top + height ? at - height + 1 : top))
+}

@@ -1,0 +1,129 @@
+import { cellsOf, type Row, wrap } from './cells.ts'
+import { highlight, type Language } from './highlight.ts'
+import { marked } from './match.ts'
+
+/** A line of what is shown. Without a number it belongs to the line before, or is no part of a text. */
+export interface PreviewLine {
+  readonly text: string
+  readonly number?: number
+  readonly language: Language
+}
+
+/** What a read came to, made ready to be shown. */
+export interface Shown {
+  readonly lines: readonly PreviewLine[]
+  /** The URI of the part that follows, where there is one. */
+  readonly next?: string
+  /** Facts that only a read tells: a type and a size that are not listed. */
+  readonly facts: readonly string[]
+  /** The text ends within a line, which goes on in the next part. */
+  readonly isCut?: true
+}
+
+export interface Preview {
+  readonly uri: string
+  readonly state: 'loading' | 'ready' | 'failed'
+  readonly shown: Shown
+  /** The first row that is on the screen: a line, and which of its rows. */
+  readonly at: Place
+  /** What to mark in it. */
+  readonly words: readonly string[]
+  readonly failure?: string
+  /** It has changed since it was read, and is read again: the number of that change. */
+  readonly stale?: number
+  readonly toEnd?: true
+}
+
+export interface Place {
+  readonly line: number
+  readonly row: number
+}
+
+const nothing: Shown = { lines: [], facts: [] }
+/** No more than this is held of one resource, in lines. */
+export const maxLines = 200_000
+
+export function previewOf(uri: string, words: readonly string[] = []): Preview {
+  return { uri, state: 'loading', shown: nothing, at: { line: 0, row: 0 }, words }
+}
+
+/** Puts a part behind what is there. */
+export function appended(shown: Shown, more: Shown): Shown {
+  const [first, ...rest] = more.lines
+  const last = shown.lines.at(-1)
+  const joined =
+    shown.isCut && first !== undefined && last !== undefined
+      ? [...shown.lines, { text: first.text, language: first.language }, ...renumbered(rest, last)]
+      : [...shown.lines, ...more.lines]
+  const { next, isCut } = more
+  const isFull = joined.length > maxLines
+  return {
+    lines: joined,
+    facts: shown.facts,
+    ...(next === undefined || isFull ? {} : { next }),
+    ...(isCut === undefined ? {} : { isCut }),
+  }
+}
+
+/** A part in bytes does not know which lines it has. */
+function renumbered(lines: readonly PreviewLine[], { number }: PreviewLine): readonly PreviewLine[] {
+  if (number === undefined) return lines
+  return lines.map((line, index) => (line.number === undefined ? line : { ...line, number: number + index + 1 }))
+}
+
+const wrapped = new WeakMap<PreviewLine, { readonly columns: number; readonly rows: readonly Row[] }>()
+
+/** The rows of a line at a width, worked out when they are first looked at. */
+export function rowsOfLine(line: PreviewLine, columns: number): readonly Row[] {
+  const known = wrapped.get(line)
+  if (known?.columns === columns) return known.rows
+  const rows = wrap(cellsOf(highlight(line.text, line.language)), columns)
+  wrapped.set(line, { columns, rows })
+  return rows
+}
+
+/** The same rows with words marked in them, also where one goes over the end of a row. */
+export function markedRowsOfLine(line: PreviewLine, columns: number, words: readonly string[]): readonly Row[] {
+  if (words.length === 0) return rowsOfLine(line, columns)
+  return wrap(marked(cellsOf(highlight(line.text, line.language)), words), columns)
+}
+
+/** Moves by so many rows, as far as there are any, and no further than that the last rows fill the screen. */
+export function scrolled({ shown, at }: Preview, by: number, columns: number, height: number): Place {
+  let { line, row } = at
+  for (let left = by; left > 0; left--) {
+    const rows = rowsAt(shown, line, columns)
+    if (row + 1 < rows) row++
+    else if (line + 1 < shown.lines.length) [line, row] = [line + 1, 0]
+    else break
+  }
+  for (let left = -by; left > 0; left--) {
+    if (row > 0) row--
+    else if (line > 0) [line, row] = [line - 1, rowsAt(shown, line - 1, columns) - 1]
+    else break
+  }
+  const end = endOf(shown, columns, height)
+  return line > end.line || (line === end.line && row > end.row) ? end : { line, row }
+}
+
+/** The place from which on the last rows fill the screen. */
+export function endOf(shown: Shown, columns: number, height: number): Place {
+  let left = height
+  for (let line = shown.lines.length - 1; line >= 0; line--) {
+    const rows = rowsAt(shown, line, columns)
+    if (rows >= left) return { line, row: rows - left }
+    left -= rows
+  }
+  return { line: 0, row: 0 }
+}
+
+function rowsAt({ lines }: Shown, index: number, columns: number): number {
+  const line = lines[index]
+  return line === undefined ? 1 : rowsOfLine(line, columns).length
+}
+
+/** The columns that the numbers of lines take, with the blank behind them. */
+export function gutterOf({ lines }: Shown): number {
+  const last = lines.findLast(({ number }) => number !== undefined)?.number
+  return last === undefined ? 0 : Math.max(3, String(last).length) + 1
+}

@@ -1,0 +1,164 @@
+import { totalOf } from './budget.ts'
+import {
+  blanks,
+  type Cell,
+  cellsOf,
+  columnsOf,
+  fitted,
+  line,
+  type Row,
+  type Span,
+  type Style,
+  sides,
+  span,
+  wrap,
+} from './cells.ts'
+import { helpHeight, keyHelp } from './help.ts'
+import type { Position } from './paint.ts'
+import { listPane } from './panes.ts'
+import { isTooSmall, layoutOf, least, treeRows } from './places.ts'
+import { previewPane } from './preview-pane.ts'
+import type { Prompt, State } from './state.ts'
+
+export interface Screen {
+  /** As many as the screen has, each exactly as wide. */
+  readonly rows: readonly Row[]
+  /** Where text is being written, so that an input method opens there. */
+  readonly cursor?: Position
+}
+
+/** The screen of a state. */
+export function screenOf(state: State): Screen {
+  const { columns, rows } = state.size
+  if (isTooSmall(state)) return { rows: tooSmall(columns, rows) }
+  const { height } = layoutOf(state)
+  const body = state.help === undefined ? bodyRows(state) : helpRows(columns, state.help)
+  const bar = state.prompt === undefined ? { row: lastRow(state) } : promptRow(state, state.prompt)
+  return {
+    rows: [firstRow(state), ...filled(body, columns, height), bar.row],
+    ...('column' in bar ? { cursor: { row: rows - 1, column: bar.column } } : {}),
+  }
+}
+
+function tooSmall(columns: number, rows: number): readonly Row[] {
+  const text = `The terminal is too small: ${least.columns} by ${least.rows} is the least.`
+  return filled(
+    wrap(cellsOf([span(text)]), columns).map((row) => fitted(row, columns)),
+    columns,
+    rows,
+  )
+}
+
+function filled(rows: readonly Row[], columns: number, height: number): readonly Row[] {
+  return Array.from({ length: height }, (_, index) => rows[index] ?? blanks(columns))
+}
+
+function bodyRows(state: State): readonly Row[] {
+  const { height, listColumns, previewColumns } = layoutOf(state)
+  if (previewColumns === 0) return listPane(state, listColumns, height)
+  if (listColumns === 0) return previewPane(state, previewColumns, height)
+  const left = filled(listPane(state, listColumns, height), listColumns, height)
+  const right = filled(previewPane(state, previewColumns, height), previewColumns, height)
+  const border = cellsOf([span('│ ', state.focus === 'preview' ? 'folder' : 'dim')])
+  return left.map((row, index) => [...row, ...border, ...(right[index] ?? [])])
+}
+
+function helpRows(columns: number, from: number): readonly Row[] {
+  return keyHelp
+    .slice(from)
+    .map(([keys, meaning]) =>
+      meaning === undefined
+        ? line(columns, span(` ${keys}`, 'heading'))
+        : fitted([...fitted(cellsOf([span(`  ${keys}`, 'bold')]), 14), ...cellsOf([span(meaning)])], columns),
+    )
+}
+
+/** The first line: what is looked at, and how full the basket is. */
+function firstRow(state: State): Row {
+  const { basket, size, title } = state
+  const left = [span(' hikidashi ', 'title'), span(` ${title}`, 'bar')]
+  const { tokens, missing } = totalOf(basket)
+  const number = `${missing > 0 ? '≥' : ''}${tokens.toLocaleString('en')}`
+  const budget = basket.budget.toLocaleString('en')
+  const room =
+    size.columns < 50 ? `${number} tokens ` : `${number} of ${budget} tokens ${gauge(tokens / basket.budget)} `
+  const isOver = tokens > basket.budget
+  const right: readonly Span[] =
+    basket.items.length === 0
+      ? []
+      : [span(` ${basket.items.length} in the basket, `, 'bar'), span(room, isOver ? 'title' : 'bar')]
+  return inBar(sides(size.columns, left, right))
+}
+
+function gauge(share: number): string {
+  const full = Math.max(0, Math.min(10, Math.round(share * 10)))
+  return `[${'#'.repeat(full)}${'.'.repeat(10 - full)}]${share > 1 ? ' over' : ''}`
+}
+
+/** A line on the ground of a bar, up to its ends. */
+function inBar(row: Row): Row {
+  return row.map((cell): Cell => (cell.style === 'plain' || cell.style === 'dim' ? { ...cell, style: 'bar' } : cell))
+}
+
+/** The last line: what there is to say, else what can be done. */
+function lastRow(state: State): Row {
+  const { size, notice, basket, isEnding, goal, filter, help } = state
+  const tell = (text: string, style: Style = 'plain') => line(size.columns, span(` ${text}`, style))
+  const isLonger = helpHeight > layoutOf(state).height
+  if (help !== undefined) return tell(`${isLonger ? '↑↓ more. ' : ''}Any other key goes back.`, 'dim')
+  if (isEnding)
+    return tell(
+      `${basket.items.length} in the basket. e: write to a file   p: print at the end   q: end without   Esc: stay`,
+      'bold',
+    )
+  if (notice !== undefined) return tell(notice.text, notice.isError ? 'error' : 'bold')
+  if (goal !== undefined) return tell(`Looking for ${goal} …`, 'dim')
+  const place = placeOf(state)
+  const keys = filter.trim() !== '' && state.list === 'tree' ? `filter: ${filter}   Esc takes it away` : hints(state)
+  return sides(size.columns, [span(` ${keys}`, 'dim')], columnsOf(cellsOf([place])) < size.columns / 3 ? [place] : [])
+}
+
+function hints({ focus, list }: State): string {
+  if (focus === 'preview') return '↑↓ scroll   Tab back   Space pick   y copy URI   ? help   q end'
+  if (list === 'basket') return '↑↓ choose   ←→ level   Space remove   + - budget   e export   b back   ? help'
+  if (list === 'found') return '↑↓ choose   Enter preview   t in tree   Space pick   s search   Esc back   ? help'
+  return '↑↓ → ← open   / filter   s search   Space pick   b basket   g go to   ? help   q end'
+}
+
+/** Which line of how many is chosen. */
+function placeOf(state: State): Span {
+  const { list, at, found, basket, focus, preview } = state
+  const number = (value: number) => value.toLocaleString('en')
+  if (focus === 'preview' && preview !== undefined) {
+    const { lines, next } = preview.shown
+    return span(
+      lines.length === 0
+        ? ''
+        : ` ${number(preview.at.line + 1)}/${number(lines.length)}${next === undefined ? '' : '+'} `,
+      'dim',
+    )
+  }
+  const [index, count] =
+    list === 'tree'
+      ? [at.index, treeRows(state).length]
+      : list === 'basket'
+        ? [basket.at, basket.items.length]
+        : [found?.at ?? 0, found?.hits.length ?? 0]
+  return span(count === 0 ? '' : ` ${number(index + 1)}/${number(count)} `, 'dim')
+}
+
+const labels = { filter: 'Filter: ', search: 'Search: ', goto: 'Go to URI: ', export: 'Write to file: ' } as const
+
+/** The line that is being written. Where it is too long, the part around the cursor is shown. */
+function promptRow(state: State, { kind, editor }: Prompt): { readonly row: Row; readonly column: number } {
+  const { columns } = state.size
+  const label = cellsOf([span(` ${labels[kind]}`, 'bold')])
+  const before = cellsOf([span(editor.text.slice(0, editor.at))])
+  const after = cellsOf([span(editor.text.slice(editor.at))])
+  const room = Math.max(2, columns - columnsOf(label) - 1)
+  let width = columnsOf(before)
+  let from = 0
+  while (width > room) width -= before[from++]?.width ?? 1
+  const row = fitted([...label, ...before.slice(from), ...after], columns)
+  return { row, column: Math.min(columns - 1, columnsOf(label) + width) }
+}

@@ -1,0 +1,179 @@
+import type { Format, Level } from '../../context/index.ts'
+import type { FoundHit } from '../../core/found.ts'
+import type { Page, Resource } from '../../core/view.ts'
+import type { Editor } from './editor.ts'
+import type { Input } from './input.ts'
+import type { Preview, Shown } from './preview.ts'
+import { emptyTree, type Tree } from './tree.ts'
+
+/** All that the screen is made of. Nothing in it is ever changed: each event gives another. */
+export interface State {
+  readonly size: Size
+  /** What is looked at, for the first line. */
+  readonly title: string
+  readonly tree: Tree
+  readonly filter: string
+  /** The line of the tree that is chosen, and the first that is on the screen. */
+  readonly at: Spot
+  readonly top: number
+  readonly list: 'tree' | 'found' | 'basket'
+  readonly focus: 'list' | 'preview'
+  readonly prompt?: Prompt
+  /** The help is on the screen, from this line on. */
+  readonly help?: number
+  /** It was asked to end, and there is something in the basket. */
+  readonly isEnding?: true
+  readonly preview?: Preview
+  /** A URI that is shown though it is not the chosen one. */
+  readonly visiting?: string
+  readonly found?: FoundList
+  readonly basket: Basket
+  /** What has changed since it was last looked at. */
+  readonly changed: ReadonlySet<string>
+  readonly notice?: Notice
+  /** A URI that is looked for in the tree. */
+  readonly goal?: string
+  /** The last line of all is wanted: what is not listed yet is listed on the way. */
+  readonly toEnd?: true
+  /** Whether anything is mounted that searches. */
+  readonly searches: 'unknown' | 'none' | 'some'
+  /** Whether what is exported can be printed into a pipe at the end. */
+  readonly isPiped: boolean
+}
+
+export interface Size {
+  readonly columns: number
+  readonly rows: number
+}
+
+export interface Spot {
+  readonly index: number
+  readonly uri: string
+  readonly says?: true
+}
+
+export interface Prompt {
+  readonly kind: 'filter' | 'search' | 'goto' | 'export'
+  readonly editor: Editor
+}
+
+export interface Notice {
+  readonly text: string
+  readonly isError?: true
+}
+
+export interface FoundList {
+  readonly query: string
+  readonly state: 'searching' | 'done' | 'failed'
+  readonly hits: readonly FoundHit[]
+  readonly notes: readonly string[]
+  /** Where the next hits are. */
+  readonly next?: string
+  readonly wantsMore?: true
+  readonly at: number
+  readonly top: number
+}
+
+export interface Basket {
+  readonly items: readonly Picked[]
+  readonly counts: ReadonlyMap<string, Count>
+  readonly budget: number
+  readonly format: Exclude<Format, 'mcp'>
+  /** How often something in it has changed. */
+  readonly round: number
+  readonly at: number
+  readonly top: number
+}
+
+export interface Picked {
+  readonly uri: string
+  readonly level: Level
+}
+
+/** What a resource takes of the context. `frame`: what the context takes around all of them. */
+export interface Count {
+  readonly tokens: number
+  readonly frame: number
+  /** The level that it really has: of what is no text there is a link alone. */
+  readonly level: Level
+  readonly notes: readonly string[]
+  readonly failure?: string
+}
+
+/** What happened: a person did something, or something came that was waited for. */
+export type Event =
+  | Input
+  | { readonly kind: 'resize'; readonly size: Size }
+  | { readonly kind: 'notice'; readonly text: string; readonly isError?: true }
+  | { readonly kind: 'mounts'; readonly roots: readonly Resource[] }
+  | { readonly kind: 'page'; readonly uri: string; readonly cursor: string; readonly page: Page<Resource> }
+  | { readonly kind: 'unlisted'; readonly uri: string; readonly message: string }
+  | { readonly kind: 'relisted'; readonly uri: string; readonly items: readonly Resource[]; readonly next?: string }
+  | { readonly kind: 'shown'; readonly uri: string; readonly shown: Shown }
+  | { readonly kind: 'part'; readonly uri: string; readonly part: string; readonly shown: Shown }
+  | { readonly kind: 'unreadable'; readonly uri: string; readonly message: string }
+  | { readonly kind: 'searches'; readonly areThere: boolean }
+  | { readonly kind: 'hits'; readonly query: string; readonly after?: string; readonly found: Hits }
+  | { readonly kind: 'unsearched'; readonly query: string; readonly message: string }
+  | { readonly kind: 'indexed' }
+  | { readonly kind: 'meant'; readonly uri: string }
+  | { readonly kind: 'counted'; readonly key: string; readonly count: Count }
+  | { readonly kind: 'gathered'; readonly uris: readonly string[]; readonly isAll: boolean }
+  | { readonly kind: 'changed'; readonly uris: readonly string[] }
+
+export interface Hits {
+  readonly hits: readonly FoundHit[]
+  readonly notes: readonly string[]
+  readonly next?: string
+}
+
+/** What is to be done once, outside of the state. */
+export type Effect =
+  | { readonly kind: 'quit'; readonly print?: true }
+  | { readonly kind: 'suspend' }
+  | { readonly kind: 'redraw' }
+  | { readonly kind: 'copy'; readonly text: string }
+  | { readonly kind: 'gather'; readonly uri: string }
+  | { readonly kind: 'export'; readonly file: string }
+  /** Find out which URI is meant. */
+  | { readonly kind: 'goto'; readonly text: string }
+
+/** What an event comes to. */
+export interface Step {
+  readonly state: State
+  readonly effect?: Effect
+}
+
+export interface Beginning {
+  readonly title: string
+  readonly size: Size
+  readonly budget: number
+  readonly format: Basket['format']
+  readonly isPiped: boolean
+  readonly goal?: string
+}
+
+export function begin({ title, size, budget, format, isPiped, goal }: Beginning): State {
+  return {
+    size,
+    title,
+    tree: emptyTree,
+    filter: '',
+    at: { index: 0, uri: '' },
+    top: 0,
+    list: 'tree',
+    focus: 'list',
+    basket: { items: [], counts: new Map(), budget, format, round: 0, at: 0, top: 0 },
+    changed: new Set(),
+    searches: 'unknown',
+    isPiped,
+    ...(goal === undefined ? {} : { goal }),
+  }
+}
+
+/** A copy without some of what may be left out. */
+export function without<T extends object, K extends keyof T>(value: T, ...keys: readonly K[]): Omit<T, K> {
+  const copy = { ...value }
+  for (const key of keys) delete copy[key]
+  return copy
+}

@@ -1,0 +1,90 @@
+import { countOf } from './budget.ts'
+import { layoutOf, previewSize, treeRows } from './places.ts'
+import { soughtIn } from './reveal.ts'
+import type { Picked, State } from './state.ts'
+import { folderAt, isFolder } from './tree.ts'
+
+/** Something that has to be fetched for what is on the screen. What is no longer wanted is given up. */
+export type Want = { readonly key: string } & (
+  | { readonly kind: 'mounts' }
+  | { readonly kind: 'page'; readonly uri: string; readonly cursor: string }
+  | { readonly kind: 'relist'; readonly uri: string; readonly least: number }
+  | { readonly kind: 'preview'; readonly uri: string }
+  | { readonly kind: 'part'; readonly uri: string; readonly part: string }
+  | { readonly kind: 'search'; readonly query: string; readonly after?: string }
+  | { readonly kind: 'count'; readonly item: Picked }
+)
+
+/** All that a state wants: the same state wants the same. */
+export function wantsOf(state: State): readonly Want[] {
+  return [...treeWants(state), ...previewWants(state), ...searchWants(state), ...countWants(state)]
+}
+
+function treeWants(state: State): readonly Want[] {
+  const { tree, top, filter, toEnd } = state
+  if (tree.roots === undefined) return [{ key: 'mounts', kind: 'mounts' }]
+  const rows = treeRows(state)
+  const { height } = layoutOf(state)
+  const uris = new Set<string>()
+  // What the screen shows, and one more screen on either side.
+  for (const row of rows.slice(Math.max(0, top - height), top + 2 * height)) if (row.says) uris.add(row.resource.uri)
+  // A filter is of all that is open.
+  if (filter.trim() !== '') for (const [uri, { isOpen }] of tree.folders) if (isOpen) uris.add(uri)
+  const last = rows.at(-1)
+  if (toEnd && last?.says !== undefined) uris.add(last.resource.uri)
+  const sought = soughtIn(state)
+  if (sought !== undefined) uris.add(sought)
+  const pages = [...uris].flatMap((uri): readonly Want[] => {
+    const { next: cursor, failure } = folderAt(tree, uri)
+    if (cursor === undefined || failure !== undefined) return []
+    return [{ key: `page ${cursor} ${uri}`, kind: 'page', uri, cursor }]
+  })
+  const stale = [...tree.folders].flatMap(([uri, { stale, items }]): readonly Want[] =>
+    stale === undefined ? [] : [{ key: `relist ${stale} ${uri}`, kind: 'relist', uri, least: items.length }],
+  )
+  return [...pages, ...stale]
+}
+
+function previewWants(state: State): readonly Want[] {
+  const { preview } = state
+  if (preview === undefined) return []
+  const { uri, shown, at, toEnd } = preview
+  if (preview.state === 'loading' || preview.stale !== undefined)
+    return [{ key: `preview ${preview.stale ?? 0} ${uri}`, kind: 'preview', uri }]
+  const { height } = previewSize(state)
+  const isNear = at.line + 3 * height >= shown.lines.length
+  if (shown.next === undefined || !(isNear || toEnd)) return []
+  return [{ key: `part ${shown.next}`, kind: 'part', uri, part: shown.next }]
+}
+
+function searchWants({ found }: State): readonly Want[] {
+  if (found === undefined) return []
+  const { query, next } = found
+  if (found.state === 'searching') return [{ key: `search ${query}`, kind: 'search', query }]
+  if (!found.wantsMore || next === undefined) return []
+  return [{ key: `search ${next} ${query}`, kind: 'search', query, after: next }]
+}
+
+/** One after the other: what is counted first does not wait for the rest. */
+function countWants({ basket }: State): readonly Want[] {
+  const item = basket.items.find((one) => countOf(basket, one) === undefined)
+  if (item === undefined) return []
+  return [{ key: `count ${basket.round} ${basket.format} ${item.level} ${item.uri}`, kind: 'count', item }]
+}
+
+/** More than this is not listened to at once. */
+const maxWatched = 200
+
+/** What to listen to: what is on the screen, open, or in the basket. */
+export function watchedBy(state: State): readonly string[] {
+  const { tree, top, preview, basket, list, found } = state
+  const { height } = layoutOf(state)
+  const uris = new Set<string>()
+  if (preview !== undefined) uris.add(preview.uri)
+  for (const { uri } of basket.items) uris.add(uri)
+  if (list === 'found') for (const { document } of found?.hits ?? []) uris.add(document)
+  for (const [uri, { isOpen }] of tree.folders) if (isOpen) uris.add(uri)
+  for (const { resource, says } of treeRows(state).slice(top, top + height))
+    if (says === undefined && !isFolder(resource)) uris.add(resource.uri)
+  return [...uris].slice(0, maxWatched)
+}

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest'
+import { coloursFor, isColourful } from '../../src/cli/colour.ts'
+import { createProgress } from '../../src/cli/progress.ts'
+import { createStatusLine } from '../../src/cli/status-line.ts'
+
+describe('colours', () => {
+  test.each([
+    [true, {}, true],
+    [false, {}, false],
+    [true, { NO_COLOR: '1' }, false],
+    [true, { NO_COLOR: '' }, true],
+    [true, { TERM: 'dumb' }, false],
+    [false, { FORCE_COLOR: '1' }, true],
+    [false, { FORCE_COLOR: '', TERM: 'dumb' }, true],
+    [true, { FORCE_COLOR: '0' }, false],
+    [true, { FORCE_COLOR: 'false' }, false],
+    [true, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
+  ])('on a terminal: %j, with %j: %j', (isTerminal, env, expected) =>
+    expect(isColourful(isTerminal, env)).toBe(expected),
+  )
+
+  test('leave a text as it is where there are none, and an empty one always', () => {
+    expect(coloursFor(false, {}).red('a')).toBe('a')
+    expect(coloursFor(true, {}).red('a')).toBe('\u001b[31ma\u001b[39m')
+    expect(coloursFor(true, {}).bold('')).toBe('')
+  })
+})
+
+describe('progress', () => {
+  const clock = () => {
+    let time = 0
+    return { now: () => time, pass: (milliseconds: number) => (time += milliseconds) }
+  }
+  const on = (terminals: { out: boolean; err: boolean }, options: Parameters<typeof createProgress>[1] = {}) => {
+    const written: string[] = []
+    const { now, pass } = clock()
+    const line = createStatusLine({ write: (text) => void written.push(text), columns: () => 100 })
+    const io = { out: { isTerminal: terminals.out, write: async () => {} }, saysToTerminal: terminals.err }
+    return { written, pass, progress: createProgress(io, { env: {}, line, now, ...options }) }
+  }
+  const seen = (text = '') => text.replace('\r', '').replace('\u001b[K', '')
+
+  test('is told after a second, to a person who does not see the data come, and leaves nothing behind', () => {
+    const { written, pass, progress } = on({ out: false, err: true })
+    progress.add(500)
+    expect(written).toEqual([])
+    pass(1500)
+    progress.add(1000)
+    pass(50)
+    progress.add(1)
+    progress.end()
+    progress.end()
+    expect(written.map(seen)).toEqual(['⠋ 1,500 resources …', ''])
+    expect(written.at(-1)).toBe('\r\u001b[K')
+  })
+
+  test('has a bar, a share and the time that is left where the total is known', () => {
+    const { written, pass, progress } = on({ out: false, err: true }, { total: 3000, what: 'documents' })
+    pass(2000)
+    progress.add(1000)
+    progress.end()
+    expect(seen(written[0])).toBe('[=======>                ]  33%  1,000 of 3,000 documents, 4 s left')
+    const whole = on({ out: false, err: true }, { done: 0, total: 4, what: '' })
+    whole.pass(2000)
+    whole.progress.set({ done: 4 })
+    whole.progress.end()
+    expect(seen(whole.written[0])).toBe('[=======================>] 100%  4 of 4')
+  })
+
+  test('says what is being done where nothing is counted', () => {
+    const { written, pass, progress } = on({ out: true, err: true }, { what: 'Connecting', besideOutput: true })
+    pass(1001)
+    progress.set({})
+    pass(200)
+    progress.set({ what: 'Asking' })
+    progress.end()
+    expect(written.map(seen)).toEqual(['⠋ Connecting …', '⠙ Asking …', ''])
+  })
+
+  test.each([
+    [{ out: true, err: true }, {}],
+    [{ out: false, err: false }, {}],
+    [{ out: false, err: true }, { env: { TERM: 'dumb' } }],
+  ])('is not told where stdout, stderr are terminals: %j, with %j', (terminals, options) => {
+    const { written, pass, progress } = on(terminals, options)
+    pass(5000)
+    progress.add(1)
+    progress.end()
+    expect(written).toEqual([])
+  })
+
+  test('never is wider than the terminal, in columns and not in characters', () => {
+    const written: string[] = []
+    const line = createStatusLine({ write: (text) => void written.push(text), columns: () => 8 })
+    line.show('日本語日本語')
+    line.show('日本語日本語')
+    expect(written).toEqual(['\r日本語\u001b[K'])
+  })
+})

@@ -1,0 +1,179 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Diagnosis, Findings } from '../../src/cli/doctor.ts'
+import { checkLocal } from '../../src/cli/doctor-local.ts'
+import { checkMachine } from '../../src/cli/doctor-machine.ts'
+import { createSecrets } from '../../src/cli/secrets.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'hikidashi-doctor-'))
+const taken: Server = createServer()
+let port = 0
+beforeAll(async () => {
+  mkdirSync(join(folder, 'notes'))
+  writeFileSync(join(folder, 'notes/a.md'), 'a')
+  writeFileSync(join(folder, 'open-secret'), 'not for everybody')
+  chmodSync(join(folder, 'open-secret'), 0o644)
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+  const address = taken.address()
+  port = typeof address === 'object' && address !== null ? address.port : 0
+})
+afterAll(() => {
+  taken.close()
+  rmSync(folder, { recursive: true })
+})
+
+function collect(): Findings & { readonly told: Diagnosis[] } {
+  const told: Diagnosis[] = []
+  return { told, tell: (diagnosis) => void told.push(diagnosis), doing: () => {} }
+}
+
+async function diagnose(config: unknown, name = 'hikidashi.json'): Promise<readonly Diagnosis[]> {
+  const file = join(folder, name)
+  const text = typeof config === 'string' ? config : JSON.stringify(config, undefined, 1)
+  writeFileSync(file, text)
+  const findings = collect()
+  await checkLocal({ config: file, limit: 10 }, findings, { log: () => {}, secrets: createSecrets(() => []) })
+  return findings.told
+}
+const of = (told: readonly Diagnosis[], check: string) => told.filter((one) => one.check === check)
+const notes = { provider: 'files', root: 'notes' }
+
+describe('the machine', () => {
+  test('has to have a Node that is new enough', async () => {
+    for (const [version, status] of [
+      ['20.18.9', 'failed'],
+      ['18.99.0', 'failed'],
+      ['20.19.0', 'ok'],
+      ['22.0.0', 'ok'],
+    ] as const) {
+      const findings = collect()
+      await checkMachine(findings, { version })
+      expect(of(findings.told, 'node')).toMatchObject([{ status }])
+    }
+  })
+
+  test('has to have a clock that can be right', async () => {
+    const findings = collect()
+    await checkMachine(findings, { now: Date.UTC(2001, 0, 1) })
+    expect(of(findings.told, 'clock')).toMatchObject([{ status: 'failed', fix: expect.any(String) }])
+  })
+})
+
+describe('a configuration', () => {
+  test('that is good has a line for each thing that was looked at', async () => {
+    const told = await diagnose({
+      mounts: { 'docs://notes': { ...notes }, 'x://y': { provider: 'inline', resources: { 'a.md': { text: 'a' } } } },
+    })
+    expect(told.map(({ check, status }) => `${check} ${status}`)).toEqual([
+      'configuration ok',
+      'mount ok',
+      'changes ok',
+      'mount ok',
+      'changes ok',
+    ])
+    expect(of(told, 'mount')[0]?.found).toMatch(/^docs:\/\/notes \(files\): 1 entry listed and read, \d+ ms$/)
+  })
+
+  test('that is wrong is told with its place and a fix, and nothing is opened', async () => {
+    expect(await diagnose('{\n "mouns": {}\n}')).toMatchObject([
+      { check: 'configuration', status: 'failed', found: expect.stringContaining('mounts: The key is missing.') },
+      { found: expect.stringMatching(/:2:2: mouns: There is no such key/), fix: 'Did you mean "mounts"?' },
+    ])
+    const findings = collect()
+    const nowhere = { config: join(folder, 'nope.json'), limit: 10 }
+    await checkLocal(nowhere, findings, { log: () => {}, secrets: createSecrets(() => []) })
+    expect(findings.told).toMatchObject([{ status: 'failed', found: expect.stringContaining('no such file') }])
+  })
+
+  test('has its secrets and programs looked for, and what lacks one is not opened', async () => {
+    const told = await diagnose({
+      mounts: {
+        'db://a': { provider: 'postgres', url: { env: 'HIKIDASHI_TEST_NOT_SET' } },
+        'mcp://a': { provider: 'remote', url: 'https://mcp.example.org/mcp', bearer: { file: 'nope' } },
+        'mcp://b': { provider: 'remote', command: 'hikidashi-no-such-program' },
+      },
+    })
+    expect(of(told, 'secrets')).toMatchObject([
+      {
+        status: 'failed',
+        found: expect.stringMatching(
+          /hikidashi\.json:\d+: mounts\["db:\/\/a"\]\.url: .*HIKIDASHI_TEST_NOT_SET is not set/,
+        ),
+        fix: expect.stringContaining('export HIKIDASHI_TEST_NOT_SET='),
+      },
+      { status: 'failed', found: expect.stringContaining('cannot be read (ENOENT)') },
+    ])
+    expect(of(told, 'programs')).toMatchObject([{ status: 'failed', found: expect.stringContaining('mcp://b needs') }])
+    expect(of(told, 'mount')).toEqual([])
+    expect(JSON.stringify(told)).not.toContain('not for everybody')
+  })
+
+  test('tells who else may read a secret, and tells nothing of it', async () => {
+    const told = await diagnose({
+      mounts: {
+        'mcp://a': {
+          provider: 'remote',
+          command: process.execPath,
+          args: ['-e', ''],
+          env: { A: { file: 'open-secret' } },
+        },
+      },
+    })
+    expect(of(told, 'secrets')).toMatchObject([{ status: 'warning', fix: `chmod 600 ${join(folder, 'open-secret')}` }])
+    expect(of(told, 'mount')).toMatchObject([{ status: 'failed', fix: expect.stringContaining('hikidashi check') }])
+    expect(JSON.stringify(told)).not.toContain('not for everybody')
+  })
+
+  test('tells of mounts that nobody sees', async () => {
+    const told = await diagnose({ mounts: { 'docs://notes': { ...notes, access: ['boss'] } } })
+    expect(of(told, 'rights')).toMatchObject([
+      { status: 'warning', fix: expect.stringContaining('hikidashi access check docs://notes') },
+    ])
+  })
+
+  test('tells of a port that is taken, of hosts that no client sends, and of tokens', async () => {
+    const tokens = join(folder, 'tokens.json')
+    const http = {
+      listen: port,
+      allowedHosts: ['https://context.example.org/'],
+      allowedOrigins: ['app.example.org'],
+      auth: { tokens },
+    }
+    const told = await diagnose({ http, mounts: { 'docs://notes': notes } })
+    expect(of(told, 'port')).toMatchObject([
+      { status: 'warning', fix: expect.stringContaining(`hikidashi doctor --url http://127.0.0.1:${port}/mcp`) },
+    ])
+    expect(of(told, 'http')).toMatchObject([
+      { status: 'failed', found: expect.stringContaining('"app.example.org"') },
+      { status: 'failed', fix: expect.stringContaining('"context.example.org"') },
+    ])
+    expect(of(told, 'tokens')).toMatchObject([
+      { status: 'warning', fix: expect.stringContaining('hikidashi token add') },
+    ])
+    writeFileSync(tokens, '{"version":1,"tokens":[]}')
+    chmodSync(tokens, 0o666)
+    expect(of(await diagnose({ http, mounts: { 'docs://notes': notes } }), 'tokens')).toMatchObject([
+      { status: 'failed', fix: `chmod 600 ${tokens}` },
+    ])
+  })
+
+  test('has to ask who somebody is beyond this machine', async () => {
+    const http = { listen: '0.0.0.0:0', allowedHosts: ['context.example.org'] }
+    expect(of(await diagnose({ http, mounts: { 'docs://notes': notes } }), 'http')).toMatchObject([
+      { status: 'failed', fix: expect.stringContaining('hikidashi token add') },
+    ])
+  })
+
+  test('has a store that can be written, and tells how far a search has indexed', async () => {
+    const mounts = { 'docs://notes': notes, 'search://all': { provider: 'search', over: ['docs://notes'] } }
+    const told = await diagnose({ mounts, store: { sqlite: 'kept/store.sqlite' } })
+    expect(of(told, 'store')).toMatchObject([{ status: 'ok', found: expect.stringContaining('kept/store.sqlite') }])
+    expect(of(told, 'index')).toMatchObject([{ status: 'warning', fix: expect.stringContaining('hikidashi serve') }])
+    writeFileSync(join(folder, 'a-file'), '')
+    const refused = await diagnose({ mounts, store: { sqlite: 'a-file/store.sqlite' } })
+    expect(of(refused, 'store')).toMatchObject([{ status: 'failed' }])
+  })
+})

@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest'
+import { nearestUri } from '../../src/cli/nearest-uri.ts'
+import { meantBy } from '../../src/cli/program.ts'
+import { asked } from '../../src/cli/source.ts'
+import { compileAccess } from '../../src/core/access.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
+import { memory } from '../support/memory.ts'
+
+const provider = memory({
+  'README.md': '',
+  'docs/guide.md': '',
+  'docs/設計.md': '',
+  'secret/plans.md': '',
+})
+const access = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: 'secret/**' }])
+const catalog = createCatalog({
+  mounts: [
+    { address: 'file:///project', provider, access },
+    { address: 'git:///project', provider: memory({ 'commits/a': '' }) },
+  ],
+})
+const view = catalog.view({ id: 'me', roles: [] })
+
+describe('the URI that was probably meant', () => {
+  test.each([
+    ['file:///projct', 'file:///project'],
+    ['file:///projct/README.md', 'file:///project/README.md'],
+    ['file:///project/docs/giude.md', 'file:///project/docs/guide.md'],
+    ['file:///project/dcos/guid.md', 'file:///project/docs/guide.md'],
+    ['file:///project/docs/guide', 'file:///project/docs/guide.md'],
+    ['file:///project/docs/%E8%A8%AD%E8%A8%88.txt', 'file:///project/docs/%E8%A8%AD%E8%A8%88.md'],
+    ['gti:///project/commits/a', 'git:///project/commits/a'],
+    ['file:///project/dosc/nothing-like-it', 'file:///project/docs/'],
+  ])('for %s is %s', async (uri, meant) => expect(await nearestUri(view, uri)).toBe(meant))
+
+  test.each([
+    'file:///project/something-else',
+    'https://example.org/a',
+    'file:///project/README.md',
+    'no uri',
+    '',
+    // What may not be seen is not told of, however near.
+    'file:///project/secre/plans.md',
+    'file:///project/secret/plan.md',
+  ])('for %s is not known', async (uri) => expect(await nearestUri(view, uri)).toBeUndefined())
+
+  test('is told with the error, and what is denied reads as what is absent', async () => {
+    const message = async (uri: string) => {
+      const error = await asked(uri, view.read(uri), view).catch((thrown: Error) => thrown)
+      return error instanceof Error ? error.message.replaceAll(uri, 'URI') : ''
+    }
+    expect(await message('file:///project/READNE.md')).toMatch(/Did you mean file:\/\/\/project\/README\.md \?$/)
+    const denied = await message('file:///project/secret/plans.md')
+    expect(denied).toBe(await message('file:///project/absent/plans.md'))
+    expect(denied).toBe('There is nothing at URI, or it may not be seen. What there is: hikidashi ls')
+  })
+
+  test('is not waited for where a listing fails', async () => {
+    const broken = { ...view, directory: () => Promise.reject(new Error('away')) }
+    expect(await nearestUri(broken, 'file:///project/READNE.md')).toBeUndefined()
+  })
+})
+
+test('a command is found by what other programs call it', () => {
+  expect(meantBy('cat')).toBe('read')
+  expect(meantBy('grep')).toBe('search')
+  expect(meantBy('ls')).toBeUndefined()
+  expect(meantBy('constructor')).toBeUndefined()
+  expect(meantBy('nothing-like-it')).toBeUndefined()
+})

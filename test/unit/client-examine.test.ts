@@ -1,0 +1,127 @@
+import { createServer, type Server } from 'node:http'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Examined, examine } from '../../src/client/examine.ts'
+import { fixture } from '../support/mcp-servers.ts'
+
+type Answer = { readonly result: unknown } | { readonly error: { code: number; message: string; data?: unknown } }
+type Methods = Readonly<Record<string, (params: Readonly<Record<string, unknown>>) => Answer>>
+
+let server: Server | undefined
+afterEach(() => {
+  server?.closeAllConnections()
+  server?.close()
+})
+
+const limits = () => ({
+  ...{ timeoutMs: 5000, maxBytes: 1_000_000, stderr: 'log' as const },
+  ...{ signal: new AbortController().signal, log: () => {} },
+})
+
+/** What is found in a server of 2025-06-18 that answers these methods. */
+async function examined(methods: Methods, capabilities: unknown = { resources: {} }): Promise<readonly Examined[]> {
+  const all: Methods = {
+    initialize: () => ({
+      result: { protocolVersion: '2025-06-18', capabilities, serverInfo: { name: 'sloppy', version: '1' } },
+    }),
+    ...methods,
+  }
+  server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    const { id, method = '', params = {} } = JSON.parse(body || '{}')
+    if (id === undefined) {
+      response.writeHead(request.method === 'POST' ? 202 : 405).end()
+      return
+    }
+    const unknown = { error: { code: -32_601, message: 'Method not found' } }
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ jsonrpc: '2.0', id, ...(all[method]?.(params) ?? unknown) }))
+  })
+  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const told: Examined[] = []
+  await examine({ url: `http://127.0.0.1:${port}/mcp` }, limits(), (one) => told.push(one))
+  return told
+}
+
+const resource = { uri: 'x://a', name: 'a' }
+const good: Methods = {
+  'resources/list': () => ({ result: { resources: [resource] } }),
+  'resources/templates/list': () => ({ result: { resourceTemplates: [{ uriTemplate: 'x://{a}', name: 'x' }] } }),
+  'resources/read': ({ uri }) =>
+    uri === 'x://a'
+      ? { result: { contents: [{ uri, text: 'a' }] } }
+      : { error: { code: -32_002, message: 'Resource not found', data: { uri } } },
+}
+const of = (told: readonly Examined[], check: string) => told.find((one) => one.check === check)
+
+describe('a server', () => {
+  test('that keeps to the specification is found good', async () => {
+    const told = await examined(good)
+    expect(told.map(({ check, status }) => [check, status])).toEqual(
+      ['connect', 'capabilities', 'list', 'templates', 'read', 'unknown'].map((check) => [check, 'ok']),
+    )
+    expect(told[0]?.found).toBe('sloppy 1, which speaks MCP 2025-06-18')
+  })
+
+  test('made with the official SDK is found good', async () => {
+    const told: Examined[] = []
+    await examine(fixture('official'), limits(), (one) => told.push(one))
+    expect(told.filter(({ status }) => status === 'failed')).toEqual([])
+    expect(told.map(({ check }) => check)).toContain('unknown')
+  })
+
+  test.each<[string, Methods, string, string]>([
+    ['list', { 'resources/list': () => ({ result: { resources: [{ uri: 'x://a' }] } }) }, 'failed', 'resources.0.name'],
+    ['list', { 'resources/list': () => ({ result: { resources: [resource, resource] } }) }, 'failed', 'listed twice'],
+    [
+      'list',
+      { 'resources/list': () => ({ result: { resources: [], nextCursor: 'again' } }) },
+      'failed',
+      'the same cursor twice',
+    ],
+    ['list', { 'resources/list': () => ({ error: { code: -32_603, message: 'boom' } }) }, 'failed', 'boom'],
+    [
+      'templates',
+      { 'resources/templates/list': () => ({ result: { resourceTemplates: [{ uriTemplate: 'x://{a', name: 'x' }] } }) },
+      'failed',
+      'x://{a is malformed',
+    ],
+    [
+      'read',
+      { 'resources/read': ({ uri }) => ({ result: { contents: [{ uri, blob: '***' }] } }) },
+      'failed',
+      'contents.0.blob',
+    ],
+    ['read', { 'resources/read': () => ({ result: { contents: [] } }) }, 'failed', 'no content'],
+    ['unknown', { 'resources/read': () => ({ result: { contents: [] } }) }, 'failed', 'answers no content'],
+    [
+      'unknown',
+      { 'resources/read': () => ({ error: { code: -32_602, message: 'no' } }) },
+      'warning',
+      'does not name it',
+    ],
+    ['unknown', { 'resources/read': () => ({ error: { code: -32_603, message: 'boom' } }) }, 'failed', 'boom'],
+  ])('whose %s is wrong is told so: %#', async (check, methods, status, words) => {
+    const told = of(await examined({ ...good, ...methods }), check)
+    expect(told).toMatchObject({ status, found: expect.stringContaining(words), fix: expect.any(String) })
+  })
+
+  test('without templates has none, and one that cannot be listened to is told of', async () => {
+    const { 'resources/templates/list': _, ...rest } = good
+    const told = await examined(rest, { resources: { subscribe: true } })
+    expect(of(told, 'templates')).toMatchObject({ status: 'ok', found: '0 templates' })
+    expect(of(told, 'subscribe')).toMatchObject({ status: 'failed' })
+  })
+
+  test('without resources, and one that is not there, ends the examination', async () => {
+    expect((await examined({}, { tools: {} })).map(({ check, status }) => [check, status])).toEqual([
+      ['connect', 'ok'],
+      ['capabilities', 'warning'],
+    ])
+    const told: Examined[] = []
+    await examine({ command: 'hikidashi-no-such-program' }, limits(), (one) => told.push(one))
+    expect(told).toMatchObject([{ check: 'connect', status: 'failed', fix: 'Install it, or give its full path.' }])
+  })
+})
