@@ -1,0 +1,185 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Entry, type Options, open, type ZipFile } from 'yauzl'
+import { main, run, writeNotes } from '../support/cli.ts'
+
+let root = ''
+let folder = ''
+let home = ''
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'hikidashi-hosts-'))
+  folder = await writeNotes(root)
+  home = join(root, 'home')
+  await mkdir(home)
+})
+afterAll(() => rm(root, { recursive: true, force: true }))
+
+/** A home folder of its own: the one of whoever runs this is never looked at. */
+const own = () => ({
+  HOME: home,
+  USERPROFILE: home,
+  APPDATA: join(home, 'AppData'),
+  XDG_CONFIG_HOME: join(home, '.config'),
+  ...{ CLAUDE_CONFIG_DIR: '', CODEX_HOME: '', GEMINI_CLI_HOME: '' },
+})
+const cli = (...args: readonly string[]) => run(args, { cwd: folder, env: own() })
+
+async function listed(command: string, args: readonly string[]): Promise<readonly string[]> {
+  const client = new Client({ name: 'host', version: '1' })
+  // As a host does it: from somewhere else, and with an environment that says little.
+  await client.connect(
+    new StdioClientTransport({ command, args: [...args], cwd: '/', env: { HOME: home }, stderr: 'pipe' }),
+  )
+  try {
+    return (await client.listResources()).resources.map(({ uri }) => uri)
+  } finally {
+    await client.close()
+  }
+}
+
+describe('hikidashi in a host', () => {
+  test('is added, started by what stands in the file, told of, and taken out', async () => {
+    const file = join(home, '.config/zed/settings.json')
+    const before = '// Zed\n{\n  "theme": "One Dark", // dark\n}\n'
+    await mkdir(dirname(file), { recursive: true })
+    await writeFile(file, before)
+    const dry = await cli('add', 'zed', '--dry-run')
+    expect(dry).toMatchObject({ code: 0, err: '' })
+    expect(dry.out).toMatch(/^--- .*settings\.json\n\+\+\+ .*\n@@ -1,4 \+1,16 @@\n/)
+    expect(await readFile(file, 'utf8')).toBe(before)
+    const added = await cli('add', 'zed', '--json')
+    expect(JSON.parse(added.out)).toMatchObject({
+      host: 'zed',
+      scope: 'user',
+      file,
+      status: 'added',
+      name: 'hikidashi',
+    })
+    const text = await readFile(file, 'utf8')
+    const { command, args } = JSON.parse(text.replace(/\/\/.*$/gm, '').replace(/,(\s*\})/g, '$1')).context_servers
+      .hikidashi
+    expect(await listed(command, args)).toContain(`file://${folder}/README.md`)
+    expect(JSON.parse((await cli('add', 'zed', '--json')).out)).toMatchObject({ status: 'unchanged' })
+    const taken = await cli('add', 'zed', 'docs')
+    expect(taken).toMatchObject({ code: 1, out: '' })
+    expect(taken.err).toContain('another entry named hikidashi')
+    const told = JSON.parse((await cli('hosts', '--json')).out) as { host: string; found: boolean; files: object[] }[]
+    expect(told.find(({ host }) => host === 'zed')).toMatchObject({
+      found: true,
+      files: [{ scope: 'user', file, exists: true, servers: [{ name: 'hikidashi', transport: 'stdio' }] }, {}],
+    })
+    expect((await cli('hosts')).out).toMatch(/^HOST +FOUND +SCOPE +HIKIDASHI +FILE\n/)
+    expect(await cli('remove', 'zed')).toMatchObject({ code: 0, out: '' })
+    expect(await readFile(file, 'utf8')).toBe(before)
+    expect(await cli('remove', 'zed')).toMatchObject({ code: 4 })
+  })
+
+  test('is added for a project, at an address, without the token', async () => {
+    const options = ['--scope', 'project', '--url', 'https://context.example.org/mcp']
+    const refused = await cli('add', 'vscode', ...options, '--header', 'Authorization: Bearer s3cret-t0ken-1234')
+    expect(refused).toMatchObject({ code: 2, out: '' })
+    expect(refused.err).not.toContain('s3cret')
+    expect(await cli('add', 'vscode', ...options, '--token-prompt')).toMatchObject({ code: 0, out: '' })
+    expect(JSON.parse(await readFile(join(folder, '.vscode/mcp.json'), 'utf8'))).toMatchObject({
+      servers: { hikidashi: { headers: { Authorization: 'Bearer ${input:hikidashi-token}' } } },
+      inputs: [{ id: 'hikidashi-token', password: true }],
+    })
+    expect(await cli('remove', 'vscode', '--scope', 'project')).toMatchObject({ code: 0 })
+    expect(await readdir(join(folder, '.vscode'))).toEqual(['mcp.json.hikidashi.bak'])
+    expect((await cli('add', 'codex', '--print', ...options, '--token-env', 'CONTEXT_TOKEN')).out).toBe(
+      '[mcp_servers.hikidashi]\nurl = "https://context.example.org/mcp"\nbearer_token_env_var = "CONTEXT_TOKEN"\n',
+    )
+  })
+
+  test('leaves a file that cannot be read as it is, and says where', async () => {
+    const file = join(home, '.cursor/mcp.json')
+    await mkdir(dirname(file))
+    await writeFile(file, '{\n  "mcpServers": {,}\n}\n')
+    const { code, err } = await cli('add', 'cursor')
+    expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining(`${file}:2:18: this is not JSON`) })
+    expect(await readFile(file, 'utf8')).toBe('{\n  "mcpServers": {,}\n}\n')
+    expect(await cli('add', 'cursor', '--print')).toMatchObject({ code: 0 })
+  })
+
+  test.each([
+    [['add', 'claude'], /Did you mean claude-code or claude-desktop\?/],
+    [['remove', 'vscod'], /Did you mean vscode\?/],
+    [['add', 'codex', '--name', 'a b'], /letters, digits/],
+    [['add', 'codex', 'nowhere'], /no folder/],
+    [['add', 'codex', '--header', 'A: b'], /needs --url/],
+    [['add', 'codex', 'docs', '--url', 'http://x'], /Give folders, or a --url/],
+    [['add', 'goose', '--scope', 'project'], /no settings for a project/],
+    [['registry', 'server-json'], /--name io\.github/],
+  ])('%j is refused', async (args, message) => {
+    const { code, out, err } = await cli(...args)
+    expect({ refused: code === 1 || code === 2, out }).toEqual({ refused: true, out: '' })
+    expect(err).toMatch(message)
+  })
+})
+
+test('a file that is being written is the old one or the new one, whenever the writer is killed', async () => {
+  const file = join(root, 'killed.json')
+  const files = join(dirname(main), 'host-files/files.js')
+  const code = `import { readHostFile, writeHostFile } from ${JSON.stringify(files)}
+    for (let i = 0; ; i++) {
+      const letter = i % 2 === 0 ? 'a' : 'b'
+      await writeHostFile(await readHostFile(${JSON.stringify(file)}), letter.repeat(300_000))
+      if (i === 1) process.stdout.write('ready')
+    }`
+  for (let i = 0; i < 5; i++) {
+    const child: ChildProcess = spawn(process.execPath, ['--input-type=module', '-e', code], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const closed = once(child, 'close')
+    if (child.stdout !== null) await once(child.stdout, 'data')
+    setTimeout(() => child.kill('SIGKILL'), i * 5)
+    await closed
+    expect(await readFile(file, 'utf8')).toMatch(/^(?:a{300000}|b{300000})$/)
+  }
+})
+
+/** Unpacks a zip file, as a host does. */
+async function unpack(file: string, target: string): Promise<void> {
+  const zip = await promisify<string, Options, ZipFile>(open)(file, { lazyEntries: true })
+  const read = promisify(zip.openReadStream.bind(zip) as (entry: Entry, done: Done) => void)
+  const ended = once(zip, 'end')
+  zip.on('entry', (entry: Entry) => {
+    const path = join(target, entry.fileName)
+    mkdir(dirname(path), { recursive: true })
+      .then(async () => pipeline(await read(entry), createWriteStream(path)))
+      .then(() => zip.readEntry())
+      .catch((error: unknown) => zip.emit('error', error))
+  })
+  zip.readEntry()
+  await ended
+}
+
+type Done = (error: Error | null, stream: Readable) => void
+
+test('a bundle has all that it needs to be started by a host', { timeout: 120_000 }, async () => {
+  const file = join(root, 'hikidashi.mcpb')
+  const made = await cli('bundle', 'mcpb', '--output', file, '--json')
+  expect(made).toMatchObject({ code: 0, err: '' })
+  expect(JSON.parse(made.out)).toMatchObject({ file, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) })
+  expect(await cli('bundle', 'mcpb', '--output', file)).toMatchObject({ code: 1 })
+  const [target, more] = [join(root, 'unpacked'), join(root, 'more')]
+  await mkdir(more)
+  await unpack(file, target)
+  const { server } = JSON.parse(await readFile(join(target, 'manifest.json'), 'utf8'))
+  const words = server.mcp_config.args.flatMap((word: string) =>
+    word === '${user_config.folders}' ? [folder, more] : [word.replace('${__dirname}', target)],
+  )
+  expect(words[0]).toBe(join(target, server.entry_point))
+  expect(await listed(process.execPath, words)).toContain(`file://${folder}/README.md`)
+  expect(JSON.parse(await readFile(join(target, 'mcpb-resources/ja.json'), 'utf8'))).toHaveProperty('description')
+})

@@ -1,0 +1,48 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileOf, openHostFile } from '../../src/cli/host-files/change.ts'
+import { hosts } from '../../src/cli/host-files/hosts/index.ts'
+import type { Host, Launch, Place, Scope } from '../../src/cli/host-files/types.ts'
+
+/** A server that a host starts, and one that it asks, the same on every machine. */
+export const started: Launch = {
+  transport: 'stdio',
+  command: ['/opt/node', '/opt/hikidashi/dist/cli/main.js', 'serve', { path: '/srv/日本 notes' }, '--stdio'],
+  env: {},
+}
+export const asked: Launch = {
+  transport: 'http',
+  url: 'https://context.example.org/mcp',
+  headers: { Authorization: ['Bearer ', { variable: 'CONTEXT_TOKEN' }], 'X-Team': ['docs'] },
+}
+
+export function hostCalled(id: string): Host {
+  const host = hosts.find((other) => other.id === id)
+  if (host === undefined) throw new Error(`There is no host ${id}.`)
+  return host
+}
+
+/** A machine of its own: a home folder and a project, with nothing in them. */
+export async function createPlace(): Promise<Place & { readonly remove: () => Promise<void> }> {
+  const root = await mkdtemp(join(tmpdir(), 'hikidashi-hosts-'))
+  const [home, folder] = [join(root, 'home'), join(root, 'project')]
+  await Promise.all([mkdir(home), mkdir(folder)])
+  return { platform: process.platform, env: {}, home, folder, remove: () => rm(root, { recursive: true }) }
+}
+
+/** Puts a file where a host has it, without one beside it. Answers its name. */
+export async function putFile(host: Host, place: Place, content: string | Buffer | undefined, scope: Scope = 'user') {
+  const file = fileOf(host, scope, place)
+  await mkdir(dirname(file), { recursive: true })
+  if (content === undefined) await rm(file, { force: true })
+  else await writeFile(file, content)
+  await rm(`${file}.hikidashi.bak`, { force: true })
+  return file
+}
+
+/** The same, and opens it. */
+export async function openWith(host: Host, place: Place, content: string | Buffer | undefined, scope: Scope = 'user') {
+  await putFile(host, place, content, scope)
+  return openHostFile(host, scope, place)
+}

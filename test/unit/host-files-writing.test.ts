@@ -1,0 +1,138 @@
+import { chmod, link, lstat, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { openHostFile, withEntry, withoutEntry } from '../../src/cli/host-files/change.ts'
+import { backupOf, readHostFile, writeHostFile } from '../../src/cli/host-files/files.ts'
+import { createPlace, hostCalled, openWith, putFile, started } from '../support/hosts.ts'
+
+let place: Awaited<ReturnType<typeof createPlace>>
+let file = ''
+beforeEach(async () => {
+  place = await createPlace()
+  file = join(place.home, 'deep', 'er', 'settings.json')
+})
+afterEach(() => place.remove())
+
+const put = async (content: string | Buffer) => {
+  await mkdir(dirname(file), { recursive: true })
+  await writeFile(file, content)
+  return readHostFile(file)
+}
+const names = async () => (await readdir(dirname(file))).sort()
+
+describe('a file that is written', () => {
+  test('is made with its folders, for this user alone, and nothing is left beside it', async () => {
+    await writeHostFile(await readHostFile(file), 'a\n')
+    expect(await readFile(file, 'utf8')).toBe('a\n')
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    expect(await names()).toEqual(['settings.json'])
+  })
+
+  test('keeps its mode, its byte order mark, and what it was beside it', async () => {
+    const before = await put('\ufeffold')
+    await chmod(file, 0o640)
+    expect(before.text).toBe('old')
+    await writeHostFile(before, 'new')
+    expect(await readFile(file, 'utf8')).toBe('\ufeffnew')
+    expect((await stat(file)).mode & 0o777).toBe(0o640)
+    expect(await readFile(backupOf(before), 'utf8')).toBe('\ufeffold')
+    expect((await stat(backupOf(before))).mode & 0o777).toBe(0o640)
+    expect(await names()).toEqual(['settings.json', 'settings.json.hikidashi.bak'])
+  })
+
+  test('is the one that a symbolic link leads to, and the link stays', async () => {
+    const target = join(place.folder, 'dotfiles.json')
+    await mkdir(dirname(file), { recursive: true })
+    await symlink(target, file)
+    await writeHostFile(await readHostFile(file), 'made through a link that led nowhere')
+    expect((await lstat(file)).isSymbolicLink()).toBe(true)
+    const before = await readHostFile(file)
+    await writeHostFile(before, 'new')
+    expect((await lstat(file)).isSymbolicLink()).toBe(true)
+    expect(await readFile(target, 'utf8')).toBe('new')
+    expect(backupOf(before)).toBe(`${target}.hikidashi.bak`)
+  })
+
+  test.each<[string, () => Promise<void>]>([
+    ['changed', () => writeFile(file, 'theirs')],
+    ['taken away', () => rm(file)],
+    ['replaced by a link', () => rm(file).then(() => symlink(join(place.folder, 'x'), file))],
+  ])('is left alone when it was %s since it was read', async (_, meddle) => {
+    const before = await put('old')
+    await meddle()
+    await expect(writeHostFile(before, 'mine')).rejects.toThrow(/changed by another program/)
+    expect((await names()).filter((name) => name !== 'settings.json')).toEqual([])
+  })
+
+  test('is left alone when there was none, and now there is', async () => {
+    const before = await readHostFile(file)
+    await put('theirs')
+    await expect(writeHostFile(before, 'mine')).rejects.toThrow(/changed by another program/)
+    expect(await readFile(file, 'utf8')).toBe('theirs')
+  })
+
+  test.each<[string, () => Promise<unknown>, RegExp]>([
+    ['no text', () => put(Buffer.from([0x7b, 0xff, 0xfe])), /not text in UTF-8/],
+    ['UTF-16', () => put(Buffer.from('\ufeff{}', 'utf16le')), /not text in UTF-8/],
+    ['a folder', () => mkdir(file, { recursive: true }), /is not a file/],
+    [
+      'in a file',
+      () => mkdir(dirname(dirname(file)), { recursive: true }).then(() => writeFile(dirname(file), '')),
+      /cannot be read \(ENOTDIR\)/,
+    ],
+    [
+      'a link to itself',
+      () => mkdir(dirname(file), { recursive: true }).then(() => symlink(file, file)),
+      /leads nowhere/,
+    ],
+  ])('is not %s', async (_, make, message) => {
+    await make().catch(() => {})
+    await expect(readHostFile(file)).rejects.toThrow(message)
+  })
+
+  test('that has a second name keeps that as it was', async () => {
+    const before = await put('old')
+    await link(file, join(place.folder, 'other'))
+    await writeHostFile(before, 'new')
+    expect(await readFile(join(place.folder, 'other'), 'utf8')).toBe('old')
+  })
+})
+
+describe('adding, and taking out', () => {
+  const zed = hostCalled('zed')
+  const add = async (content: string | undefined) => {
+    const opened = await openWith(zed, place, content)
+    const entry = zed.entryOf(started, { name: 'hikidashi', scope: 'user', place }, opened.settings)
+    await writeHostFile(opened.before, withEntry(opened, 'hikidashi', entry))
+    return openHostFile(zed, 'user', place)
+  }
+
+  test.each([[''], ['\n'], ['{}'], ['{ }\r\n'], ['// nothing yet'], ['{"context_servers":{}}'], ['{\n\t"a": 1\n}']])(
+    'leaves %j as it was',
+    async (content) => {
+      const opened = await add(content)
+      expect(opened.settings).toMatchObject({ context_servers: { hikidashi: { command: '/opt/node' } } })
+      await writeHostFile(opened.before, await withoutEntry(opened, 'hikidashi'))
+      expect(await readFile(opened.before.file, 'utf8')).toBe(content)
+    },
+  )
+
+  test('takes a file away that was made for it, and nothing else was put into since', async () => {
+    const opened = await add(undefined)
+    expect(await withoutEntry(opened, 'hikidashi')).toBe(undefined)
+    await writeHostFile(opened.before, undefined)
+    await expect(stat(opened.before.file)).rejects.toThrow('ENOENT')
+    const again = await add(undefined)
+    await putFile(zed, place, again.before.text?.replace(/\}\s*$/, ', "theme": "x" }\n'))
+    const changed = await openHostFile(zed, 'user', place)
+    expect(JSON.parse((await withoutEntry(changed, 'hikidashi')) ?? '')).toEqual({ context_servers: {}, theme: 'x' })
+  })
+
+  test('does not fall back on a copy that is older than what others wrote', async () => {
+    const opened = await add('{ "a": 1 }')
+    const text = opened.before.text?.replace('"a": 1', '"a": 2') ?? ''
+    await writeFile(opened.before.file, text)
+    const changed = await openHostFile(zed, 'user', place)
+    expect(JSON.parse((await withoutEntry(changed, 'hikidashi')) ?? '')).toEqual({ a: 2, context_servers: {} })
+  })
+})

@@ -1,0 +1,161 @@
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { Ajv } from 'ajv'
+import addFormats from 'ajv-formats'
+import { afterAll, describe, expect, test } from 'vitest'
+import { bundleManifest, localized } from '../../src/cli/publish/manifest.ts'
+import { type OwnPackage, ownPackage } from '../../src/cli/publish/own-package.ts'
+import { filesOf, placePackages } from '../../src/cli/publish/packages.ts'
+import { serverJson } from '../../src/cli/publish/server-json.ts'
+
+const data = join(import.meta.dirname, '../data')
+function validatorOf(file: string) {
+  const ajv = new Ajv({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  const { $schema: _, ...schema } = JSON.parse(readFileSync(join(data, file), 'utf8')) as Record<string, unknown>
+  const validate = ajv.compile(schema)
+  return (value: unknown) => (validate(value) ? [] : validate.errors)
+}
+
+const own: OwnPackage = ownPackage()
+
+describe('server.json', () => {
+  const faults = validatorOf('registry/server-2025-12-11.schema.json')
+  const name = 'io.github.someone/hikidashi'
+
+  test('follows the schema of the registry', () => {
+    const described = serverJson(own, {
+      name,
+      repository: 'https://github.com/someone/hikidashi',
+      website: 'https://hikidashi.example',
+      remotes: ['https://context.example.org/mcp'],
+    })
+    expect(faults(described)).toEqual([])
+    expect(faults({ ...described, name: 'x' })).not.toEqual([])
+    expect(described).toMatchObject({
+      version: own.version,
+      packages: [{ identifier: own.name, version: own.version }],
+    })
+    expect(described.$schema).toBe(
+      JSON.parse(readFileSync(join(data, 'registry/server-2025-12-11.schema.json'), 'utf8')).$id,
+    )
+  })
+
+  test('says what the package says, and makes nothing up', () => {
+    const described = serverJson(own, { name })
+    expect(faults(described)).toEqual([])
+    expect(Object.keys(described)).not.toContain('repository')
+    const known = { ...own, mcpName: name, repository: { url: 'git+https://github.com/someone/hikidashi.git' } }
+    expect(serverJson(known, {})).toMatchObject({
+      name,
+      repository: { url: 'https://github.com/someone/hikidashi', source: 'github' },
+    })
+  })
+
+  test.each<[object, RegExp]>([
+    [{}, /--name io\.github\.USER/],
+    [{ name: 'hikidashi' }, /no name for the registry/],
+    [{ name, description: 'x'.repeat(101) }, /101 characters/],
+    [{ name, title: '' }, /0 characters/],
+    [{ name, repository: 'https://git.example.org/x' }, /github\.com and gitlab\.com/],
+    [{ name, repository: 'someone/hikidashi' }, /--repository is a URL/],
+    [{ name, remotes: ['ftp://x'] }, /--remote is a URL/],
+    [{ name, website: 'https://me:secret@x.example' }, /--website is a URL/],
+  ])('of %j is refused', (options, message) => expect(() => serverJson(own, options)).toThrow(message))
+
+  test('with another name than package.json has is refused', () =>
+    expect(() => serverJson({ ...own, mcpName: 'a/b' }, { name })).toThrow(/"mcpName": "a\/b"/))
+})
+
+describe('the manifest of a bundle', () => {
+  const manifest = bundleManifest(own, 'Somebody')
+
+  test('follows the schema of MCP bundles', () => {
+    const faults = validatorOf('mcpb/manifest-0.3.schema.json')
+    expect(faults(manifest)).toEqual([])
+    expect(faults({ ...manifest, resources: [] })).not.toEqual([])
+  })
+
+  test('has its texts in Japanese too, for what may be translated', () => {
+    for (const key of ['display_name', 'description', 'long_description', 'keywords'])
+      expect(localized.ja?.[key]).toEqual(expect.anything())
+    expect(Object.keys(localized.ja ?? {}).every((key) => key in manifest)).toBe(true)
+  })
+})
+
+describe('what a bundle holds', () => {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'hikidashi-packages-')))
+  afterAll(() => rmSync(root, { recursive: true }))
+  const put = (path: string, content: object | string) => {
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), typeof content === 'string' ? content : JSON.stringify(content))
+  }
+  const pack = (path: string, name: string, dependencies: Record<string, string> = {}, more: object = {}) =>
+    put(`${path}/package.json`, { name, dependencies, ...more })
+  const placed = async (path: string) =>
+    (await placePackages(join(root, path))).map(({ at, folder }) => [at, folder.slice(root.length + 1)])
+
+  test('is every package once, and a second version where that is needed', async () => {
+    pack('npm', 'own', { a: '1', b: '1' })
+    pack(
+      'npm/node_modules/a',
+      'a',
+      { c: '1' },
+      { optionalDependencies: { missing: '1' }, peerDependencies: { b: '1' } },
+    )
+    pack('npm/node_modules/b', 'b', { c: '2' })
+    pack('npm/node_modules/c', 'c', { a: '1' })
+    pack('npm/node_modules/b/node_modules/c', 'c')
+    pack('npm/node_modules/unused', 'unused')
+    expect(await placed('npm')).toEqual([
+      ['node_modules/own', 'npm'],
+      ['node_modules/a', 'npm/node_modules/a'],
+      ['node_modules/b', 'npm/node_modules/b'],
+      ['node_modules/c', 'npm/node_modules/c'],
+      ['node_modules/b/node_modules/c', 'npm/node_modules/b/node_modules/c'],
+    ])
+  })
+
+  test('is found where pnpm links it', async () => {
+    const store = 'pnpm/node_modules/.pnpm'
+    pack(`${store}/own@1/node_modules/own`, 'own', { '@s/a': '1' })
+    pack(`${store}/a@1/node_modules/@s/a`, '@s/a', { c: '1' })
+    pack(`${store}/c@1/node_modules/c`, 'c')
+    const link = (from: string, to: string) => {
+      mkdirSync(dirname(join(root, from)), { recursive: true })
+      symlinkSync(join(root, to), join(root, from))
+    }
+    link(`${store}/own@1/node_modules/@s/a`, `${store}/a@1/node_modules/@s/a`)
+    link(`${store}/a@1/node_modules/c`, `${store}/c@1/node_modules/c`)
+    link('pnpm/node_modules/own', `${store}/own@1/node_modules/own`)
+    expect((await placed('pnpm/node_modules/own')).map(([at]) => at)).toEqual([
+      'node_modules/own',
+      'node_modules/@s/a',
+      'node_modules/c',
+    ])
+  })
+
+  test('is whole, or there is none', async () => {
+    pack('broken', 'own', { gone: '1' })
+    await expect(placed('broken')).rejects.toThrow(/own needs gone/)
+  })
+
+  test('is what runs: no types, maps and sources in C, but licences', async () => {
+    for (const file of [
+      'index.js',
+      'index.d.ts',
+      'index.js.map',
+      'README.md',
+      'LICENSE.md',
+      'a.c',
+      'a.node',
+      'node_modules/x/i.js',
+      'lib/x.wasm',
+    ])
+      put(`one/${file}`, '')
+    const one = { name: 'one', folder: join(root, 'one'), at: 'node_modules/one' }
+    expect(await filesOf(one)).toEqual(['LICENSE.md', 'a.node', 'index.js', 'lib/x.wasm'])
+    expect(await filesOf(one, ['lib', 'index.js'])).toEqual(['index.js', 'lib/x.wasm'])
+  })
+})
