@@ -102,7 +102,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
     ...(frontMatter.length + headings.length === 0 ? {} : entries),
     read: async (request, context) => {
       // A part is read for the sake of something else, which asks for the whole too.
-      if (request.range !== undefined) return provider.read(request, context)
+      if (request.range !== undefined || context.bare === true) return provider.read(request, context)
       const contents = await provider.read(request, context)
       const alternates = await alternatesOf(request.path, context)
       return alternates.length === 0 ? contents : contents.map((content) => withAlternates(content, alternates))

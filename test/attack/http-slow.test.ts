@@ -54,7 +54,7 @@ describe('slowness', () => {
     const body = bodyOf(large)
     const request = `${head({ 'mcp-name': headerValue(large.uri), 'content-length': String(body.length) })}\r\n${body}`
     const { hostname, port } = arena.http.url as URL
-    const before = arena.http.facts().resident
+    const { resident: before, descriptors } = arena.http.facts()
     const sockets = Array.from({ length: 150 }, () => {
       const socket = connect(Number(port), hostname)
       socket.on('error', () => {})
@@ -71,6 +71,12 @@ describe('slowness', () => {
     // 64 that are being made, and 256 MiB that wait. All of them would be 2.2 GB more.
     expect(most - before).toBeLessThan(2300)
     for (const socket of sockets) socket.destroy()
+    // Those that it has not noticed yet would be counted by whoever counts next.
+    const left = await until(
+      () => arena.http.facts().descriptors,
+      (now) => now <= descriptors,
+    )
+    expect(left).toBeLessThanOrEqual(descriptors)
   })
 
   test('HT18 HT21: who sends or reads too slowly is cut off, and the others do not notice', async () => {

@@ -7,12 +7,12 @@ export const notApplicable: Readonly<Record<string, string>> = {
   CP12: 'An analysis is kept as it was given: none is computed here from a file; a document that was made of a file is kept under what tells its content apart (BM rows).',
   CP13: 'There is no folder for caches. The file of the store is for its user alone, no link, and bounded (test/unit/store-sqlite.test.ts, test/unit/results.test.ts); the audit log has tests of its own.',
   HT27: 'Only HTTP/1.1 is served; that the preface of HTTP/2 is refused is tested with HT17.',
-  HT33: 'There are no cookies and no explorer yet; that no cookie is set is tested with HT32.',
   PG14: 'Rows are served as JSON alone: there is no export as a table that a spreadsheet would open.',
   SB19: 'There is one process: nothing carries changes from one replica to another yet.',
+  UI12: 'The page takes part in no OAuth flow: it has no callback. Whoever has an access token gives it by hand.',
+  UI22: 'Nothing is exported as a table: contents are saved byte for byte, the basket as XML, Markdown or JSON. A spreadsheet would open none of these by itself, and a CSV file that a server has is saved as that server has it.',
+  UI23: 'As UI22: no cells are written here that a spreadsheet could take for a formula.',
 }
 
 /** Sections that are about something that does not exist here yet, and why. Rows of them that have a test are tested. */
-export const notApplicableSections: Readonly<Record<string, string>> = {
-  UI: 'There is no explorer, and no export as a table: no page is served. The command line is what shows names to people (UI16, UI21, UI26), the protocol what passes them on (UI17, UI27, UI28).',
-}
+export const notApplicableSections: Readonly<Record<string, string>> = {}

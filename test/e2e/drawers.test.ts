@@ -134,7 +134,7 @@ describe('one configuration that mounts every drawer', () => {
 
     test('offers the prompts, and fills them in from the other drawers', async () => {
       const { prompts } = await client().listPrompts()
-      expect(prompts.map(({ name }) => name)).toEqual(['explain'])
+      expect(prompts.map(({ name }) => name)).toEqual(['explain', 'assemble_context'])
       const ref = { type: 'ref/prompt', name: 'explain' } as const
       const { completion } = await client().complete({ ref, argument: { name: 'path', value: 'src/ind' } })
       const [path = ''] = completion.values

@@ -88,7 +88,7 @@ describe.each(some)('$name', (era) => {
 
     test('lists the prompts that may be seen', async () => {
       const { prompts } = await client.listPrompts()
-      expect(prompts.map(({ name }) => name)).toEqual(['key', 'review'])
+      expect(prompts.map(({ name }) => name)).toEqual(['key', 'review', 'assemble_context'])
       expect(prompts[1]).toMatchObject({
         description: 'Reads one document closely.',
         arguments: [{ name: 'path', description: 'Which document', required: true }, { name: 'depth' }],
@@ -161,7 +161,7 @@ describe.each(transports)('our own client over %s', (transport) => {
     const { prompts } = view
     if (prompts === undefined) throw new Error('there are no prompts')
     const { items } = await prompts.list()
-    expect(items.filter(({ name }) => !name.startsWith('new-'))).toEqual([
+    expect(items.filter(({ name }) => !/^new-|^assemble_context$/.test(name))).toEqual([
       { name: 'key' },
       {
         name: 'review',

@@ -64,7 +64,7 @@ const transports: readonly (readonly [name: string, place: () => Place])[] = [
 describe.each(eras)('$name', ({ connect, revision }) => {
   test.each(transports)(
     'lists, browses, reads and finds by tools over %s, and is listed less',
-    async (_, place) => {
+    async (transport, place) => {
       const connected = await connect(place())
       const client = connected.client as ToolClient
       try {
@@ -74,6 +74,8 @@ describe.each(eras)('$name', ({ connect, revision }) => {
           'browse_directory',
           'read_resource',
           'search_resources',
+          // The toolkit alone has it not: the command line puts it together.
+          ...(transport === 'stdio' ? ['assemble_context'] : []),
         ])
         expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual([
           'file:///held/docs/a.md',

@@ -58,6 +58,7 @@ describe('what is chosen', () => {
       'secret/one.md': 'query',
       'out.md': 'query',
       'person.md': { text: 'query', audience: ['user'] },
+      'status.json': { text: 'query', mimeType: searchStatusMimeType },
     })
     const excludes = ['memory://docs/%6Fut.md', 'memory://docs/secret/']
     const { items, omitted, text } = await assemble(view, { ...base, query: 'query', excludes, pins: [uri('out.md')] })

@@ -71,6 +71,7 @@ describe('what is listed', () => {
       size: 6,
       modified: Date.parse('2026-02-03T04:05:06Z'),
       version: expect.stringMatching(/^[0-9a-f]{32}$/),
+      meta: { 'dev.hikidashi/drive': { link: 'https://docs.google.com/file/d/notes-1/view', revision: 'r1' } },
     })
   })
 

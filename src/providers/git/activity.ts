@@ -1,0 +1,87 @@
+import { isResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { completeOptions } from './options.ts'
+import { openRepository } from './repository.ts'
+
+export interface ActivityOptions {
+  /** As of the provider. */
+  readonly repository: string
+  readonly git?: string
+  readonly alternates?: readonly string[]
+  /** So many commits are looked at, newest first. Default 1000. */
+  readonly maxCommits?: number
+  /** How long that may take, in milliseconds. Default 3000. */
+  readonly timeoutMs?: number
+  readonly log?: Log
+  readonly signal?: AbortSignal
+}
+
+/** The longest list of commits that is taken, in bytes. */
+const maxIds = 16 * 1024 * 1024
+
+/**
+ * How often each file was changed, by its path, in the newest commits that `HEAD` leads to, without merges. As with the provider, nothing
+ * of the repository runs. `undefined`: there is no git, no repository or no commit, or it takes too long.
+ */
+export async function countActivity(options: ActivityOptions): Promise<ReadonlyMap<string, number> | undefined> {
+  const { maxCommits = 1000, timeoutMs = 3000, log, repository: path, git, alternates } = options
+  const settings = completeOptions({
+    repository: path,
+    refs: ['HEAD'],
+    watch: false,
+    timeoutMs,
+    ...(git === undefined ? {} : { git }),
+    ...(alternates === undefined ? {} : { alternates }),
+    ...(log === undefined ? {} : { log }),
+  })
+  const signal = AbortSignal.any([
+    AbortSignal.timeout(timeoutMs),
+    ...(options.signal === undefined ? [] : [options.signal]),
+  ])
+  const repository = await openRepository(settings, 0).catch((error: unknown) => {
+    if (isResourceError(error)) return undefined
+    throw error
+  })
+  if (repository === undefined) return undefined
+  try {
+    const { launcher, refs, shallow } = repository
+    const { head } = await refs.table()
+    if (head === undefined) return undefined
+    const list = ['rev-list', '--no-merges', `--max-count=${maxCommits}`, '--end-of-options', head.oid, '--']
+    const { bytes } = await launcher.run({ args: list, limit: maxIds, signal })
+    const ids = bytes
+      .toString('latin1')
+      .split('\n')
+      .filter((id) => id !== '' && !shallow().has(id))
+    const counts = new Map<string, number>()
+    const reader = createNameReader((name) => counts.set(name, (counts.get(name) ?? 0) + 1))
+    const flags = ['--stdin', '--no-commit-id', '--name-only', '-r', '-z', '--root', '--no-renames']
+    const input = ids.map((id) => `${id}\n`).join('')
+    await launcher.pipe({ args: ['diff-tree', ...flags], input, signal }, (chunk) => {
+      reader(chunk)
+      return true
+    })
+    return counts
+  } catch (error) {
+    // Too slow, or a partial clone without its history.
+    if (signal.aborted || isResourceError(error)) return undefined
+    throw error
+  } finally {
+    repository.objects.close()
+    await repository.close()
+  }
+}
+
+/** Takes names apart that end with a NUL. */
+function createNameReader(take: (name: string) => void): (chunk: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0)
+  return (chunk) => {
+    const all = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    let start = 0
+    for (let end = all.indexOf(0); end !== -1; end = all.indexOf(0, start)) {
+      take(all.toString('utf8', start, end))
+      start = end + 1
+    }
+    rest = all.subarray(start)
+  }
+}

@@ -1,0 +1,47 @@
+import { afterAll, expect, test } from 'vitest'
+import { activityOf } from '../../src/cli/pack-activity.ts'
+import { planFolders } from '../../src/config/build.ts'
+import { countActivity } from '../../src/providers/git/activity.ts'
+import { createGitFolder } from '../support/git.ts'
+
+const folder = createGitFolder()
+afterAll(() => folder.dispose())
+
+test('how often files were changed is counted in the history, without merges, and nothing of the repository runs', async () => {
+  const repository = folder.repository('one')
+  const { dir } = repository
+  expect(await countActivity({ repository: dir })).toBeUndefined()
+  repository.write('設計 one.md', '1')
+  repository.write('sub/two.md', '1')
+  repository.commit('first')
+  repository.git('checkout', '-q', '-b', 'side')
+  repository.write('side.md', '1')
+  repository.commit('side')
+  repository.git('checkout', '-q', 'main')
+  repository.write('sub/two.md', '2')
+  repository.commit('second')
+  repository.git('merge', '-q', '--no-ff', '-m', 'merge', 'side')
+  repository.git('config', 'core.fsmonitor', 'touch ran')
+  repository.git('config', 'diff.external', 'touch ran')
+  const counts = new Map([
+    ['設計 one.md', 1],
+    ['sub/two.md', 2],
+    ['side.md', 1],
+  ])
+  expect(await countActivity({ repository: dir })).toEqual(counts)
+  expect([...((await countActivity({ repository: dir, maxCommits: 1 })) ?? [])]).toEqual([['sub/two.md', 1]])
+  expect(await countActivity({ repository: `${dir}/sub` })).toBeUndefined()
+  expect(await countActivity({ repository: dir, signal: AbortSignal.abort() })).toBeUndefined()
+
+  const mounts = [
+    ...planFolders([dir, `${dir}/sub`], {}),
+    { address: 'git://one', folder: dir, config: { provider: 'git' as const, repository: '.' } },
+  ]
+  const { changes, known } = await activityOf(mounts, () => {})
+  expect(known).toEqual([mounts[0]?.address, 'git://one'])
+  const uris = ['%E8%A8%AD%E8%A8%88%20one.md', 'sub/two.md', 'none.md', '%zz'].map((path) => `${known[0]}/${path}`)
+  expect([...uris, 'git://one/HEAD/side.md', 'git://one/status', 'other://x'].map(changes)).toEqual([
+    ...[1, 2, undefined, undefined],
+    ...[1, undefined, undefined],
+  ])
+})
