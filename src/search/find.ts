@@ -21,7 +21,7 @@ const enoughRare = 6
 /** How many passages one search goes through at most, for whoever goes on and on. */
 const mostFound = 200_000
 /** How many are ranked before others may have the turn. */
-const inOneTurn = 24
+const inOneTurn = 25
 /** What a rank counts for where two orders are made one: reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). */
 const fusion = 60
 /** What a weight is a whole number of. */
@@ -29,8 +29,8 @@ const unit = 1000
 
 interface Asked extends Query {
   readonly ranker: Ranker
-  /** In how many passages each of the ranker's terms is, and how many are about it. */
-  readonly counts: readonly { readonly all: number; readonly about: number }[]
+  /** In how many passages each of the ranker's terms is. */
+  readonly counts: readonly number[]
   readonly averageLength: number
 }
 
@@ -57,22 +57,17 @@ export async function* findPassages(texts: Texts, query: SearchQuery, nearest?: 
 
 async function ask(texts: Texts, text: string): Promise<Asked> {
   const query = parseQuery(text)
-  const names = query.terms.map(({ term }) => term)
-  const [counts, size] = await Promise.all([
-    texts.counts([...names, ...names.map((term) => strong + term)]),
-    texts.size(),
-  ])
+  const [counts, size] = await Promise.all([texts.counts(query.terms.map(({ term }) => term)), texts.size()])
   const known = query.terms.flatMap((term, index) => {
-    const all = counts[index] ?? 0
-    const about = term.prefix ? 0 : (counts[names.length + index] ?? 0)
-    return all === 0 && !term.prefix ? [] : [{ ...term, all: term.prefix ? size.parts : all, about }]
+    const count = term.prefix ? size.parts : (counts[index] ?? 0)
+    return count === 0 && !term.prefix ? [] : [{ ...term, count }]
   })
-  const rated = known.map(({ term, prefix, weight, all }): RatedTerm => {
-    const rarity = Math.log(1 + (Math.max(0, size.parts - all) + 0.5) / (all + 0.5))
+  const rated = known.map(({ term, prefix, weight, count }): RatedTerm => {
+    const rarity = Math.log(1 + (Math.max(0, size.parts - count) + 0.5) / (count + 0.5))
     return { term, prefix, weight: weight * rarity }
   })
   const averageLength = size.length / Math.max(1, size.parts)
-  return { ...query, ranker: createRanker(rated), counts: known, averageLength }
+  return { ...query, ranker: createRanker(rated), counts: known.map(({ count }) => count), averageLength }
 }
 
 /** The ids of what may fit: at first the best by the rarer terms, and what lies near; then everything else that has any of the terms. */
@@ -83,45 +78,48 @@ async function* pages(
   near: readonly number[],
 ): AsyncGenerator<readonly number[]> {
   const filter = where === undefined ? {} : { where }
-  const first = await texts.find({ terms: firstTerms(asked), ...filter, limit: together })
+  const first = await texts.find({ terms: await firstTerms(texts, asked), ...filter, limit: together })
   // What lies near has not gone through the filter of the store: it does when it is chosen.
   yield [...new Set([...first, ...near])]
   const terms = asked.ranker.terms.map((term) => weighed(term))
-  const rest = await texts.find({ terms, ...filter, limit: mostFound })
-  for (let start = 0; start < rest.length; start += together) yield rest.slice(start, start + together)
+  let start = 0
+  for (let limit = 10 * together; ; limit = Math.min(10 * limit, mostFound)) {
+    const rest = await texts.find({ terms, ...filter, limit })
+    for (; start < rest.length; start += together) yield rest.slice(start, start + together)
+    if (rest.length < limit || limit === mostFound) return
+  }
 }
 
-function firstTerms({ ranker, counts }: Asked): readonly WeightedTerm[] {
+async function firstTerms(texts: Texts, { ranker, counts }: Asked): Promise<readonly WeightedTerm[]> {
   const ordered = ranker.terms
-    .map((term, index) => ({ term, count: counts[index]?.all ?? 0, about: counts[index]?.about ?? 0 }))
+    .map((term, index) => ({ term, count: counts[index] ?? 0 }))
     .sort((a, b) => a.count - b.count || (a.term.term < b.term.term ? -1 : 1))
   let sum = 0
   const few = ordered.filter(({ count }) => {
     sum += count
     return sum <= occurrences
   })
-  const many = ordered.slice(few.length)
+  const many = ordered.slice(few.length).map(({ term }) => term)
   const beside = (few.length < enoughRare ? many : [])
     .slice(0, besides)
-    .map(({ term }) => ({ ...weighed(term), beside: true }))
-  if (few.length > 0) return [...few.map(({ term }) => weighed(term)), ...aboutThem(few, 0.5), ...beside]
+    .map((term) => ({ ...weighed(term), beside: true }))
+  if (few.length > 0) {
+    const rare = few.map(({ term }) => term)
+    return [...rare.map((term) => weighed(term)), ...aboutThem(rare, 0.5), ...beside]
+  }
   // All of them are in too many: those that are about one of them come first.
-  const about = aboutThem(many, 1.5)
-  const enough = many.reduce((total, each) => total + (isFew(each) ? each.about : 0), 0)
-  if (enough >= together) return [...about, ...beside]
-  return [...many.slice(0, 1).map(({ term }) => weighed(term)), ...aboutThem(many, 0.5)]
+  const whole = many.filter(({ prefix }) => !prefix)
+  const abouts = await texts.counts(whole.map(({ term }) => strong + term))
+  const isFew = (count: number) => count > 0 && count <= occurrences
+  const told = whole.filter((_, index) => isFew(abouts[index] ?? 0))
+  const enough = abouts.reduce((total, count) => total + (isFew(count) ? count : 0), 0)
+  if (enough >= together) return [...aboutThem(told, 1.5), ...beside]
+  return [...many.slice(0, 1).map((term) => weighed(term)), ...aboutThem(told, 0.5)]
 }
 
-interface Counted {
-  readonly term: RatedTerm
-  readonly about: number
-}
-
-const isFew = ({ about }: Counted) => about > 0 && about <= occurrences
-
-/** What is about the terms, so that it comes before what has them among others. */
-function aboutThem(some: readonly Counted[], share: number): readonly WeightedTerm[] {
-  return some.filter(isFew).map(({ term }) => weighed({ ...term, term: strong + term.term }, share))
+/** What is about the terms, so that it comes before what has them among others. A beginning of terms is nothing to be about. */
+function aboutThem(some: readonly RatedTerm[], share: number): readonly WeightedTerm[] {
+  return some.filter(({ prefix }) => !prefix).map((term) => weighed({ ...term, term: strong + term.term }, share))
 }
 
 function weighed({ term, prefix, weight }: RatedTerm, share = 1): WeightedTerm {
@@ -140,12 +138,20 @@ async function rank(
   asked: Asked,
   near: readonly number[],
 ): Promise<readonly Scored[]> {
-  const parts = await texts.read(ids)
+  const turns = Math.ceil(ids.length / inOneTurn)
+  // While some are ranked, the store reads the next.
+  const reads = Array.from({ length: turns }, (_, turn) =>
+    texts.read(ids.slice(turn * inOneTurn, (turn + 1) * inOneTurn)),
+  )
+  // The first one that fails is told; the others are not waited for.
+  for (const read of reads) read.catch(() => {})
   const scored: Scored[] = []
-  for (const [index, part] of parts.entries()) {
-    const found = foundOf(part)
-    scored.push({ found, score: asked.ranker.score(found, asked.averageLength) })
-    if (index % inOneTurn === inOneTurn - 1) await new Promise((resolve) => setImmediate(resolve))
+  for (const read of reads) {
+    for (const part of await read) {
+      const found = foundOf(part)
+      scored.push({ found, score: asked.ranker.score(found, asked.averageLength) })
+    }
+    await new Promise((resolve) => setImmediate(resolve))
   }
   const ordered = scored.sort(byScore)
   if (near.length === 0) return ordered

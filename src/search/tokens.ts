@@ -68,6 +68,7 @@ function emitWord(text: string, start: number, emit: Emit, wanted?: Beginnings):
   const plain = endOfSmall(text, start)
   if (plain > start && wanted !== undefined && wanted[text.charCodeAt(start)] !== 1) return plain
   const end = plain > start ? plain : endOfWord(text, start)
+  if (plain === start && wanted !== undefined && !mayBegin(text, start, end, wanted)) return end
   const whole = text.slice(start, Math.min(end, start + 2 * mostUnits))
   if (end - start > mostUnits) {
     emitOne(whole.replace(/[^\p{L}\p{N}\p{M}]/gu, ''), start, end, 'word', emit)
@@ -85,6 +86,21 @@ function emitWord(text: string, start: number, emit: Emit, wanted?: Beginnings):
     for (const part of parts) emitOne(part.text, start + part.at, start + part.at + part.text.length, 'part', emit)
   }
   return end
+}
+
+/** Whether a term of a word may begin as one of the wanted does: the word, or a part of it. Of what is not all ASCII, any may. */
+function mayBegin(text: string, start: number, end: number, wanted: Beginnings): boolean {
+  let isJoined = true
+  for (let index = start; index < end; index++) {
+    const unit = text.charCodeAt(index)
+    if (unit >= 0x80) return true
+    const isCapital = unit >= 0x41 && unit <= 0x5a
+    const isSmall = unit >= 0x61 && unit <= 0x7a
+    const isDigit = unit >= 0x30 && unit <= 0x39
+    if ((isJoined || !isSmall) && wanted[isCapital ? unit + 0x20 : unit] === 1) return true
+    isJoined = !(isCapital || isSmall || isDigit)
+  }
+  return false
 }
 
 function emitOne(text: string, start: number, end: number, kind: TermKind, emit: Emit): void {

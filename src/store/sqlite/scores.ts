@@ -1,76 +1,100 @@
-/** The sums of weights, each under its id. */
-export interface Scores {
-  readonly ids: readonly number[]
-  of(id: number): number
-}
-
+/** Ids in ascending order (as FTS5 finds them), and what each of them counts: more than 0. */
 export interface Weighed {
   readonly weight: number
   readonly ids: readonly number[]
 }
 
-/** An array is much faster than a map, where the ids lie close enough together. */
-const widest = 1 << 24
+/** So far the ids lie apart that are summed up together: what is needed for that fits into the cache of a processor. */
+const span = 1 << 14
+const sums = new Float64Array(span)
+const touched = new Uint16Array(span)
+/** Where fewer than one in so many ids has a sum, those that have are sorted; else all are gone through. */
+const sparse = 16
 
-/** Sums up weights. */
-export function scoresOf(lists: readonly Weighed[]): Scores {
+/**
+ * The ids with the greatest sums of weights, and among equals the least id, in that order. It goes through the ids from the least to
+ * the greatest, a window after the other, so that of many that are equal the first ones are found without sorting them.
+ */
+export function bestOf(lists: readonly Weighed[], limit: number): readonly number[] {
+  const best = createBest(limit)
+  const at = lists.map(() => 0)
+  for (let start = leastOf(lists, at); start < Number.POSITIVE_INFINITY; start = leastOf(lists, at)) {
+    const end = start + span
+    let count = 0
+    let last = 0
+    for (const [index, { weight, ids }] of lists.entries()) {
+      let next = at[index] ?? 0
+      for (let id = ids[next]; id !== undefined && id < end; id = ids[++next]) {
+        const offset = id - start
+        const sum = sums[offset] ?? 0
+        if (sum === 0) touched[count++] = offset
+        sums[offset] = sum + weight
+        if (offset > last) last = offset
+      }
+      at[index] = next
+    }
+    const take = (offset: number) => {
+      const sum = sums[offset] ?? 0
+      if (sum === 0) return
+      sums[offset] = 0
+      best.add(start + offset, sum)
+    }
+    if (count * sparse < last) for (const offset of touched.subarray(0, count).sort()) take(offset)
+    else for (let offset = 0; offset <= last; offset++) take(offset)
+  }
+  return best.take()
+}
+
+function leastOf(lists: readonly Weighed[], at: readonly number[]): number {
   let least = Number.POSITIVE_INFINITY
-  let most = 0
-  for (const { ids } of lists) {
-    for (const id of ids) {
-      if (id < least) least = id
-      if (id > most) most = id
+  for (const [index, { ids }] of lists.entries()) least = Math.min(least, ids[at[index] ?? 0] ?? least)
+  return least
+}
+
+/** Keeps the best of ids that come in ascending order: a heap, with the one that has to go first on top. */
+function createBest(limit: number) {
+  const heap: { readonly id: number; readonly sum: number }[] = []
+  /** Whether one has to go before another. */
+  const isWorse = (a: Scored, b: Scored) => a.sum < b.sum || (a.sum === b.sum && a.id > b.id)
+
+  const rise = (scored: Scored): void => {
+    let at = heap.length
+    heap.push(scored)
+    for (let above = (at - 1) >> 1; at > 0; at = above, above = (at - 1) >> 1) {
+      const other = heap[above]
+      if (other === undefined || !isWorse(scored, other)) break
+      heap[at] = other
     }
+    heap[at] = scored
   }
-  return most - least < widest ? inArray(lists, least, most) : inMap(lists)
-}
 
-function inArray(lists: readonly Weighed[], least: number, most: number): Scores {
-  const sums = new Float64Array(Math.max(0, most - least + 1))
-  const found: number[] = []
-  for (const { weight, ids } of lists) {
-    for (const id of ids) {
-      const sum = sums[id - least] ?? 0
-      if (sum === 0) found.push(id)
-      sums[id - least] = sum + weight
+  const sink = (scored: Scored): void => {
+    let at = 0
+    for (;;) {
+      const left = heap[2 * at + 1]
+      const right = heap[2 * at + 2]
+      if (left === undefined) break
+      const isRight = right !== undefined && isWorse(right, left)
+      const child = isRight ? right : left
+      if (!isWorse(child, scored)) break
+      heap[at] = child
+      at = 2 * at + (isRight ? 2 : 1)
     }
+    heap[at] = scored
   }
-  return { ids: found, of: (id) => sums[id - least] ?? 0 }
-}
 
-function inMap(lists: readonly Weighed[]): Scores {
-  const sums = new Map<number, number>()
-  for (const { weight, ids } of lists) for (const id of ids) sums.set(id, (sums.get(id) ?? 0) + weight)
-  return { ids: [...sums.keys()], of: (id) => sums.get(id) ?? 0 }
-}
-
-/** The best, and among equals the least id, in that order. */
-export function bestOf({ ids, of }: Scores, limit: number): readonly number[] {
-  const least = ids.length > limit ? thresholdOf({ ids, of }, limit) : Number.NEGATIVE_INFINITY
-  const candidates = ids.filter((id) => of(id) >= least)
-  return candidates.sort((a, b) => of(b) - of(a) || a - b).slice(0, limit)
-}
-
-/** The score of the last of the best, by a heap of as many, whose least is on top. */
-function thresholdOf({ ids, of }: Scores, limit: number): number {
-  const heap = new Float64Array(limit).fill(Number.NEGATIVE_INFINITY)
-  for (const id of ids) {
-    const score = of(id)
-    if (score > (heap[0] ?? 0)) replaceTop(heap, score)
+  return {
+    add: (id: number, sum: number): void => {
+      const worst = heap[0]
+      if (heap.length < limit) rise({ id, sum })
+      // Of an equal sum the lesser id is there already.
+      else if (worst !== undefined && sum > worst.sum) sink({ id, sum })
+    },
+    take: (): readonly number[] => heap.sort((a, b) => b.sum - a.sum || a.id - b.id).map(({ id }) => id),
   }
-  return heap[0] ?? Number.NEGATIVE_INFINITY
 }
 
-function replaceTop(heap: Float64Array, score: number): void {
-  let at = 0
-  for (;;) {
-    const left = 2 * at + 1
-    if (left >= heap.length) break
-    const child = left + 1 < heap.length && (heap[left + 1] ?? 0) < (heap[left] ?? 0) ? left + 1 : left
-    const least = heap[child] ?? 0
-    if (least >= score) break
-    heap[at] = least
-    at = child
-  }
-  heap[at] = score
+interface Scored {
+  readonly id: number
+  readonly sum: number
 }

@@ -36,8 +36,13 @@ export function prepareTexts(database: Database) {
     ),
     count: prepare('select doc from term_parts where term = ?'),
     ids: prepare('select json_group_array(rowid) as ids from part_terms where part_terms match ?'),
-    part: prepare('select id, text, place, length, sum, value from parts where id = ?'),
-    text: prepare('select * from texts where id = ?'),
+    firstIds: prepare(
+      'select json_group_array(id) as ids from (select rowid as id from part_terms where part_terms match ? limit ?)',
+    ),
+    partsOf: prepare(
+      `select p.id, p.text, p.place, p.length, p.sum, p.value from json_each(?1) j cross join parts p on p.id = j.value order by j.key`,
+    ),
+    textsOf: prepare('select t.* from json_each(?1) j cross join texts t on t.id = j.value'),
     embedded: prepare('select count(*) as n from vectors where home = ?1 and (?2 is null or model = ?2)'),
     unembedded: prepare(
       `select p.id, p.place, p.length, p.sum, p.value from parts p cross join texts t on t.id = p.text

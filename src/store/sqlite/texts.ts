@@ -2,11 +2,11 @@ import { crc32 } from 'node:zlib'
 import type { TextOperations } from '../engine.ts'
 import { failure } from '../failure.ts'
 import { endOf } from '../rules.ts'
-import type { FoundPart, NewText, PartQuery, TextFilter } from '../texts.ts'
+import type { FoundPart, NewText, PartQuery, TextFilter, WeightedTerm } from '../texts.ts'
 import { bytesOf } from '../texts-rules.ts'
 import { type Database, type Found, transaction, type Value } from './database.ts'
 import { createKnown } from './known.ts'
-import { bestOf, type Scores, scoresOf } from './scores.ts'
+import { bestOf, type Weighed } from './scores.ts'
 import { prepareTexts } from './texts-statements.ts'
 
 /** How many texts one part of a removal removes. */
@@ -52,21 +52,24 @@ export function createTexts(database: Database): TextOperations {
     return added(home, 1, text.parts.length, length, bytes)
   }
 
-  const score = (home: Home, { terms }: PartQuery): Scores => {
+  const tokensOf = (home: Home, { term, prefix }: WeightedTerm) =>
+    `"${tokenOf(home.id, term)}"${prefix === true ? ' *' : ''}`
+  const idsOf = (home: Home, match: string) =>
+    known.ids(home, match, () => JSON.parse(String(statements.ids.get(match)?.ids)) as readonly number[])
+
+  const listsOf = (home: Home, { terms }: PartQuery): readonly Weighed[] => {
     const own = terms.filter(({ beside }) => beside !== true)
-    const matchOf = ({ term, prefix }: PartQuery['terms'][number]) =>
-      `"${tokenOf(home.id, term)}"${prefix === true ? ' *' : ''}`
-    const others = own.map(matchOf).join(' OR ')
-    const lookUp = (match: string) => JSON.parse(String(statements.ids.get(match)?.ids)) as readonly number[]
-    const idsOf = (match: string) => known.ids(home, match, () => lookUp(match))
-    return scoresOf(
-      terms.map((term) => ({
-        weight: term.weight,
-        ids:
-          term.beside !== true ? idsOf(matchOf(term)) : others === '' ? [] : idsOf(`${matchOf(term)} AND (${others})`),
-      })),
-    )
+    const others = own.map((term) => tokensOf(home, term)).join(' OR ')
+    return terms.map((term) => {
+      const match = tokensOf(home, term)
+      if (term.beside !== true) return { weight: term.weight, ids: idsOf(home, match) }
+      return { weight: term.weight, ids: others === '' ? [] : idsOf(home, `${match} AND (${others})`) }
+    })
   }
+
+  /** All that have one term are equally good: no more of them are looked up than are asked for. */
+  const firstOf = (home: Home, term: WeightedTerm, limit: number): readonly number[] =>
+    JSON.parse(String(statements.firstIds.get(tokensOf(home, term), limit)?.ids)) as readonly number[]
 
   return {
     textsPut: (name, texts) =>
@@ -115,11 +118,14 @@ export function createTexts(database: Database): TextOperations {
     textsFind: (name, query) => {
       const home = find(name)
       if (home === undefined) return []
-      const scores = score(home, query)
-      const { where, limit } = query
-      if (where === undefined) return bestOf(scores, limit)
+      const { terms, where, limit } = query
+      const [only] = terms
+      if (where === undefined && only !== undefined && terms.length === 1 && only.beside !== true)
+        return firstOf(home, only, limit)
+      const lists = listsOf(home, query)
+      if (where === undefined) return bestOf(lists, limit)
       const passed: number[] = []
-      const all = bestOf(scores, Number.POSITIVE_INFINITY)
+      const all = bestOf(lists, Number.POSITIVE_INFINITY)
       const { sql, values } = filterSql(where)
       for (let start = 0; start < all.length && passed.length < limit; start += sifted) {
         const some = all.slice(start, start + sifted)
@@ -132,15 +138,16 @@ export function createTexts(database: Database): TextOperations {
     textsRead: (name, ids) => {
       const home = find(name)
       if (home === undefined) return []
-      const texts = new Map<number, Found>()
-      return ids.flatMap((id) => {
-        const part = statements.part.get(id)
-        if (part === undefined) return []
-        const owner = Number(part.text)
-        const text = texts.get(owner) ?? statements.text.get(owner)
-        if (text === undefined || Number(text.home) !== home.id) return []
-        if (!texts.has(owner)) texts.set(owner, checked(text))
-        return [partOf(part, text)]
+      const parts = statements.partsOf.all(JSON.stringify(ids))
+      const owners = new Set(parts.map(({ text }) => Number(text)))
+      const texts = new Map(
+        statements.textsOf
+          .all(JSON.stringify([...owners]))
+          .flatMap((text) => (Number(text.home) === home.id ? [[Number(text.id), checked(text)] as const] : [])),
+      )
+      return parts.flatMap((part) => {
+        const text = texts.get(Number(part.text))
+        return text === undefined ? [] : [partOf(part, text)]
       })
     },
     textsSize: (name, model) => {

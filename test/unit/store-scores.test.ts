@@ -1,0 +1,40 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { bestOf, type Weighed } from '../../src/store/sqlite/scores.ts'
+
+/** What it has to answer, in the plainest way. */
+function plainly(lists: readonly Weighed[], limit: number): readonly number[] {
+  const sums = new Map<number, number>()
+  for (const { weight, ids } of lists) for (const id of ids) sums.set(id, (sums.get(id) ?? 0) + weight)
+  return [...sums]
+    .sort(([a, x], [b, y]) => y - x || a - b)
+    .slice(0, limit)
+    .map(([id]) => id)
+}
+
+const ascending = (ids: readonly number[]) => [...new Set(ids)].sort((a, b) => a - b)
+// Close together, over a few windows, and as far apart as ids can be.
+const ids = fc.oneof(...[200, 60_000, 2 ** 40].map((max) => fc.array(fc.integer({ min: 1, max }), { maxLength: 300 })))
+const list = fc.record({ weight: fc.integer({ min: 1, max: 5 }), ids: ids.map(ascending) })
+
+test('the best are those with the greatest sums, and of equals the first, however far apart they lie', () => {
+  fc.assert(
+    fc.property(fc.array(list, { maxLength: 6 }), fc.integer({ min: 0, max: 400 }), (lists, limit) => {
+      expect(bestOf(lists, limit)).toEqual(plainly(lists, limit))
+      expect(bestOf(lists, Number.POSITIVE_INFINITY)).toEqual(plainly(lists, Number.POSITIVE_INFINITY))
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('of very many that are equal, the first ones come without the others', () => {
+  const all = Array.from({ length: 300_000 }, (_, id) => id + 1)
+  const few = [250_000, 299_999]
+  expect(bestOf([{ weight: 2, ids: all }], 3)).toEqual([1, 2, 3])
+  const both = [
+    { weight: 2, ids: all },
+    { weight: 1, ids: few },
+  ]
+  expect(bestOf(both, 4)).toEqual([...few, 1, 2])
+  expect(bestOf(both, 0)).toEqual([])
+})
