@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
+import { measure } from '../../src/explorer/web/basket/ask.ts'
 import { type Cost, planOf, savingsFor, usableOf } from '../../src/explorer/web/basket/plan.ts'
 import { itemsOfPicks, itemsOfStored, picksOf, storedOf } from '../../src/explorer/web/basket/share.ts'
 import {
@@ -132,6 +133,32 @@ describe('a basket', () => {
     expect(itemsOfStored(storedOf(items))).toEqual(items)
     for (const broken of [null, '', '{', '7', '[1, null, {"uri": 3}, {"uri": "a", "level": "all"}]'])
       expect(itemsOfStored(broken)).toEqual([])
+  })
+})
+
+describe('what the server counts', () => {
+  test('is found again under any spelling, and nothing is asked for twice', async () => {
+    const pins = ['docs://a/就業 規則.md', 'docs://a/plain.md', 'docs://a/unanswered.md']
+    const items = [
+      {
+        uri: 'docs://a/%E5%B0%B1%E6%A5%AD%20%E8%A6%8F%E5%89%87.md',
+        levels: { link: 1, full: 9 },
+        missing: false,
+        notes: [],
+      },
+      { uri: 'docs://a/plain.md', levels: { link: 2 }, missing: true, notes: ['gone'] },
+    ]
+    const call = async () => ({ structured: { frame: 5, items }, text: '' })
+    const settings = { budget: 8000, encoding: 'o200k_base', format: 'xml', purpose: '' } as const
+    const connection = { call } as unknown as Parameters<typeof measure>[0]
+    const picked = pins.map((uri) => item(uri))
+    const { frame, costs } = await measure(connection, picked, settings, new AbortController().signal)
+    expect(frame).toBe(5)
+    expect([...costs]).toEqual([
+      [pins[0], { levels: { link: 1, full: 9 }, missing: false, notes: [] }],
+      [pins[1], { levels: { link: 2 }, missing: true, notes: ['gone'] }],
+      [pins[2], { levels: {}, missing: false, notes: [] }],
+    ])
   })
 })
 

@@ -1,6 +1,7 @@
 import type { Resource } from '../../../core/view.ts'
 import type { Connection } from '../mcp/connect.ts'
 import { type BasketItem, type Level, levels } from '../state/basket.ts'
+import { readableUri } from '../tree/columns.ts'
 import type { Cost, Plan } from './plan.ts'
 
 /** The tool that counts, suggests and assembles. */
@@ -37,11 +38,16 @@ export async function measure(
 ): Promise<Measured> {
   const pins = items.map(({ resource }) => resource.uri)
   const { structured } = await connection.call(tool, { measure: true, pins, ...argumentsOf(settings) }, signal)
+  // The server answers with its own spelling of a URI.
+  const found = new Map(listIn(structured.items).map((item) => [readableUri(String(item.uri)), costOf(item)]))
   return {
     frame: numberIn(structured.frame),
-    costs: new Map(listIn(structured.items).map((item) => [String(item.uri), costOf(item)])),
+    costs: new Map(pins.map((uri) => [uri, found.get(readableUri(uri)) ?? uncounted])),
   }
 }
+
+/** What was asked for and not answered is not asked for again. */
+const uncounted: Cost = { levels: {}, missing: false, notes: [] }
 
 function costOf(item: Wire): Cost {
   const given = (item.levels ?? {}) as Wire

@@ -71,6 +71,7 @@ function countWhatIsNew(): void {
   const server = connection.value
   if (fresh.length === 0 || server === undefined || !canAssemble.value) {
     isCounting.value = false
+    countingError.value = undefined
     return
   }
   isCounting.value = true

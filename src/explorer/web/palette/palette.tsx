@@ -1,5 +1,5 @@
 import './palette.css'
-import { useSignal } from '@preact/signals'
+import { useComputed, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
 import { connected } from '../state/session.ts'
@@ -44,14 +44,18 @@ function CommandPalette() {
     return () => controller.abort()
   }, [])
 
-  const text = query.value
-  const options =
-    text.trim() === ''
+  // Not with each arrow: there may be many names.
+  const fitting = useComputed(() => {
+    const text = query.value
+    return text.trim() === ''
       ? actions()
       : [
           ...ranked([...actions(), ...templateOptions(), ...names.value.map(resourceOption)], text, 12),
           ...typedOptions(text),
         ]
+  })
+  const text = query.value
+  const options = fitting.value
   const at = Math.min(active.value, options.length - 1)
   const close = () => {
     open.value = undefined
