@@ -135,7 +135,8 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
     const assembled = await assemble(counted(source.view, progress), {
       ...asked,
       changes,
-      ...(source.catalog === undefined ? { limits: remoteLimits } : {}),
+      // Nobody else waits for what is mounted here.
+      limits: source.catalog === undefined ? remoteLimits : { concurrency: 32 },
     })
       .catch((error: unknown) => {
         throw tooMuch(error)

@@ -77,7 +77,7 @@ export const defaultLimits: Limits = {
   item: 1024 * 1024,
   detailed: 200,
   items: 999,
-  concurrency: 32,
+  concurrency: 8,
 }
 
 /** For a view that is far away: how much of it is read to look for words, and at once. */
