@@ -12,6 +12,7 @@ import { type Announcer, createAnnouncer } from './announce.ts'
 import { contextFor } from './context.ts'
 import { exitCodeHelp, failed, misused } from './exit.ts'
 import { openPage, pageOf } from './explorer.ts'
+import { relaxHeap } from './heap.ts'
 import type { Io } from './io.ts'
 import { type Local, openLocal, requireLocal } from './local.ts'
 import { createLog, logFormats, logLevels } from './log.ts'
@@ -172,6 +173,7 @@ async function serveOverStdio(service: Service, stop: AbortSignal, announce: Ann
 
 async function serveOverHttp(options: HttpOptions, stop: AbortSignal, announce: Announcer): Promise<void> {
   const { serveHttp } = await import('../server/index.ts')
+  relaxHeap()
   const running = await serveHttp(options).catch((error: unknown) => {
     // A port that is taken is no fault of the command line.
     if (isResourceError(error, 'invalid')) throw failed(`${error.message}${adviceOn(error.detail.reason)}`)

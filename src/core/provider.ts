@@ -61,7 +61,7 @@ export interface Entry extends Description {
   readonly size?: number
   /** Milliseconds since 1970 (UTC). */
   readonly modified?: number
-  /** Changes whenever the content does; opaque. */
+  /** Changes whenever the content does; opaque. That of a directory is which names are directly in it. */
   readonly version?: string
 }
 

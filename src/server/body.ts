@@ -1,17 +1,21 @@
 import type { IncomingMessage } from 'node:http'
 
-export type Body = { readonly bytes: Uint8Array } | { readonly fault: 'too-large' | 'aborted' }
+/** `read`: so much of it had come when it was known to be too large. */
+export type Body =
+  | { readonly bytes: Uint8Array }
+  | { readonly fault: 'too-large'; readonly read: number }
+  | { readonly fault: 'aborted' }
 
 /** Reads the body of a request, up to `limit` bytes. Behind the limit nothing more is read. */
 export async function readBody(request: IncomingMessage, limit: number): Promise<Body> {
   const announced = Number(request.headers['content-length'])
-  if (announced > limit) return { fault: 'too-large' }
+  if (announced > limit) return { fault: 'too-large', read: 0 }
   const chunks: Buffer[] = []
   let length = 0
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       length += chunk.length
-      if (length > limit) return { fault: 'too-large' }
+      if (length > limit) return { fault: 'too-large', read: length }
       chunks.push(chunk)
     }
   } catch {

@@ -17,8 +17,8 @@ export interface Entrance {
   callerOf(request: IncomingMessage, response: ServerResponse): Promise<Caller | undefined>
   /** Whether a caller may do what a body asks for. `false`: they were turned away. */
   permits(caller: Caller, body: unknown, response: ServerResponse): boolean
-  /** Answers a caller whose body is too long. Reading it was work: it counts as ten requests. */
-  refuseBody(caller: Caller, response: ServerResponse): void
+  /** Answers a caller whose body is too long. Reading so much of it was work, for which it counts as many requests. */
+  refuseBody(caller: Caller, response: ServerResponse, read: number): void
 }
 
 export interface EntranceOptions {
@@ -84,10 +84,10 @@ export function createEntrance(options: EntranceOptions): Entrance {
       return false
     },
 
-    refuseBody: ({ principal, share }, response) => {
+    refuseBody: ({ principal, share }, response, read) => {
       meter.count('refusedBody')
       onRefused({ outcome: 'too-large', status: 413, principal: principal.id })
-      if (share !== undefined) turnstile.charge(share)
+      if (share !== undefined) turnstile.charge(share, read)
       refuse(response, 413, `The body is longer than ${limits.body} bytes.`, ending(true))
     },
   }

@@ -191,7 +191,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     if (media !== undefined) return void refuse(response, 415, media)
     const body = await readBody(request, limits.body)
     if ('fault' in body) {
-      if (body.fault === 'too-large') entrance.refuseBody(caller, response)
+      if (body.fault === 'too-large') entrance.refuseBody(caller, response, body.read)
       return undefined
     }
     if ((request.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked')

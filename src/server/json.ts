@@ -101,14 +101,18 @@ export function formatJson(message: unknown, limit = Number.POSITIVE_INFINITY): 
   return json
 }
 
-/** So long a string, in characters, is a piece by itself. */
-const pieceLength = 128 * 1024
+/** A longer string, in characters, is written in pieces; so many of them, which the engine keeps where what is short-lived is, in one turn. */
+const longString = 128 * 1024
+const pieceLength = 32 * 1024
+const inOneTurn = 4
+/** The most bytes that a unit of UTF-16 takes in UTF-8. */
+const widest = 3
 
 /**
- * The same JSON as that of `formatJson`, in UTF-8, for a message that holds long strings: they are written piece by piece, each
- * in a turn of the event loop of its own, so that nobody waits for all of them.
+ * The same JSON as that of `formatJson`, in UTF-8, for a message that holds long strings: they are written piece by piece, some
+ * in each turn of the event loop, so that nobody waits for all of them.
  *
- * @param breath Resolves in the turn for the next piece.
+ * @param breath Resolves in the turn for the next pieces.
  * @throws ResourceError `too-large` as `formatJson` does.
  */
 export async function encodeJsonInPieces(
@@ -120,35 +124,47 @@ export async function encodeJsonInPieces(
   // No string of the message can be taken for it.
   const mark = `piece ${randomUUID()} `
   const frame = JSON.stringify(message, (_, value: unknown) =>
-    typeof value === 'string' && value.length > pieceLength ? `${mark}${long.push(value) - 1}"` : value,
+    typeof value === 'string' && value.length > longString ? `${mark}${long.push(value) - 1}"` : value,
   )
-  const pieces: string[] = []
-  let length = 0
-  const add = (json: string) => {
-    const piece = escapeLineEnds(json)
-    length += Buffer.byteLength(piece)
-    if (length > limit) throw tooLong(limit)
-    pieces.push(piece)
-  }
+  const bytes = long.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  // No text is shorter in JSON.
+  if (bytes > limit) throw tooLong(limit)
+  const output = createOutput(frame.length + bytes, limit)
+  let count = 0
   // Between two marks there is what is short, with the quotation marks around what is long.
   for (const [index, part] of frame.split(new RegExp(`${mark}\\d+\\\\"`)).entries()) {
-    add(part)
+    output.add(escapeLineEnds(part))
     const text = long[index] ?? ''
     for (let start = 0; start < text.length; ) {
       const end = endOfPiece(text, start + pieceLength)
-      add(JSON.stringify(text.slice(start, end)).slice(1, -1))
+      output.add(escapeLineEnds(JSON.stringify(text.slice(start, end)).slice(1, -1)))
       start = end
-      await breath()
+      if (++count % inOneTurn === 0) await breath()
     }
   }
-  // One allocation: many that are smaller would leave the memory of the process in pieces, too.
-  const bytes = Buffer.allocUnsafeSlow(length)
-  let written = 0
-  for (const [index, piece] of pieces.entries()) {
-    written += bytes.write(piece, written)
-    if (index % 16 === 15) await breath()
+  return output.take()
+}
+
+/**
+ * Takes text into one piece of memory: many that are smaller would leave the memory of the process in pieces, too. It grows where
+ * more is escaped than was thought.
+ */
+function createOutput(expected: number, limit: number) {
+  let bytes = Buffer.allocUnsafeSlow(Math.ceil(1.05 * Math.min(expected, limit)) + widest * pieceLength)
+  let length = 0
+  return {
+    add: (text: string): void => {
+      const most = widest * text.length
+      if (length + most > bytes.length && length + Buffer.byteLength(text) > bytes.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.ceil(1.5 * bytes.length) + most)
+        bytes.copy(larger, 0, 0, length)
+        bytes = larger
+      }
+      length += bytes.write(text, length)
+      if (length > limit) throw tooLong(limit)
+    },
+    take: () => bytes.subarray(0, length),
   }
-  return bytes
 }
 
 /** Never between the halves of one character. */

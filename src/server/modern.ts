@@ -50,7 +50,10 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   const answer = async (message: Request, response: ServerResponse, caller: Caller): Promise<void> => {
     // Whoever hangs up cancels (2026-07-28, basic/patterns/cancellation).
     const controller = new AbortController()
-    response.on('close', () => controller.abort())
+    response.on('close', () => {
+      // After its answer nobody waits for that. An abort has a stack, on which the whole request would hang until a full collection.
+      if (!response.writableFinished) controller.abort()
+    })
     let stream: EventStream | undefined
     const channel = await channelOf(caller.principal)
     if (message.method === 'subscriptions/listen') {

@@ -24,7 +24,8 @@ export interface SocketOptions {
 
 export function watchSockets(server: Server, { liveness, addresses, meter, onRefused }: SocketOptions): Sockets {
   const sockets = new Set<Socket>()
-  const latest = new WeakMap<Duplex, ServerResponse>()
+  /** Until it is whole: a connection that rests keeps nothing of what was asked on it. */
+  const latest = new Map<Duplex, ServerResponse>()
 
   server.on('connection', (socket) => {
     sockets.add(socket)
@@ -51,7 +52,12 @@ export function watchSockets(server: Server, { liveness, addresses, meter, onRef
 
   return {
     answering: (response) => {
-      if (response.socket !== null) latest.set(response.socket, response)
+      const { socket } = response
+      if (socket === null) return
+      latest.set(socket, response)
+      response.once('close', () => {
+        if (latest.get(socket) === response) latest.delete(socket)
+      })
     },
     closeIdle: () => {
       server.closeIdleConnections()

@@ -7,8 +7,8 @@ import type { Meter } from './meter.ts'
 import { type Overload, overloaded } from './overload.ts'
 import { createRate } from './rate.ts'
 
-/** As so many requests counts one that was much work for nothing. */
-const dear = 10
+/** As so many requests counts at least one that was work for nothing, and as one more for each so many bytes that were read of it. */
+const dear = { least: 10, bytes: 16 * 1024 }
 /** When to come back where all connections are taken, in seconds. */
 const connectionWait = 5
 
@@ -18,8 +18,8 @@ export interface Turnstile {
   shareOf(principal: Principal, request: IncomingMessage): string
   /** Why a request has come too soon, and what it is answered. */
   take(share: string, request: IncomingMessage): { readonly reason: Overload; readonly answer: Response } | undefined
-  /** Counts a request as several: it was much work, for nothing. */
-  charge(share: string): void
+  /** Counts a request as several: so many bytes were read of it, for nothing. */
+  charge(share: string, read: number): void
 }
 
 export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Meter): Turnstile {
@@ -63,6 +63,9 @@ export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Met
       meter.count('refusedRate')
       return { reason: 'rate', answer: overloaded(null, 'rate', wait) }
     },
-    charge: (share) => void own.owe(share, dear - 1, dear),
+    charge: (share, read) => {
+      const requests = Math.max(dear.least, Math.ceil(read / dear.bytes))
+      own.owe(share, requests - 1, requests)
+    },
   }
 }

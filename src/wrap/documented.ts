@@ -2,10 +2,10 @@ import { isResourceError } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
 import type { Content, Context, Entry, Provider } from '../core/provider.ts'
 import { createRecent } from '../core/recent.ts'
+import { type Alternate, createAlternates } from './alternates.ts'
 import { bytesOf } from './content.ts'
 import { type FrontMatter, frontMatterBytes, frontMatterOf } from './front-matter.ts'
 import { headingIn } from './heading.ts'
-import { referenceTo, twinsOf } from './twins.ts'
 
 export interface DocumentedOptions {
   /** Globs over the documents whose front matter is read. Listing them costs one small read each, once for each version. */
@@ -19,17 +19,8 @@ export interface DocumentedOptions {
   readonly languages?: readonly string[]
 }
 
-/** The same document in another language. */
-export interface Alternate {
-  /** A relative reference, from the URI of the document. */
-  readonly href: string
-  readonly language?: string
-}
-
 /** The key of the {@link Alternate}s of a document in `_meta`. */
 export const alternatesKey = 'dev.hikidashi/alternates'
-
-const documents = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|xhtml|pdf|docx|pptx|xlsx)$/i
 
 const markdown = /\.(?:md|mdx|markdown)$/i
 
@@ -77,18 +68,8 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
     return { ...entry, ...found }
   }
 
-  const alternatesOf = async (path: string, context: Context): Promise<readonly Alternate[]> => {
-    const { stat } = provider
-    if (stat === undefined || languages.length === 0 || !documents.test(path)) return []
-    const found = twinsOf(path, languages).map(async (twin) => {
-      if (!(await isThere(twin.path, stat, context))) return []
-      const { path: at, ...facts } = twin
-      return [{ href: referenceTo(at, path), ...facts }]
-    })
-    return (await Promise.all(found)).flat()
-  }
-
   const { stat } = provider
+  const alternatesOf = stat === undefined ? undefined : createAlternates(stat, languages)
   const entries: Pick<Provider, 'list' | 'stat'> = {
     list: async function* (query, context) {
       for await (const entry of provider.list(query, context)) yield await describe(entry, context)
@@ -104,7 +85,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
       // A part is read for the sake of something else, which asks for the whole too.
       if (request.range !== undefined || context.bare === true) return provider.read(request, context)
       const contents = await provider.read(request, context)
-      const alternates = await alternatesOf(request.path, context)
+      const alternates = (await alternatesOf?.(request.path, context)) ?? []
       return alternates.length === 0 ? contents : contents.map((content) => withAlternates(content, alternates))
     },
   }
@@ -112,14 +93,4 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
 
 function withAlternates(content: Content, alternates: readonly Alternate[]): Content {
   return content.path === undefined ? { ...content, meta: { ...content.meta, [alternatesKey]: alternates } } : content
-}
-
-async function isThere(path: string, stat: NonNullable<Provider['stat']>, context: Context): Promise<boolean> {
-  try {
-    await stat(path, context)
-    return true
-  } catch (error) {
-    if (isResourceError(error)) return false
-    throw error
-  }
 }

@@ -1,6 +1,7 @@
+import { type Follower, followAbort } from '../core/abort.ts'
 import { type ErrorKind, isResourceError, ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { Content, Context, Entry, ListQuery, Provider } from '../core/provider.ts'
+import type { Content, Context, Entry, ListQuery, Provider, ReadRequest } from '../core/provider.ts'
 import { createBreaker } from './breaker.ts'
 
 export interface LimitedOptions {
@@ -65,11 +66,18 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
 
   /** Asks the source for one answer. The signal that it is given ends when nobody waits any longer. */
   const ask = async <T>(context: Context, work: (context: Context) => Promise<T>): Promise<T> => {
-    const leave = await begin(context.signal)
-    const late = new AbortController()
-    const own = { ...context, signal: AbortSignal.any([context.signal, late.signal]) }
+    const own = followAbort(context.signal)
     try {
-      const answer = await inTime(() => work(own), timeout, own.signal, late)
+      return await askWith(own, context, work)
+    } finally {
+      own.release()
+    }
+  }
+
+  const askWith = async <T>(own: Follower, context: Context, work: (context: Context) => Promise<T>): Promise<T> => {
+    const leave = await begin(context.signal)
+    try {
+      const answer = await inTime(() => work({ ...context, signal: own.signal }), timeout, own)
       learn(undefined)
       return answer
     } catch (error) {
@@ -80,12 +88,25 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     }
   }
 
+  /** What is brought in a stream goes on behind the answer: it ends with whoever asked, too. */
+  const read = async (request: ReadRequest, context: Context): Promise<readonly Content[]> => {
+    const own = followAbort(context.signal)
+    let isStreamed = false
+    try {
+      const contents = await askWith(own, context, (inner) => provider.read(request, inner))
+      isStreamed = contents.some((content) => 'stream' in content)
+      return contents.map((content) => timedStream(content, timeout, own.release))
+    } finally {
+      if (!isStreamed) own.release()
+    }
+  }
+
   /** Each step of a listing is an answer of its own: whoever takes the entries slowly holds no place meanwhile. */
   const list = async function* (query: ListQuery, context: Context): AsyncGenerator<Entry> {
-    const late = new AbortController()
-    const signal = AbortSignal.any([context.signal, late.signal])
+    const own = followAbort(context.signal)
+    const { signal } = own
     const entries = provider.list(query, { ...context, signal })[Symbol.asyncIterator]()
-    const watch = createStopwatch(timeout, signal, late)
+    const watch = createStopwatch(timeout, own)
     let known = false
     let whole = false
     try {
@@ -109,6 +130,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
       throw error
     } finally {
       watch.stop()
+      own.release()
       // A source that hangs does not hear it, and nobody waits for that.
       if (!whole) void Promise.resolve(entries.return?.()).catch(() => {})
     }
@@ -119,10 +141,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   return {
     ...provider,
     list,
-    read: async (request, context) => {
-      const contents = await ask(context, (own) => provider.read(request, own))
-      return contents.map((content) => timedStream(content, timeout))
-    },
+    read,
     ...(stat === undefined ? {} : { stat: (path, context) => ask(context, (own) => stat(path, own)) }),
     ...(templates === undefined ? {} : { templates: (context) => ask(context, (own) => templates(own)) }),
     ...(complete === undefined
@@ -140,14 +159,9 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   }
 }
 
-/** What a work comes to, unless it takes too long, which `late` then says, or the signal ends. */
-async function inTime<T>(
-  work: () => Promise<T>,
-  timeout: number,
-  signal: AbortSignal,
-  late: AbortController,
-): Promise<T> {
-  const watch = createStopwatch(timeout, signal, late)
+/** What a work comes to, unless it takes too long, which its signal then says, or that ends before. */
+async function inTime<T>(work: () => Promise<T>, timeout: number, own: AbortController): Promise<T> {
+  const watch = createStopwatch(timeout, own)
   try {
     return await watch.time(work)
   } finally {
@@ -156,12 +170,13 @@ async function inTime<T>(
 }
 
 /** Times one step after the other with one timer, since there may be very many. */
-function createStopwatch(timeout: number, signal: AbortSignal, late: AbortController) {
+function createStopwatch(timeout: number, own: AbortController) {
+  const { signal } = own
   let begun: number | undefined
   let give: (error: unknown) => void = () => {}
   const look = () => {
     if (begun === undefined || performance.now() - begun < timeout) return
-    late.abort(new ResourceError('unavailable', `The source took longer than ${timeout} ms.`))
+    own.abort(new ResourceError('unavailable', `The source took longer than ${timeout} ms.`))
   }
   const gone = () => give(signal.reason)
   signal.addEventListener('abort', gone)
@@ -194,12 +209,11 @@ function createStopwatch(timeout: number, signal: AbortSignal, late: AbortContro
 }
 
 /** A content whose stream may not pause for longer than the source may take for an answer. */
-function timedStream(content: Content, timeout: number): Content {
+function timedStream(content: Content, timeout: number, release: () => void): Content {
   if (!('stream' in content)) return content
   const { stream } = content
   const pieces = async function* () {
-    const late = new AbortController()
-    const watch = createStopwatch(timeout, late.signal, late)
+    const watch = createStopwatch(timeout, new AbortController())
     const reader = stream[Symbol.asyncIterator]()
     let whole = false
     try {
@@ -211,6 +225,7 @@ function timedStream(content: Content, timeout: number): Content {
       }
     } finally {
       watch.stop()
+      release()
       if (!whole) void Promise.resolve(reader.return?.()).catch(() => {})
     }
   }

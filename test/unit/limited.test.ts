@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { notFound, ResourceError } from '../../src/core/errors.ts'
 import type { Context, Entry, Provider } from '../../src/core/provider.ts'
@@ -257,5 +258,54 @@ describe('limited', () => {
       })(),
     ).rejects.toMatchObject({ kind: 'unavailable' })
     expect(Buffer.concat(pieces).toString()).toBe('a')
+  })
+})
+
+describe('the signal of whoever asks', () => {
+  const listenersOf = (signal: AbortSignal) => getEventListeners(signal, 'abort').length
+  const streamed = (chunks: () => AsyncIterable<Uint8Array>): Provider => ({
+    ...memory({}),
+    read: async () => [{ stream: chunks(), length: 2 }],
+  })
+
+  test('keeps nothing of what was asked with it', async () => {
+    const { signal } = new AbortController()
+    const provider = limited(memory({ a: 'a', b: 'b' }))
+    await read(provider, 'a', signal)
+    await read(provider, 'none', signal).catch(() => {})
+    await provider.stat?.('a', context(signal))
+    await all(provider.list({}, context(signal)))
+    for await (const _ of provider.list({}, context(signal))) break
+    const piece = async function* () {
+      yield new Uint8Array(2)
+    }
+    const [content] = await read(limited(streamed(piece)), 'a', signal)
+    if (content !== undefined && 'stream' in content) for await (const _ of content.stream) break
+    expect(listenersOf(signal)).toBe(0)
+  })
+
+  test('ends what is asked, and a stream that goes on behind the answer', async () => {
+    const gone = new AbortController()
+    const asked = read(
+      limited(reading((_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', reject)))),
+      'a',
+      gone.signal,
+    )
+    const seen = new Promise<AbortSignal>((resolve) => {
+      const provider = limited({
+        ...memory({}),
+        read: async (_, { signal }) => {
+          resolve(signal)
+          return [{ stream: (async function* () {})(), length: 1 }]
+        },
+      })
+      void read(provider, 'a', gone.signal)
+    })
+    const own = await seen
+    await Promise.resolve()
+    gone.abort(new Error('gone'))
+    await expect(asked).rejects.toThrow('gone')
+    expect(own.reason).toMatchObject({ message: 'gone' })
+    await expect(read(limited(memory({ a: 'a' })), 'a', gone.signal)).rejects.toThrow('gone')
   })
 })

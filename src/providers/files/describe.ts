@@ -7,7 +7,7 @@ import { isText, wholeCharacters } from '../../core/utf8.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { headingBytes, headingIn } from '../../wrap/heading.ts'
 import { mimeTypeOf } from './media.ts'
-import { stampOf } from './permit.ts'
+import { isSettled, stampOf } from './permit.ts'
 import type { Place, Places } from './place.ts'
 import type { RuleFacts } from './rules.ts'
 
@@ -25,7 +25,9 @@ export function describeFile(path: string, stats: BigIntStats, { facts }: RuleFa
 }
 
 export function describeDirectory(path: string, stats: BigIntStats): Entry {
-  return { path, mimeType: directoryMimeType, modified: Number(stats.mtimeMs) }
+  // What comes, goes or is renamed in it changes its stamp.
+  const version = isSettled(stats, Date.now()) ? { version: stampOf(stats) } : {}
+  return { path, mimeType: directoryMimeType, modified: Number(stats.mtimeMs), ...version }
 }
 
 /** The titles that files give themselves, remembered by their version. */

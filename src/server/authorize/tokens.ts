@@ -68,10 +68,20 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
 
 /** Every one is compared, each in the same time: how long it takes tells nothing. */
 function findToken(tokens: readonly StoredToken[], token: string): StoredToken | undefined {
-  const digest = Buffer.from(digestOf(token), 'hex')
+  const digest = Buffer.from(digestOf(token))
   let found: StoredToken | undefined
-  for (const stored of tokens) if (timingSafeEqual(Buffer.from(stored.sha256, 'hex'), digest)) found = stored
+  for (const stored of tokens) if (timingSafeEqual(sha256Of(stored), digest)) found = stored
   return found
+}
+
+const bytes = new WeakMap<StoredToken, Buffer>()
+
+function sha256Of(stored: StoredToken): Buffer {
+  const known = bytes.get(stored)
+  if (known !== undefined) return known
+  const made = Buffer.from(stored.sha256)
+  bytes.set(stored, made)
+  return made
 }
 
 function grantOf({ id, roles, expires }: StoredToken): Grant {

@@ -1,0 +1,162 @@
+import { rmSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { notFound, ResourceError } from '../../src/core/errors.ts'
+import type { Context, Entry } from '../../src/core/provider.ts'
+import { files } from '../../src/providers/files/index.ts'
+import { createAlternates } from '../../src/wrap/alternates.ts'
+import { documented } from '../../src/wrap/documented.ts'
+import { createFolder } from '../support/folder.ts'
+
+const context: Context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }
+
+/** Folders with the names in them, of which each change makes a new version. */
+function folders(paths: readonly string[]) {
+  const files = new Set(paths)
+  const versions = new Map<string, number>()
+  const faults = new Map<string, ResourceError>()
+  const asked: string[] = []
+  let clock = 0
+  let change = 0
+  const isFolder = (path: string) => path === '' || [...files].some((file) => file.startsWith(path))
+  const touch = (path: string) => {
+    versions.set(path.slice(0, path.replace(/\/$/, '').lastIndexOf('/') + 1), ++change)
+  }
+  const stat = async (path: string): Promise<Entry> => {
+    asked.push(path)
+    const fault = faults.get(path)
+    if (fault !== undefined) throw fault
+    if (path !== '' && !path.endsWith('/')) {
+      if (files.has(path)) return { path }
+      throw notFound()
+    }
+    if (!isFolder(path)) throw notFound()
+    const version = versions.get(path) ?? 0
+    return version < 0 ? { path } : { path, version: `v${version}` }
+  }
+  const find = createAlternates(stat, ['ja', 'en'], () => clock)
+  return {
+    faults,
+    hideVersion: (path: string) => versions.set(path, -1),
+    wait: (ms: number) => {
+      clock += ms
+    },
+    add: (path: string) => {
+      const parts = path.split('/')
+      // The first folder above it that was there has a new name in it.
+      const above = parts.map((_, at) => parts.slice(0, at + 1).join('/')).find((at) => !isFolder(`${at}/`)) ?? path
+      files.add(path)
+      touch(above)
+    },
+    remove: (path: string) => {
+      files.delete(path)
+      touch(path)
+    },
+    of: async (path: string) => {
+      asked.length = 0
+      const found = await find(path, context)
+      return { found: found.map(({ href }) => href), asked: [...asked].sort() }
+    },
+  }
+}
+
+describe('the same document in other languages', () => {
+  test('is looked for once: then the folders tell whether anything can have changed', async () => {
+    const source = folders(['README.md', 'README.ja.md'])
+    const first = await source.of('README.md')
+    expect(first.found).toEqual(['README.ja.md'])
+    expect(first.asked.length).toBeGreaterThan(10)
+    expect(await source.of('README.md')).toEqual({ found: ['README.ja.md'], asked: [''] })
+  })
+
+  test('comes and goes with the next read', async () => {
+    const source = folders(['guide/setup.md'])
+    expect((await source.of('guide/setup.md')).found).toEqual([])
+    expect(await source.of('guide/setup.md')).toEqual({ found: [], asked: ['', 'guide/'] })
+    source.add('guide/setup.ja.md')
+    expect((await source.of('guide/setup.md')).found).toEqual(['setup.ja.md'])
+    source.remove('guide/setup.ja.md')
+    expect((await source.of('guide/setup.md')).found).toEqual([])
+  })
+
+  test('is seen in a folder that was not there before', async () => {
+    const source = folders(['guide/a/setup.md'])
+    expect((await source.of('guide/a/setup.md')).found).toEqual([])
+    source.add('guide/ja/a/setup.md')
+    expect((await source.of('guide/a/setup.md')).found).toEqual(['../ja/a/setup.md'])
+    // The folder is there now: what comes into it is seen too.
+    source.remove('guide/ja/a/setup.md')
+    source.add('guide/ja/a/other.md')
+    expect((await source.of('guide/a/setup.md')).found).toEqual([])
+    source.add('guide/ja/a/setup.md')
+    expect((await source.of('guide/a/setup.md')).found).toEqual(['../ja/a/setup.md'])
+  })
+
+  test('is looked for anew after a while: rules may have changed that no folder tells of', async () => {
+    const source = folders(['README.md'])
+    await source.of('README.md')
+    source.wait(2000)
+    expect((await source.of('README.md')).asked).toEqual([''])
+    source.wait(1)
+    expect((await source.of('README.md')).asked.length).toBeGreaterThan(10)
+  })
+
+  test('is looked for each time where a folder has no version, or cannot be looked at', async () => {
+    const source = folders(['README.md', 'README.ja.md', 'ja/README.md'])
+    source.hideVersion('')
+    for (const _ of [1, 2]) {
+      const { found, asked } = await source.of('README.md')
+      expect(found).toEqual(['README.ja.md', 'ja/README.md'])
+      expect(asked.length).toBeGreaterThan(10)
+    }
+    const other = folders(['README.md', 'README.ja.md'])
+    other.faults.set('ja/', new ResourceError('unavailable', 'it hangs'))
+    other.faults.set('ja/README.md', new ResourceError('unavailable', 'it hangs'))
+    for (const _ of [1, 2]) {
+      const { found, asked } = await other.of('README.md')
+      expect(found).toEqual(['README.ja.md'])
+      expect(asked.length).toBeGreaterThan(10)
+    }
+  })
+
+  test('is not taken from a source that is at fault', async () => {
+    const source = folders(['README.md'])
+    const find = createAlternates(
+      async () => {
+        throw new TypeError('a fault of ours')
+      },
+      ['ja'],
+      () => 0,
+    )
+    await expect(find('README.md', context)).rejects.toThrow('a fault of ours')
+    expect((await source.of('logo.png')).asked).toEqual([])
+  })
+
+  test('comes and goes with the files of a folder', async () => {
+    const folder = createFolder()
+    folder.write({ 'README.md': '# Read me' })
+    const source = await files({ root: folder.root, log: () => {} })
+    const provider = documented(source)
+    const twins = async () => {
+      const [content] = await provider.read({ path: 'README.md', params: new Map() }, context)
+      return (content?.meta?.['dev.hikidashi/alternates'] ?? []) as readonly { readonly href: string }[]
+    }
+    try {
+      for (let round = 0; round < 3; round++) {
+        // Folders that have just changed have no version yet: one round is within that time, the others behind it.
+        if (round > 0) await new Promise((resolve) => setTimeout(resolve, 50))
+        expect(await twins()).toEqual([])
+        expect(await twins()).toEqual([])
+        folder.write({ 'ja/README.md': '# 読んで' })
+        expect(await twins()).toEqual([{ href: 'ja/README.md', language: 'ja' }])
+        folder.write({ 'README.en.md': '# Read me' })
+        expect((await twins()).map(({ href }) => href).sort()).toEqual(['README.en.md', 'ja/README.md'])
+        rmSync(folder.at('ja'), { recursive: true })
+        rmSync(folder.at('README.en.md'))
+        expect(await twins()).toEqual([])
+      }
+    } finally {
+      await source.close?.()
+      folder.remove()
+    }
+  })
+})

@@ -1,0 +1,48 @@
+import { once } from 'node:events'
+import { Agent, createServer, request, type ServerResponse } from 'node:http'
+import { setImmediate as turn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterEach, expect, test } from 'vitest'
+import { createAddresses } from '../../src/server/addresses.ts'
+import { completeLimits } from '../../src/server/limits.ts'
+import { createLiveness } from '../../src/server/liveness.ts'
+import { createMeter } from '../../src/server/meter.ts'
+import { listen, watchSockets } from '../../src/server/sockets.ts'
+
+const ends: (() => unknown)[] = []
+afterEach(() => {
+  for (const end of ends.splice(0)) end()
+})
+
+test('a connection that rests keeps nothing of what was answered on it', async () => {
+  const answered: WeakRef<ServerResponse>[] = []
+  const server = createServer((_, response) => {
+    sockets.answering(response)
+    answered.push(new WeakRef(response))
+    response.end('an answer')
+  })
+  const liveness = createLiveness({ interval: 60_000, looks: 2 })
+  const addresses = createAddresses(completeLimits(undefined, false))
+  const sockets = watchSockets(server, { liveness, addresses, meter: createMeter(), onRefused: () => {} })
+  const { port } = await listen(server, '127.0.0.1', 0, 16)
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  ends.push(
+    () => agent.destroy(),
+    () => server.close(),
+    () => liveness.close(),
+  )
+
+  for (let asked = 0; asked < 3; asked++) {
+    const [response] = await once(request({ host: '127.0.0.1', port, agent }).end(), 'response')
+    await once(response.resume(), 'end')
+  }
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  for (let tries = 0; tries < 100 && answered.some((one) => one.deref() !== undefined); tries++) {
+    await turn()
+    collect()
+  }
+  expect(answered.map((one) => one.deref())).toEqual([undefined, undefined, undefined])
+  expect(liveness.size).toBe(1)
+})
