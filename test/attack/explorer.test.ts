@@ -18,7 +18,10 @@ const contents: Readonly<Record<string, string>> = {
 <script>${act}</script><img src="${remote}" onerror="${act}"><svg onload="${act}"></svg><object data="${remote}"></object><embed src="${remote}">
 <iframe src="${remote}"></iframe><iframe srcdoc="<script>${act}</script>"></iframe><video src="${remote}" poster="${remote}" autoplay></video>
 <form action="http://pwned.invalid/f" target="_top"><button>send</button></form><a href="http://pwned.invalid/a" target="_top">top</a>
-<a href="http://pwned.invalid/a">here</a><a href="javascript:${act}">run</a><p>styled</p>`,
+<a href="http://pwned.invalid/a">here</a><a href="javascript:${act}">run</a><p>styled</p>
+<a href=" HTTP://pwned.invalid/b" ping="http://pwned.invalid/ping">spaced</a><a href="#below">within</a>
+<svg width="90" height="20"><a xlink:href="http://pwned.invalid/c"><text y="15">drawn</text></a></svg>
+<div style="height: 3000px"></div><p id="below">below</p>`,
   'picture.svg': `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="90" height="90" onload="${act}">
 <style>@import "${remote}"; rect { fill: url(${remote}) }</style><script>${act}</script>
 <foreignObject width="90" height="90"><body xmlns="http://www.w3.org/1999/xhtml"><img src="${remote}" onerror="${act}"/></body></foreignObject>
@@ -39,6 +42,10 @@ const contents: Readonly<Record<string, string>> = {
   'feed.xml': `<?xml version="1.0"?><?xml-stylesheet href="${remote}"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><html xmlns="http://www.w3.org/1999/xhtml"><script>${act}</script>&x; last</html>`,
   'diagram.mmd': `graph TD\nA["<img src=x onerror=${act}>"] --> B\nclick A "javascript:alert(1)"\n%% last\n`,
   'both.gif': `GIF89a/*${act}*/=1;${act}//last`,
+}
+
+interface Box {
+  getBoundingClientRect(): { readonly top: number }
 }
 
 /** What Chromium says when it has held something back in a preview. The page itself never tries. */
@@ -113,21 +120,27 @@ requires(
       createServer((_, response) => {
         response.setHeader('content-type', 'text/html')
         response.setHeader('content-security-policy', "img-src 'none'")
-        response.end(`<body><script>${act};console.error('told');throw new Error('thrown')</script>`)
+        response.end(
+          `<body><script>${act};fetch('http://pwned.invalid/y');console.error('told');throw new Error('thrown')</script>`,
+        )
       }),
     )
     const page = await tabs.open(harmed.url)
     await expect(unharmed(page)).rejects.toThrow()
+    const found: string[] = []
+    await expect
+      .poll(() => found.push(...tabs.complaints()) && found)
+      .toEqual(expect.arrayContaining(['asked elsewhere: pwned.invalid/y', 'connected elsewhere']))
     await page.goto('about:blank')
-    const found = tabs.complaints().join('\n')
+    found.push(...tabs.complaints())
     for (const kind of [
       /asked the reader: 1/,
-      /asked elsewhere/,
+      /asked elsewhere: http:\/\/pwned\.invalid\/y/,
       /Content Security Policy/,
       /^told/m,
       /thrown: Error: thrown/,
     ])
-      expect(found).toMatch(kind)
+      expect(found.join('\n')).toMatch(kind)
     await harmed.close()
   })
 
@@ -146,8 +159,16 @@ requires(
     for (const name of ['top', 'run']) await inner.getByText(name, { exact: true }).click()
     await inner.getByRole('button', { name: 'send' }).click()
     await unharmed(page)
-    await inner.getByText('here', { exact: true }).click()
-    await unharmed(page)
+    for (const name of ['here', 'spaced', 'drawn']) {
+      await inner.getByText(name, { exact: true }).click()
+      await unharmed(page)
+    }
+    // It is still there, says where the links would lead, and those within it work.
+    expect(await inner.getByText('here', { exact: true }).getAttribute('title')).toBe('http://pwned.invalid/a')
+    await inner.getByText('within', { exact: true }).click()
+    await expect
+      .poll(() => inner.getByText('below').evaluate((p) => (p as unknown as Box).getBoundingClientRect().top))
+      .toBeLessThan(800)
     const sandboxed = page.frameLocator('iframe').locator('iframe')
     expect(await sandboxed.getAttribute('sandbox')).toBe('')
     // A script of the page itself cannot look into it either: it has an origin of its own.

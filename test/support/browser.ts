@@ -1,9 +1,18 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { delimiter, join } from 'node:path'
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+  type Request,
+} from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { type Running, type RunOptions, start } from './cli.ts'
+import { type Listening, listening } from './listening.ts'
 
 // A real Chromium for tests of the explorer: one per file, with a fresh profile for each page that is opened.
 
@@ -42,19 +51,38 @@ export interface Tabs {
  */
 export function useBrowser(): Tabs {
   let browser: Browser | undefined
+  let elsewhere: Listening | undefined
   const contexts: BrowserContext[] = []
   const faults: string[] = []
 
   beforeAll(async () => {
+    if (found === undefined) return
+    // Every other machine is this server, so that whatever leaves the browser arrives, if only as a connection. What Chromium
+    // itself asks its makers, of updates and accounts, finds nobody.
+    const world = createServer((request, response) => {
+      faults.push(`asked elsewhere: ${request.headers.host}${request.url}`)
+      response.end()
+    })
+    world.on('connection', () => faults.push('connected elsewhere'))
+    elsewhere = await listening(world)
+    const rules = [
+      ...['*.google.com', '*.googleapis.com', '*.gvt1.com'].map((name) => `MAP ${name} ~NOTFOUND`),
+      `MAP * 127.0.0.1:${elsewhere.port}`,
+      ...['127.0.0.1', 'localhost'].map((name) => `EXCLUDE ${name}`),
+    ]
+    const args = [`--host-resolver-rules=${rules.join(', ')}`]
     // Chromium does not run its own sandbox as root, as which containers run.
-    const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-    if (found !== undefined) browser = await chromium.launch({ executablePath: found, args })
+    if (process.getuid?.() === 0) args.push('--no-sandbox')
+    browser = await chromium.launch({ executablePath: found, args })
   })
   afterEach(async () => {
     await Promise.all(contexts.splice(0).map((context) => context.close()))
     expect(faults.splice(0), 'what the browser complained of').toEqual([])
   })
-  afterAll(() => browser?.close())
+  afterAll(async () => {
+    await browser?.close()
+    await elsewhere?.close()
+  })
 
   const profile = async ({ allowed = [], ...options }: OpenOptions = {}): Promise<BrowserContext> => {
     if (browser === undefined) throw new Error(chromiumReason)
@@ -73,9 +101,12 @@ export function useBrowser(): Tabs {
       blame(`asked the reader: ${dialog.message()}`)
       dialog.dismiss().catch(() => {})
     })
-    context.on('request', (request) => {
-      if (!isOwn(request.url())) blame(`asked elsewhere: ${request.url()}`)
-    })
+    // Chromium may tell of a request that the policy of its document held back, and then that this is how it failed.
+    const judge = (request: Request) => {
+      if (!isOwn(request.url()) && request.failure()?.errorText !== 'csp') blame(`asked elsewhere: ${request.url()}`)
+    }
+    context.on('requestfinished', judge)
+    context.on('requestfailed', judge)
     return context
   }
 

@@ -8,8 +8,9 @@ import { t } from './words.ts'
 const policy =
   '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'; img-src data:; font-src data:">'
 
-/** White paper, as browsers show a document that says nothing of colours: many say the one of two. */
-const paper = '<style>:root{color-scheme:light;background:#fff;color:#000}</style>'
+/** White paper, as browsers show a document that says nothing of colours: many say the one of two. Links look as links do. */
+const paper =
+  '<style>:root{color-scheme:light;background:#fff;color:#000}[data-href]{color:LinkText;text-decoration:underline}</style>'
 
 /**
  * A document in HTML, in a sandbox in which nothing runs and nothing is fetched. It lies in an empty frame of ours, whose policy it
@@ -48,7 +49,8 @@ export function Page({ text, uri }: { readonly text: string; readonly uri: strin
 
 /**
  * The document without what reaches out before any policy is asked: links that look up names or open connections, where it would go by
- * itself, and frames.
+ * itself, frames, and where a click would lead, since a browser connects while it asks whether it may. Links within it work: they name
+ * the document as the frame does, as otherwise they would mean a part of the page around it.
  */
 function withoutLinks(frame: HTMLIFrameElement, text: string): string {
   // The parser of the frame: in the page itself, markup is taken from trusted hands only.
@@ -60,5 +62,17 @@ function withoutLinks(frame: HTMLIFrameElement, text: string): string {
   for (const element of parsed.querySelectorAll('*'))
     for (const { name, value } of [...element.attributes])
       if (/^on/i.test(name) || /^\s*javascript:/i.test(value)) element.removeAttribute(name)
+  for (const link of parsed.querySelectorAll('a, area'))
+    for (const name of ['href', 'xlink:href']) {
+      const target = link.getAttribute(name)
+      if (target === null) continue
+      link.removeAttribute(name)
+      if (target.startsWith('#')) {
+        link.setAttribute('href', `about:srcdoc${target}`)
+        continue
+      }
+      link.setAttribute('data-href', target)
+      if (!link.hasAttribute('title')) link.setAttribute('title', target)
+    }
   return parsed.documentElement.outerHTML
 }
