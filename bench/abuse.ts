@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setPriority, tmpdir } from 'node:os'
@@ -21,12 +21,13 @@ const { values: given } = parseArgs({
     misbehave: { type: 'string' },
     token: { type: 'string', default: '' },
     kinds: { type: 'string', default: 'flood,slow,bodies,headers' },
+    rate: { type: 'string', default: '200' },
   },
 })
 const seconds = Number(given.seconds)
 const clients = Number(given.clients)
 /** How many requests a second all of them send together: far from what the server can do. */
-const perSecond = Math.min(200, clients)
+const perSecond = Number(given.rate)
 
 const modern = '2026-07-28'
 const envelope = {
@@ -276,6 +277,15 @@ function misbehave(url: URL, token: string): void {
 const percentile = (values: readonly number[], share: number) =>
   [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN
 const megabytes = (bytes: number) => fixed(bytes / 1024 / 1024, 0)
+/** Seconds of processor that a process has taken (Linux). */
+const processorOf = (pid: number) => {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []
+    return (Number(fields[11]) + Number(fields[12])) / 100
+  } catch {
+    return Number.NaN
+  }
+}
 const descriptorsOf = (pid: number) => {
   try {
     return readdirSync(`/proc/${pid}/fd`).length
@@ -301,11 +311,12 @@ async function run(): Promise<boolean> {
   const [bad = '', ...good] = tokens
   const all = Array.from({ length: clients }, (_, i) => createClient(server.url, good[i % good.length] ?? ''))
   const rows: (string | number)[][] = []
+  let processor = 0
   const row = (what: string, { times, failed }: Measured, { p99, pause, rss }: Probe) => {
     const [p50, p99Of] = [percentile(times, 0.5), percentile(times, 0.99)]
     rows.push([
       ...[what, times.length, failed, fixed(p50), fixed(p99Of), fixed(Math.max(...times)), fixed(p99), fixed(pause, 0)],
-      ...[megabytes(rss), descriptorsOf(server.pid)],
+      ...[fixed(processorOf(server.pid) - processor), megabytes(rss), descriptorsOf(server.pid)],
     ])
     return p99Of
   }
@@ -315,11 +326,13 @@ async function run(): Promise<boolean> {
     for (let i = 0; i < all.length; i += 50) await Promise.all(all.slice(i, i + 50).map((client) => client.read()))
     await measure(all, Math.min(5, seconds) * 1000)
     await server.probe()
+    processor = processorOf(server.pid)
     progress(`calm, ${seconds} s …`)
     const calm = await measure(all, seconds * 1000)
     const before = await server.probe()
     const calmP99 = row('calm', calm, before)
     const descriptors = descriptorsOf(server.pid)
+    processor = processorOf(server.pid)
     progress(`beside one that misbehaves, ${seconds} s …`)
     const stop = given.quiet ? undefined : await startMisbehaving(server.url, bad)
     const beside = await measure(all, seconds * 1000)
@@ -328,11 +341,12 @@ async function run(): Promise<boolean> {
     progress('afterwards …')
     await measure(all, 10_000)
     await server.probe()
+    processor = processorOf(server.pid)
     const after = await measure(all, Math.min(seconds, 10) * 1000)
     const last = await server.probe()
     row('afterwards', after, last)
     const head = ['', 'answers', 'failed', 'p50, ms', 'p99, ms', 'longest, ms']
-    const more = ['event loop p99, ms', 'longest pause, ms', 'memory (RSS), MB', 'descriptors']
+    const more = ['event loop p99, ms', 'longest pause, ms', 'processor, s', 'memory (RSS), MB', 'descriptors']
     process.stdout.write(`${table([...head, ...more], rows)}\n`)
     const ratio = besideP99 / calmP99
     const holds =

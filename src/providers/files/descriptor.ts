@@ -29,6 +29,16 @@ export async function openDescriptor(path: string, flags: number, pool: Pool, te
   }
 }
 
+/** On this thread: for what is in memory, on a local file system. Throws as {@link openDescriptor} does. */
+export function openNow(path: string, flags: number, signal: AbortSignal): Descriptor {
+  signal.throwIfAborted()
+  try {
+    return shared(fs.openSync(path, flags), true)
+  } catch (error) {
+    throw failure(error)
+  }
+}
+
 function shared(fd: number, local: boolean): Descriptor {
   let users = 1
   return {
@@ -56,12 +66,18 @@ export async function statOf(descriptor: Descriptor, local: boolean, pool: Pool,
   }
 }
 
-/** A descriptor as a file to read from. */
-export function handleOf(descriptor: Descriptor, local: boolean, pool: Pool): Handle {
+/** A descriptor as a file to read from. What is hot is read on this thread. */
+export function handleOf(
+  descriptor: Descriptor,
+  pool: Pool,
+  { local, hot }: { readonly local: boolean; readonly hot: boolean },
+): Handle {
   return {
     read: async (buffer, { offset, length, position }, signal) => {
       const call = () => read(descriptor.fd, buffer, offset, length, position)
       try {
+        signal.throwIfAborted()
+        if (hot) return fs.readSync(descriptor.fd, buffer, offset, length, position)
         return (await pool.run(call, { signal, hold: descriptor })).bytesRead
       } catch (error) {
         throw failure(error)

@@ -1,7 +1,10 @@
 import * as fs from 'node:fs'
 import { notFound, ResourceError } from '../../core/errors.ts'
-import { type Descriptor, handleOf, openDescriptor, statOf } from './descriptor.ts'
-import type { Place, Places } from './place.ts'
+import { isLocalDisk } from '../../core/local-disk.ts'
+import { type Descriptor, handleOf, openDescriptor, openNow, statOf } from './descriptor.ts'
+import { createHot } from './hot.ts'
+import { stampOf } from './permit.ts'
+import type { Handle, Place, Places } from './place.ts'
 import { failure, type Pool } from './pool.ts'
 
 /**
@@ -14,22 +17,8 @@ import { failure, type Pool } from './pool.ts'
 const O_PATH = 0o10000000
 const { O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = fs.constants
 
-/** Local file systems by their `f_type`, see statfs(2). A call on any other may never answer. */
-const localTypes = new Set([
-  0xef53, // ext2, ext3, ext4
-  0x58465342, // XFS
-  0x9123683e, // Btrfs
-  0x01021994, // tmpfs
-  0x858458f6, // ramfs
-  0x794c7630, // overlayfs
-  0x2fc12fc1, // ZFS
-  0xf2f52010, // F2FS
-  0xca451a4e, // bcachefs
-  0x73717368, // SquashFS
-  0xe0f5e1e2, // EROFS
-  0x4d44, // FAT
-  0x2011bab0, // exFAT
-])
+/** Files that are longer are never read on this thread. */
+const hotBytes = 64 * 1024
 
 const never = new AbortController().signal
 
@@ -44,6 +33,8 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
   let root = await openTested(real, pool, at)
   let reopening: Promise<void> | undefined
   let closed = false
+  const names = createHot()
+  const contents = createHot()
 
   /** Takes over the descriptor: it is closed here where no place comes of it. */
   const placeOf = async (descriptor: Descriptor, known: Known, signal: AbortSignal): Promise<Place> => {
@@ -93,9 +84,16 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
 
     child: async (parent, name, { directory, only = false, follow = false }, signal) => {
       const flags = O_PATH | (follow ? 0 : O_NOFOLLOW) | (directory && only ? O_DIRECTORY : 0)
-      const terms = { signal, hold: parent, local: true }
-      const descriptor = await openDescriptor(`${parent.at}/${name}`, flags, pool, terms)
-      return placeOf(descriptor, directory || follow ? {} : parent, signal)
+      const path = `${parent.at}/${name}`
+      // Where a link leads may lie anywhere.
+      const key = parent.local && !follow ? `${parent.stats.dev}:${parent.stats.ino}/${name}` : undefined
+      const descriptor =
+        key !== undefined && names.has(key)
+          ? openNow(path, flags, signal)
+          : await openDescriptor(path, flags, pool, { signal, hold: parent, local: true })
+      const place = await placeOf(descriptor, directory || follow ? {} : parent, signal)
+      if (key !== undefined && place.local) names.add(key)
+      return place
     },
 
     where: async (place) => {
@@ -116,8 +114,20 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
     open: async (place, signal) => {
       // A magic link: this opens the place itself and walks no path.
       const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
-      const terms = { signal, hold: place, local: place.local }
-      return handleOf(await openDescriptor(place.at, flags, pool, terms), place.local, pool)
+      const { local, stats } = place
+      const key = local && stats.size <= hotBytes ? `${stats.dev}:${stats.ino} ${stampOf(stats)}` : undefined
+      const hot = key !== undefined && contents.has(key)
+      const descriptor = hot
+        ? openNow(place.at, flags, signal)
+        : await openDescriptor(place.at, flags, pool, { signal, hold: place, local })
+      const handle = handleOf(descriptor, pool, { local, hot })
+      if (key === undefined) return handle
+      const read: Handle['read'] = async (buffer, at, signal) => {
+        const length = await handle.read(buffer, at, signal)
+        if (at.position === 0 && length >= stats.size) contents.add(key)
+        return length
+      }
+      return { ...handle, read }
     },
 
     close: () => {
@@ -149,7 +159,7 @@ async function openTested(real: string, pool: Pool, at?: string): Promise<Root> 
     if (at === undefined) selfTest(descriptor, real)
     const mount = mountOf(descriptor)
     const { type } = await pool.run(() => fs.promises.statfs(pathOf(descriptor)), { signal: never, hold: descriptor })
-    return { descriptor, mount, local: mount !== undefined && localTypes.has(type) }
+    return { descriptor, mount, local: mount !== undefined && isLocalDisk(type) }
   } catch (error) {
     descriptor.close()
     throw failure(error)

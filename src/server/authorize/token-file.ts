@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, open, rename, unlink } from 'node:fs/promises'
+import { type FileHandle, open, rename, statfs, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { invalid, ResourceError } from '../../core/errors.ts'
+import { isLocalDisk } from '../../core/local-disk.ts'
 import { isObject } from '../messages.ts'
 import { digestOf } from './verdict.ts'
 
@@ -30,6 +31,8 @@ export function isOwnToken(token: string): boolean {
 export interface TokenFile {
   readonly tokens: readonly StoredToken[]
   readonly mark: string
+  /** Whether it lies on a disk of this machine. */
+  readonly local: boolean
 }
 
 /** The mark of a file that is not there. */
@@ -45,7 +48,7 @@ export async function readTokenFile(file: string): Promise<TokenFile> {
   try {
     handle = await open(file, 'r')
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return { tokens: [], mark: absent }
+    if (codeOf(error) === 'ENOENT') return { tokens: [], mark: absent, local: false }
     throw invalid(`The file of tokens ${file} cannot be read (${codeOf(error)}).`, 'tokens')
   }
   try {
@@ -57,7 +60,11 @@ export async function readTokenFile(file: string): Promise<TokenFile> {
       throw refuse('can be written by others, who could let themselves in. Make it yours alone: chmod 600')
     const tokens = parseTokens(await handle.readFile('utf8'))
     if (tokens === undefined) throw refuse('is not one that `hikidashi token` wrote')
-    return { tokens, mark: markOf(stat) }
+    const local = await statfs(file).then(
+      ({ type }) => isLocalDisk(type),
+      () => false,
+    )
+    return { tokens, mark: markOf(stat), local }
   } finally {
     await handle.close()
   }

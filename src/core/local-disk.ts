@@ -1,0 +1,21 @@
+/** Local file systems by their `f_type`, see statfs(2). A call on any other may never answer. */
+const localTypes = new Set([
+  0xef53, // ext2, ext3, ext4
+  0x58465342, // XFS
+  0x9123683e, // Btrfs
+  0x01021994, // tmpfs
+  0x858458f6, // ramfs
+  0x794c7630, // overlayfs
+  0x2fc12fc1, // ZFS
+  0xf2f52010, // F2FS
+  0xca451a4e, // bcachefs
+  0x73717368, // SquashFS
+  0xe0f5e1e2, // EROFS
+  0x4d44, // FAT
+  0x2011bab0, // exFAT
+])
+
+/** Whether a file system is of this machine, by the `type` that `fs.statfs` says on Linux; elsewhere none is known to be. */
+export function isLocalDisk(type: number): boolean {
+  return process.platform === 'linux' && localTypes.has(type)
+}

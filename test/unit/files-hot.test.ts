@@ -1,0 +1,108 @@
+import { renameSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createHot } from '../../src/providers/files/hot.ts'
+import { openLinuxPlaces } from '../../src/providers/files/linux.ts'
+import { createPool, type Pool } from '../../src/providers/files/pool.ts'
+import { createFolder, type Folder } from '../support/folder.ts'
+
+describe('what the kernel has in memory', () => {
+  let time = 0
+  const hot = () => createHot(() => time)
+  beforeEach(() => {
+    time = 1000
+  })
+
+  test('is what was reached in the last two seconds', () => {
+    const names = hot()
+    expect(names.has('a')).toBe(false)
+    names.add('a')
+    time += 1999
+    expect(names.has('a')).toBe(true)
+    expect(names.has('b')).toBe(false)
+    time += 2
+    expect(names.has('a')).toBe(false)
+  })
+
+  test('and now and then goes to the pool all the same, so that others have their turn', () => {
+    const names = hot()
+    names.add('a')
+    const answers = Array.from({ length: 320 }, () => names.has('a'))
+    expect(answers.filter((answer) => !answer)).toHaveLength(10)
+    const rows = answers.map(String).join(' ').split('false')
+    for (const row of rows) expect(row.split('true').length - 1).toBeLessThan(32)
+  })
+})
+
+describe.runIf(process.platform === 'linux')('a file that is read again', () => {
+  const { signal } = new AbortController()
+  let folder: Folder
+  let calls = 0
+  const pool: Pool = {
+    run: (call, terms) => {
+      calls++
+      return createPool(2).run(call, terms)
+    },
+  }
+  beforeEach(() => {
+    folder = createFolder()
+  })
+  afterEach(() => folder.remove())
+
+  const opened = async () => openLinuxPlaces(folder.root, false, pool)
+
+  /** What a file holds, and how many calls that took of the pool. */
+  const read = async (places: Awaited<ReturnType<typeof opened>>, name: string) => {
+    const before = calls
+    const root = await places.root(signal)
+    const place = await places.child(root, name, { directory: false }, signal).finally(root.close)
+    const handle = await places.open(place, signal).finally(place.close)
+    const buffer = Buffer.alloc(100_000)
+    const length = await handle
+      .read(buffer, { offset: 0, length: buffer.length, position: 0 }, signal)
+      .finally(handle.close)
+    return { text: buffer.toString('utf8', 0, length), calls: calls - before }
+  }
+
+  test('takes no call of the thread pool, and is the file as it is', async () => {
+    folder.write({ 'a.txt': 'one' })
+    const places = await opened()
+    expect(await read(places, 'a.txt')).toEqual({ text: 'one', calls: 3 })
+    expect(await read(places, 'a.txt')).toEqual({ text: 'one', calls: 0 })
+    // Written to: its name is known, its content is not.
+    writeFileSync(join(folder.root, 'a.txt'), 'other')
+    expect(await read(places, 'a.txt')).toEqual({ text: 'other', calls: 2 })
+    // Another file in its place, with the same length and time.
+    writeFileSync(join(folder.root, 'b.txt'), 'third')
+    utimesSync(join(folder.root, 'b.txt'), 1, 1)
+    renameSync(join(folder.root, 'b.txt'), join(folder.root, 'a.txt'))
+    expect(await read(places, 'a.txt')).toEqual({ text: 'third', calls: 2 })
+    unlinkSync(join(folder.root, 'a.txt'))
+    await expect(read(places, 'a.txt')).rejects.toMatchObject({ kind: 'not-found' })
+    places.close()
+  })
+
+  test('goes to the pool where it is long, and is not followed where it has become a link', async () => {
+    folder.write({ 'long.txt': 'x'.repeat(70_000), 'a.txt': 'one' })
+    const places = await opened()
+    await read(places, 'long.txt')
+    expect(await read(places, 'long.txt')).toEqual({ text: 'x'.repeat(70_000), calls: 2 })
+    await read(places, 'a.txt')
+    unlinkSync(join(folder.root, 'a.txt'))
+    symlinkSync(join(folder.root, 'long.txt'), join(folder.root, 'a.txt'))
+    const root = await places.root(signal)
+    const place = await places.child(root, 'a.txt', { directory: false }, signal)
+    expect(place.stats.isSymbolicLink()).toBe(true)
+    for (const one of [place, root, places]) one.close()
+  })
+
+  test('ends where its caller has gone', async () => {
+    folder.write({ 'a.txt': 'one' })
+    const places = await opened()
+    await read(places, 'a.txt')
+    const root = await places.root(signal)
+    const gone = AbortSignal.abort(new Error('gone'))
+    await expect(places.child(root, 'a.txt', { directory: false }, gone)).rejects.toThrow('gone')
+    for (const one of [root, places]) one.close()
+  })
+})
