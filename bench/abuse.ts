@@ -286,6 +286,16 @@ const processorOf = (pid: number) => {
     return Number.NaN
   }
 }
+/** What a virtual machine wanted of its processors so far, and what of that went to others, in hundredths of a second (Linux). */
+const machineOf = () => {
+  try {
+    const fields = readFileSync('/proc/stat', 'latin1').split('\n')[0]?.split(/\s+/).slice(1, 9).map(Number) ?? []
+    const [user = 0, nice = 0, system = 0, , , irq = 0, soft = 0, stolen = 0] = fields
+    return { wanted: user + nice + system + irq + soft + stolen, stolen }
+  } catch {
+    return { wanted: Number.NaN, stolen: Number.NaN }
+  }
+}
 const descriptorsOf = (pid: number) => {
   try {
     return readdirSync(`/proc/${pid}/fd`).length
@@ -311,44 +321,55 @@ async function run(): Promise<boolean> {
   const [bad = '', ...good] = tokens
   const all = Array.from({ length: clients }, (_, i) => createClient(server.url, good[i % good.length] ?? ''))
   const rows: (string | number)[][] = []
-  let processor = 0
+  let [processor, machine] = [0, machineOf()]
+  const begin = async () => {
+    await server.probe()
+    processor = processorOf(server.pid)
+    machine = machineOf()
+  }
   const row = (what: string, { times, failed }: Measured, { p99, pause, rss }: Probe) => {
     const [p50, p99Of] = [percentile(times, 0.5), percentile(times, 0.99)]
+    const { wanted, stolen } = machineOf()
+    const share = (stolen - machine.stolen) / (wanted - machine.wanted)
     rows.push([
       ...[what, times.length, failed, fixed(p50), fixed(p99Of), fixed(Math.max(...times)), fixed(p99), fixed(pause, 0)],
-      ...[fixed(processorOf(server.pid) - processor), megabytes(rss), descriptorsOf(server.pid)],
+      ...[fixed(processorOf(server.pid) - processor), fixed(share * 100, 0), megabytes(rss), descriptorsOf(server.pid)],
     ])
-    return p99Of
   }
   try {
     progress('warming up …')
     // Every client has its connection before anything is measured.
     for (let i = 0; i < all.length; i += 50) await Promise.all(all.slice(i, i + 50).map((client) => client.read()))
     await measure(all, Math.min(5, seconds) * 1000)
-    await server.probe()
-    processor = processorOf(server.pid)
+    await begin()
     progress(`calm, ${seconds} s …`)
     const calm = await measure(all, seconds * 1000)
     const before = await server.probe()
-    const calmP99 = row('calm', calm, before)
+    row('calm', calm, before)
     const descriptors = descriptorsOf(server.pid)
-    processor = processorOf(server.pid)
+    await begin()
     progress(`beside one that misbehaves, ${seconds} s …`)
     const stop = given.quiet ? undefined : await startMisbehaving(server.url, bad)
     const beside = await measure(all, seconds * 1000)
-    const besideP99 = row(given.quiet ? 'calm again' : 'beside one that misbehaves', beside, await server.probe())
+    row(given.quiet ? 'no less calm' : 'beside one that misbehaves', beside, await server.probe())
     progress(`it has begun ${(await stop?.()) ?? 0} requests`)
-    progress('afterwards …')
+    progress(`calm again, ${seconds} s …`)
     await measure(all, 10_000)
-    await server.probe()
-    processor = processorOf(server.pid)
-    const after = await measure(all, Math.min(seconds, 10) * 1000)
-    const last = await server.probe()
-    row('afterwards', after, last)
+    await begin()
+    const after = await measure(all, seconds * 1000)
+    row('calm again', after, await server.probe())
     const head = ['', 'answers', 'failed', 'p50, ms', 'p99, ms', 'longest, ms']
-    const more = ['event loop p99, ms', 'longest pause, ms', 'processor, s', 'memory (RSS), MB', 'descriptors']
+    const more = [
+      'event loop p99, ms',
+      'longest pause, ms',
+      'processor, s',
+      'stolen, %',
+      'memory (RSS), MB',
+      'descriptors',
+    ]
     process.stdout.write(`${table([...head, ...more], rows)}\n`)
-    const ratio = besideP99 / calmP99
+    // Calm on both sides, since a machine that is shared has better and worse minutes.
+    const ratio = percentile(beside.times, 0.99) / percentile([...calm.times, ...after.times], 0.99)
     const holds =
       ratio <= 2 && calm.failed + beside.failed + after.failed === 0 && descriptorsOf(server.pid) <= descriptors
     progress(
