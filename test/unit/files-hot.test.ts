@@ -1,10 +1,11 @@
 import { renameSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createHot } from '../../src/providers/files/hot.ts'
+import { createFiles } from '../../src/providers/files/index.ts'
 import { openLinuxPlaces } from '../../src/providers/files/linux.ts'
 import { createPool, type Pool } from '../../src/providers/files/pool.ts'
-import { createFolder, type Folder } from '../support/folder.ts'
+import { contextOf, createFolder, type Folder } from '../support/folder.ts'
 
 describe('what the kernel has in memory', () => {
   let time = 0
@@ -45,9 +46,14 @@ describe.runIf(process.platform === 'linux')('a file that is read again', () => 
     },
   }
   beforeEach(() => {
+    // However busy the machine is, no two seconds pass.
+    vi.useFakeTimers({ toFake: ['performance'] })
     folder = createFolder()
   })
-  afterEach(() => folder.remove())
+  afterEach(() => {
+    vi.useRealTimers()
+    folder.remove()
+  })
 
   const opened = async () => openLinuxPlaces(folder.root, false, pool)
 
@@ -94,6 +100,23 @@ describe.runIf(process.platform === 'linux')('a file that is read again', () => 
     const place = await places.child(root, 'a.txt', { directory: false }, signal)
     expect(place.stats.isSymbolicLink()).toBe(true)
     for (const one of [place, root, places]) one.close()
+  })
+
+  test('is found no faster where it may not be served than where it is not there', async () => {
+    folder.write({ 'one.txt': 'one', 'link.txt': '' })
+    unlinkSync(folder.at('link.txt'))
+    symlinkSync(folder.at('one.txt'), folder.at('link.txt'))
+    const provider = await createFiles({ root: folder.root, watch: false, gitignore: false }, { pool })
+    const ask = async (path: string) => {
+      const before = calls
+      await expect(provider.read({ path, params: new Map() }, contextOf(signal))).rejects.toMatchObject({
+        kind: 'not-found',
+      })
+      return calls - before
+    }
+    expect([await ask('none.txt'), await ask('link.txt')]).toEqual([1, 1])
+    expect([await ask('none.txt'), await ask('link.txt')]).toEqual([0, 0])
+    await provider.close?.()
   })
 
   test('ends where its caller has gone', async () => {

@@ -8,7 +8,7 @@ import { mimeTypeFor } from './media.ts'
 import { createNameCache } from './names.ts'
 import { completeOptions, type FilesOptions } from './options.ts'
 import { stampOf } from './permit.ts'
-import { createPool } from './pool.ts'
+import { createPool, type Pool } from './pool.ts'
 import { readStable, textOf } from './read.ts'
 import { openRoot } from './root.ts'
 import { createRules } from './rules.ts'
@@ -47,6 +47,8 @@ export interface FilesSystem {
   readonly portable?: boolean
   /** How many directories are listened to; what lies in others is compared from time to time. Default 8192. */
   readonly watches?: number
+  /** What runs the calls that may block. */
+  readonly pool?: Pool
 }
 
 /** {@link files}, on a system with certain ways. */
@@ -55,8 +57,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   const visible = createVisibility({ ...options, ...chosen })
   const rules = createRules(chosen.rules)
   const permit = { allowMounts, hardlinks }
-  const pool = createPool()
-  const { portable = process.platform !== 'linux', watches = 8192 } = system
+  const { portable = process.platform !== 'linux', watches = 8192, pool = createPool() } = system
   const places = await openRoot({ root: options.root, allowMounts, portable }, pool, log)
   const ignoreFiles = chosen.gitignore ? createIgnoreFiles(places, pool, log) : undefined
   const walk = createWalk({ places, pool, visible, permit, symlinks, ignoreFiles })

@@ -1,5 +1,5 @@
 import * as fs from 'node:fs'
-import { notFound, ResourceError } from '../../core/errors.ts'
+import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { isLocalDisk } from '../../core/local-disk.ts'
 import { type Descriptor, handleOf, openDescriptor, openNow, statOf } from './descriptor.ts'
 import { createHot } from './hot.ts'
@@ -87,10 +87,17 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const path = `${parent.at}/${name}`
       // Where a link leads may lie anywhere.
       const key = parent.local && !follow ? `${parent.stats.dev}:${parent.stats.ino}/${name}` : undefined
-      const descriptor =
-        key !== undefined && names.has(key)
-          ? openNow(path, flags, signal)
-          : await openDescriptor(path, flags, pool, { signal, hold: parent, local: true })
+      let descriptor: Descriptor
+      try {
+        descriptor =
+          key !== undefined && names.has(key)
+            ? openNow(path, flags, signal)
+            : await openDescriptor(path, flags, pool, { signal, hold: parent, local: true })
+      } catch (error) {
+        // That nothing is there is known, too: what may not be served is found no faster than that.
+        if (key !== undefined && isResourceError(error, 'not-found')) names.add(key)
+        throw error
+      }
       const place = await placeOf(descriptor, directory || follow ? {} : parent, signal)
       if (key !== undefined && place.local) names.add(key)
       return place
