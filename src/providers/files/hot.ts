@@ -23,7 +23,8 @@ export function createHot(now: () => number = () => performance.now()): Hot {
   let row = 0
   return {
     has: (key) => {
-      if ((until.get(key) ?? 0) < now()) return false
+      const end = until.get(key)
+      if (end === undefined || end < now()) return false
       row = (row + 1) % inRow
       return row > 0
     },
