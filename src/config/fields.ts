@@ -8,6 +8,9 @@ import { refusal } from './words.ts'
 
 export const text = z.string().min(1)
 
+/** How many of something: one at least. */
+export const count = z.int().min(1)
+
 /** Where a secret is. A literal one is refused, and is not repeated in the refusal. */
 export const secret = z.union(
   [

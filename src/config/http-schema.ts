@@ -1,9 +1,7 @@
 import { z } from 'zod'
 import { auth } from './auth.ts'
-import { duration, listen, size, text } from './fields.ts'
+import { count, duration, listen, size, text } from './fields.ts'
 import { refusal } from './words.ts'
-
-const count = z.int().min(1)
 
 /** A duration of a second or more. */
 const seconds = duration.refine((ms) => ms >= 1000, {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { scopes } from './auth.ts'
-import { access, duration, interval, text } from './fields.ts'
+import { access, count, duration, interval, text } from './fields.ts'
 import { apiShape } from './providers/api.ts'
 import { documentsShape } from './providers/documents.ts'
 import { envShape } from './providers/env.ts'
@@ -22,8 +22,6 @@ import { settingsShape } from './providers/settings.ts'
 import { sqliteShape } from './providers/sqlite.ts'
 import { checkWeb, webShape } from './providers/web.ts'
 import { refusal } from './words.ts'
-
-const count = z.int().min(1)
 
 /** What every mount has, whatever its provider. */
 const mountShape = {

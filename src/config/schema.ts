@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { clients } from './clients.ts'
-import { secret, size, text } from './fields.ts'
+import { count, secret, size, text } from './fields.ts'
 import { http } from './http-schema.ts'
 import { mount } from './mount-schema.ts'
 import { store } from './store.ts'
@@ -10,8 +10,6 @@ import { refusal } from './words.ts'
  * The schema of `hikidashi.json`. Every key has a description, from which `config.schema.json` is generated. What only
  * the machine can tell (whether a folder is there, a variable set) is looked at when the file is loaded.
  */
-
-const count = z.int().min(1)
 
 export const configSchema = z.strictObject({
   $schema: z.string().exactOptional().describe('Where this schema is, for editors.'),

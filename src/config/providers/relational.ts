@@ -1,8 +1,6 @@
 import { z } from 'zod'
-import { duration, glob, interval, size, text } from '../fields.ts'
+import { count, duration, glob, interval, size, text } from '../fields.ts'
 import { refusal } from '../words.ts'
-
-const count = z.int().min(1)
 
 /** A time-out: nothing that waits for the network is given up sooner. */
 export const patience = duration.refine((ms) => ms >= 100 && ms <= 3_600_000, {

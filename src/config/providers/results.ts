@@ -1,11 +1,9 @@
 import { z } from 'zod'
-import { duration, size, text } from '../fields.ts'
+import { count, duration, size, text } from '../fields.ts'
 import { refusal } from '../words.ts'
 
 /** The largest analysis that may be kept, in bytes. */
 const mostBytes = 8 * 2 ** 20
-
-const count = z.int().min(1)
 
 const aSecond = duration.refine((ms) => ms >= 1000, {
   error: refusal('This is less than a second.', 'It must be at least "1s".'),
