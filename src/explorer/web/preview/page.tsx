@@ -62,7 +62,7 @@ function withoutLinks(frame: HTMLIFrameElement, text: string): string {
   for (const element of parsed.querySelectorAll('*'))
     for (const { name, value } of [...element.attributes])
       if (/^on/i.test(name) || /^\s*javascript:/i.test(value)) element.removeAttribute(name)
-  for (const link of parsed.querySelectorAll('a, area'))
+  for (const link of parsed.querySelectorAll('a, area, math, math *'))
     for (const name of ['href', 'xlink:href']) {
       const target = link.getAttribute(name)
       if (target === null) continue
