@@ -21,6 +21,8 @@ const contents: Readonly<Record<string, string>> = {
 <a href="http://pwned.invalid/a">here</a><a href="javascript:${act}">run</a><p>styled</p>
 <a href=" HTTP://pwned.invalid/b" ping="http://pwned.invalid/ping">spaced</a><a href="#below">within</a>
 <svg width="90" height="20"><a xlink:href="http://pwned.invalid/c"><text y="15">drawn</text></a></svg>
+<svg width="90" height="20"><a href="#b"><set attributeName="href" to="http://pwned.invalid/d" /><text y="15">moved</text></a></svg>
+<math href="http://pwned.invalid/e"><mi href="http://pwned.invalid/f">formula</mi></math>
 <div style="height: 3000px"></div><p id="below">below</p>`,
   'picture.svg': `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="90" height="90" onload="${act}">
 <style>@import "${remote}"; rect { fill: url(${remote}) }</style><script>${act}</script>
@@ -50,7 +52,7 @@ interface Box {
 
 /** What Chromium says when it has held something back in a preview. The page itself never tries. */
 const heldBack = [
-  /Blocked script execution in 'about:srcdoc'/,
+  /Blocked script execution in 'about:srcdoc(?:#\w+)?'/,
   /violates the following Content Security Policy directive:? ['"](?:default-src 'none'|img-src data:|media-src data:|style-src 'unsafe-inline')['"]/,
   /Refused to execute the redirect specified via '<meta http-equiv='refresh'/,
   /Blocked form submission to/,
@@ -159,7 +161,7 @@ requires(
     for (const name of ['top', 'run']) await inner.getByText(name, { exact: true }).click()
     await inner.getByRole('button', { name: 'send' }).click()
     await unharmed(page)
-    for (const name of ['here', 'spaced', 'drawn']) {
+    for (const name of ['here', 'spaced', 'drawn', 'moved', 'formula']) {
       await inner.getByText(name, { exact: true }).click()
       await unharmed(page)
     }

@@ -56,7 +56,7 @@ function withoutLinks(frame: HTMLIFrameElement, text: string): string {
   // The parser of the frame: in the page itself, markup is taken from trusted hands only.
   const { DOMParser: Parser } = (frame.contentWindow ?? window) as Window & typeof globalThis
   const parsed = new Parser().parseFromString(text, 'text/html')
-  const away = 'link, base, script, iframe, frame, object, embed, portal, meta[http-equiv]'
+  const away = 'link, base, script, iframe, frame, object, embed, portal, meta[http-equiv], [attributeName$="href" i]'
   for (const element of parsed.querySelectorAll(away)) element.remove()
   // Nothing would run: without these, nothing even tries to.
   for (const element of parsed.querySelectorAll('*'))
