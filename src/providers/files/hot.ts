@@ -16,7 +16,7 @@ export interface Hot {
 const age = 2000
 const most = 20_000
 /** Work that never leaves this thread gives way to others here. */
-const inRow = 32
+const inRow = 8
 
 export function createHot(now: () => number = () => performance.now()): Hot {
   const until = createRecent<number>(most)
