@@ -131,8 +131,14 @@ requires(
     await expect(unharmed(page)).rejects.toThrow()
     const found: string[] = []
     await expect
-      .poll(() => found.push(...tabs.complaints()) && found)
-      .toEqual(expect.arrayContaining(['asked elsewhere: pwned.invalid/y', 'connected elsewhere']))
+      .poll(() => found.push(...tabs.complaints()) && found, { timeout: 15_000 })
+      .toEqual(
+        expect.arrayContaining([
+          'asked elsewhere: pwned.invalid/y',
+          'asked elsewhere: http://pwned.invalid/y',
+          'connected elsewhere',
+        ]),
+      )
     await page.goto('about:blank')
     found.push(...tabs.complaints())
     for (const kind of [
@@ -169,7 +175,9 @@ requires(
     expect(await inner.getByText('here', { exact: true }).getAttribute('title')).toBe('http://pwned.invalid/a')
     await inner.getByText('within', { exact: true }).click()
     await expect
-      .poll(() => inner.getByText('below').evaluate((p) => (p as unknown as Box).getBoundingClientRect().top))
+      .poll(() => inner.getByText('below').evaluate((p) => (p as unknown as Box).getBoundingClientRect().top), {
+        timeout: 15_000,
+      })
       .toBeLessThan(800)
     const sandboxed = page.frameLocator('iframe').locator('iframe')
     expect(await sandboxed.getAttribute('sandbox')).toBe('')
