@@ -1,26 +1,91 @@
-import { defineConfig } from 'vitest/config'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { defineConfig, type Plugin } from 'vitest/config'
+import { bundlesFolder, bundleVariable, home, stateFolderOf } from './test/support/bundle-folder.ts'
 
-/** Tests that flood a server and watch what its other clients notice: nothing else runs beside them. */
-const alone = ['backpressure', 'bombs', 'cancelling', 'framing', 'http-raw', 'http-slow', 'meta', 'tokens-flood'].map(
-  (name) => `test/attack/${name}.test.ts`,
-)
+/** Tests that fill the memory and the processors, and watch what other clients notice: nothing else runs beside them. */
+const alone = ['backpressure', 'bombs', 'http-slow'].map((name) => `test/attack/${name}.test.ts`)
+
+/** Unit tests that wait for databases, processes or the file system, each for seconds: `npm run test:quick` leaves them out. */
+const waiting = [
+  ...['client', 'client-changes', 'client-command', 'client-live', 'encoding', 'files-listing', 'files-reading'],
+  ...['files-watch', 'gdrive', 'gdrive-credentials', 'git', 'git-open', 'git-watch', 'mysql', 'objects', 'postgres'],
+  ...['postgres-faults', 'remote', 'sqlite', 'store-postgres', 'store-sqlite', 'testing', 'token-file'],
+].map((name) => `test/unit/${name}.test.ts`)
+
+/** What a unit test mentions that changes its process, looks at it, or starts another one. */
+const marks =
+  /child_process|worker_threads|process\.(?!hrtime|execPath)|globalThis|\bvi\b|defineProperty\(process|memoryUsage|startStopwatch|start(?:Postgres|Database|Mariadb)|sqlite/
+
+/** Unit tests that leave their process as it was. They share one, which saves half a second for each file. */
+const sharing = readdirSync(join(home, 'test/unit'))
+  .filter((name) => name.endsWith('.test.ts'))
+  .map((name) => `test/unit/${name}`)
+  .filter((path) => !waiting.includes(path))
+  .filter((path) => !marks.test(readFileSync(join(home, path), 'utf8')))
+
+/** Where `test/support/bundle-setup.ts` bundles `src/` and the programs of tests to. */
+const bundle = join(bundlesFolder, String(process.pid), 'dist')
+
+/** The modules that start threads and child processes from files beside them. */
+const starters = [
+  'providers/files/watch-thread',
+  'providers/gdrive/sheets',
+  'providers/settings/desk',
+  'providers/sqlite/process',
+  'store/sqlite/thread',
+  'wrap/readable',
+  'wrap/redacted/redactor',
+].map((name) => ({ source: join(home, `src/${name}.ts`), bundled: join(bundle, `${name}.js`) }))
+
+/** Lets the code under test start its threads and processes from the bundle: from their source each would load a compiler first. */
+const threadsFromBundle: Plugin = {
+  name: 'threads-from-bundle',
+  enforce: 'pre',
+  transform(code, id) {
+    const starter = starters.find(({ source }) => source === id)
+    if (starter === undefined) return null
+    return code
+      .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(starter.bundled).href))
+      .replaceAll('import.meta.filename', JSON.stringify(starter.bundled))
+      .replaceAll('import.meta.dirname', JSON.stringify(join(starter.bundled, '..')))
+  },
+}
 
 export default defineConfig({
+  plugins: [threadsFromBundle],
   test: {
-    testTimeout: 30_000,
+    // This tells a test that hangs from one that is slow, beside three others on a machine with two cores.
+    testTimeout: 60_000,
+    // Polling ends when what is waited for has happened; a busy machine takes longer than the second that is vitest's default.
+    expect: { poll: { timeout: 20_000 } },
     hookTimeout: 60_000,
     pool: 'forks',
+    globalSetup: './test/support/bundle-setup.ts',
+    setupFiles: './test/support/seeded.ts',
+    // Folders that are served without a configuration keep their index in the state folder of the user: here, of this run.
+    env: { [bundleVariable]: bundle, XDG_STATE_HOME: stateFolderOf(process.pid) },
     reporters: ['default', './test/support/summary.ts'],
+    // Most tests wait for processes and servers: twice as many files as a small machine has cores keep it busy.
+    maxWorkers: 4,
     projects: [
+      {
+        extends: true,
+        test: { name: 'sharing', include: sharing, isolate: false, sequence: { groupOrder: 0 } },
+      },
       {
         extends: true,
         test: {
           name: 'together',
           include: ['test/**/*.test.ts'],
-          exclude: alone,
-          maxWorkers: 2,
+          exclude: [...sharing, ...waiting, ...alone],
           sequence: { groupOrder: 0 },
         },
+      },
+      {
+        extends: true,
+        test: { name: 'waiting', include: waiting, sequence: { groupOrder: 0 } },
       },
       {
         extends: true,

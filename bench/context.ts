@@ -3,10 +3,11 @@ import { type AssembleOptions, assemble, openCounter } from '../src/context/inde
 import { type PackItem, pack } from '../src/context/pack.ts'
 import { createCatalog } from '../src/core/catalog.ts'
 import { memory } from '../test/support/memory.ts'
+import { callsOnInit } from './context-calls.ts'
 import { fixed, measure, median, progress, table } from './support.ts'
 
 // What it takes to pack 10,000 candidates: the packing alone, against the best that could be had, and all of assembling from
-// a listing of 10,000 resources. And how fast tokens are counted.
+// a listing of 10,000 resources. How fast tokens are counted. And what a call of assemble_context takes on what `hikidashi init` writes.
 
 const count = 10_000
 const most = 2000
@@ -147,10 +148,26 @@ async function counting(): Promise<readonly (string | number)[][]> {
   return rows
 }
 
-progress('packing …')
-const packed = await packing()
-progress('assembling …')
-const assembled = await assembling()
-progress('counting …')
-const head = ['', 'seconds', 'of the budget', 'of what could be had', 'resources']
-process.stdout.write(`${table(head, [...packed, ...assembled, ...(await counting())])}\n`)
+/** `--calls`: nothing but the calls of assemble_context. */
+if (!process.argv.includes('--calls')) {
+  progress('packing …')
+  const packed = await packing()
+  progress('assembling …')
+  const assembled = await assembling()
+  progress('counting …')
+  const head = ['', 'seconds', 'of the budget', 'of what could be had', 'resources']
+  process.stdout.write(`${table(head, [...packed, ...assembled, ...(await counting())])}\n\n`)
+}
+
+progress('calling assemble_context …')
+const calls = (await callsOnInit()).map(([name, { cpuSeconds, seconds, peakMegabytes }]) => [
+  name,
+  fixed(cpuSeconds, 2),
+  fixed(seconds, 2),
+  fixed(peakMegabytes, 0),
+])
+process.stdout.write(
+  `${table(['assemble_context on what init writes', 'CPU seconds', 'seconds', 'memory of the process, MB'], calls)}\n`,
+)
+// Threads of what was mounted may still be ending.
+process.exit()

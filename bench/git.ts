@@ -5,16 +5,20 @@ import { join } from 'node:path'
 import * as isomorphic from 'isomorphic-git'
 import type { Context, Provider } from '../src/core/provider.ts'
 import { git } from '../src/providers/git/index.ts'
+import { measureLarge } from './git-large.ts'
 import { fixed, median, progress, table } from './support.ts'
 
 // A repository of 10,000 commits and 1,000 files: reading every file at HEAD, one after the other and all at once, and the
 // whole log. Through the provider, with git by hand (one `git cat-file --batch`, one `git log`), and with isomorphic-git.
 // Every round opens everything anew, and takes them in another order; opening is not measured, caches are empty. Ratios are
-// taken within a round, since other work on the machine slows all of them. An argument is the number of rounds.
+// taken within a round, since other work on the machine slows all of them. An argument is the number of rounds; with `large`, only
+// repositories of very many refs and names are measured.
 
 const commits = 10_000
 const files = 1000
-const rounds = Number(process.argv[2] ?? 25)
+const onlyLarge = process.argv.includes('large')
+const rounds = Number(process.argv.slice(2).find((word) => /^\d+$/.test(word)) ?? 25)
+const largeRounds = Math.min(rounds, 5)
 const context: Context = { principal: { id: 'bench', roles: [] }, signal: new AbortController().signal }
 
 function makeRepository(dir: string): void {
@@ -186,8 +190,11 @@ async function time(
   }
 }
 
-const folder = fs.mkdtempSync(join(tmpdir(), 'hikidashi-bench-git-'))
-try {
+function machine(): string {
+  return `${execFileSync('git', ['--version'], { encoding: 'utf8' }).trim()}, Node ${process.version}`
+}
+
+async function measureReading(folder: string): Promise<void> {
   progress(`making ${commits} commits …`)
   const dir = join(folder, 'repository.git')
   makeRepository(dir)
@@ -220,9 +227,15 @@ try {
     ])
   }
   const head = ['', 'git by hand, ms', 'provider, ms', 'to git by hand', 'isomorphic-git, ms', 'to git by hand']
-  const version = execFileSync('git', ['--version'], { encoding: 'utf8' }).trim()
-  console.log(`${version}, Node ${process.version}; medians of ${rounds} rounds, ratios within each round\n`)
+  console.log(`${machine()}; medians of ${rounds} rounds, ratios within each round\n`)
   console.log(table(head, rows))
+}
+
+const folder = fs.mkdtempSync(join(tmpdir(), 'hikidashi-bench-git-'))
+try {
+  if (!onlyLarge) await measureReading(folder)
+  const large = await measureLarge(folder, largeRounds)
+  console.log(`\n${machine()}; medians of ${largeRounds} rounds\n\n${large}`)
 } finally {
   fs.rmSync(folder, { recursive: true, force: true })
 }

@@ -6,7 +6,7 @@ import { text as textOf } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { DatabaseSync } from '@photostructure/sqlite'
 import MiniSearch from 'minisearch'
-import { openSearchIndex, type SearchDocument } from '../src/search/index.ts'
+import { type Allows, openSearchIndex, type SearchDocument } from '../src/search/index.ts'
 import { openStore } from '../src/store/index.ts'
 import { createDocuments, type Kind } from './search-documents.ts'
 import { fixed, progress, table } from './support.ts'
@@ -15,7 +15,7 @@ import { fixed, progress, table } from './support.ts'
 // its index in memory, and SQLite's FTS5 as it comes, with its own BM25. The same documents and questions for all, each in a
 // process of its own, so that none has the memory of another.
 
-const names = ['hikidashi', 'SQLite FTS5, trigram', 'MiniSearch'] as const
+const names = ['hikidashi', 'hikidashi, half is hidden', 'SQLite FTS5, trigram', 'MiniSearch'] as const
 type Name = (typeof names)[number]
 
 const { values } = parseArgs({
@@ -93,25 +93,35 @@ async function measure(name: Name, subject: Subject, before: number): Promise<Me
 
 const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
+/** A caller who may see every other document: which ones is judged with the first question, before those that are measured. */
+const half: Allows = Object.assign(({ uri }: { readonly uri: string }) => /[02468]\.\w+$/.test(uri), {
+  mounts: new Map([['bench://docs', { reach: 'some', callers: 'half' }]] as const),
+})
+
+/** @param allows What the caller may see. */
+async function ours(folder: string, allows?: Allows): Promise<Subject> {
+  const file = join(folder, 'store.sqlite')
+  const store = await openStore({ sqlite: { file } })
+  const index = await openSearchIndex({ store, name: 'bench' })
+  return {
+    put: (documents) => index.put(documents),
+    search: async (text) => {
+      let found = 0
+      for await (const _ of index.search({ text, ...(allows === undefined ? {} : { allows }) }))
+        if (++found === shown) break
+      return found
+    },
+    bytes: () => sizeOf(file) + sizeOf(`${file}-wal`),
+    close: async () => {
+      await index.close()
+      await store.close()
+    },
+  }
+}
+
 const subjects: Readonly<Record<Name, (folder: string) => Promise<Subject>>> = {
-  hikidashi: async (folder) => {
-    const file = join(folder, 'store.sqlite')
-    const store = await openStore({ sqlite: { file } })
-    const index = await openSearchIndex({ store, name: 'bench' })
-    return {
-      put: (documents) => index.put(documents),
-      search: async (text) => {
-        let found = 0
-        for await (const _ of index.search({ text })) if (++found === shown) break
-        return found
-      },
-      bytes: () => sizeOf(file) + sizeOf(`${file}-wal`),
-      close: async () => {
-        await index.close()
-        await store.close()
-      },
-    }
-  },
+  hikidashi: (folder) => ours(folder),
+  'hikidashi, half is hidden': (folder) => ours(folder, half),
   'SQLite FTS5, trigram': async (folder) => {
     const file = join(folder, 'plain.sqlite')
     const database = new DatabaseSync(file)

@@ -1,5 +1,7 @@
-import { CLIENT_CAPABILITIES_META_KEY, MissingRequiredClientCapabilityError } from '@modelcontextprotocol/server'
-import type { ExtraMethod } from '../src/server/bind.ts'
+import { codes, ProtocolError } from '../src/server/errors.ts'
+import { isObject } from '../src/server/messages.ts'
+import { protocolKeys } from '../src/server/protocol/keys.ts'
+import type { ExtraMethod } from '../src/server/protocol/method.ts'
 
 /**
  * What the scenarios on lifecycle and completion ask for beside resources: a prompt with an argument to complete, and
@@ -10,14 +12,15 @@ export const diagnostics: Readonly<Record<string, ExtraMethod>> = {
     tools: tools.map((name) => ({ name, description: 'For the suite.', inputSchema: { type: 'object' } })),
   }),
 
-  'tools/call': async ({ name }, { mcpReq }) => {
-    const envelope: Readonly<Record<string, unknown>> = { ...mcpReq.envelope }
-    const declared = envelope[CLIENT_CAPABILITIES_META_KEY]
-    const samples = typeof declared === 'object' && declared !== null && 'sampling' in declared
+  'tools/call': async ({ name, _meta }, { log }) => {
+    const declared = isObject(_meta) ? _meta[protocolKeys.clientCapabilities] : undefined
+    const samples = isObject(declared) && 'sampling' in declared
     if (name === 'test_missing_capability' && !samples)
-      throw new MissingRequiredClientCapabilityError({ requiredCapabilities: { sampling: {} } })
-    // The SDK keeps the message back from a client that did not ask for logs.
-    if (name === 'test_logging_tool') await mcpReq.log('info', 'a line of the log')
+      throw new ProtocolError(codes.missingCapability, 'The client does not declare the capability sampling.', {
+        requiredCapabilities: { sampling: {} },
+      })
+    // It goes out only to a client that asked for logs.
+    if (name === 'test_logging_tool') log('info', 'a line of the log')
     return { content: [{ type: 'text', text: `${String(name)} was called` }] }
   },
 

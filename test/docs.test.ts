@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { badgeLine, badges } from '../scripts/badges.ts'
 
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '..')
@@ -55,6 +56,24 @@ describe('the documentation', () => {
     })
     expect(broken).toEqual([])
     expect(pages.length).toBeGreaterThan(8)
+  })
+
+  test('has a short README with badges that add the server of npm start to VS Code and Cursor', () => {
+    const readme = textOf('README.md')
+    expect(readme.split('\n').length).toBeLessThan(120)
+    // Run "npx tsx scripts/badges.ts" to write them.
+    expect(readme).toContain(`\n${badgeLine()}\n`)
+    for (const [file, text] of Object.entries(badges)) expect(textOf(`docs/images/${file}`)).toBe(text)
+
+    const links = [...badgeLine().matchAll(/\]\((https:[^)]+)\)/g)].map((match) => new URL(match[1] ?? ''))
+    const [vscode, cursor] = links
+    expect(vscode?.searchParams.get('name')).toBe('hikidashi')
+    const server = JSON.parse(vscode?.searchParams.get('config') ?? '')
+    expect(JSON.parse(Buffer.from(cursor?.searchParams.get('config') ?? '', 'base64').toString())).toEqual({
+      url: server.url,
+    })
+    const { start } = JSON.parse(textOf('package.json')).scripts
+    expect(`${start} `).toContain(`--http ${new URL(server.url).port} `)
   })
 
   test('has an example of the toolkit in the README that serves what it says', async () => {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { planConfig } from '../config/build.ts'
+import { planConfig } from '../config/plan.ts'
 import { type AccessRule, compileVerdict, type Verdict } from '../core/access.ts'
 import type { Principal } from '../core/provider.ts'
 import { createResolver, type Resolved } from '../core/resolve.ts'
@@ -67,11 +67,9 @@ interface Answer {
   readonly below?: 'all' | 'some' | 'none'
 }
 
-async function check(uri: string, options: CheckOptions, { out, secrets }: Io): Promise<void> {
-  const { config, principal } = await requireLocal(
-    options.config === undefined ? {} : { config: options.config },
-    secrets,
-  )
+async function check(uri: string, options: CheckOptions, io: Io): Promise<void> {
+  const { out } = io
+  const { config, principal } = await requireLocal(options.config === undefined ? {} : { config: options.config }, io)
   if (config === undefined) throw misused('There is no configuration here. Name one: --config FILE.')
   const roles = options.as ?? principal.roles
   const who: Principal = { id: 'check', roles, ...(options.scopes === undefined ? {} : { scopes: options.scopes }) }

@@ -1,11 +1,14 @@
 import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { parse, relative, resolve } from 'node:path'
+import { defaultConfig } from '../config/default-file.ts'
 import { checkFile, checkFolder } from '../config/folder.ts'
 import { failed, misused } from './exit.ts'
 import { localLaunch, remoteLaunch } from './host-files/launch.ts'
 import type { Launch } from './host-files/types.ts'
-import { defaultConfig } from './local.ts'
+import { isPublished } from './version.ts'
+import { loadFound, withheldNote } from './withheld.ts'
 
 /** The options of `add` that say what a host is to start, or to ask. */
 export interface LaunchWords {
@@ -36,8 +39,22 @@ export async function launchFor(folders: readonly string[], options: LaunchWords
     [tokenPrompt, '--token-prompt'],
   ])
     if (given) throw misused(`${name} needs --url.`)
+  if (npx && !isPublished())
+    throw misused(
+      'hikidashi is not in the registry of npm yet, so npx would not find it. Leave --npx out: the host then starts this installation.',
+    )
   const served = await servedHere(folders, config)
   return localLaunch({ ...served, env, ...(npx === undefined ? {} : { npx }) })
+}
+
+/** The host would start it with --config, as a configuration that the user named: it must be one that the user trusts. */
+async function refuseUntrusted(file: string): Promise<void> {
+  const { isTrusted } = await import('../config/trust.ts')
+  if (await isTrusted(file, await readFile(file))) return
+  const loaded = await loadFound(file, false)
+  if ('problems' in loaded) throw failed(`${file} has problems. To see them: hikidashi check`)
+  const note = withheldNote(loaded.config)
+  if (note !== undefined) throw failed(`${note}. Or name it: --config ${file}`)
 }
 
 /** What `serve` would serve from here, by absolute paths: hosts start servers wherever they are. */
@@ -52,6 +69,7 @@ async function servedHere(folders: readonly string[], config: string | undefined
   if (file !== undefined) {
     const [finding] = await checkFile(resolve(file), [])
     if (finding !== undefined) throw failed(finding.message)
+    if (config === undefined) await refuseUntrusted(file)
     return { folders, config: file }
   }
   if (!assumed) return { folders }

@@ -14,6 +14,7 @@ import type { Entry, EntryContext, Host, Launch, Scope } from './host-files/type
 import { strings, valueAt } from './host-files/values.ts'
 import type { Io } from './io.ts'
 import { writeJson } from './json.ts'
+import { keepTrust, untrustedNote } from './keep-trust.ts'
 import { escapeText } from './text.ts'
 
 interface AddOptions extends LaunchWords {
@@ -37,7 +38,10 @@ the folder itself); or asks the one that runs at --url. What was in the file is 
     .option('--config <file>', 'serve what this configuration mounts')
     .option('--name <name>', 'what the host calls it', 'hikidashi')
     .addOption(scopeOption())
-    .option('--npx', 'have it started by npx, not by the path of this installation')
+    .option(
+      '--npx',
+      'have it started by npx, not by the path of this installation (once hikidashi is in the registry of npm)',
+    )
     .option('--env <name>', 'an environment variable that the host is to pass on (repeatable)', addWord)
     .addOption(new Option('--url <url>', 'a server that runs, instead').conflicts(['config', 'npx', 'env']))
     .option('--token-env <name>', 'with --url: the environment variable that holds the bearer token')
@@ -54,7 +58,7 @@ the folder itself); or asks the one that runs at --url. What was in the file is 
       `
 Examples:
   hikidashi add claude-code                      this folder, for you
-  hikidashi add vscode docs --scope project --npx
+  hikidashi add vscode docs --scope project
   hikidashi add codex --url https://context.example.org/mcp --token-env CONTEXT_TOKEN
   hikidashi add zed ~/notes --name notes --dry-run
 
@@ -84,6 +88,7 @@ async function add(id: string, folders: readonly string[], options: AddOptions, 
   // Afterwards its folder is there.
   const notes = notesOn(host, launch, entry, context, after)
   if (!isSame) await writeHostFile(before, after)
+  const kept = options.config === undefined || (await keepTrust(options.config))
   const status = isSame ? 'unchanged' : 'added'
   const backup = isSame || before.text === undefined ? undefined : backupOf(before)
   if (options.json) await writeJson(io.out, { host: id, scope, file: before.file, name: context.name, status, backup })
@@ -96,7 +101,7 @@ async function add(id: string, folders: readonly string[], options: AddOptions, 
         host.next,
       ].join('\n'),
     )
-  for (const note of notes) io.say(`Note: ${note}`)
+  for (const note of [...notes, ...(kept ? [] : [untrustedNote])]) io.say(`Note: ${note}`)
 }
 
 function refuseTaken({ host, before, settings }: Opened, name: string, { force }: AddOptions): void {

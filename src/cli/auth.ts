@@ -2,11 +2,12 @@ import { spawn } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
+import { defaultConfig } from '../config/default-file.ts'
 import { parseDuration } from '../config/values.ts'
 import { isResourceError } from '../core/errors.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed, misused } from './exit.ts'
 import type { Io } from './io.ts'
-import { defaultConfig } from './local.ts'
+import { loadFound, withheldNote } from './withheld.ts'
 
 interface AuthOptions {
   readonly config?: string
@@ -46,13 +47,14 @@ function parseWait(text: string): number {
 }
 
 async function authorize(address: string | undefined, { config, open, wait }: AuthOptions, io: Io): Promise<void> {
-  const [{ loadConfig }, { formatConfigProblem }, { gdriveClient, tokenFileOf }] = await Promise.all([
-    import('../config/load.ts'),
+  const [{ formatConfigProblem }, { gdriveClient, tokenFileOf }] = await Promise.all([
     import('../config/problem.ts'),
     import('../config/gdrive.ts'),
   ])
-  const loaded = await loadConfig(resolve(config ?? defaultConfig))
+  const loaded = await loadFound(resolve(config ?? defaultConfig), config !== undefined)
   if ('problems' in loaded) throw failed(loaded.problems.map(formatConfigProblem).join('\n'))
+  const note = withheldNote(loaded.config)
+  if (note !== undefined) io.say(note)
   const { mounts, folder, secrets } = loaded.config
   const found = Object.entries(mounts).flatMap(([at, mount]) =>
     mount.provider === 'gdrive' && (address === undefined || at === address) ? [{ at, mount }] : [],

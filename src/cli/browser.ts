@@ -12,7 +12,10 @@ export function openerFor(
   return isShown ? ['xdg-open'] : undefined
 }
 
-/** Opens an address in the browser of the user. Resolves with whether something took it; what becomes of that is not waited for. */
+/**
+ * Opens an address in the browser of the user. Every user of the machine can read the address while the browser starts: it must hold no
+ * secret (`createHandover`). Resolves with whether something took it; what becomes of that is not waited for.
+ */
 export function openInBrowser(url: string, opener = openerFor(process.platform, process.env)): Promise<boolean> {
   if (opener === undefined) return Promise.resolve(false)
   const [command, ...args] = opener

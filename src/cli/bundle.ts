@@ -10,6 +10,7 @@ import { createProgress } from './progress.ts'
 interface McpbOptions {
   readonly output?: string
   readonly author?: string
+  readonly allPlatforms?: true
   readonly force?: true
   readonly json?: true
 }
@@ -21,6 +22,7 @@ export function define(command: Command, io: Io): void {
 Examples:
   hikidashi bundle mcpb
   hikidashi bundle mcpb --output hikidashi.mcpb --force
+  hikidashi bundle mcpb --all-platforms
 ${exitCodeHelp}`,
   )
   command
@@ -28,15 +30,16 @@ ${exitCodeHelp}`,
     .description(
       'Writes an MCP bundle (.mcpb): this installation with all that it needs at run time, for Claude Desktop and other hosts that install one by a double click, and ask their user which folders to serve.',
     )
-    .option('--output <file>', 'where to write it; by default hikidashi-VERSION.mcpb here')
+    .option('-o, --output <file>', 'where to write it; by default hikidashi-VERSION.mcpb here')
     .option('--author <name>', 'who publishes it; by default the author in package.json')
+    .option('--all-platforms', 'make one for macOS, Windows and Linux; without it, for the system that this one is')
     .option('--force', 'replace a file that is there')
     .option('--json', 'print what was written, as JSON')
     .action((options: McpbOptions) => mcpb(options, io))
 }
 
-async function mcpb({ output, author, force, json }: McpbOptions, io: Io): Promise<void> {
-  const [{ ownFolder, ownPackage }, { bundleManifest }, { writeBundle }] = await Promise.all([
+async function mcpb({ output, author, allPlatforms, force, json }: McpbOptions, io: Io): Promise<void> {
+  const [{ ownFolder, ownPackage }, { allPlatformNames, bundleManifest }, { writeBundle }] = await Promise.all([
     import('./publish/own-package.ts'),
     import('./publish/manifest.ts'),
     import('./publish/mcpb.ts'),
@@ -48,7 +51,9 @@ async function mcpb({ output, author, force, json }: McpbOptions, io: Io): Promi
   if (publisher === undefined || publisher === '') throw failed('A bundle names who publishes it. Give --author NAME.')
   const progress = createProgress(io, { what: 'files' })
   const told = (done: number, total: number) => progress.set({ done, total })
-  const writing = writeBundle(ownFolder(), bundleManifest(own, publisher), file, told).finally(progress.end)
+  const platforms = allPlatforms ? allPlatformNames : [process.platform]
+  const manifest = bundleManifest(own, publisher, platforms)
+  const writing = writeBundle(ownFolder(), manifest, platforms, file, told).finally(progress.end)
   const bundle = await writing.catch((error: unknown) => {
     if (!(error instanceof Error) || !('code' in error)) throw error
     const path = 'path' in error ? String(error.path) : file
@@ -56,7 +61,8 @@ async function mcpb({ output, author, force, json }: McpbOptions, io: Io): Promi
   })
   if (json) return writeJson(io.out, bundle)
   const { bytes, files, packages, sha256 } = bundle
+  const count = packages === 1 ? '1 package' : `${packages} packages`
   io.say(
-    `Wrote ${file}: ${formatSize(bytes)}, ${files} files of ${packages} packages.\nSHA-256 ${sha256}\nOpen it with Claude Desktop to install it.`,
+    `Wrote ${file}: ${formatSize(bytes)}, ${files} files of ${count}, for ${platforms.join(', ')}.\nSHA-256 ${sha256}\nOpen it with Claude Desktop to install it.`,
   )
 }

@@ -1,4 +1,5 @@
-import { type MountSettings, openMount, type PlannedMount } from '../config/build.ts'
+import { type MountSettings, openMount } from '../config/build.ts'
+import type { PlannedMount } from '../config/plan.ts'
 import { createCatalog, type Mount } from '../core/catalog.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'

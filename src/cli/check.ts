@@ -1,7 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { lazyStore } from '../config/lazy-store.ts'
+import type { PlannedMount } from '../config/plan.ts'
 import { type ConfigProblem, formatConfigProblem } from '../config/problem.ts'
+import type { Withheld } from '../config/untrusted.ts'
 import type { Mount } from '../core/catalog.ts'
+import { isHeadRespelled, parseAddress } from '../core/uri.ts'
 import { formatProblem } from '../testing/index.ts'
 import { checkMount, hiddenFrom, isWrong, type MountReport } from './check-mounts.ts'
 import { type Colours, coloursFor } from './colour.ts'
@@ -9,11 +12,16 @@ import { exitCodeHelp, failed } from './exit.ts'
 import { count, counted } from './format.ts'
 import type { Io } from './io.ts'
 import { writeJson } from './json.ts'
-import { planLocal } from './local.ts'
+import { planLocal, storeOf } from './local.ts'
 import { createLog } from './log.ts'
 import { createProgress } from './progress.ts'
+import { mapInOrder } from './side-by-side.ts'
 import { writeError } from './status-line.ts'
 import { escapeText } from './text.ts'
+import { reasonsOf, withheldJson, withheldNote } from './withheld.ts'
+
+/** So many mounts are opened and checked at once: most of the time goes into waiting for sources. */
+const maxMountsAtOnce = 8
 
 interface CheckOptions {
   readonly config?: string
@@ -53,47 +61,76 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   const planned = await planLocal(options.config === undefined ? {} : { config: options.config }, io.secrets)
   if ('problems' in planned) return reportConfig(planned.problems, options, io)
   const { local } = planned
-  const store = local.config === undefined ? undefined : lazyStore(local.config.store, log)
+  const mounts = (await local.complete?.()) ?? local.mounts
+  const kept = storeOf(local)
+  const store = kept === undefined ? undefined : lazyStore(kept, log)
   const file = local.config?.file ?? null
   const reports: MountReport[] = []
   const opened: Mount[] = []
   const progress = createProgress(io, {
     what: 'mounts checked',
     done: 0,
-    total: local.mounts.length,
+    total: mounts.length,
     besideOutput: true,
   })
-  for (const mount of local.mounts) {
-    const report = await checkMount(
-      mount,
-      options.limit,
-      { log, scrubber, ...(store === undefined ? {} : { store }) },
-      (it) => opened.push(it),
-    )
+  const settings = { log, scrubber, ...(store === undefined ? {} : { store }) }
+  const checkOne = (mount: PlannedMount) => checkMount(mount, options.limit, settings, (it) => opened.push(it))
+  for await (const report of mapInOrder(mounts, maxMountsAtOnce, checkOne)) {
     reports.push(report)
-    if (!options.json) await io.out.write(formatReport(report, coloursFor(io.out.isTerminal)))
+    if (!options.json) await io.out.write(formatReport(report, coloursFor(io.out.isTerminal)), { isStyled: true })
     progress.add(1)
   }
   progress.end()
   // Where clients say who they are, their roles come from elsewhere.
   const hidden = local.config?.auth === undefined ? await hiddenFrom(local.principal, opened, log) : []
+  const respelled = local.mounts
+    .filter(({ address }) => isHeadRespelled(address))
+    .map(({ address }) => ({ address, served: parseAddress(address).text }))
   await store?.close()
   const wrong = reports.filter(isWrong).length
-  if (options.json) await writeJson(io.out, { file, ok: wrong === 0, problems: [], mounts: reports, hidden })
-  else
+  const { withheld = [] } = local.config ?? {}
+  const leftOut = withheld.map(withheldJson)
+  const ok = wrong + leftOut.length === 0
+  if (options.json) await writeJson(io.out, { file, ok, problems: [], mounts: reports, hidden, respelled, leftOut })
+  else {
     for (const address of hidden)
       io.say(
         `Note: no client sees ${address}: its access rules name roles, and "roles" in the configuration gives none of them.`,
       )
+    for (const { address, served } of respelled)
+      io.say(
+        `Note: ${address} is served as ${served}: schemes and hosts have no case. Clients may write either, and are shown this one.`,
+      )
+  }
+  const note = local.config === undefined ? undefined : withheldNote(local.config)
+  if (note !== undefined && !options.json)
+    await io.out.write(formatWithheld(withheld, coloursFor(io.out.isTerminal)), { isStyled: true })
+  if (note !== undefined) io.say(note)
   if (wrong > 0) throw failed(`Something is wrong with ${wrong} of ${count(reports.length, 'mount')}.`)
+  if (note !== undefined) throw failed(`Not everything was checked: ${count(leftOut.length, 'part')} left out.`)
   if (!options.json) io.say(`${file ?? 'The current folder'}: ${count(reports.length, 'mount')}, nothing wrong.`)
 }
 
 async function reportConfig(problems: readonly ConfigProblem[], { json }: CheckOptions, { out }: Io): Promise<void> {
   const [first] = problems
-  if (json) await writeJson(out, { file: first?.file ?? null, ok: false, problems, mounts: [], hidden: [] })
+  if (json)
+    await writeJson(out, {
+      file: first?.file ?? null,
+      ok: false,
+      problems,
+      mounts: [],
+      hidden: [],
+      respelled: [],
+      leftOut: [],
+    })
   else await out.write(problems.map((problem) => `${escapeText(formatConfigProblem(problem))}\n`).join(''))
   throw failed(`The configuration has ${count(problems.length, 'problem')}. The sources in it were not checked.`)
+}
+
+function formatWithheld(withheld: readonly Withheld[], { yellow }: Colours): string {
+  return withheld
+    .map((part) => `${yellow('SKIP ')}  ${escapeText(part.name)}  not trusted: ${reasonsOf(part)}\n`)
+    .join('')
 }
 
 function formatReport(report: MountReport, { green, red }: Colours): string {

@@ -1,4 +1,5 @@
 import { misused } from './exit.ts'
+import { escapeText } from './text.ts'
 
 /**
  * Splits a command line into words, as a shell does: at white space, with '…' and "…" and, except on Windows, where it
@@ -29,7 +30,20 @@ export function splitCommand(line: string, platform: NodeJS.Platform = process.p
   return words
 }
 
-/** Puts words together to a command line for a POSIX shell. */
+/**
+ * Puts words together to a command line for a POSIX shell. It is safe to print: a word with control characters, or others that a
+ * terminal must not get, is written as `$'a\x0ab'` (POSIX.1-2024, section 2.2.4; bash, zsh and ksh know it).
+ */
 export function joinCommand(words: readonly string[]): string {
-  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(' ')
+  return words.map(quoted).join(' ')
+}
+
+function quoted(word: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word
+  if (escapeText(word) === word) return `'${word.replaceAll("'", "'\\''")}'`
+  const characters = Array.from(word, (character) => {
+    if (escapeText(character) === character) return character.replace(/['\\]/, '\\$&')
+    return Array.from(Buffer.from(character), (byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')
+  })
+  return `$'${characters.join('')}'`
 }

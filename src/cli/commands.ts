@@ -28,6 +28,7 @@ export const commands: Readonly<Record<string, NamedCommand>> = {
   status: { summary: 'tell what is mounted, and how far it is indexed', load: () => import('./status.ts') },
   check: { summary: 'check the configuration, and every source in it', load: () => import('./check.ts') },
   doctor: { summary: 'find out why something does not work', load: () => import('./doctor.ts') },
+  trust: { summary: 'allow a configuration that was found to do more than read', load: () => import('./trust.ts') },
   access: { summary: 'explain who may see what', load: () => import('./access.ts') },
   token: { summary: 'add, list and revoke tokens for clients over HTTP', load: () => import('./token.ts') },
   auth: { summary: 'let hikidashi read what is yours elsewhere (gdrive)', load: () => import('./auth.ts') },

@@ -1,9 +1,10 @@
-import { openMount, type PlannedMount } from '../config/build.ts'
+import { openMount } from '../config/build.ts'
 import { lazyStore } from '../config/lazy-store.ts'
+import type { PlannedMount } from '../config/plan.ts'
 import { createCatalog } from '../core/catalog.ts'
 import type { View } from '../core/view.ts'
 import { type Candidate, fitting, type Wanted } from './completion-words.ts'
-import { planLocal } from './local.ts'
+import { planLocal, storeOf } from './local.ts'
 import { pagesOf } from './pages.ts'
 import type { Secrets } from './secrets.ts'
 import { headersOf } from './source.ts'
@@ -38,7 +39,7 @@ export async function completeUris(wanted: Wanted, secrets: Secrets): Promise<re
   const mount = local.mounts.find(({ address }) => typed.startsWith(`${bare(address)}/`))
   // Where the current folder is served because nothing else is named, paths are shorter.
   if (mount === undefined) return local.assumed && typed === '' ? [] : addresses(roots, typed, '/')
-  return withMount(mount, local.config?.store, (view) => within(view, roots, typed, signal), local.principal)
+  return withMount(mount, storeOf(local), (view) => within(view, roots, typed, signal), local.principal)
 }
 
 async function withMount<T>(

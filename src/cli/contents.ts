@@ -1,10 +1,9 @@
 import type { ResourceContent } from '../core/view.ts'
 import type { Output } from './output.ts'
-import { escapeLines } from './text.ts'
 
 /** Writes one content as it is: text in UTF-8, or its bytes. */
 export async function writeContent(out: Output, content: ResourceContent): Promise<void> {
-  if ('text' in content) await out.write(out.isTerminal ? escapeLines(content.text) : content.text)
+  if ('text' in content) await out.write(content.text)
   else if ('bytes' in content) await out.write(content.bytes)
   else for await (const chunk of content.stream) await out.write(chunk)
 }

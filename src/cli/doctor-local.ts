@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { isAbsolute, relative } from 'node:path'
-import type { PlannedMount } from '../config/build.ts'
 import { parseDocument } from '../config/document.ts'
 import { lazyStore } from '../config/lazy-store.ts'
+import type { PlannedMount } from '../config/plan.ts'
 import { formatKey, type Step } from '../config/problem.ts'
 import type { Log } from '../core/log.ts'
 import type { Diagnosis, Findings } from './doctor.ts'
@@ -12,8 +12,9 @@ import { checkPrograms, checkSecrets } from './doctor-needs.ts'
 import { checkStore } from './doctor-store.ts'
 import { CommandError } from './exit.ts'
 import { count } from './format.ts'
-import { type Local, type Planned, planLocal } from './local.ts'
+import { type Local, type Planned, planLocal, storeOf } from './local.ts'
 import type { Secrets } from './secrets.ts'
+import { reasonsOf, trustCommand } from './withheld.ts'
 
 /** What the checks of a configuration share. */
 export interface Case {
@@ -59,12 +60,28 @@ export async function checkLocal(
       found: `There is no hikidashi.json here: the current folder is served. To serve more: hikidashi init`,
     })
   else findings.tell({ ...configuration, status: 'ok', found: `${config.file}: valid, ${mounted}` })
+  for (const part of config?.withheld ?? [])
+    findings.tell({
+      check: 'trust',
+      status: 'warning',
+      found: `${part.name} is left out, because you have not trusted this configuration: it ${reasonsOf(part)}.`,
+      fix: trustCommand(config?.file ?? ''),
+    })
   const withConfig = options.config === undefined ? '' : ` --config ${options.config}`
   const placeOf = await placesIn(config?.file)
-  const here: Case = { local, mounts: local.mounts, limit: options.limit, log, secrets, placeOf, withConfig }
+  const here: Case = {
+    local,
+    mounts: (await local.complete?.()) ?? local.mounts,
+    limit: options.limit,
+    log,
+    secrets,
+    placeOf,
+    withConfig,
+  }
   // What lacks something cannot be opened: that would be told twice.
   const lacking = new Set([...(await checkSecrets(here, findings)), ...(await checkPrograms(here, findings))])
-  const store = config === undefined ? undefined : lazyStore(config.store, log)
+  const kept = storeOf(local)
+  const store = kept === undefined ? undefined : lazyStore(kept, log)
   try {
     const isStored = await checkStore(here, store, findings)
     await checkMounts(here, lacking, isStored ? store : undefined, findings)

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import type { PlannedMount } from '../config/build.ts'
 import type { LazyStore } from '../config/lazy-store.ts'
+import type { PlannedMount } from '../config/plan.ts'
 import { createCatalog, type Mount } from '../core/catalog.ts'
 import type { Degradation } from '../core/provider.ts'
 import { formatProblem } from '../testing/index.ts'

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { isAbsolute, resolve } from 'node:path'
-import type { PlannedMount } from '../config/build.ts'
 import { resolveFolder } from '../config/folder.ts'
+import type { PlannedMount } from '../config/plan.ts'
 import type { Step } from '../config/problem.ts'
 import { resolveSecret, secretSourcesIn } from '../config/secret.ts'
 import { findProgram, isProgram } from '../providers/program.ts'

@@ -1,4 +1,5 @@
 import { request } from 'node:http'
+import { childLimits } from '../core/child-limits.ts'
 import { isLoopback } from '../core/host.ts'
 import type { Log } from '../core/log.ts'
 import type { Findings } from './doctor.ts'
@@ -18,7 +19,8 @@ export async function checkServer(options: SourceOptions, { tell, doing }: Findi
   if ('url' in target) await checkClock(target.url, tell)
   const { examine } = await import('../client/examine.ts')
   const signal = new AbortController().signal
-  await examine(target, { timeoutMs, maxBytes, stderr: 'log', signal, log }, (examined) => {
+  const { memoryBytes } = childLimits.remoteCommand()
+  await examine(target, { timeoutMs, maxBytes, memoryBytes, stderr: 'log', signal, log }, (examined) => {
     doing(`Asking ${where}: ${examined.check}`)
     tell(examined)
   })

@@ -7,7 +7,7 @@ import { parseSearchStatus, type SearchStatusMount } from '../core/found.ts'
 import type { Findings } from './doctor.ts'
 import type { Case } from './doctor-local.ts'
 import { counted, formatSize } from './format.ts'
-import { openLocal } from './local.ts'
+import { openLocal, storeOf } from './local.ts'
 import { placesOf, textAt } from './search.ts'
 
 /** The providers that keep something. */
@@ -15,14 +15,14 @@ const keeping: ReadonlySet<string> = new Set(['results', 'metrics', 'search'])
 
 /** Looks whether the store answers, where a mount needs it. Resolves to whether mounts can be opened with it. */
 export async function checkStore(
-  { local: { config, mounts }, placeOf }: Case,
+  { local, mounts, placeOf }: Case,
   store: LazyStore | undefined,
   { tell, doing }: Findings,
 ): Promise<boolean> {
-  if (config === undefined || store === undefined) return false
+  const kept = storeOf(local)
+  if (kept === undefined || store === undefined) return false
   if (!mounts.some(({ config: { provider } }) => keeping.has(provider))) return true
   doing('Opening the store')
-  const kept = config.store
   const where = 'sqlite' in kept ? kept.sqlite.file : 'PostgreSQL'
   const failed = (found: string, fix: string) => tell({ check: 'store', status: 'failed', found, fix })
   const refused = 'sqlite' in kept ? await faultOfFile(kept.sqlite.file) : undefined

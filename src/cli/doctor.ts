@@ -74,7 +74,7 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   const findings: Findings = {
     tell: (diagnosis) => {
       checks.push(clean(diagnosis))
-      if (!options.json) lines.push(io.out.write(format(clean(diagnosis), colours)))
+      if (!options.json) lines.push(io.out.write(format(clean(diagnosis), colours), { isStyled: true }))
     },
     doing: (what) => progress.set({ what: escapeText(what) }),
   }

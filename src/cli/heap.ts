@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8'
-
 /** How much the heap may grow between two full collections, in percent of what is alive. */
 const growth = 100
 
@@ -9,5 +7,5 @@ const growth = 100
  * long. What `--max-old-space-size` allows stays the most that there is.
  */
 export function relaxHeap(): void {
-  setFlagsFromString(`--heap-growing-percent=${growth}`)
+  process.getBuiltinModule('node:v8').setFlagsFromString(`--heap-growing-percent=${growth}`)
 }

@@ -8,16 +8,45 @@ export interface Server {
   readonly url?: string
   /** The command line that starts it on stdio. */
   readonly command: readonly string[]
+  /** The file of the tokens that it asks for over HTTP, if it does. */
+  readonly tokens?: string
 }
 
-/** How to add a server that is reached over HTTP, with the form for hosts that start it themselves. */
-export function addOverHttp({ name, url = '', command }: Server): string {
-  return `Add it to a host:
-  Claude Code   claude mcp add --transport http ${name} ${url}
-  VS Code       .vscode/mcp.json: ${JSON.stringify({ servers: { [name]: { type: 'http', url } } })}
-  Any           hikidashi add HOST --url ${url}
-Or let the host start it:
-${startedByHost({ name, command })}`
+/** The environment variable of a host that the printed commands take the token from. */
+const tokenVariable = 'HIKIDASHI_TOKEN'
+
+/**
+ * How to add a server that is reached over HTTP, with the form for hosts that start it themselves. Where it asks for tokens, the
+ * commands send one that the host has in an environment variable: no secret stands in a file.
+ */
+export function addOverHttp({ name, url = '', command, tokens }: Server): string {
+  const entry = {
+    type: 'http',
+    url,
+    ...(tokens === undefined ? {} : { headers: bearerOf(`\${env:${tokenVariable}}`) }),
+  }
+  const claudeHeader = tokens === undefined ? [] : ['--header', `Authorization: Bearer \${${tokenVariable}}`]
+  const ownOption = tokens === undefined ? '' : ` --token-env ${tokenVariable}`
+  const make =
+    tokens === undefined
+      ? []
+      : [
+          `It asks for a token. Make one, and put it into ${tokenVariable} in the environment of the host:`,
+          `  ${joinCommand(['hikidashi', 'token', 'add', '--tokens', tokens, '--name', 'my-host'])}`,
+        ]
+  return [
+    ...make,
+    'Add it to a host:',
+    `  Claude Code   ${joinCommand(['claude', 'mcp', 'add', '--transport', 'http', name, url, ...claudeHeader])}`,
+    `  VS Code       .vscode/mcp.json: ${JSON.stringify({ servers: { [name]: entry } })}`,
+    `  Any           hikidashi add HOST --url ${url}${ownOption}`,
+    'Or let the host start it:',
+    startedByHost({ name, command }),
+  ].join('\n')
+}
+
+function bearerOf(token: string) {
+  return { Authorization: `Bearer ${token}` }
 }
 
 /** How to add a server that the host starts, and speaks to over stdio. */

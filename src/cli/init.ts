@@ -3,13 +3,18 @@ import { writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Command } from 'commander'
+import { defaultConfig } from '../config/default-file.ts'
+import type { MountConfig } from '../config/schema.ts'
+import { plainName, plainWord, type SetUpMount, searchMount, setUpMounts } from '../config/set-up.ts'
+import type { Survey } from '../config/survey.ts'
 import { fileAddress, formatUri, parseAddress } from '../core/uri.ts'
+import { lockFiles } from '../providers/packages/lock-file.ts'
 import { joinCommand } from './command-line.ts'
 import { exitCodeHelp, failed, misused } from './exit.ts'
 import type { Io } from './io.ts'
 import { writeJson } from './json.ts'
-import { defaultConfig } from './local.ts'
-import { type Survey, surveyFolder } from './survey.ts'
+import { keepTrust, untrustedNote } from './keep-trust.ts'
+import { type Found, surveyAll } from './survey.ts'
 
 interface InitOptions {
   readonly force?: true
@@ -55,7 +60,7 @@ async function printSql(database: string, io: Io): Promise<void> {
 
 async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
   const folder = resolve(dir)
-  const survey = await surveyFolder(folder).catch(() => {
+  const survey = await surveyAll(folder).catch(() => {
     throw failed(`There is no folder ${folder}, or it cannot be read. Create it, or name another one.`)
   })
   const address = addressFor(folder)
@@ -69,7 +74,9 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
     if (code === 'EEXIST') throw failed(`${file} is there already. To replace it: hikidashi init --force.`)
     throw failed(`${file} cannot be written (${code}).`)
   }
-  if (options.json) await writeJson(io.out, { file, mounts: mountsIn(folder, address, survey) })
+  if (!(await keepTrust(file, Buffer.from(text)))) io.say(`Note: ${untrustedNote}`)
+  if (options.json)
+    await writeJson(io.out, { file, mounts: mountsFor(folder, address, survey).map((mount) => mount.address) })
   const named = joinCommand([file])
   io.say(`Wrote ${file}.
 Look at what it serves:  hikidashi ls --recursive --config ${named}
@@ -77,56 +84,44 @@ Check it:                hikidashi check --config ${named}
 Serve it:                hikidashi serve --config ${named} --http 8787`)
 }
 
-function mountsIn(
-  folder: string,
-  address: string,
-  { names, settings, dotenv, prompts, sqlite }: Survey,
-): readonly string[] {
-  const name = plainName(folder)
-  return [
-    address,
-    ...(names.includes('.git') ? [`git://${name}`] : []),
-    ...(settings ? [`config://${name}`] : []),
-    ...(dotenv ? [`env://${name}`] : []),
-    ...promptAddresses(prompts).map(([library]) => library),
-    ...sqliteAddresses(name, sqlite).map(([database]) => database),
-    `search://${name}`,
-  ]
-}
-
-/** The address of each folder of prompts: that which the specification keeps for them, or one below it for each of several. */
-function promptAddresses(folders: readonly string[]): readonly (readonly [address: string, folder: string])[] {
-  const library = 'zed://prompt-library'
-  const only = folders.length === 1
-  return folders.map((folder) => [only ? library : `${library}/${/\w+/.exec(folder)?.[0]}`, folder])
-}
-
-/** The address of each file of SQLite: the name of the folder, or below it the path of each of several. */
-function sqliteAddresses(
-  name: string,
-  files: readonly string[],
-): readonly (readonly [address: string, file: string])[] {
-  const only = files.length === 1
-  return files.map((file) => [only ? `sqlite://${name}` : formatUri(parseAddress(`sqlite://${name}`), file), file])
-}
-
 /** An address that means the same on every machine: the file can be shared, the folder is somewhere else on each. */
 function addressFor(folder: string): string {
   return formatUri(parseAddress('file:///'), basename(folder) || 'root')
 }
 
-/** The name of the folder in plain letters. */
-function plainName(folder: string): string {
-  return plainWord(basename(folder))
+/** The mounts that a folder gets, the search last. `serve` gives a folder the same. */
+export function mountsFor(folder: string, address: string, survey: Survey): readonly SetUpMount[] {
+  const name = plainName(folder)
+  const mounts = setUpMounts(survey, { address, name, sqlite: survey.sqlite, documents: survey })
+  return [...mounts, searchMount(name, mounts)]
 }
 
-/** A name in plain letters, as the authority of a URI has them. */
-function plainWord(text: string): string {
-  const name = text
-    .toLowerCase()
-    .replace(/[^a-z0-9._-]+/g, '-')
-    .replace(/^[-.]+|[-.]+$/g, '')
-  return name === '' ? 'root' : name
+/** The comment above a mount. */
+const comments: Partial<Record<MountConfig['provider'], string>> = {
+  git: `Its history: files at any branch, tag or commit, the log, commits, differences, who wrote a line.
+A history remembers what was committed by mistake: what looks secret in it is shown as [redacted].`,
+  settings: `Its configuration files, each as a whole or one value of it (?pointer=/db/host). What looks secret is shown as
+[redacted]; of .env files only the names are shown, and the values that "allow" names.`,
+  env: 'The variables in .env, each by its name; the values of those that "allow" names.',
+  prompts: 'Its prompts, which hosts show as commands: {{name}} in the text is an argument.',
+  sqlite: 'A database of SQLite: its tables, and with "rows": true their rows.',
+  search: 'Search over them: hikidashi search WORDS. The index is in the store.',
+}
+
+/** A mount as a line of the configuration, below its comment. */
+function writtenMount({ address, config }: SetUpMount): string {
+  const comment = (comments[config.provider] ?? '').split('\n').map((line) => `\n    // ${line}`)
+  return `,${comment.join('')}\n    ${JSON.stringify(address)}: ${inLine(forFile(config))}`
+}
+
+/** Times are written with their unit in a configuration. */
+function forFile(config: MountConfig): object {
+  return config.poll === undefined ? config : { ...config, poll: `${config.poll / 1000}s` }
+}
+
+/** An object of JSON on one line, with spaces between its members. */
+function inLine(value: object): string {
+  return JSON.stringify(value, undefined, 1).replace(/\n\s*/g, ' ').replaceAll('[ ', '[').replaceAll(' ]', ']')
 }
 
 /** A configuration for a folder, made from what is in it. */
@@ -137,49 +132,12 @@ export function configFor({
 }: {
   readonly folder: string
   readonly address: string
-  readonly survey: Survey
+  readonly survey: Found
 }): string {
-  const { names } = survey
-  const readme = names.find((name) => /^readme(\.[a-z]+)?$/i.test(name))
-  const docs = names.find((name) => /^docs?$/i.test(name))
-  const rules = [
-    { match: '**/*.md', title: 'heading' },
-    ...(readme === undefined ? [] : [{ match: `/${escapeGlob(readme)}`, priority: 0.9 }]),
-    ...(docs === undefined ? [] : [{ match: `${escapeGlob(docs)}/**`, priority: 0.7 }]),
-  ]
   const text = (value: unknown) => JSON.stringify(value)
   const name = plainName(folder)
-  const gitMount = names.includes('.git')
-    ? `,
-    // Its history: files at any branch, tag or commit, the log, commits, differences, who wrote a line.
-    // A history remembers what was committed by mistake: what looks secret in it is shown as [redacted].
-    ${text(`git://${name}`)}: { "provider": "git", "repository": ".", "redact": "mask" }`
-    : ''
-  const settingsMount = survey.settings
-    ? `,
-    // Its configuration files, each as a whole or one value of it (?pointer=/db/host). What looks secret is shown as
-    // [redacted]; of .env files only the names are shown, and the values that "allow" names.
-    ${text(`config://${name}`)}: { "provider": "settings", "root": "." }`
-    : ''
-  const envMount = survey.dotenv
-    ? `,
-    // The variables in .env, each by its name; the values of those that "allow" names.
-    ${text(`env://${name}`)}: { "provider": "env", "file": ".env", "poll": "5s" }`
-    : ''
-  const promptMounts = promptAddresses(survey.prompts).map(
-    ([library, root]) => `,
-    // Its prompts, which hosts show as commands: {{name}} in the text is an argument.
-    ${text(library)}: { "provider": "prompts", "root": ${text(root)} }`,
-  )
-  const sqliteMounts = sqliteAddresses(name, survey.sqlite).map(
-    ([database, file]) => `,
-    // A database of SQLite: its tables, and with "rows": true their rows.
-    ${text(database)}: { "provider": "sqlite", "file": ${text(file)} }`,
-  )
-  const searched = [address, ...promptAddresses(survey.prompts).map(([library]) => library)]
-  const searchMount = `,
-    // Search over them: hikidashi search WORDS. The index is in the store.
-    ${text(`search://${name}`)}: { "provider": "search", "over": [${searched.map(text).join(', ')}] }`
+  const [files, ...others] = mountsFor(folder, address, survey)
+  const { title, rules = [] } = files?.config.provider === 'files' ? files.config : {}
   const postgresMount =
     survey.postgres === undefined
       ? ''
@@ -187,6 +145,12 @@ export function configFor({
     // The database that ${survey.postgres} in .env names: its tables, and with "rows" their rows. The variable has to be set for the server,
     // and its role should only read: hikidashi init --sql postgres.
     // ${text(`postgres://${name}`)}: { "provider": "postgres", "url": { "env": ${text(survey.postgres)} }, "schemas": ["public"] },`
+  const hasLock = Object.keys(lockFiles).some((file) => survey.names.includes(file))
+  const packagesMount = hasLock
+    ? `
+    // Its dependencies, at the versions that are installed: documentation, changelogs and types. They can be tens of thousands of files.
+    // ${text('pkg://npm')}: { "provider": "packages", "root": ".", "packages": ["*", "@*/*"] },`
+    : ''
   const apiMount =
     survey.api === undefined
       ? ''
@@ -200,12 +164,6 @@ export function configFor({
     // The MCP server that ${file} calls ${text(server)}: it is started, or connected to, only once this is no comment.
     // ${text(`mcp://${plainWord(server)}`)}: ${text(mount)},`,
   )
-  const shown = rules.map((rule) =>
-    text(rule)
-      .replaceAll('":', '": ')
-      .replaceAll(',"', ', "')
-      .replace(/^\{(.*)\}$/, '{ $1 }'),
-  )
   return `{
   // What hikidashi serves, and how. Check it: hikidashi check. All keys: docs/configuration.md.
   "$schema": ${text(schemaFor(folder))},
@@ -214,20 +172,18 @@ export function configFor({
     // If hosts on this machine are to open the files that they read, use ${fileAddress(folder)} instead.
     ${text(address)}: {
       "provider": "files",
+      "title": ${text(title)},
       "root": ".",
       // Files that .gitignore names, .git, dependency folders, keys and .env files are left out as it is.
       // "exclude": ["drafts/**"],
-      // What clients are told of files: how important they are (0 to 1), where their titles come from.
-      "rules": [
-${shown.map((rule) => `        ${rule}`).join(',\n')}
-      ],
-${documentOptions(survey)}      // Contents are served as they are. This shows what looks like a secret in them as [redacted]; sizes are then not told.
+      // How important files are (0 to 1), and their titles: "title": "heading" takes the first heading of a document.
+${rulesOf(rules)}${documentOptions(survey)}      // Contents are served as they are. This shows what looks like a secret in them as [redacted]; sizes are then not told.
       // "redact": "mask",
       // Who may see it: roles, or rules. Without this, everybody who reaches the server.
       // "access": ["reader", { "deny": ["*"], "match": "private/**" }],
       // For how long clients may keep what they got.
       // "cache": { "ttl": "60s", "scope": "private" }
-    }${gitMount}${settingsMount}${envMount}${promptMounts.join('')}${sqliteMounts.join('')}${searchMount},${postgresMount}${apiMount}${serverMounts.join('')}
+    }${others.map(writtenMount).join('')},${postgresMount}${apiMount}${packagesMount}${serverMounts.join('')}
     // The environment of the server: the names of all variables, the values of those that "allow" names.
     // "env://process": { "provider": "env", "allow": ["LANG", "TZ"] },
     // Small things that have no file, and pages of the web: docs/providers/inline.md, docs/providers/web.md.
@@ -243,6 +199,12 @@ ${documentOptions(survey)}      // Contents are served as they are. This shows w
   // "http": { "listen": "127.0.0.1:8787" }
 }
 `
+}
+
+/** The rules for files, as lines; without any, an example. */
+function rulesOf(rules: readonly object[]): string {
+  if (rules.length === 0) return '      // "rules": [{ "match": "docs/**", "priority": 0.7 }],\n'
+  return `      "rules": [\n${rules.map((rule) => `        ${inLine(rule)}`).join(',\n')}\n      ],\n`
 }
 
 /** What is said of the documents in the folder. What is only a matter of taste is a comment. */
@@ -277,8 +239,4 @@ function schemaFor(folder: string): string {
   if (existsSync(join(folder, installed))) return `./${installed}`
   const own = fileURLToPath(new URL('../../config.schema.json', import.meta.url))
   return own === join(folder, 'config.schema.json') ? './config.schema.json' : pathToFileURL(own).href
-}
-
-function escapeGlob(name: string): string {
-  return name.replace(/[*?[\]{}\\]/g, '\\$&')
 }

@@ -28,7 +28,7 @@ export function createIo(secrets: Secrets): ProcessIo {
   const saysToTerminal = process.stderr.isTTY === true
   const clean = (text: string) => escapeLines(secrets.scrub(text))
   return {
-    out: out.isTerminal ? { ...out, write: (data) => cleared(() => out.write(data)) } : out,
+    out: out.isTerminal ? { ...out, write: (data, options) => cleared(() => out.write(data, options)) } : out,
     say: (text) => writeError(`${clean(text)}\n`),
     complain: (text) => writeError(`${coloursFor(saysToTerminal).red('hikidashi:')} ${clean(text)}\n`),
     saysToTerminal,

@@ -1,11 +1,13 @@
 import { access } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { parse, relative, resolve } from 'node:path'
-import { openCatalog, type PlannedMount, planConfig, planFolders } from '../config/build.ts'
+import { isAbsolute, parse, relative, resolve, sep } from 'node:path'
+import type { OpenedCatalog } from '../config/build.ts'
+import { defaultConfig } from '../config/default-file.ts'
 import { checkFolder } from '../config/folder.ts'
 import type { Config } from '../config/load.ts'
+import { type PlannedMount, planConfig, planFolders, scopesIn } from '../config/plan.ts'
 import { type ConfigProblem, formatConfigProblem } from '../config/problem.ts'
-import type { Catalog } from '../core/catalog.ts'
+import { defaultStoreFile } from '../config/state-folder.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Measurements } from '../core/measurements.ts'
@@ -13,21 +15,27 @@ import type { Principal } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import { failed, misused } from './exit.ts'
 import { count } from './format.ts'
+import type { Io } from './io.ts'
 import type { Secrets } from './secrets.ts'
-
-/** The configuration that is used when none is named. */
-export const defaultConfig = 'hikidashi.json'
+import { loadFound, withheldNote } from './withheld.ts'
 
 export interface LocalOptions {
   readonly folders?: readonly string[]
   readonly config?: string
   readonly name?: string
+  /** Serves the files of folders alone, without their history, settings, search and so on. */
+  readonly only?: 'files'
 }
 
 /** What is to be served here: folders, a configuration, or both. */
 export interface Local {
   readonly config: Config | undefined
+  /** The mounts, as far as they are known before they are opened. */
   readonly mounts: readonly PlannedMount[]
+  /** All mounts. It may look into the folders, which takes longer. By default {@link mounts}. */
+  readonly complete?: () => Promise<readonly PlannedMount[]>
+  /** The store of folders that are served without a configuration. */
+  readonly store?: Config['store']
   readonly principal: Principal
   /** Whether nothing was named, so that the current folder was taken. */
   readonly assumed: boolean
@@ -38,13 +46,14 @@ export type Planned = { readonly local: Local } | { readonly problems: readonly 
 
 /**
  * Finds out what is to be served: the folders and the configuration that are named; else `hikidashi.json` in the current
- * folder; else the current folder itself.
+ * folder; else the current folder itself. Of a configuration that is found and not named, the parts that need the user's trust are
+ * left out: `config.withheld`.
  *
  * @param secrets Gets what the configuration refers to.
  * @throws CommandError for a folder that is not there, or a current folder that nobody can mean.
  */
 export async function planLocal(
-  { folders = [], config: named, name }: LocalOptions,
+  { folders = [], config: named, name, only }: LocalOptions,
   secrets: Secrets,
 ): Promise<Planned> {
   const file = named ?? (folders.length === 0 && (await exists(defaultConfig)) ? defaultConfig : undefined)
@@ -52,57 +61,107 @@ export async function planLocal(
   if (assumed) refuseAssumed(process.cwd())
   if (name !== undefined && folders.length === 0 && file !== undefined)
     throw misused('--name is for a folder; the mounts of a configuration have their addresses as keys.')
-  const mounts: PlannedMount[] = []
   const served = assumed ? ['.'] : folders
   for (const folder of served) {
     if (folder === '') throw misused('The name of a folder is empty.')
     const [finding] = await checkFolder(resolve(folder), [])
     if (finding !== undefined) throw failed(finding.message)
   }
-  mounts.push(...planFolders(served, name === undefined ? {} : { name }))
-  if (file === undefined) return { local: { config: undefined, mounts, principal: principalOf([]), assumed } }
-  // Whoever serves a folder does not wait for what reads configurations.
-  const { loadConfig } = await import('../config/load.ts')
-  const loaded = await loadConfig(file)
+  const naming = name === undefined ? {} : { name }
+  if (file === undefined) {
+    const plan = only === 'files' ? { mounts: planFolders(served, naming) } : await planFoldersWhole(served, naming)
+    return { local: { config: undefined, ...plan, principal: principalOf([]), assumed } }
+  }
+  const loaded = await loadFound(file, named !== undefined)
   if ('problems' in loaded) return loaded
   const { config } = loaded
   secrets.add(config.secrets)
-  mounts.push(...planConfig(config))
+  const mounts = [...planFolders(served, naming), ...planConfig(config)]
   return { local: { config, mounts, principal: principalOf(config.roles ?? []), assumed } }
 }
 
-/** As {@link planLocal}, for commands that cannot go on with a configuration that is wrong. */
-export async function requireLocal(options: LocalOptions, secrets: Secrets): Promise<Local> {
-  const planned = await planLocal(options, secrets)
-  if ('local' in planned) return planned.local
+/** The standard set-up of folders. Without its search, where the index would lie in a folder that is served. */
+async function planFoldersWhole(
+  folders: readonly string[],
+  naming: { readonly name?: string },
+): Promise<Pick<Local, 'mounts' | 'complete' | 'store'>> {
+  const { planSetUp } = await import('../config/set-up.ts')
+  const { mounts, complete } = await planSetUp(folders, naming).catch((error: unknown) => {
+    if (!(error instanceof Error && 'code' in error && 'path' in error)) throw error
+    throw failed(`The folder ${String(error.path)} cannot be read (${String(error.code)}). Let this user read it.`)
+  })
+  const file = defaultStoreFile(folders)
+  if (!folders.some((folder) => isInside(file, resolve(folder))))
+    return { mounts, complete, store: { sqlite: { file } } }
+  const withoutSearch = (all: readonly PlannedMount[]) => all.filter(({ config }) => config.provider !== 'search')
+  return { mounts: withoutSearch(mounts), complete: async () => withoutSearch(await complete()) }
+}
+
+function isInside(file: string, folder: string): boolean {
+  const path = relative(folder, file)
+  return !isAbsolute(path) && path !== '..' && !path.startsWith(`..${sep}`)
+}
+
+/**
+ * As {@link planLocal}, for commands that cannot go on with a configuration that is wrong. It says what is left out of one that is not
+ * trusted.
+ */
+export async function requireLocal(options: LocalOptions, io: Pick<Io, 'secrets' | 'say'>): Promise<Local> {
+  const planned = await planLocal(options, io.secrets)
+  if ('local' in planned) {
+    const { config } = planned.local
+    const note = config === undefined ? undefined : withheldNote(config)
+    if (note !== undefined) io.say(note)
+    return planned.local
+  }
   const lines = planned.problems.map(formatConfigProblem)
   throw failed([`The configuration has ${count(lines.length, 'problem')}:`, ...lines].join('\n'))
 }
 
+/** Where the store of what is served is. `undefined`: nothing that is served needs one. */
+export function storeOf({ config, store }: Pick<Local, 'config' | 'store'>): Config['store'] | undefined {
+  return config?.store ?? store
+}
+
+export interface OpenOptions {
+  /** The measurements of this process. */
+  readonly measurements?: Measurements
+  /** Opens all mounts at once, and fails with one that cannot be opened. By default each is opened at its first use. */
+  readonly strict?: boolean
+}
+
 /**
- * Opens everything that is to be served.
+ * Makes the catalog of everything that is to be served.
  *
- * @throws CommandError for what cannot be opened, and for folders that lie in one another.
+ * @throws CommandError for folders that lie in one another; with `strict`, for a mount that cannot be opened.
  */
 export async function openLocal(
-  { config, mounts }: Local,
+  local: Local,
   log: Log,
   scrubber: Scrubber,
-  measurements?: Measurements,
-): Promise<Catalog> {
-  const { pages, changes, cursorSecret, store } = config ?? {}
+  { measurements, strict = false }: OpenOptions = {},
+): Promise<OpenedCatalog> {
+  const { config, mounts, complete } = local
+  const { pages, changes, cursorSecret, earlierCursorSecrets } = config ?? {}
+  const store = storeOf(local)
   const settings = {
     log,
     scrubber,
+    lazily: !strict,
     ...(measurements === undefined ? {} : { measurements }),
     ...(pages === undefined ? {} : { pages }),
     ...(changes === undefined ? {} : { changes }),
     ...(cursorSecret === undefined ? {} : { cursorSecret }),
+    ...(earlierCursorSecrets === undefined ? {} : { earlierCursorSecrets }),
     ...(store === undefined ? {} : { store }),
   }
-  return openCatalog(mounts, settings).catch((error: unknown) => {
+  // The code that opens mounts is large: a server says who it is before that is loaded.
+  const { openCatalog } = await import('../config/build.ts')
+  try {
+    return await openCatalog((await complete?.()) ?? mounts, settings)
+  } catch (error) {
     throw isResourceError(error) ? failed(error.message) : error
-  })
+  }
 }
 
 /** Some hosts start servers in the root or the home folder: serving all of that is never what was meant. */
@@ -122,4 +181,17 @@ async function exists(file: string): Promise<boolean> {
     () => true,
     () => false,
   )
+}
+
+/**
+ * The OAuth scopes that a token needs for what is at a URI.
+ *
+ * @throws CommandError for folders that lie in one another.
+ */
+export function scopesOfMounts({ mounts }: Local): (uri: string) => readonly string[] {
+  try {
+    return scopesIn(mounts)
+  } catch (error) {
+    throw isResourceError(error) ? failed(error.message) : error
+  }
 }

@@ -1,55 +1,36 @@
 #!/usr/bin/env node
-import { CommanderError } from 'commander'
-import { exitCodes, explain } from './exit.ts'
-import { createIo, type ProcessIo } from './io.ts'
-import { outputClosed } from './output.ts'
-import { createProgram, meantBy, welcome } from './program.ts'
-import { createSecrets, secretsInArguments, secretsInEnvironment } from './secrets.ts'
-import { writeError } from './status-line.ts'
+import { existsSync, mkdirSync } from 'node:fs'
+import nodeModule from 'node:module'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
 
-/** Runs a command line. The commands are in commands.ts. Answers the exit code. */
-async function run(words: readonly string[], io: ProcessIo): Promise<number> {
-  const [first] = words
-  // Nothing goes to stdout, which a host would take for the protocol.
-  if (first === undefined) {
-    writeError(welcome(io.saysToTerminal))
-    return exitCodes.usage
-  }
-  if (first === '__complete') {
-    const { completeLine } = await import('./complete-line.ts')
-    await completeLine(words.slice(1), io)
-    return exitCodes.ok
-  }
-  const meant = meantBy(first)
-  if (meant !== undefined) {
-    io.complain(`unknown command '${first}'\n(Did you mean ${meant}?)\n\nHow it is used: hikidashi ${meant} --help`)
-    return exitCodes.usage
-  }
+/** Node from 22.8 on has this; the types are those of the oldest Node that is supported. */
+const { enableCompileCache } = nodeModule as { readonly enableCompileCache?: (folder: string) => unknown }
+
+/**
+ * The folder where Node keeps what it compiled: that of NODE_COMPILE_CACHE, else one of the user's own (XDG Base Directory
+ * Specification). Node's default lies in the temporary folder, where another user could have put something.
+ */
+const { NODE_COMPILE_CACHE: named, XDG_CACHE_HOME: cacheHome } = process.env
+const folder = named || join(cacheHome || join(homedir(), '.cache'), 'hikidashi', 'compiled')
+
+/**
+ * Makes the folders of the cache that are missing, at most three. It does not make them with `recursive`: Node 22.23 never returns
+ * from that where /proc is named. Answers whether the folder is there.
+ */
+function makeFolder(): boolean {
+  const missing = [folder, dirname(folder), dirname(dirname(folder))].filter((path) => !existsSync(path)).reverse()
   try {
-    const program = await createProgram(io, (name) => words.includes(name))
-    await program.parseAsync([...words], { from: 'user' })
-    return exitCodes.ok
-  } catch (error) {
-    if (error === outputClosed) return exitCodes.ok
-    // commander has printed what it has to say.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
-    const { message, exitCode } = explain(error)
-    io.complain(message)
-    return exitCode
+    for (const path of missing) mkdirSync(path, { mode: 0o700 })
+    return true
+  } catch {
+    return false
   }
 }
 
-const words = process.argv.slice(2)
-const secrets = createSecrets(() => [...secretsInArguments(words), ...secretsInEnvironment(process.env)])
+// It obeys NODE_DISABLE_COMPILE_CACHE. Without a folder, the start is as it was before Node had a cache.
+if (enableCompileCache !== undefined && makeFolder()) enableCompileCache(folder)
 
-const io = createIo(secrets)
-// What nobody waited for, unless the command looks after it: Node would print all that it knows of it.
-for (const event of ['uncaughtException', 'unhandledRejection'] as const)
-  process.on(event, (error: unknown) => {
-    if (process.listenerCount(event) > 1) return
-    io.complain(explain(error).message)
-    process.exit(exitCodes.failed)
-  })
-
-// Everything is written by now. What a library left open (a socket, a timer) does not hold up the end.
-process.exit(await run(words, io))
+// After the cache is enabled: a static import would be compiled before.
+const { runProcess } = await import('./run.ts')
+await runProcess()

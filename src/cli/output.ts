@@ -1,11 +1,32 @@
 import type { Writable } from 'node:stream'
+import { escapeLines } from './text.ts'
 
 /** Where the data of a command goes. */
 export interface Output {
   /** Whether a person is looking at it, rather than a program. */
   readonly isTerminal: boolean
-  /** Waits while the reader is slow. Rejects with {@link outputClosed} when the reader is gone. */
-  write(data: string | Uint8Array): Promise<void>
+  /**
+   * Writes data. To a terminal, control characters go in a visible form (`\u001b`), whatever the data is and wherever it comes from; to
+   * a pipe or a file every byte goes as it is. Waits while the reader is slow. Rejects with {@link outputClosed} when the reader is gone.
+   */
+  write(data: string | Uint8Array, options?: WriteOptions): Promise<void>
+}
+
+export interface WriteOptions {
+  /** The text has colours of ours (`coloursFor`): those are sent. Everything else in it must have gone through `escapeText`. */
+  readonly isStyled?: boolean
+}
+
+/** The sequences that `coloursFor` makes: colours and weights (SGR, ECMA-48), which move and write nothing. */
+const style = new RegExp(`(${String.fromCharCode(27)}\\[\\d{1,2}(?:;\\d{1,2})?m)`)
+
+/** A text as a terminal may get it: control characters in a visible form, line ends and tabs as they are. */
+export function forTerminal(text: string, { isStyled = false }: WriteOptions = {}): string {
+  if (!isStyled) return escapeLines(text)
+  return text
+    .split(style)
+    .map((part, i) => (i % 2 === 1 ? part : escapeLines(part)))
+    .join('')
 }
 
 /** The reader of the output is gone (`| head`): the command ends, and nothing is wrong. */
@@ -17,12 +38,18 @@ export function createOutput(stream: Writable & { readonly isTTY?: boolean }): O
   stream.on('error', (error: NodeJS.ErrnoException) => {
     failure ??= reasonOf(error)
   })
+  const isTerminal = stream.isTTY === true
+  // A character may lie in two chunks of bytes.
+  const decoder = new TextDecoder()
+  const textOf = (data: string | Uint8Array) =>
+    typeof data === 'string' ? data : decoder.decode(data, { stream: true })
   return {
-    isTerminal: stream.isTTY === true,
-    write: (data) =>
+    isTerminal,
+    write: (data, options) =>
       new Promise((resolve, reject) => {
         if (failure !== undefined) return reject(failure)
-        stream.write(data, (error) => (error ? reject(reasonOf(error)) : resolve()))
+        const written = isTerminal ? forTerminal(textOf(data), options) : data
+        stream.write(written, (error) => (error ? reject(reasonOf(error)) : resolve()))
       }),
   }
 }

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { isPublished } from './version.ts'
 
 /** A name that every host takes: letters, digits, `-` and `_`. */
 export function hostName(name: string): string {
@@ -16,8 +17,9 @@ export function ownCommand(
   args: readonly string[],
   main = fileURLToPath(new URL('./main.js', import.meta.url)),
   platform: NodeJS.Platform = process.platform,
+  published: () => boolean = isPublished,
 ): readonly string[] {
   // What npx unpacked may be gone tomorrow; npx itself is not.
-  if (/[\\/]_npx[\\/]/.test(main)) return npxCommand(args, platform)
+  if (/[\\/]_npx[\\/]/.test(main) && published()) return npxCommand(args, platform)
   return [process.execPath, resolve(main), ...args]
 }

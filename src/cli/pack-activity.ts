@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
-import type { PlannedMount } from '../config/build.ts'
 import { resolveFolder } from '../config/folder.ts'
+import type { PlannedMount } from '../config/plan.ts'
 import type { Log } from '../core/log.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 

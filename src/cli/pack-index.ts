@@ -1,4 +1,4 @@
-import { searchesOf } from '../config/search.ts'
+import { searchesOf } from '../config/searches.ts'
 import type { Catalog } from '../core/catalog.ts'
 import { createIndexing } from './indexing.ts'
 import type { Io } from './io.ts'

@@ -3,6 +3,7 @@ import { coloursFor, isColourful } from './colour.ts'
 import { commands } from './commands.ts'
 import { exitCodeHelp } from './exit.ts'
 import type { ProcessIo } from './io.ts'
+import { createFileOutput } from './to-file.ts'
 import { packageVersion } from './version.ts'
 
 /** The whole command line. The commands that are named in it have their options; of the others there is a summary. */
@@ -39,7 +40,11 @@ ${exitCodeHelp}`,
     const command = program.command(name).summary(summary).helpOption('-h, --help', 'show this help')
     command.helpGroup(groupOf(name))
     command.showHelpAfterError(`How it is used: hikidashi ${name} --help`)
-    if (isNamed(name)) (await load()).define(command, io)
+    if (!isNamed(name)) continue
+    const toFile = createFileOutput(io)
+    const module = await load()
+    module.define(command, toFile.io)
+    toFile.offer(command)
   }
   return program
 }
@@ -65,7 +70,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
     'complete',
   ],
   'Serve it to hosts:': ['init', 'serve', 'add', 'remove', 'hosts', 'bundle', 'registry'],
-  'Find out what is wrong:': ['doctor', 'check', 'status', 'access'],
+  'Find out what is wrong:': ['doctor', 'check', 'status', 'access', 'trust'],
 }
 const otherCommands = 'Other commands:'
 

@@ -17,6 +17,8 @@ interface ReadOptions extends SourceOptions {
   readonly output?: string
   readonly lines?: string
   readonly bytes?: string
+  readonly tail?: string
+  readonly as?: 'text' | 'markdown'
 }
 
 export function define(command: Command, io: Io): void {
@@ -29,6 +31,17 @@ export function define(command: Command, io: Io): void {
     .addOption(new Option('--lines <from-to>', 'only these lines, from 1').argParser(parseRange).conflicts('bytes'))
     .addOption(new Option('--bytes <from-to>', 'only these bytes, from 0').argParser(parseRange).conflicts('lines'))
     .addOption(
+      new Option('--tail <lines>', 'only so many lines, the last ones')
+        .argParser(parseTail)
+        .conflicts(['lines', 'bytes', 'as']),
+    )
+    .addOption(
+      new Option('--as <form>', 'a PDF, Office or HTML document as text, or with its headings and tables').choices([
+        'text',
+        'markdown',
+      ]),
+    )
+    .addOption(
       new Option('--json', 'print the contents with all that is told of them; bytes in base64').conflicts('output'),
     )
   addSourceOptions(command)
@@ -38,6 +51,8 @@ export function define(command: Command, io: Io): void {
 Examples:
   hikidashi read README.md                              a file here
   hikidashi read file:///docs/manual.md --lines 10-40
+  hikidashi read logs/server.log --tail 50
+  hikidashi read report.docx --as markdown -o report.md
   hikidashi read file:///docs/                          the listing of a directory
   hikidashi read file:///docs/logo.png -o logo.png --url http://127.0.0.1:8787/mcp
 ${exitCodeHelp}`,
@@ -50,6 +65,11 @@ function parseRange(value: string): string {
   return value
 }
 
+function parseTail(value: string): string {
+  if (!/^[1-9]\d*$/.test(value)) throw new InvalidArgumentError('It is a whole number, at least 1.')
+  return value
+}
+
 async function read(argument: string, options: ReadOptions, io: Io): Promise<void> {
   await withSource(options, io, async ({ view, uriOf }) => {
     const uri = withPart(uriOf(argument), options)
@@ -59,7 +79,7 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
       if (!isResourceError(error, 'too-large')) throw error
       throw new CommandError(
         exitCodes.failed,
-        `${error.message}\nTo read a part of it: --lines 1-200, or --bytes 0-65535.`,
+        `${error.message}\nTo read a part of it: --lines 1-200, --tail 200, or --bytes 0-65535.`,
       )
     })
     if (options.json) return writeContentsJson(io.out, uri, contents)
@@ -77,11 +97,12 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
   })
 }
 
-function withPart(uri: string, { lines, bytes }: ReadOptions): string {
-  const part = lines === undefined ? (bytes === undefined ? undefined : `bytes=${bytes}`) : `lines=${lines}`
-  if (part === undefined) return uri
+/** The URI of what is to be read of a resource: docs/providers/documents.md. */
+function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string {
+  const given = Object.entries({ as, lines, bytes, tail }).filter(([, value]) => value !== undefined)
+  if (given.length === 0) return uri
   if (uri.includes('?')) throw misused('The URI has a query already: write the part into it, or leave it out.')
-  return `${uri}?${part}`
+  return `${uri}?${given.map(([name, value]) => `${name}=${value}`).join('&')}`
 }
 
 /** Writes a content, and tells who waits how much of it is written. */
@@ -94,8 +115,8 @@ async function writeTold(out: Output, content: ResourceContent, io: Io): Promise
   )
   const told: Output = {
     ...out,
-    write: async (data) => {
-      await out.write(data)
+    write: async (data, writing) => {
+      await out.write(data, writing)
       progress.add(data.length)
     },
   }

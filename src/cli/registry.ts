@@ -40,7 +40,7 @@ ${exitCodeHelp}`,
     .option('--description <text>', 'a sentence, at most 100 characters')
     .option('--website <url>', 'a page about it')
     .option('--remote <url>', 'where everybody can reach it over HTTP (repeatable)', addWord)
-    .option('--output <file>', 'write it to a file')
+    .option('-o, --output <file>', 'write it to a file')
     .option('--force', 'replace a file that is there')
     .action((options: ServerJsonCommand) => printServerJson(options, io))
 }

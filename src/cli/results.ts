@@ -47,7 +47,7 @@ looked at before the first is kept. The same analysis again changes nothing. A s
 async function put(file: string, { mount, json, ...options }: PutOptions, io: Io): Promise<void> {
   const name = file === '-' ? 'stdin' : file
   const values = parseValues(await read(file), name)
-  const local = await requireLocal(options, io.secrets)
+  const local = await requireLocal(options, io)
   const planned = plannedFor(local, mount)
   const write = writeError
   const log = createLog({ level: 'warn', format: 'text', write, scrubber: io.secrets })

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { searchesOf } from '../config/search.ts'
+import { searchesOf } from '../config/searches.ts'
 import type { Catalog } from '../core/catalog.ts'
 import {
   type Found,
@@ -74,7 +74,8 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     const found = parseFound(await textAt(view, uri))
     if (found === undefined) throw failed(`${place.address} does not answer as a search does.`)
     if (options.json) return writeJson(io.out, found)
-    await io.out.write(formatFound(found, coloursFor(io.out.isTerminal)))
+    if (found.fallback !== undefined) io.say(found.fallback)
+    await io.out.write(formatFound(found, coloursFor(io.out.isTerminal)), { isStyled: true })
     for (const note of found.notes) io.say(`Note: ${note}`)
     if (found.hits.length === 0) io.say('Nothing was found.')
     if (found.next !== undefined) io.say(`There is more: --after ${found.next}`)

@@ -2,24 +2,28 @@ import { Console } from 'node:console'
 import { homedir } from 'node:os'
 import { parse, resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { OpenedCatalog } from '../config/build.ts'
 import { resolveFolder } from '../config/folder.ts'
 import { type Listen, parseListen } from '../config/values.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import type { Opening } from '../core/opening.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import type { AuditFile, HttpOptions, ServeOptions as Service } from '../server/index.ts'
 import { type Announcer, createAnnouncer } from './announce.ts'
-import { contextFor } from './context.ts'
 import { exitCodeHelp, failed, misused } from './exit.ts'
 import { openPage, pageOf } from './explorer.ts'
 import { relaxHeap } from './heap.ts'
 import type { Io } from './io.ts'
-import { type Local, openLocal, requireLocal } from './local.ts'
+import { type Local, openLocal, requireLocal, scopesOfMounts } from './local.ts'
 import { createLog, logFormats, logLevels } from './log.ts'
 import { startMeasuring } from './measure.ts'
+import { openLater } from './open-later.ts'
 import { hostName, ownCommand } from './own-command.ts'
+import { writeError } from './status-line.ts'
 import { createStop } from './stop.ts'
 import { packageVersion } from './version.ts'
+import { reasonsOf, trustCommand } from './withheld.ts'
 
 interface ServeOptions {
   readonly config?: string
@@ -29,17 +33,24 @@ interface ServeOptions {
   readonly allowHost?: readonly string[]
   readonly tokens?: string
   readonly insecure?: boolean
+  readonly only?: 'files'
+  readonly strict?: true
   readonly logLevel: (typeof logLevels)[number]
   readonly logFormat: (typeof logFormats)[number]
 }
 
+/** How long a client may take to say something before the mounts are opened, in milliseconds. */
+const latestOpeningMs = 250
+
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Serves folders, or what a configuration mounts, to MCP clients. Without either: what hikidashi.json in the current
-folder says, else the current folder. Over stdio, unless --http or the configuration's http.listen says otherwise.
+      `Serves folders, or the mounts of a configuration, to MCP clients. Without either: hikidashi.json in the current folder,
+else the current folder. Over stdio, unless --http or http.listen in the configuration says otherwise.
 
-A folder is served at file:// and its absolute path, so that a host on this machine can open what it reads.`,
+A folder is served with its files, its git history, its settings (secrets redacted), its prompts, its SQLite databases, and a
+search over its documents, as far as it has them. Its files are at file:// and its absolute path, so that a host on this machine
+can open them. A configuration decides for itself: hikidashi init writes down this set-up.`,
     )
     .argument('[dir...]', 'folders to serve')
     .option('--config <file>', 'serve what this configuration mounts')
@@ -53,6 +64,8 @@ A folder is served at file:// and its absolute path, so that a host on this mach
     .option('--allow-host <name>', 'a host name by which clients reach this machine (repeatable)', addName)
     .option('--tokens <file>', 'serve over HTTP only to who has a token of this file (see hikidashi token)')
     .option('--insecure', 'serve other machines without asking who they are')
+    .addOption(new Option('--only <part>', 'serve the files of a folder, and nothing else of it').choices(['files']))
+    .option('--strict', 'open every mount at the start, and end with one that cannot be opened')
     .addOption(new Option('--log-level <level>', 'what to log on stderr').choices(logLevels).default('info'))
     .addOption(new Option('--log-format <format>', 'how to log it').choices(logFormats).default('text'))
     .addHelpText(
@@ -81,54 +94,51 @@ function addName(name: string, names: readonly string[] = []): readonly string[]
 
 async function serve(folders: readonly string[], options: ServeOptions, io: Io): Promise<void> {
   const { secrets } = io
-  const local = await requireLocal({ ...options, folders }, secrets)
+  const { logLevel: level, logFormat: format } = options
+  const log = createLog({ level, format, write: writeError, scrubber: secrets })
+  const say = format === 'json' ? (text: string) => log('warn', text) : io.say
+  const local = await requireLocal({ ...options, folders }, { secrets, say })
+  refuseWithheld(local, options)
   const listen = options.stdio ? undefined : (options.http ?? local.config?.http?.listen)
   refuseUnasked(local, options, listen)
   // On stdio, stdout belongs to the protocol: what any library prints goes elsewhere.
   if (listen === undefined) globalThis.console = new Console(process.stderr, process.stderr)
-  const { logLevel: level, logFormat: format } = options
-  const log = createLog({ level, format, write: (line) => void process.stderr.write(line), scrubber: secrets })
   const stop = createStop(log)
   warnOfLargeFolders(local, log)
+  const scopesOf = scopesOfMounts(local)
   const auditFile = await openAudit(local, log, secrets)
   const measuring = await startMeasuring(local)
-  const catalog = await openLocal(local, log, secrets, measuring?.measurements).catch(async (error: unknown) => {
-    measuring?.end()
-    await auditFile?.close()
-    throw error
-  })
+  const { opening, ...served } = openLater(local, () =>
+    openLocal(local, log, secrets, {
+      strict: options.strict ?? false,
+      ...(measuring === undefined ? {} : { measurements: measuring.measurements }),
+    }),
+  )
   const { name = 'hikidashi', instructions } = local.config ?? {}
-  // Whoever serves folders does not wait for what reads configurations.
-  const [{ postsUnder, writingOf }, { profilesOf }] = await Promise.all([
-    import('../config/writing.ts'),
-    import('../config/profiles.ts'),
-  ])
-  const { searchesOf } = await import('../config/search.ts')
-  const context = contextFor(local, catalog)
-  const writing = writingOf(catalog)
-  for (const { provider } of searchesOf(catalog)) provider.feed()
   const service: Service = {
-    view: context.view,
+    ...served,
+    opening,
     name,
     version: packageVersion(),
     log,
     scrubber: secrets,
     principal: local.principal,
-    profileOf: profilesOf(local.config?.clients, context),
-    readingTools: context.tools,
     ...(auditFile === undefined ? {} : { audit: auditFile.write }),
-    ...(writing === undefined ? {} : { tools: writing.tools }),
     ...(instructions === undefined ? {} : { instructions }),
   }
   const announce = createAnnouncer({
     log: format === 'json' ? log : undefined,
     say: io.say,
-    server: { name: hostName(name), command: ownCommand(argumentsFor(folders, options, local)) },
+    server: {
+      name: hostName(name),
+      command: ownCommand(argumentsFor(folders, options, local)),
+      ...tokensOf(httpOptions(local, options).auth),
+    },
     addresses: local.mounts.map(({ address }) => address),
     assumed: local.assumed,
   })
   try {
-    if (listen === undefined) await serveOverStdio(service, stop.signal, announce)
+    if (listen === undefined) await serveOverStdio(service, opening, stop.signal, announce)
     else {
       const pages = await openPage(local.config?.http, listen, log)
       await serveOverHttp(
@@ -137,17 +147,21 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
           ...httpOptions(local, options),
           ...listen,
           ...(pages === undefined ? {} : { pages }),
-          degraded: catalog.degraded,
-          scopesOf: catalog.scopesOf,
+          degraded: () => opening.opened?.degraded() ?? [],
+          scopesOf,
           ...(measuring === undefined ? {} : { measurements: measuring.measurements }),
-          ...(writing === undefined ? {} : { postings: { under: postsUnder, at: writing.postingAt } }),
         },
+        opening,
         stop.signal,
         announce,
       )
     }
   } finally {
-    await catalog.close()
+    if (opening.isStarted)
+      await opening.start().then(
+        ({ close }) => close(),
+        () => {},
+      )
     measuring?.end()
     await auditFile?.close()
     stop.done()
@@ -157,34 +171,90 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
 /** The audit log of a configuration. It lies in no folder that is served: nobody reads there what others asked for. */
 async function openAudit({ config }: Local, log: Log, scrubber: Scrubber): Promise<AuditFile | undefined> {
   if (config?.audit === undefined) return undefined
-  const { openAuditFile } = await import('../server/index.ts')
+  const { openAuditFile } = await import('../server/audit-file.ts')
   const { file, ...options } = config.audit
   return openAuditFile({ ...options, file: resolve(config.folder, file), scrubber, log }).catch((error: unknown) => {
     throw isResourceError(error) ? failed(error.message) : error
   })
 }
 
-async function serveOverStdio(service: Service, stop: AbortSignal, announce: Announcer): Promise<void> {
-  const { serveStdio } = await import('../server/index.ts')
-  if (process.stdin.isTTY) announce.waiting()
-  else announce.started(service.log)
-  await serveStdio({ ...service, signal: stop })
+/**
+ * Serves over stdio. The mounts are opened once the first answer is written: until then the client waits for that alone. They are
+ * opened at the latest after {@link latestOpeningMs}, or at the end of the input.
+ */
+async function serveOverStdio(
+  service: Service,
+  opening: Opening<OpenedCatalog>,
+  stop: AbortSignal,
+  announce: Announcer,
+): Promise<void> {
+  const { serveStdio } = await import('../server/stdio.ts')
+  const failure = new AbortController()
+  const open = () =>
+    void opening.start().then(
+      () => (process.stdin.isTTY ? announce.waiting() : announce.started(service.log)),
+      () => failure.abort(),
+    )
+  const openOnce = once(open)
+  const timer = setTimeout(openOnce, latestOpeningMs)
+  await serveStdio({ ...service, onFirstAnswer: openOnce, signal: AbortSignal.any([stop, failure.signal]) })
+  clearTimeout(timer)
+  if (stop.aborted) return
+  openOnce()
+  // What could not be opened ends the process with its message.
+  await opening.start()
 }
 
-async function serveOverHttp(options: HttpOptions, stop: AbortSignal, announce: Announcer): Promise<void> {
-  const { serveHttp } = await import('../server/index.ts')
+/** Serves over HTTP. It listens at once, and opens the mounts in the background. */
+async function serveOverHttp(
+  options: HttpOptions,
+  opening: Opening<OpenedCatalog>,
+  stop: AbortSignal,
+  announce: Announcer,
+): Promise<void> {
+  const { serveHttp } = await import('../server/http.ts')
   relaxHeap()
   const running = await serveHttp(options).catch((error: unknown) => {
     // A port that is taken is no fault of the command line.
     if (isResourceError(error, 'invalid')) throw failed(`${error.message}${adviceOn(error.detail.reason)}`)
     throw error
   })
-  announce.listening(running.url, options.pages === undefined ? undefined : pageOf(running.url))
-  await new Promise<void>((resolve) => {
+  const stopped = new Promise<void>((resolve) => {
     if (stop.aborted) resolve()
     stop.addEventListener('abort', () => resolve())
   })
-  await running.close()
+  try {
+    await Promise.race([opening.start(), stopped])
+    if (!stop.aborted) announce.listening(running.url, options.pages === undefined ? undefined : pageOf(running.url))
+    await Promise.race([
+      opening
+        .start()
+        .then(openAll)
+        .then(() => stopped),
+      stopped,
+    ])
+  } finally {
+    await running.close()
+  }
+}
+
+/**
+ * Opens the mounts in the background, so that the log names every one that cannot be opened. A server of which no mount can be
+ * opened ends.
+ */
+async function openAll(catalog: OpenedCatalog): Promise<void> {
+  const broken = await catalog.openAll()
+  if (broken.length > 0 && broken.length === catalog.mounts.length)
+    throw failed(`No mount can be opened: ${broken.join(', ')}`)
+}
+
+function once(act: () => void): () => void {
+  let done = false
+  return () => {
+    if (done) return
+    done = true
+    act()
+  }
 }
 
 function httpOptions({ config }: Local, { allowHost = [], tokens, insecure = false }: ServeOptions) {
@@ -196,6 +266,21 @@ function httpOptions({ config }: Local, { allowHost = [], tokens, insecure = fal
     insecure,
     ...(auth === undefined ? {} : { auth }),
   }
+}
+
+/** The file of tokens that clients over HTTP need, if they do. */
+function tokensOf(auth: { readonly tokens?: string } | undefined): { readonly tokens?: string } {
+  return auth?.tokens === undefined ? {} : { tokens: auth.tokens }
+}
+
+/** Settings that protect what is served are not left out silently: without them nothing is served that they are about. */
+function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void {
+  const needed = ['audit', ...(stdio ? [] : ['http'])]
+  const missing = config?.withheld.find(({ part, name }) => part === 'setting' && needed.includes(name))
+  if (config === undefined || missing === undefined) return
+  throw failed(
+    `"${missing.name}" is left out (${reasonsOf(missing)}), and nothing is served without it. If you trust this configuration: ${trustCommand(config.file)}`,
+  )
 }
 
 /** Over stdio nobody is asked for a token: whoever starts the process is trusted. That must be what is meant. */
@@ -213,12 +298,18 @@ function adviceOn(reason: string | number | undefined): string {
 }
 
 /** The command line by which a host starts the same service. */
-function argumentsFor(folders: readonly string[], { name }: ServeOptions, local: Local): readonly string[] {
+function argumentsFor(
+  folders: readonly string[],
+  { name, only, strict }: ServeOptions,
+  local: Local,
+): readonly string[] {
   return [
     'serve',
     ...(local.assumed ? [resolve('.')] : folders.map((folder) => resolve(folder))),
     ...(local.config === undefined ? [] : ['--config', local.config.file]),
     ...(name === undefined ? [] : ['--name', name]),
+    ...(only === undefined ? [] : ['--only', only]),
+    ...(strict ? ['--strict'] : []),
     '--stdio',
   ]
 }

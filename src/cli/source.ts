@@ -2,8 +2,9 @@ import { statSync } from 'node:fs'
 import { isAbsolute, parse, relative, resolve, sep } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Target } from '../client/index.ts'
-import type { PlannedMount } from '../config/build.ts'
 import { resolveFolder } from '../config/folder.ts'
+import type { PlannedMount } from '../config/plan.ts'
+import type { Withheld } from '../config/untrusted.ts'
 import type { Catalog } from '../core/catalog.ts'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
@@ -16,7 +17,6 @@ import { openLocal, requireLocal } from './local.ts'
 import { createLog, logLevels } from './log.ts'
 import { nearestUri } from './nearest-uri.ts'
 import { createProgress } from './progress.ts'
-import type { Secrets } from './secrets.ts'
 import { writeError } from './status-line.ts'
 
 /** What `ls`, `read`, `search` and the like look at: the configuration here, or a server. */
@@ -27,6 +27,8 @@ export interface SourceOptions {
   readonly url?: string
   readonly command?: string
   readonly header?: readonly string[]
+  /** Looks at the files of folders alone. */
+  readonly only?: 'files'
   readonly logLevel: (typeof logLevels)[number]
 }
 
@@ -36,6 +38,8 @@ export interface Source {
   readonly catalog?: Catalog
   /** What was mounted for it, where it is of this machine. */
   readonly mounts: readonly PlannedMount[]
+  /** What is left out of the configuration of this machine, because it is not trusted. */
+  readonly withheld: readonly Withheld[]
   /** What the server calls itself, where it is of one that says so. */
   readonly name?: string
   /** Resolves when the connection to a server is over for good, with the reason. Never, where there is no server. */
@@ -52,6 +56,12 @@ export function addSourceOptions(command: Command): Command {
     .addOption(new Option('--url <url>', 'look at a server instead').conflicts(['config', 'command']))
     .addOption(new Option('--command <line>', 'start this server and look at it instead').conflicts(['config', 'url']))
     .option('--header <header>', 'send a header with --url: "Authorization: Bearer …" (repeatable)', addHeader)
+    .addOption(
+      new Option(
+        '--only <part>',
+        'without a configuration: look at the files of the folder, and nothing else of it',
+      ).choices(['files']),
+    )
     .addOption(new Option('--log-level <level>', 'what to log on stderr').choices(logLevels).default('warn'))
 }
 
@@ -61,7 +71,7 @@ function addHeader(header: string, headers: readonly string[] = []): readonly st
 }
 
 /** Opens what the options say. */
-export async function openSource(options: SourceOptions, secrets: Secrets, log: Log): Promise<Source> {
+export async function openSource(options: SourceOptions, io: Pick<Io, 'secrets' | 'say'>, log: Log): Promise<Source> {
   const { url, command, header = [] } = options
   if (header.length > 0 && url === undefined) throw misused('--header needs --url.')
   if (url !== undefined || command !== undefined) {
@@ -72,17 +82,19 @@ export async function openSource(options: SourceOptions, secrets: Secrets, log: 
       view,
       ...(name === undefined ? {} : { name }),
       mounts: [],
+      withheld: [],
       over: view.over,
       uriOf: (argument) => uriOf(argument, []),
       close: view.close,
     }
   }
-  const local = await requireLocal(options, secrets)
-  const catalog = await openLocal(local, log, secrets)
+  const local = await requireLocal(options, io)
+  const catalog = await openLocal(local, log, io.secrets)
   return {
     view: catalog.view(local.principal),
     catalog,
     mounts: local.mounts,
+    withheld: local.config?.withheld ?? [],
     over: new Promise(() => {}),
     uriOf: (argument) => uriOf(argument, local.mounts),
     close: () => catalog.close(),
@@ -151,7 +163,7 @@ export async function withSource(
   const log = createLog({ level: options.logLevel, format: 'text', write, scrubber: secrets })
   const isRemote = options.url !== undefined || options.command !== undefined
   const progress = createProgress(io, { what: isRemote ? 'Connecting' : 'Opening what is mounted', besideOutput: true })
-  const source = await openSource(options, secrets, log).finally(progress.end)
+  const source = await openSource(options, io, log).finally(progress.end)
   try {
     await use(source, log)
   } finally {

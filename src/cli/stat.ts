@@ -41,7 +41,7 @@ async function stat(argument: string, options: StatOptions, io: Io): Promise<voi
     const progress = createProgress(io, { what: 'Looking for it in its directory', besideOutput: true })
     const facts = await findFacts(view, uri).finally(progress.end)
     if (facts === undefined) throw await nothingAt(uri, view)
-    await (options.json ? writeJson(io.out, toJson(facts)) : io.out.write(format(facts, io)))
+    await (options.json ? writeJson(io.out, toJson(facts)) : io.out.write(format(facts, io), { isStyled: true }))
   })
 }
 

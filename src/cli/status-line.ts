@@ -1,3 +1,4 @@
+import { forTerminal } from './output.ts'
 import { displayWidth } from './width.ts'
 
 /** The last line of a terminal, which is written over again and again, and is gone before anything else is written. */
@@ -48,8 +49,8 @@ export const statusLine = createStatusLine({
   columns: () => process.stderr.columns || 80,
 })
 
-/** Writes whole lines to standard error. */
+/** Writes whole lines to standard error. A terminal gets control characters in a visible form, and colours of ours. */
 export function writeError(text: string): void {
   statusLine.clear()
-  process.stderr.write(text)
+  process.stderr.write(process.stderr.isTTY === true ? forTerminal(text, { isStyled: true }) : text)
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Withheld } from '../config/untrusted.ts'
 import type { Catalog } from '../core/catalog.ts'
 import { parseSearchStatus, type SearchStatus, type SearchStatusMount } from '../core/found.ts'
 import type { View } from '../core/view.ts'
@@ -10,6 +11,7 @@ import { createProgress } from './progress.ts'
 import { placesOf, textAt } from './search.ts'
 import { addSourceOptions, type SourceOptions, withSource } from './source.ts'
 import { escapeText } from './text.ts'
+import { reasonsOf, withheldJson } from './withheld.ts'
 
 interface StatusOptions extends SourceOptions {
   readonly json?: true
@@ -45,10 +47,12 @@ interface MountStatus {
 interface Told {
   readonly mounts: readonly MountStatus[]
   readonly searches: readonly (SearchStatus & { readonly address: string })[]
+  /** What is left out of a configuration that is not trusted. */
+  readonly leftOut: readonly Withheld[]
 }
 
 async function status(options: StatusOptions, io: Io): Promise<void> {
-  await withSource(options, io, async ({ view, catalog }) => {
+  await withSource(options, io, async ({ view, catalog, withheld }) => {
     const searches: Told['searches'][number][] = []
     const progress = createProgress(io, { what: 'Asking how far it is indexed', besideOutput: true })
     for (const place of await placesOf(view)) {
@@ -56,7 +60,7 @@ async function status(options: StatusOptions, io: Io): Promise<void> {
       if (found === undefined) throw failed(`${place.address} does not tell its status.`)
       searches.push({ address: place.address, ...found })
     }
-    const told = { mounts: await mountsOf(view, catalog, searches), searches }
+    const told = { mounts: await mountsOf(view, catalog, searches), searches, leftOut: withheld.map(withheldJson) }
     progress.end()
     await (options.json ? writeJson(io.out, told) : io.out.write(formatStatus(told)))
   })
@@ -82,7 +86,7 @@ async function mountsOf(
   })
 }
 
-function formatStatus({ mounts, searches }: Told): string {
+function formatStatus({ mounts, searches, leftOut }: Told): string {
   const layOut = createColumns([{ side: 'left' }, { side: 'left' }, { side: 'left' }])
   const rows = mounts.map(({ address, title = '', changes, degraded }) => [
     escapeText(address),
@@ -91,7 +95,8 @@ function formatStatus({ mounts, searches }: Told): string {
     ),
     escapeText(title),
   ])
-  return [layOut(rows), ...searches.map(formatSearch)].join('\n')
+  const missing = leftOut.map((part) => [escapeText(part.name), `left out, not trusted: ${reasonsOf(part)}`])
+  return [layOut([...rows, ...missing]), ...searches.map(formatSearch)].join('\n')
 }
 
 const changeWords: Readonly<Record<string, string>> = {

@@ -1,5 +1,7 @@
-import { resolve } from 'node:path'
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
+import { defaultConfig } from '../config/default-file.ts'
 import { parseDuration } from '../config/values.ts'
 import { isResourceError } from '../core/errors.ts'
 import { addToken, readTokenFile, revokeToken, type StoredToken } from '../server/authorize/token-file.ts'
@@ -7,8 +9,8 @@ import { createColumns } from './columns.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed, misused } from './exit.ts'
 import type { Io } from './io.ts'
 import { writeJson } from './json.ts'
-import { defaultConfig } from './local.ts'
 import { escapeText } from './text.ts'
+import { trustCommand } from './withheld.ts'
 
 interface FileOptions {
   readonly config?: string
@@ -126,7 +128,20 @@ async function fileOf({ config, tokens }: FileOptions): Promise<string> {
   })
   if (found === undefined)
     throw misused(`${file} names no file of tokens. Set http.auth.tokens, or give --tokens FILE.`)
+  if (config === undefined) await refuseUntrusted(file, found)
   return found
+}
+
+/** @throws CommandError where a configuration that was found, and is not trusted, leads to a file outside its folder. */
+async function refuseUntrusted(file: string, tokens: string): Promise<void> {
+  const [{ leadsOut }, { isTrusted }] = await Promise.all([
+    import('../config/effects.ts'),
+    import('../config/trust.ts'),
+  ])
+  if (!leadsOut(tokens, dirname(file)) || (await isTrusted(file, await readFile(file)))) return
+  throw failed(
+    `${file} names a file of tokens outside its folder, and you have not trusted it. Name the file with --tokens, or: ${trustCommand(file)}`,
+  )
 }
 
 /** What the file is refused for is no fault of the command line. */

@@ -69,7 +69,7 @@ export function createTreePrinter(out: Output, options: PrintOptions): TreePrint
     const first = heading.map(() => `${headingOf(columns, widths, colours)}\n`)
     if (rows.length > 0) hasBegun = true
     rows = []
-    if (shown.length > 0) await out.write([...first, ...shown].join(''))
+    if (shown.length > 0) await out.write([...first, ...shown].join(''), { isStyled: true })
   }
   const print = async (row: Row) => {
     rows.push(row)

@@ -5,6 +5,7 @@ import { exitCodeHelp, failed } from './exit.ts'
 import type { Io } from './io.ts'
 import { createLog } from './log.ts'
 import { addSourceOptions, openSource, type SourceOptions } from './source.ts'
+import { writeError } from './status-line.ts'
 import { parseTokens } from './tui/budget.ts'
 import { helpLines } from './tui/help.ts'
 import { showSource } from './tui/session.ts'
@@ -60,10 +61,10 @@ async function tui(uri: string | undefined, options: TuiOptions, io: Io): Promis
   const log = createLog({
     level: options.logLevel,
     format: 'text',
-    write: (line) => void process.stderr.write(line),
+    write: writeError,
     scrubber: io.secrets,
   })
-  const source = await openSource(options, io.secrets, log)
+  const source = await openSource(options, io, log)
   try {
     const { budget, format, at } = options
     await showSource(

@@ -2,8 +2,9 @@ import { basename, resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import { openInBrowser } from './browser.ts'
+import { openerFor, openInBrowser } from './browser.ts'
 import { exitCodeHelp, failed, misused } from './exit.ts'
+import { createHandover, type Handover } from './handover.ts'
 import type { Io } from './io.ts'
 import { addSourceOptions, type Source, type SourceOptions, withSource } from './source.ts'
 import { createStop } from './stop.ts'
@@ -55,13 +56,20 @@ async function show(source: Source, options: UiOptions, io: Io, log: Log): Promi
   const { createGuardedPage, createPage } = await import('../explorer/index.ts')
   const { serveHttp } = await import('../server/index.ts')
   const { createAssembleTool, createAssembleTurns } = await import('../context/tool.ts')
+  const { createMemory } = await import('../context/memory.ts')
   const { remoteLimits } = await import('../context/types.ts')
   const guarded = createGuardedPage({
-    onReuse: () => io.say('The address was used a second time. Nobody gets in by it any more: run this again.'),
+    onOpen: () => void handover?.remove().catch(() => {}),
+    onReuse: () =>
+      io.say(
+        'A second browser used the address. If that was not you, somebody else saw it. Nobody gets in by it any more: run this again.',
+      ),
   })
-  const page = await createPage({ path: guarded.path }).catch(explained)
+  let handover: Handover | undefined
+  const page = await createPage({ path: guarded.path, isPrivate: true }).catch(explained)
   await feedSearches(source)
   const turns = createAssembleTurns()
+  const memoryOf = createMemory()
   const stop = createStop(log)
   try {
     const running = await serveHttp({
@@ -71,7 +79,11 @@ async function show(source: Source, options: UiOptions, io: Io, log: Log): Promi
       scrubber: io.secrets,
       profileOf: () => ({ tools: true }),
       readingTools: (view) => [
-        createAssembleTool(view, { turns, ...(source.catalog === undefined ? { limits: remoteLimits } : {}) }),
+        createAssembleTool(view, {
+          turns,
+          memoryOf,
+          ...(source.catalog === undefined ? { limits: remoteLimits } : {}),
+        }),
       ],
       host: '127.0.0.1',
       port: options.port,
@@ -79,7 +91,10 @@ async function show(source: Source, options: UiOptions, io: Io, log: Log): Promi
       pages: guarded.guard(page),
     }).catch(explained)
     try {
-      await announce(`${running.url.slice(0, running.url.lastIndexOf('/'))}/#token=${guarded.token}`, options, io)
+      const address = `${running.url.slice(0, running.url.lastIndexOf('/'))}/#token=${guarded.token}`
+      await io.out.write(`${address}\n`)
+      handover = options.open ? await handOver(address) : undefined
+      announce(handover !== undefined, io)
       const stopped = new Promise<undefined>((resolve) => {
         stop.signal.addEventListener('abort', () => resolve(undefined))
         if (stop.signal.aborted) resolve(undefined)
@@ -90,13 +105,22 @@ async function show(source: Source, options: UiOptions, io: Io, log: Log): Promi
       await running.close()
     }
   } finally {
+    await handover?.remove().catch(() => {})
     stop.done()
   }
 }
 
-async function announce(address: string, { open }: UiOptions, io: Io): Promise<void> {
-  await io.out.write(`${address}\n`)
-  const isOpened = open && (await openInBrowser(address))
+/** Opens an address in the browser. `undefined`: nothing opened it. */
+async function handOver(address: string): Promise<Handover | undefined> {
+  const opener = openerFor(process.platform, process.env)
+  if (opener === undefined) return undefined
+  const handover = await createHandover(address).catch(() => undefined)
+  if (handover === undefined || (await openInBrowser(handover.url, opener))) return handover
+  await handover.remove()
+  return undefined
+}
+
+function announce(isOpened: boolean, io: Io): void {
   io.say(
     isOpened
       ? 'The explorer opens in your browser. If it does not, open the address above: it works once. Ctrl-C ends it.'
@@ -113,7 +137,7 @@ function identityOf({ name, catalog }: Source, { folders = [] }: UiOptions) {
 
 async function feedSearches({ catalog }: Source): Promise<void> {
   if (catalog === undefined) return
-  const { searchesOf } = await import('../config/search.ts')
+  const { searchesOf } = await import('../config/searches.ts')
   for (const { provider } of searchesOf(catalog)) provider.feed()
 }
 

@@ -1,7 +1,15 @@
 import { readFileSync } from 'node:fs'
 
+function readPackage(): { readonly version: string; readonly private?: boolean } {
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+}
+
 /** The version of this package. */
 export function packageVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return String((JSON.parse(text) as { readonly version: string }).version)
+  return readPackage().version
+}
+
+/** Whether `npx hikidashi` finds this package. As long as package.json says "private", npm refuses to publish it. */
+export function isPublished(): boolean {
+  return readPackage().private !== true
 }

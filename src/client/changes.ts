@@ -1,8 +1,8 @@
+import { untilAborted } from '../core/abort.ts'
 import { invalid } from '../core/errors.ts'
 import type { CallOptions, ChangeListener, Subscription } from '../core/view.ts'
 import type { Link } from './link.ts'
 import { createNames } from './names.ts'
-import { untilAborted } from './signal.ts'
 import { createSteadyFeed } from './steady.ts'
 import type { Wire } from './wire.ts'
 

@@ -7,19 +7,22 @@ import {
   type SubscriptionFilter,
   type Transport,
 } from '@modelcontextprotocol/client'
+import { untilAborted } from '../core/abort.ts'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { CallOptions } from '../core/view.ts'
 import { toResourceError, unavailable } from './errors.ts'
 import { tooLarge } from './http.ts'
-import { untilAborted } from './signal.ts'
 import type { Standing } from './standing.ts'
+import type { About } from './target.ts'
 import type { Wire } from './wire.ts'
 
 /** The bounds of a connection, with their defaults filled in. */
 export interface Limits {
   readonly timeoutMs: number
   readonly maxBytes: number
+  /** How much memory a command and all that it starts may hold together, in bytes. */
+  readonly memoryBytes: number
   readonly stderr: 'log' | 'inherit'
   readonly signal: AbortSignal
   readonly log: Log
@@ -32,8 +35,7 @@ export interface Connection {
   /** Whether the server said that it has resources. */
   readonly hasResources: boolean
   readonly hasPrompts: boolean
-  /** What the server says of itself: its name and version, and which capabilities it has. */
-  readonly about: { readonly name?: string; readonly version?: string; readonly capabilities: readonly string[] }
+  readonly about: About
   /** What the server said that it tells of: changes of resources, entries that come and go, and prompts that do. */
   readonly tells: { readonly updated: boolean; readonly listed: boolean; readonly prompts: boolean }
   /** Sends one request. Throws only ResourceError, or the reason of an aborted signal. */
@@ -177,7 +179,7 @@ export function bind(client: Client, limits: Limits, state: State, carrier: Carr
   }
 }
 
-function aboutOf(client: Client): Connection['about'] {
+function aboutOf(client: Client): About {
   const { name, version } = client.getServerVersion() ?? {}
   return {
     ...(name === undefined ? {} : { name }),

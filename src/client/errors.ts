@@ -1,7 +1,7 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import { type ErrorDetail, isResourceError, ResourceError } from '../core/errors.ts'
 
-const codes = { methodNotFound: -32601, invalidParams: -32602, resourceNotFound: -32002 } as const
+export const codes = { methodNotFound: -32601, invalidParams: -32602, resourceNotFound: -32002 } as const
 
 /** What our side answers a request with when the connection ends under it: the first code that JSON-RPC leaves free. */
 export const streamEnded = -32_000
@@ -27,26 +27,21 @@ export function toResourceError(error: unknown, method: string): ResourceError {
   return new ResourceError('internal', `${method} failed: ${error.message}`, {}, { cause: error })
 }
 
-/** Whether a server said that it does not know a method. */
-export function isUnknownMethod(error: unknown): boolean {
-  return isResourceError(error, 'internal') && error.detail.code === codes.methodNotFound
-}
-
-/** Whether a failure is what the server answered, and not one of the way to it. */
-export function isAnswer(error: unknown): boolean {
-  return isResourceError(error) && error.cause instanceof ProtocolError && error.cause.code !== streamEnded
-}
-
-/** Whether a connection is of no more use after a failure: it has ended, or the server knows nothing of it any more. */
-export function isLost(error: unknown): boolean {
-  if (!isResourceError(error, 'unavailable') || isAnswer(error)) return false
-  const { cause } = error
-  if (cause instanceof SdkHttpError) return [400, 404].includes(cause.status)
-  return !(cause instanceof SdkError && cause.code === SdkErrorCode.RequestTimeout)
-}
-
 export function unavailable(message: string, cause?: unknown): ResourceError {
   return new ResourceError('unavailable', message, {}, { cause })
+}
+
+/** The reason of a failure because a command held too much memory. */
+export const memoryReason = 'memory'
+
+/** Why a command was killed that held more memory than its limit. */
+export function memoryExceeded(limitBytes: number): ResourceError {
+  const limit = `${Math.floor(limitBytes / (1024 * 1024))} MiB`
+  return new ResourceError(
+    'unavailable',
+    `The command and what it started held more than ${limit} of memory, and were killed. Raise "memory" if they need more.`,
+    { reason: memoryReason },
+  )
 }
 
 function fromProtocol(error: ProtocolError, method: string): ResourceError {

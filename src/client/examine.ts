@@ -3,8 +3,10 @@ import { ProtocolError, specTypeSchemas } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
 import { compileTemplate } from '../core/template.ts'
 import type { Connection, Limits } from './connection.ts'
-import { isUnknownMethod, printable } from './errors.ts'
-import { openConnection, type Target } from './open.ts'
+import { printable } from './errors.ts'
+import { isUnknownMethod } from './failures.ts'
+import { openConnection } from './open.ts'
+import type { Target } from './target.ts'
 import { cursorOf, objectOf, textOf, type Wire } from './wire.ts'
 
 /** One thing that was looked at in a server: what was found, and for what is not as the specification has it, what to do. */

@@ -1,13 +1,8 @@
 import { SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { ResourceError } from '../core/errors.ts'
 import { streamEnded } from './errors.ts'
+import { type Flood, pacedEvents } from './flood.ts'
 import { openStanding, type Standing } from './standing.ts'
-
-/** An MCP server behind a URL. The headers go with every request, and never to another origin. */
-export interface UrlTarget {
-  readonly url: string
-  readonly headers?: Readonly<Record<string, string>>
-}
 
 /** Hears of an answer that was cut off because it is too large. */
 export type OnTooLarge = (error: ResourceError) => void
@@ -26,8 +21,9 @@ export function streamableHttp(
   headers: Readonly<Record<string, string>>,
   { maxBytes, timeoutMs }: { readonly maxBytes: number; readonly timeoutMs: number },
   onTooLarge: OnTooLarge,
+  flood: Flood,
 ): StreamableHttp {
-  const bounded = boundedFetch(maxBytes, onTooLarge)
+  const bounded = boundedFetch(maxBytes, onTooLarge, flood)
   const transport = new StreamableHTTPClientTransport(url, {
     requestInit: { headers: { ...headers } },
     fetch: async (input, init) => {
@@ -50,7 +46,7 @@ export function streamableHttp(
     }
     return send(message, { ...options, onRequestStreamEnd })
   }
-  const small = boundedFetch(Math.min(maxBytes, maxNotification), () => {})
+  const small = boundedFetch(Math.min(maxBytes, maxNotification), () => {}, flood)
   return { transport, openStanding: () => openStanding(transport, { url, headers, fetch: small, timeoutMs }) }
 }
 
@@ -60,8 +56,9 @@ export function sseTransport(
   headers: Readonly<Record<string, string>>,
   maxBytes: number,
   onTooLarge: OnTooLarge,
+  flood: Flood,
 ): SSEClientTransport {
-  const bounded = boundedFetch(maxBytes, onTooLarge)
+  const bounded = boundedFetch(maxBytes, onTooLarge, flood)
   let begun = false
   const transport: SSEClientTransport = new SSEClientTransport(url, {
     requestInit: { headers: { ...headers } },
@@ -85,12 +82,13 @@ function isEventSource(init: RequestInit | undefined): boolean {
 }
 
 /** A fetch whose answers have at most `maxBytes`; of an event stream, this holds for each event. */
-function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge): typeof fetch {
+function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge, flood: Flood): typeof fetch {
   return async (input, init) => {
     const response = await fetch(input, init)
     if (response.body === null || (response.status >= 300 && response.status < 400)) return response
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
-    const body = response.body.pipeThrough(bound(maxBytes, isStream, onTooLarge))
+    const whole = response.body.pipeThrough(bound(maxBytes, isStream, onTooLarge))
+    const body = isStream ? whole.pipeThrough(pacedEvents(flood)) : whole
     const { status, statusText, headers } = response
     return new Response(body, { status, statusText, headers })
   }

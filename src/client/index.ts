@@ -1,14 +1,14 @@
+import { childLimits } from '../core/child-limits.ts'
 import type { Log } from '../core/log.ts'
 import { createRemoteChanges } from './changes.ts'
 import type { Limits } from './connection.ts'
-import type { UrlTarget } from './http.ts'
 import { createLink } from './link.ts'
-import { openConnection, type Target } from './open.ts'
-import type { CommandTarget } from './stdio.ts'
-import { createRemoteView, type RemoteView } from './view.ts'
+import { openConnection } from './open.ts'
+import type { RemoteView, Target } from './target.ts'
+import { createRemoteView } from './view.ts'
 
-export { isAnswer, isLost, isUnknownMethod } from './errors.ts'
-export type { CommandTarget, RemoteView, Target, UrlTarget }
+export { isAnswer, isLost, isUnknownMethod } from './failures.ts'
+export type { About, CommandTarget, RemoteView, Target, UrlTarget } from './target.ts'
 
 export interface ConnectOptions {
   readonly log?: Log
@@ -18,6 +18,11 @@ export interface ConnectOptions {
   readonly timeoutMs?: number
   /** The longest answer that is taken, in bytes of JSON: 64 MiB over HTTP and 10 MiB from a command, unless told. */
   readonly maxBytes?: number
+  /**
+   * How much memory a command and all that it starts may hold together, in bytes: 4 GiB unless told. Beyond it they are killed, and
+   * the connection has ended. It holds on Linux only.
+   */
+  readonly memoryBytes?: number
   /** Where the standard error of a command goes: to the log at level `debug`, or to that of this process. */
   readonly stderr?: 'log' | 'inherit'
 }
@@ -28,7 +33,8 @@ const maxStarts = 5
 
 /**
  * Connects to an MCP server of any revision, as a view of what it has. Close the view to end the connection, and with it
- * the command's process: its input is closed; when it does not exit within 2 s it gets a SIGTERM, and 2 s later a SIGKILL.
+ * the command's process: its input is closed; when it does not exit within 2 s it gets a SIGTERM, and 2 s later a SIGKILL. The
+ * processes that it has started and leaves get the same signals, but on Windows.
  *
  * A server without resources has an empty listing. One that shows no tree gets one made of its listing, which is then read
  * as a whole.
@@ -46,6 +52,7 @@ export async function connect(target: Target, options: ConnectOptions = {}): Pro
     timeoutMs: options.timeoutMs ?? 30_000,
     // What the SDK buffers from a process takes time in proportion to the square of its length.
     maxBytes: options.maxBytes ?? (isUrl ? 64 : 10) * mebibyte,
+    memoryBytes: options.memoryBytes ?? childLimits.remoteCommand().memoryBytes,
     stderr: options.stderr ?? 'log',
     signal,
     log,

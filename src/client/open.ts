@@ -1,13 +1,12 @@
-import { invalid } from '../core/errors.ts'
-import { bind, type Connection, type Limits, newState, open } from './connection.ts'
-import { statusOf, systemCode } from './errors.ts'
+import { untilAborted } from '../core/abort.ts'
+import { invalid, isResourceError } from '../core/errors.ts'
+import { bind, type Connection, type Limits, newState, open, type State } from './connection.ts'
+import { memoryExceeded, statusOf, systemCode, unavailable } from './errors.ts'
 import { commandFault, isTimeout, urlFault } from './faults.ts'
-import { type OnTooLarge, sseTransport, streamableHttp, type UrlTarget } from './http.ts'
-import { untilAborted } from './signal.ts'
-import { type CommandTarget, childTransport } from './stdio.ts'
-
-/** Where a server is: behind a URL, or a command that starts it. */
-export type Target = UrlTarget | CommandTarget
+import { createFlood, type Flood } from './flood.ts'
+import { type OnTooLarge, sseTransport, streamableHttp } from './http.ts'
+import { childTransport } from './stdio.ts'
+import type { CommandTarget, Target, UrlTarget } from './target.ts'
 
 /** How long a server may take to end a session, in milliseconds. */
 const maxGoodbye = 2000
@@ -29,12 +28,16 @@ async function openUrl(target: UrlTarget, limits: Limits): Promise<Connection> {
     state.fault = error
   }
   const streamable = async (mode: 'auto' | 'legacy') => {
-    const { transport, openStanding } = streamableHttp(url, headers, limits, onTooLarge)
+    const flood = floodOf(state, limits)
+    const { transport, openStanding } = streamableHttp(url, headers, limits, onTooLarge, flood)
+    flood.watch(transport)
     const client = await open(transport, mode, limits, state)
     return bind(client, limits, state, { goodbye: () => endSession(() => transport.terminateSession()), openStanding })
   }
   const sse = async () => {
-    const transport = sseTransport(url, headers, limits.maxBytes, onTooLarge)
+    const flood = floodOf(state, limits)
+    const transport = sseTransport(url, headers, limits.maxBytes, onTooLarge, flood)
+    flood.watch(transport)
     return bind(await open(transport, 'legacy', limits, state), limits, state, {})
   }
   try {
@@ -57,22 +60,48 @@ async function openUrl(target: UrlTarget, limits: Limits): Promise<Connection> {
 async function openCommand(target: CommandTarget, limits: Limits): Promise<Connection> {
   const start = async (mode: 'auto' | 'legacy') => {
     const state = newState()
-    const { transport, lastWords } = childTransport(target, limits.stderr, limits.maxBytes, limits.log)
+    const flood = floodOf(state, limits)
+    const { transport, lastWords } = childTransport(target, limits, flood, {
+      memoryBytes: limits.memoryBytes,
+      onExceeded: (usedBytes) => {
+        state.fault = memoryExceeded(limits.memoryBytes)
+        limits.log('warn', 'a command holds more memory than its limit: it is killed', {
+          command: target.command,
+          usedBytes,
+          limitBytes: limits.memoryBytes,
+        })
+      },
+    })
+    flood.watch(transport)
     try {
       const client = await open(transport, mode, limits, state)
       return { connection: bind(client, limits, state, {}) }
     } catch (error) {
       limits.signal.throwIfAborted()
-      return { error, words: lastWords() }
+      return { error: state.fault ?? error, words: lastWords() }
     }
   }
   const first = await start('auto')
   if ('connection' in first) return first.connection
   // Some old servers exit at any request but initialize. One that was silent would be so again.
-  const isHopeless = systemCode(first.error) !== undefined || isTimeout(first.error)
+  const isHopeless = systemCode(first.error) !== undefined || isTimeout(first.error) || isResourceError(first.error)
   const second = isHopeless ? first : await start('legacy')
   if ('connection' in second) return second.connection
+  // Why this side has ended it.
+  if (isResourceError(second.error)) throw second.error
   throw commandFault(target.command, second.error, second.words)
+}
+
+/** The budget of a connection for what the server sends without having been asked. */
+function floodOf(state: State, { log }: Limits): Flood {
+  return createFlood({
+    onCut: () => {
+      state.fault = unavailable(
+        'The server sends messages without an end that nobody asked for: its connection is cut.',
+      )
+      log('warn', 'a server sends messages without an end that nobody asked for: its connection is cut')
+    },
+  })
 }
 
 /** Tells a server that its session is over, and does not wait for it long. */

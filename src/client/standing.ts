@@ -1,8 +1,8 @@
 import { type ReadableStream, TextDecoderStream } from 'node:stream/web'
 import { parseJSONRPCMessage, type StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { untilAborted } from '../core/abort.ts'
 import { ResourceError } from '../core/errors.ts'
 import { httpFault, toResourceError } from './errors.ts'
-import { untilAborted } from './signal.ts'
 
 /** The stream on which a server speaks unasked (Streamable HTTP, 2025-03-26 to 2025-11-25). */
 export interface Standing {

@@ -6,16 +6,15 @@ import {
   type Page,
   type PromptView,
   type Resource,
-  type View,
   type ViewCompletionRequest,
 } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
-import type { Connection } from './connection.ts'
 import { nextCursor, openCursor } from './cursors.ts'
-import { isUnknownMethod } from './errors.ts'
+import { isUnknownMethod } from './failures.ts'
 import { childrenOf, isMadeUp, rootsOf } from './flat.ts'
 import type { Link } from './link.ts'
 import { filledPromptOf, promptPageOf } from './prompts.ts'
+import type { RemoteView } from './target.ts'
 import {
   cacheOf,
   completionOf,
@@ -36,22 +35,6 @@ const gatheredFor = 2000
 
 /** The first revision in which a completion is told which variables are filled in already. */
 const contextSince = '2025-06-18'
-
-/** A server as a view. */
-export interface RemoteView extends View {
-  /**
-   * Resolves when the connection is over for good, with the reason: the view was closed, the server refuses this client, or
-   * its command has ended. A connection that is lost while something is listened to is opened anew, and is not over.
-   */
-  readonly over: Promise<ResourceError>
-  /** What the server says of itself. */
-  readonly about: Connection['about']
-  /** Whether the server reads directories, as far as that is known. */
-  readonly readsDirectories: boolean | undefined
-  /** Whether it is a server of ours, as far as that is known: what is in its directories, it lists. */
-  readonly isOurs: boolean
-  close(): Promise<void>
-}
 
 /** A remote server as a view. */
 export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView {

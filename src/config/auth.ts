@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { z } from 'zod'
 import { isLoopback } from '../core/host.ts'
 import { parseUri } from '../core/uri.ts'
 import { parseDocument } from './document.ts'
 import { duration, secret, text } from './fields.ts'
 import type { Finding } from './problem.ts'
+import { allowAddresses } from './providers/origin.ts'
+import * as z from './schema-builder.ts'
 import { resolveSecret } from './secret.ts'
 import { refusal } from './words.ts'
 
@@ -106,6 +107,9 @@ const issuer = z
       })
       .exactOptional()
       .describe('Where it is asked about opaque access tokens. One issuer at most can have this.'),
+    allowAddresses: allowAddresses.describe(
+      'Addresses that the names in "jwks" and "introspection" may lead to though they are not on the internet, such as "10.0.0.0/8". An address there, and localhost, need none. By default none.',
+    ),
     algorithms: z
       .array(algorithm)
       .min(1)

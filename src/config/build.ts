@@ -1,83 +1,45 @@
 import { createHmac } from 'node:crypto'
-import { resolve } from 'node:path'
 import { compileAccess } from '../core/access.ts'
 import { type Catalog, createCatalog, type Mount } from '../core/catalog.ts'
 import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Measurements } from '../core/measurements.ts'
-import { isPath } from '../core/path.ts'
 import type { Provider } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
-import { fileAddress, formatUri, parseAddress } from '../core/uri.ts'
+import { parseAddress } from '../core/uri.ts'
 import { providers } from '../providers/index.ts'
 import { decoded } from '../wrap/decoded.ts'
+import { deferred } from '../wrap/deferred.ts'
 import { limited } from '../wrap/limited.ts'
+import { linked } from '../wrap/linked.ts'
 import { polled } from '../wrap/polled.ts'
 import { sliced } from '../wrap/sliced.ts'
 import { openMysql, openPostgres, openSqlite } from './databases.ts'
 import { encodingOptions, withDocuments } from './documents.ts'
 import { resolveFolder } from './folder.ts'
 import { openGdrive } from './gdrive.ts'
-import { openInline } from './inline.ts'
 import { type LazyStore, lazyStore } from './lazy-store.ts'
 import type { Config } from './load.ts'
 import { openMetrics } from './metrics.ts'
 import { openGcs, openS3 } from './objects.ts'
 import { observed } from './observed.ts'
+import { methodsOf, type PlannedMount } from './plan.ts'
 import { openPrompts } from './prompts.ts'
 import { openRemote } from './remote.ts'
 import { openResults } from './results.ts'
 import type { MountConfig } from './schema.ts'
 import { openScreen } from './screen.ts'
-import { keptKey, openSearch, type Searchable } from './search.ts'
-import { openApi, openWeb } from './web.ts'
-
-/** A mount that is not open yet: its address, and how to open it. */
-export interface PlannedMount {
-  readonly address: string
-  readonly config: MountConfig
-  /** Where relative paths of the mount start. */
-  readonly folder: string
-}
-
-/** The mounts of a configuration, in its order. */
-export function planConfig(config: Config): readonly PlannedMount[] {
-  return Object.entries(config.mounts).map(([address, mount]) => ({ address, config: mount, folder: config.folder }))
-}
-
-/**
- * The mounts of folders: each is at `file://` and its absolute path, so that a host on the same machine can open what it
- * reads. A single one can be called by a name instead: `file:///NAME`.
- *
- * @throws ResourceError `invalid` for a name beside several folders, or one that no address can have.
- */
-export function planFolders(
-  folders: readonly string[],
-  options: { readonly name?: string } = {},
-): readonly PlannedMount[] {
-  const { name } = options
-  if (name !== undefined && folders.length !== 1)
-    throw invalid('One name stands for one folder: give each its address in a configuration file instead.', 'name')
-  return folders.map((folder) => {
-    const root = resolve(folder)
-    const address = name === undefined ? fileAddress(root) : addressOf(name)
-    return { address, config: { provider: 'files', root }, folder: root }
-  })
-}
-
-function addressOf(name: string): string {
-  if (name === '' || !isPath(name) || name.endsWith('/'))
-    throw invalid(`${JSON.stringify(name)} is not a name: write one such as docs, or team/docs.`, 'name')
-  return formatUri(parseAddress('file:///'), name)
-}
+import { deferredSearch, keptKey, openSearch, type Searchable } from './search.ts'
 
 /** What mounts are opened with. */
 export interface MountSettings {
   readonly log: Log
   /** Values that are known to be secret: providers that redact take them out as well. */
   readonly scrubber?: Scrubber
-  /** What versions of redacted contents are hashed with; replicas share it. By default one is made for each mount. */
+  /** The key that versions of redacted contents are hashed with; replicas share it. By default one is made for each mount. */
   readonly key?: Uint8Array
+  /** Finds that key, once it is needed. */
+  readonly versionKey?: () => Promise<Uint8Array | undefined>
   /** Where results and measurements are kept. */
   readonly store?: LazyStore
   /** What this process measures of itself. */
@@ -93,28 +55,70 @@ export interface MountSettings {
  *
  * @throws ResourceError of the kind that the provider threw; the message names the address.
  */
-export async function openMount({ address, config, folder }: PlannedMount, settings: MountSettings): Promise<Mount> {
-  const { title, description, access, scopes, cache, limits } = config
+export async function openMount(planned: PlannedMount, settings: MountSettings): Promise<Mount> {
+  const { address } = planned
   const log: Log = (level, message, fields) => settings.log(level, message, { mount: address, ...fields })
-  let provider: Provider
   try {
-    const opened = await withPolling(await openProvider(address, config, folder, { ...settings, log }), config)
-    provider = limited(opened, { ...limits, log, ...observed(config.provider, settings) })
+    return mountOf(planned, await openSource(planned, { ...settings, log }), settings)
   } catch (error) {
     if (!isResourceError(error)) throw error
     const message = `The mount ${address} cannot be opened. ${error.message}`
     throw new ResourceError(error.kind, message, error.detail, { cause: error })
   }
+}
+
+/** A mount that is opened at its first use. Until it can be opened, what asks it gets `unavailable`. */
+function deferMount(planned: PlannedMount, settings: MountSettings): Mount & { readonly open: () => Promise<unknown> } {
+  const { address, config, folder } = planned
+  const log: Log = (level, message, fields) => settings.log(level, message, { mount: address, ...fields })
+  if (config.provider === 'search') {
+    const provider = deferredSearch(() => openSearch(address, config, folder, { ...settings, log }), log)
+    return { ...mountOf(planned, provider, settings), open: provider.open }
+  }
+  const provider = deferred(() => openSource(planned, { ...settings, log }), { abilities: methodsOf(config), log })
+  return { ...mountOf(planned, provider, settings), open: provider.open }
+}
+
+async function openSource(planned: PlannedMount, settings: MountSettings): Promise<Provider> {
+  const config = (await planned.refine?.()) ?? planned.config
+  return withPolling(await openProvider(planned.address, config, planned.folder, settings), config)
+}
+
+/** An open provider as a mount: within the limits of its configuration, with its access rules. */
+function mountOf({ address, config }: PlannedMount, opened: Provider, settings: MountSettings): Mount {
+  const { title, description, link, access, scopes, cache, limits } = config
+  const log: Log = (level, message, fields) => settings.log(level, message, { mount: address, ...fields })
+  const told = link === undefined ? opened : linked(opened, { link, ...exceptionsOf(config) })
   return {
     address,
-    provider,
+    provider: limited(told, { ...limits, log, ...observed(config.provider, settings) }),
     ...(title === undefined ? {} : { title }),
     ...(description === undefined ? {} : { description }),
     ...(access === undefined ? {} : { access: compileAccess(access) }),
     ...(scopes === undefined ? {} : { scopes }),
     ...(cache === undefined ? {} : { cache: { ttlMs: cache.ttl, scope: scopeOf(config) } }),
+    ...(derived.has(config.provider) ? { derived: true } : {}),
     ...(config.provider === 'results' ? { writers: config.write ?? [] } : {}),
   }
+}
+
+/** Providers of what is about other things that are served, or about the machine: listed behind those where not all is. */
+const derived: ReadonlySet<MountConfig['provider']> = new Set([
+  'settings',
+  'env',
+  'git',
+  'search',
+  'metrics',
+  'packages',
+  'screen',
+  'results',
+])
+
+/** Pages of a history are no files at a forge. */
+const historyPage = /^(?:branches|tags|log|status|commits|diff|blame)(?:\/|$)/
+
+function exceptionsOf({ provider }: MountConfig) {
+  return provider === 'git' ? { except: (path: string) => historyPage.test(path) } : {}
 }
 
 /** Whose an answer is. What is found is of whoever asks, whatever the operator says. */
@@ -127,9 +131,12 @@ async function openProvider(
   address: string,
   config: MountConfig,
   folder: string,
-  settings: MountSettings,
+  given: MountSettings,
 ): Promise<Provider> {
-  const { log, store: _, ...redaction } = settings
+  const { log, store: _, versionKey, ...rest } = given
+  const key = given.key ?? (isRedacted(config) ? await versionKey?.() : undefined)
+  const redaction = { ...rest, ...(key === undefined ? {} : { key }) }
+  const settings: MountSettings = { ...given, ...redaction }
   switch (config.provider) {
     case 'files': {
       const { files } = await providers.files()
@@ -146,6 +153,10 @@ async function openProvider(
         log,
       })
       return withDocuments(opened, config, settings)
+    }
+    case 'packages': {
+      const { packages } = await providers.packages()
+      return withDocuments(await packages({ ...config, root: resolveFolder(config.root, folder) }), config, settings)
     }
     case 'settings': {
       const [{ files }, { settings: settingsOf }] = await Promise.all([providers.files(), providers.settings()])
@@ -186,11 +197,11 @@ async function openProvider(
     case 'screen':
       return openScreen(config)
     case 'inline':
-      return openInline(address, config)
+      return (await import('./inline.ts')).openInline(address, config)
     case 'web':
-      return openWeb(address, config, settings)
+      return (await import('./web.ts')).openWeb(address, config, settings)
     case 'api':
-      return openApi(config, folder, settings)
+      return (await import('./web.ts')).openApi(config, folder, settings)
     case 'search':
       return openSearch(address, config, folder, settings)
     case 'metrics':
@@ -218,67 +229,129 @@ async function withPolling(provider: Provider, config: MountConfig): Promise<Pro
   throw invalid(`${refusal} Remove "poll".`, 'poll')
 }
 
-/** What versions of redacted contents are hashed with. An index compares them with those of earlier: then it is kept. */
-async function versionKey(
+/** The key for the versions of redacted contents. An index compares them with those of an earlier start: then it is kept. */
+function createVersionKey(
   planned: readonly PlannedMount[],
   cursorSecret: string | undefined,
   store: LazyStore | undefined,
-): Promise<Uint8Array | undefined> {
-  if (cursorSecret !== undefined) return createHmac('sha256', cursorSecret).update('versions').digest()
+): () => Promise<Uint8Array | undefined> {
   const isCompared = planned.some(({ config }) => config.provider === 'search')
-  return isCompared && store !== undefined ? keptKey(store) : undefined
+  let key: Promise<Uint8Array | undefined> | undefined
+  return () => {
+    if (cursorSecret !== undefined)
+      key ??= Promise.resolve(createHmac('sha256', cursorSecret).update('versions').digest())
+    else if (isCompared && store !== undefined)
+      key ??= keptKey(store).catch((error: unknown) => {
+        key = undefined
+        throw error
+      })
+    return key ?? Promise.resolve(undefined)
+  }
 }
 
-export interface CatalogSettings extends Omit<MountSettings, 'store'> {
+/** Whether a mount has contents that are redacted, so that their versions are hashed with a key. */
+function isRedacted(config: MountConfig): boolean {
+  if (config.provider === 'search') return false
+  switch (config.provider) {
+    case 'files':
+    case 'git':
+    case 'packages':
+    case 'prompts':
+      return (config.redact ?? 'off') !== 'off'
+    default:
+      return true
+  }
+}
+
+export interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionKey'> {
   /** Where the store is that some mounts need. It is opened when the first of them is, and closed with the catalog. */
   readonly store?: Config['store']
   readonly pages?: Config['pages']
   readonly changes?: Config['changes']
   readonly cursorSecret?: string
+  /** Cursors that these sealed still open. */
+  readonly earlierCursorSecrets?: readonly string[]
+  /** Whether a mount is opened at its first use. By default all are opened here, and one that cannot be opened is an error. */
+  readonly lazily?: boolean
+}
+
+/** A catalog whose mounts may still have to be opened. */
+export interface OpenedCatalog extends Catalog {
+  /** Opens every mount that is not open yet, side by side. Answers the addresses of those that could not be opened. */
+  openAll(): Promise<readonly string[]>
 }
 
 /**
- * Opens mounts and puts them into a catalog: all of them, or none.
+ * Puts mounts into a catalog. Opens them all, or none; or, with `lazily`, each at its first use.
  *
  * @throws ResourceError of the first mount that cannot be opened, or `invalid` for addresses that overlap.
  */
-export async function openCatalog(planned: readonly PlannedMount[], settings: CatalogSettings): Promise<Catalog> {
-  const { log, pages, changes, cursorSecret, store: kept, ...rest } = settings
+export async function openCatalog(planned: readonly PlannedMount[], settings: CatalogSettings): Promise<OpenedCatalog> {
+  const {
+    log,
+    pages,
+    changes,
+    cursorSecret,
+    earlierCursorSecrets = [],
+    store: kept,
+    lazily = false,
+    ...rest
+  } = settings
   const store = kept === undefined ? undefined : lazyStore(kept, log)
-  const key = await versionKey(planned, cursorSecret, store)
+  const versionKey = createVersionKey(planned, cursorSecret, store)
   let catalog: Catalog | undefined
   const searchable: Searchable = {
     reader: (address) => catalog?.reader(address),
+    addresses: planned.map(({ address }) => address),
     configOf: (address) =>
       planned.find((mount) => parseAddress(mount.address).text === parseAddress(address).text)?.config,
   }
-  const opened = await Promise.allSettled(
-    planned.map((mount, index) =>
-      openMount(mount, {
-        ...(key === undefined ? {} : { key }),
-        ...rest,
-        log,
-        searchable,
-        place: index + 1,
-        ...(store === undefined ? {} : { store }),
-      }),
-    ),
-  )
-  const mounts = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  const settingsOf = (index: number): MountSettings => ({
+    ...rest,
+    log,
+    searchable,
+    place: index + 1,
+    versionKey,
+    ...(store === undefined ? {} : { store }),
+  })
+  const mounts: (Mount & { readonly open?: () => Promise<unknown> })[] = []
   try {
-    for (const result of opened) if (result.status === 'rejected') throw result.reason
+    if (lazily) mounts.push(...(await Promise.all(planned.map((mount, index) => openLazily(mount, settingsOf(index))))))
+    else {
+      const opened = await Promise.allSettled(planned.map((mount, index) => openMount(mount, settingsOf(index))))
+      mounts.push(...opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])))
+      for (const result of opened) if (result.status === 'rejected') throw result.reason
+    }
     const made = createCatalog({
       mounts,
       log,
       ...(pages === undefined ? {} : { pages }),
       ...(changes === undefined ? {} : { changes }),
       ...(cursorSecret === undefined ? {} : { secret: Buffer.from(cursorSecret) }),
+      earlierSecrets: earlierCursorSecrets.map((secret) => Buffer.from(secret)),
     })
     catalog = made
-    return { ...made, close: () => made.close().finally(() => store?.close()) }
+    return {
+      ...made,
+      openAll: async () => {
+        const opened = await Promise.allSettled(mounts.map((mount) => mount.open?.()))
+        return mounts.flatMap(({ address }, index) => (opened[index]?.status === 'rejected' ? [address] : []))
+      },
+      close: () => made.close().finally(() => store?.close()),
+    }
   } catch (error) {
     await Promise.allSettled(mounts.map((mount) => mount.provider.close?.()))
     await store?.close()
     throw error
   }
+}
+
+/** A mount that is opened at its first use. Results are opened at once, where that succeeds: others write into them. */
+async function openLazily(planned: PlannedMount, settings: MountSettings): Promise<ReturnType<typeof deferMount>> {
+  if (planned.config.provider !== 'results') return deferMount(planned, settings)
+  const mount = await openMount(planned, settings).catch((error: unknown) => {
+    if (isResourceError(error)) return undefined
+    throw error
+  })
+  return mount === undefined ? deferMount(planned, settings) : { ...mount, open: async () => mount.provider }
 }

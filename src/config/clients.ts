@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import { globs, text } from './fields.ts'
+import * as z from './schema-builder.ts'
 import { refusal } from './words.ts'
 
 const names = z.union([text, z.array(text).min(1)], {
@@ -15,9 +15,13 @@ const profile = z.strictObject({
   ),
   version: names.exactOptional().describe('Its version, likewise: "1.*". By default any.'),
   tools: z
-    .boolean()
+    .union([z.boolean(), z.literal('chatgpt')], {
+      error: refusal('This does not say which tools a client gets.', 'Write true, false or "chatgpt".'),
+    })
     .exactOptional()
-    .describe('Whether it is given the tools that read resources. By default as `clients.tools` says.'),
+    .describe(
+      'Whether it is given the tools that read resources; "chatgpt": the tools search and fetch alone. By default as `clients.tools` says.',
+    ),
   list: z
     .strictObject({
       mounts: z
@@ -26,7 +30,14 @@ const profile = z.strictObject({
         .exactOptional()
         .describe('The addresses of the mounts that it is shown. By default all.'),
       match: globs.exactOptional().describe('The paths that it is shown. By default all.'),
-      most: z.int().min(1).exactOptional().describe('How many resources it is listed at most. By default all.'),
+      most: z
+        .union([z.int().min(1), z.literal('all')], {
+          error: refusal('This is not a number of resources.', 'Write a whole number, at least 1, or "all".'),
+        })
+        .exactOptional()
+        .describe(
+          'How many resources it is listed at most, the most important ones first; "all" lifts the limit that a host is known to have. By default as the host takes, else all.',
+        ),
     })
     .exactOptional()
     .describe(
@@ -36,10 +47,10 @@ const profile = z.strictObject({
 
 export const clients = z.strictObject({
   tools: z
-    .enum(['auto', 'on', 'off'])
+    .enum(['auto', 'on', 'off', 'chatgpt'])
     .exactOptional()
     .describe(
-      'Who is given the tools list_resources, browse_directory, read_resource, search_resources and assemble_context: "on", everybody; "off", nobody but the explorer; "auto", hosts that are known to have no resources for the model, and the explorer. By default "auto".',
+      'Who is given the tools list_resources, browse_directory, read_resource, search_resources and assemble_context: "on", everybody; "off", nobody but the explorer; "auto", every client but those in which a model is known to list, read and search resources by itself (ChatGPT gets search and fetch besides); "chatgpt": everybody is given the tools search and fetch instead, as ChatGPT connectors want them. By default "auto".',
     ),
   profiles: z
     .array(profile)

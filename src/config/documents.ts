@@ -1,23 +1,28 @@
 import type { Provider } from '../core/provider.ts'
 import { documents } from '../wrap/documents.ts'
 import type { RedactedOptions } from '../wrap/redacted.ts'
-import { redacted } from '../wrap/redacted.ts'
+import { hidesPaths } from './hidden-paths.ts'
 import type { MountConfig } from './schema.ts'
 
 type DocumentsConfig = Extract<
   MountConfig,
-  { readonly provider: 'files' | 'git' | 's3' | 'gcs' | 'gdrive' | 'prompts' | 'web' }
+  { readonly provider: 'files' | 'git' | 's3' | 'gcs' | 'gdrive' | 'packages' | 'prompts' | 'web' }
 >
 
 /** Makes documents of the files of a provider, as its mount says. */
-export function withDocuments(
+export async function withDocuments(
   provider: Provider,
   config: DocumentsConfig,
   redaction: Omit<RedactedOptions, 'mode'>,
-): Provider {
+): Promise<Provider> {
   const { language, encodings, frontMatter, readings = true, redact = 'off' } = config
   const languages = languagesOf(config)
   const rules = config.provider === 'files' ? (config.rules ?? []) : []
+  const defaultExcludes = config.provider === 'files' ? config.defaultExcludes : undefined
+  const { except } = typeof defaultExcludes === 'object' ? defaultExcludes : {}
+  const hidden = { ...redaction, ...(except === undefined ? {} : { except }) }
+  // Loaded where secrets are looked for: the detectors are much code.
+  const redacting = redact === 'off' ? undefined : await import('../wrap/redacted.ts')
   const limits = typeof readings === 'boolean' ? {} : readings
   return documents(provider, {
     ...(language === undefined ? {} : { language }),
@@ -30,7 +35,9 @@ export function withDocuments(
       ...(limits.maxBytes === undefined ? {} : { maxBytes: limits.maxBytes }),
       ...(limits.timeout === undefined ? {} : { timeoutMs: limits.timeout }),
     },
-    ...(redact === 'off' ? {} : { through: (whole) => redacted(whole, { ...redaction, mode: redact }) }),
+    ...(redacting === undefined || redact === 'off'
+      ? {}
+      : { through: (whole) => redacting.redacted(whole, { ...hidden, mode: redact }) }),
   })
 }
 
@@ -41,11 +48,6 @@ export function withDocuments(
 function languagesOf({ provider, languages, access = [] }: DocumentsConfig): readonly string[] | undefined {
   if (hidesPaths(access)) return []
   return languages ?? (provider === 'files' ? undefined : [])
-}
-
-/** Whether access rules make a difference between the paths of a mount. */
-export function hidesPaths(access: NonNullable<MountConfig['access']>): boolean {
-  return access.some(({ match }) => match !== undefined)
 }
 
 /** The encodings that are told to a decoder. */

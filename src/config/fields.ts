@@ -1,6 +1,7 @@
-import { z } from 'zod'
 import { isResourceError } from '../core/errors.ts'
 import { compileGlob } from '../core/glob.ts'
+import { compileTemplate } from '../core/template.ts'
+import * as z from './schema-builder.ts'
 import { parseDuration, parseListen, parseSize } from './values.ts'
 import { refusal } from './words.ts'
 
@@ -17,16 +18,18 @@ export const secret = z.union(
     z.strictObject({ env: text.describe('The name of an environment variable.') }),
     z.strictObject({ file: text.describe('The path of a file, relative to the configuration file.') }),
   ],
-  {
-    error: ({ input }) =>
-      typeof input === 'string'
-        ? refusal(
-            'This is a literal secret.',
-            'Put it into an environment variable or a file of its own, and write { "env": "NAME" } or { "file": "path" }. If this file was ever shared, replace the secret.',
-          )
-        : refusal('This does not say where the secret is.', 'Write { "env": "NAME" } or { "file": "path" }.'),
-  },
+  { error: ({ input }) => secretFault(input) },
 )
+
+/** What is wrong with something that should say where a secret is. */
+export function secretFault(input: unknown): string {
+  if (typeof input !== 'string')
+    return refusal('This does not say where the secret is.', 'Write { "env": "NAME" } or { "file": "path" }.')
+  return refusal(
+    'This is a literal secret.',
+    'Put it into an environment variable or a file of its own, and write { "env": "NAME" } or { "file": "path" }. If this file was ever shared, replace the secret.',
+  )
+}
 
 /** A duration; in milliseconds once it is parsed. */
 export const duration = quantity(parseDuration, 'a duration', '"60s", "30m" or "1d", or a number of milliseconds')
@@ -111,3 +114,26 @@ export const access = z
     ),
   })
   .transform((rules) => rules.map((rule) => (typeof rule === 'string' ? { allow: [rule] } : rule)))
+
+/** A template of URLs of the web (RFC 6570) whose host is written out, with the variables `path` and `ref`. */
+export const link = text.superRefine((template, context) => {
+  const isFault = !/^https?:\/\/[^\s@/{}?#\\]+\/\S*$/.test(template) || !isLinkTemplate(template)
+  if (!isFault) return
+  context.addIssue({
+    code: 'custom',
+    message: refusal(
+      'This is not a template of a link.',
+      'Write a URL with {+path} in it, such as "https://forge.example/blob/main/{+path}".',
+    ),
+  })
+})
+
+function isLinkTemplate(text: string): boolean {
+  try {
+    const { variables } = compileTemplate(text)
+    return variables.includes('path') && variables.every((name) => name === 'path' || name === 'ref')
+  } catch (error) {
+    if (isResourceError(error)) return false
+    throw error
+  }
+}

@@ -1,13 +1,12 @@
 import { isResourceError } from '../core/errors.ts'
 import { type Address, overlap, parseAddress } from '../core/uri.ts'
 import { clients } from './clients.ts'
+import type { Issue } from './explain.ts'
 import type { Finding } from './problem.ts'
-import type { configSchema } from './schema.ts'
+import { unsearched } from './search.ts'
 import { partsOfRefusal, unknownKey } from './words.ts'
 import { postPath } from './writing.ts'
 
-/** What zod says is wrong with one value. */
-type Issue = NonNullable<ReturnType<typeof configSchema.safeParse>['error']>['issues'][number]
 /** A finding that may be about a key rather than its value. */
 export type Placed = Finding & { readonly at?: 'key' | 'value' }
 
@@ -40,7 +39,10 @@ export function addressFindings(addresses: readonly string[]): readonly Finding[
       if (other !== undefined)
         findings.push({
           path,
-          message: `The address overlaps with ${JSON.stringify(other.address)}.`,
+          message:
+            other.parsed.text === parsed.text && other.address !== address
+              ? `The address overlaps with ${JSON.stringify(other.address)}: both are ${parsed.text}.`
+              : `The address overlaps with ${JSON.stringify(other.address)}.`,
           fix: 'Give each mount an address of its own, neither at nor under another; "exclude" leaves a folder out of a mount.',
         })
     } catch (error) {
@@ -76,6 +78,10 @@ export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly F
   return [...mounts].flatMap(([address, mount]) => {
     if (providerOf(mount) !== 'search') return []
     const over = (mount as { readonly over?: unknown }).over
+    if (over === '*' && ![...providers.values()].some((name) => !unsearched.includes(String(name)))) {
+      const fix = 'Mount something that can be searched, or remove the search.'
+      return [{ path: ['mounts', address, 'over'], message: 'There is nothing to search.', fix }]
+    }
     return (Array.isArray(over) ? over : []).flatMap((one: unknown, index) => {
       if (typeof one !== 'string') return []
       const known = isAddress(one) ? providers.get(textOf(one)) : undefined

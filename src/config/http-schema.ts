@@ -1,6 +1,6 @@
-import { z } from 'zod'
 import { auth } from './auth.ts'
 import { count, duration, listen, size, text } from './fields.ts'
+import * as z from './schema-builder.ts'
 import { refusal } from './words.ts'
 
 /** A duration of a second or more. */
@@ -103,6 +103,9 @@ export const http = z.strictObject({
       concurrent: count.exactOptional().describe('How many requests are worked on at once. By default 64.'),
       waiting: count.exactOptional().describe('How many more may wait for that. By default 1024.'),
       connections: count.exactOptional().describe('How many connections may be open. By default 1024.'),
+      connectionsPerAddress: count
+        .exactOptional()
+        .describe('How many of them one address may have open. By default 896, or 7 of 8 of `connections`.'),
       newConnections: z
         .number()
         .min(0)
@@ -125,8 +128,8 @@ export const http = z.strictObject({
         .describe('After how long without a request a session ends. By default "30m".'),
       headersTime: seconds
         .exactOptional()
-        .describe('How long the headers of a request may take to come. By default "15s".'),
-      requestTime: seconds.exactOptional().describe('How long a whole request may take to come. By default "60s".'),
+        .describe('How long the headers of a request may take to come. By default "10s".'),
+      requestTime: seconds.exactOptional().describe('How long a whole request may take to come. By default "30s".'),
       slow: seconds
         .exactOptional()
         .describe('How long a client may take to read an answer before its connection is cut. By default "1m".'),

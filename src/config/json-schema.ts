@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { toZod } from './explain.ts'
 import { configSchema } from './schema.ts'
 
 /** The JSON Schema (draft-07, which every editor knows) of `hikidashi.json`, made from the schema that validates it. */
 export function configJsonSchema(): Readonly<Record<string, unknown>> {
-  const { $schema, ...schema } = z.toJSONSchema(configSchema, { target: 'draft-7', io: 'input' })
+  const { $schema, ...schema } = z.toJSONSchema(toZod(configSchema), { target: 'draft-7', io: 'input' })
   return {
     $schema,
     title: 'hikidashi.json',

@@ -3,13 +3,14 @@ import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { isLoopback } from '../core/host.ts'
 import type { StoreOptions } from '../store/index.ts'
 import { type Auth, loadAuth } from './auth.ts'
+import { loadCursorSecrets } from './cursor-secrets.ts'
 import { parseDocument } from './document.ts'
-import { hidesPaths } from './documents.ts'
+import type { Explained } from './explain.ts'
 import { access as accessSchema, listen as listenSchema } from './fields.ts'
 import { addressFindings, clientFindings, findingsOf, postingFindings, searchFindings } from './findings.ts'
 import { checkFile, checkFolder, resolveFolder } from './folder.ts'
 import { gdriveFindings } from './gdrive.ts'
-import { inlineFindings } from './inline.ts'
+import { hidesPaths } from './hidden-paths.ts'
 import { type ConfigProblem, type Finding, locate } from './problem.ts'
 import { envShape } from './providers/env.ts'
 import { filesShape } from './providers/files.ts'
@@ -18,8 +19,7 @@ import { gitShape } from './providers/git.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
 import { resolveSecret, secretSourcesIn } from './secret.ts'
 import { loadStore } from './store.ts'
-import { webFindings } from './web.ts'
-import { describeIssue } from './words.ts'
+import { type Withheld, withheldParts, withoutParts } from './untrusted.ts'
 
 /** A configuration that was found good: it can be built. */
 export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 'store'> {
@@ -28,11 +28,15 @@ export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 's
   /** The folder that it is in: relative paths start there. */
   readonly folder: string
   readonly cursorSecret?: string
+  /** Secrets that cursors were made with before: they still open. */
+  readonly earlierCursorSecrets?: readonly string[]
   readonly store: StoreOptions
   /** Every secret that it refers to, for nothing but to keep them out of what is told. */
   readonly secrets: readonly string[]
   /** `http.auth`, with its secrets. */
   readonly auth?: Auth
+  /** The parts that are left out, because the user has not trusted the configuration. */
+  readonly withheld: readonly Withheld[]
 }
 
 export type LoadResult = { readonly config: Config } | { readonly problems: readonly ConfigProblem[] }
@@ -42,58 +46,78 @@ type Env = Readonly<Record<string, string | undefined>>
 export interface LoadOptions {
   /** Where secrets of the form `{ "env": … }` are looked up. */
   readonly env?: Env
+  /**
+   * Whether the user trusts a configuration with these bytes. Where it does not, the parts that do more than read the folder of the
+   * configuration are left out. By default the configuration is trusted.
+   */
+  readonly isTrusted?: (content: Uint8Array) => Promise<boolean>
 }
 
-/** The shortest secret that is taken, in bytes: half of the key of HMAC-SHA-256. */
-const minSecret = 16
-
 /** Loads a configuration file. It answers with every problem that it found, in the order of the file, or with none. */
-export async function loadConfig(file: string, { env = process.env }: LoadOptions = {}): Promise<LoadResult> {
-  let text: string
+export async function loadConfig(file: string, options: LoadOptions = {}): Promise<LoadResult> {
+  const { env = process.env, isTrusted } = options
+  let content: Buffer
   try {
-    text = await readFile(file, 'utf8')
+    content = await readFile(file)
   } catch (error) {
     return { problems: [unreadable(file, error)] }
   }
   const absolute = resolve(file)
   const folder = dirname(absolute)
-  const { document, faults, duplicates } = parseDocument(file, text)
+  const { document, faults, duplicates } = parseDocument(file, content.toString('utf8'))
   // What was read past a fault of the syntax is a guess: nothing is said about it.
   if (faults.length > 0) return { problems: faults }
 
-  const parsed = configSchema.safeParse(document.value, { error: describeIssue })
-  const mounts = mountsIn(document.value)
-  const secret = await loadSecret(document.value, { folder, env })
-  const servedBy = (path: string) => [...mounts].find(([, mount]) => isServed(path, mount, folder))?.[0]
-  const authorization = await loadAuth(memberOf(memberOf(document.value, 'http'), 'auth'), { folder, env, servedBy })
-  const kept = await loadStore(memberOf(document.value, 'store'), mounts, { folder, env, servedBy })
+  const parsed = await judge(document.value)
+  const written = mountsIn(document.value)
+  const isWhole = isTrusted === undefined || (await isTrusted(content))
+  const withheld = isWhole ? [] : withheldParts(document.value, folder)
+  // Only of this are secrets fetched and paths looked at.
+  const used = withoutParts(Object(document.value) as object, withheld)
+  const mounts = mountsIn(used)
+  const servedBy = (path: string) => [...written].find(([, mount]) => isServed(path, mount, folder))?.[0]
+  const cursors = await loadCursorSecrets(memberOf(used, 'cursorSecret'), { folder, env, servedBy })
+  const authorization = await loadAuth(memberOf(memberOf(used, 'http'), 'auth'), { folder, env, servedBy })
+  const kept = await loadStore(memberOf(used, 'store'), mounts, { folder, env, servedBy })
   const values = [
     ...authorization.findings,
     ...kept.findings,
-    ...postingFindings(mounts),
-    ...clientFindings(document.value, [...mounts.keys()]),
-    ...inlineFindings(mounts),
-    ...webFindings(mounts),
-    ...searchFindings(mounts),
+    ...postingFindings(written),
+    ...clientFindings(document.value, [...written.keys()]),
+    ...(await providerFindings(written)),
+    ...searchFindings(written),
     ...(await mountFindings(mounts, folder)),
-    ...secretFindings(secret, mounts, folder),
+    ...cursors.findings,
     ...listenFindings(document.value),
     ...auditFindings(document.value, folder, servedBy),
-    ...gdriveFindings(mounts, folder, servedBy),
+    ...gdriveFindings(written, folder, servedBy),
   ]
   const problems = [
     ...duplicates,
-    ...(parsed.error?.issues ?? []).flatMap(findingsOf).map((finding) => locate(document, finding, finding.at)),
-    ...addressFindings([...mounts.keys()]).map((finding) => locate(document, finding, 'key')),
+    ...('issues' in parsed ? parsed.issues : [])
+      .flatMap(findingsOf)
+      .map((finding) => locate(document, finding, finding.at)),
+    ...addressFindings([...written.keys()]).map((finding) => locate(document, finding, 'key')),
     ...values.map((finding) => locate(document, finding)),
   ]
-  if (!parsed.success || problems.length > 0)
+  if ('issues' in parsed || problems.length > 0)
     return { problems: problems.sort((a, b) => a.line - b.line || a.column - b.column) }
-  const { cursorSecret: _, $schema: __, store: ___, ...config } = parsed.data
-  const cursorSecret = secret !== undefined && 'value' in secret ? { cursorSecret: secret.value } : {}
+  const trusted = withoutParts(parsed.data, withheld)
+  const { cursorSecret: _, $schema: __, store: ___, ...config } = trusted
+  const [cursorSecret, ...earlierCursorSecrets] = cursors.values
+  const sealing = cursorSecret === undefined ? {} : { cursorSecret, earlierCursorSecrets }
   const auth = authorization.auth === undefined ? {} : { auth: authorization.auth }
-  const secrets = await resolveSecrets(parsed.data, { folder, env })
-  return { config: { ...config, file: absolute, folder, secrets, store: kept.store, ...cursorSecret, ...auth } }
+  const secrets = await resolveSecrets(trusted, { folder, env })
+  const found = { file: absolute, folder, secrets, store: kept.store, withheld }
+  return { config: { ...config, ...found, ...sealing, ...auth } }
+}
+
+/** Judges a configuration. zod is loaded only for one that is refused: it says why. */
+async function judge(value: unknown): Promise<Explained<ConfigFile>> {
+  const { data } = configSchema.safeParse(value)
+  if (data !== undefined) return { data }
+  const { explain } = await import('./explain.ts')
+  return explain(configSchema, value)
 }
 
 function unreadable(file: string, error: unknown): ConfigProblem {
@@ -149,6 +173,15 @@ function auditFindings(
   ]
 }
 
+/** Faults that only the provider of a mount can find. Its code is loaded where there is such a mount. */
+async function providerFindings(mounts: ReadonlyMap<string, unknown>): Promise<readonly Finding[]> {
+  const used = new Set([...mounts.values()].map((mount) => memberOf(mount, 'provider')))
+  return [
+    ...(used.has('inline') ? (await import('./inline.ts')).inlineFindings(mounts) : []),
+    ...(used.has('web') ? (await import('./web.ts')).webFindings(mounts) : []),
+  ]
+}
+
 /** Twins that would be named to those who may not see them. */
 function twinFindings(mount: unknown, key: Finding['path']): readonly Finding[] {
   const { data: rules } = accessSchema.safeParse(memberOf(mount, 'access'))
@@ -168,7 +201,7 @@ function twinFindings(mount: unknown, key: Finding['path']): readonly Finding[] 
 function rootOf(mount: unknown, folder: string): string | undefined {
   const { data: root } = filesShape.root.safeParse(memberOf(mount, 'root'))
   const provider = memberOf(mount, 'provider')
-  const isFolder = provider === 'files' || provider === 'settings' || provider === 'prompts'
+  const isFolder = ['files', 'settings', 'packages', 'prompts'].includes(String(provider))
   return root === undefined || !isFolder ? undefined : resolveFolder(root, folder)
 }
 
@@ -177,35 +210,6 @@ async function resolveSecrets(config: ConfigFile, options: { folder: string; env
   const { audit: _, ...others } = config
   const found = await Promise.all(secretSourcesIn(others).map((source) => resolveSecret(source, options)))
   return found.flatMap((secret) => ('value' in secret ? [secret.value] : []))
-}
-
-async function loadSecret(config: unknown, options: { folder: string; env: Env }) {
-  const { data: source } = configSchema.shape.cursorSecret.safeParse(memberOf(config, 'cursorSecret'))
-  return source === undefined ? undefined : { source, ...(await resolveSecret(source, options)) }
-}
-
-function secretFindings(
-  secret: Awaited<ReturnType<typeof loadSecret>>,
-  mounts: ReadonlyMap<string, unknown>,
-  folder: string,
-): readonly Finding[] {
-  if (secret === undefined) return []
-  const finding = (message: string, fix: string) => [{ path: ['cursorSecret'], message, fix }]
-  if ('message' in secret) return finding(secret.message, secret.fix)
-  if (Buffer.byteLength(secret.value) < minSecret) {
-    const fix = 'Use a random one, such as the output of: openssl rand -hex 32.'
-    return finding(`The secret is shorter than ${minSecret} bytes.`, fix)
-  }
-  if ('env' in secret.source) return []
-  const file = resolve(folder, secret.source.file)
-  for (const [address, mount] of mounts) {
-    if (isServed(file, mount, folder))
-      return finding(
-        `The file with the secret lies in the folder that ${JSON.stringify(address)} serves.`,
-        'Move it to a place that is not served.',
-      )
-  }
-  return []
 }
 
 function listenFindings(config: unknown): readonly Finding[] {

@@ -18,7 +18,7 @@ export async function openMetrics(
   folder: string,
   settings: MountSettings,
 ): Promise<Provider> {
-  const { interval, maxSeries, maxPoints, maxBytes, timeout, keep } = config
+  const { interval, maxSeries, maxPoints, maxBytes, timeout, keep, allowAddresses } = config
   const { log, store, measurements } = settings
   const common = {
     ...(interval === undefined ? {} : { interval }),
@@ -39,7 +39,9 @@ export async function openMetrics(
   return metrics({
     ...common,
     url: config.url ?? '',
+    ...(allowAddresses === undefined ? {} : { allowAddresses }),
     credentials: await credentialsIn(config, folder),
+    ...(config.allow === undefined ? {} : { allow: config.allow }),
     ...(timeout === undefined ? {} : { timeoutMs: timeout }),
     ...(maxBytes === undefined ? {} : { maxBytes }),
   })

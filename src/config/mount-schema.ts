@@ -1,6 +1,5 @@
-import { z } from 'zod'
 import { scopes } from './auth.ts'
-import { access, count, duration, interval, text } from './fields.ts'
+import { access, count, duration, interval, link, text } from './fields.ts'
 import { apiShape } from './providers/api.ts'
 import { documentsShape } from './providers/documents.ts'
 import { envShape } from './providers/env.ts'
@@ -11,6 +10,7 @@ import { gitShape } from './providers/git.ts'
 import { inlineShape } from './providers/inline.ts'
 import { checkMetrics, metricsShape } from './providers/metrics.ts'
 import { mysqlShape } from './providers/mysql.ts'
+import { packagesShape } from './providers/packages.ts'
 import { postgresShape } from './providers/postgres.ts'
 import { promptsShape } from './providers/prompts.ts'
 import { checkRemote, remoteShape } from './providers/remote.ts'
@@ -21,12 +21,18 @@ import { searchShape } from './providers/search.ts'
 import { settingsShape } from './providers/settings.ts'
 import { sqliteShape } from './providers/sqlite.ts'
 import { checkWeb, webShape } from './providers/web.ts'
+import * as z from './schema-builder.ts'
 import { refusal } from './words.ts'
 
 /** What every mount has, whatever its provider. */
 const mountShape = {
   title: text.exactOptional().describe('The name of the mount for people.'),
   description: text.exactOptional().describe('What is in the mount, for people and models.'),
+  link: link
+    .exactOptional()
+    .describe(
+      'Where a person opens a resource of the mount: a URL of the web with {+path}, such as "https://forge.example/blob/main/{+path}". Of a history, {ref} is the branch and {+path} what follows: "https://forge.example/blob/{ref}/{+path}". By default nothing is said.',
+    ),
   access: access
     .exactOptional()
     .describe(
@@ -175,6 +181,14 @@ export const mount = z.discriminatedUnion('provider', [
   z.strictObject({
     provider: z.literal('results').describe('Cached results of wall-bounce analyses.'),
     ...resultsShape,
+    ...mountShape,
+  }),
+  z.strictObject({
+    provider: z
+      .literal('packages')
+      .describe('Documentation and types of the packages in a lock file, at the versions that are installed.'),
+    ...packagesShape,
+    ...documentsShape,
     ...mountShape,
   }),
   z.strictObject({

@@ -4,31 +4,43 @@ import type { View } from '../core/view.ts'
 import type { ClientsConfig } from './clients.ts'
 
 /**
- * Hosts that show a model no resources, or none that it can choose by itself, by what they call themselves. The source of each
- * is in docs/tools.md.
+ * Hosts in which a model lists, reads and searches resources by itself, by what they call themselves. A host is named here when a
+ * run has shown all three (docs/hosts.md). `hikidashi` is the client of this project.
  */
-export const withoutResources: readonly string[] = [
-  'Zed',
-  'cursor*',
-  'claude-ai',
-  'ChatGPT',
-  'openai-mcp*',
-  '@n8n/*',
-  'com.raycast.*',
-  'dust-mcp-client',
-  'Mistral',
-  'Jan-*',
-  'lobehub-mcp-client',
-  'JetBrains-*',
-  'Xcode-copilot-xcode',
-]
+const withResources: readonly string[] = ['codex-mcp-client*', 'hikidashi']
+
+/** Hosts that look for tools named `search` and `fetch`. */
+const withConnectors: readonly string[] = ['ChatGPT*', 'openai-mcp*']
 
 /** The explorer asks by tools for what resources alone do not tell: tokens, suggestions, what a search found. */
 const explorer = 'hikidashi-explorer'
 
+/** What a host takes of a list, by what it calls itself. How each was found out is in docs/hosts.md. */
+interface HostLimit {
+  readonly name: string
+  /** How many resources it is listed at most. */
+  readonly most?: number
+  /** How many pages of a list it asks for. */
+  readonly pages?: number
+}
+
+export const hostLimits: readonly HostLimit[] = [
+  { name: 'codex-mcp-client*', most: 2000 },
+  { name: 'gemini-cli-mcp-client*', most: 300 },
+  { name: 'claude-code*', pages: 20 },
+]
+
 interface Profile {
   readonly tools: boolean
+  readonly chatgpt?: true
   readonly view?: (principal: Principal) => View
+  readonly note?: string
+}
+
+/** What a client is told whose list ends early. */
+function noteOf({ most, pages }: { readonly most?: number | undefined; readonly pages?: number | undefined }): string {
+  const extent = most === undefined ? `${pages} pages of` : `the ${most} most important`
+  return `Your list holds ${extent} resources at most; search and templates reach the others.`
 }
 
 /** What a client is given, by its name and version. */
@@ -37,28 +49,62 @@ export function profilesOf(
   catalog: Pick<Catalog, 'narrowed'>,
 ): (client: { readonly name: string; readonly version: string } | undefined) => Profile {
   const { tools = 'auto', profiles = [] } = config ?? {}
-  const isKnown = matcher(withoutResources)
-  const on: Profile = { tools: true }
-  const off: Profile = { tools: false }
-  const own = profiles.map(({ name, version, tools: wants, list }) => {
-    const { match, ...rest } = list ?? {}
-    const view = list && catalog.narrowed({ ...rest, ...(match === undefined ? {} : { match: [match].flat() }) })
-    const made = (has: boolean): Profile => (view === undefined ? { tools: has } : { tools: has, view })
-    return {
-      isIt: matcher([name].flat()),
-      isVersion: version === undefined ? () => true : matcher([version].flat()),
-      with: made(true),
-      without: made(false),
-      wants,
+  const needsNoTools = matcher(withResources)
+  const wantsConnectors = matcher(withConnectors)
+  const own = profiles.map((profile) => ({
+    ...profile,
+    isIt: matcher([profile.name].flat()),
+    isVersion: profile.version === undefined ? () => true : matcher([profile.version].flat()),
+  }))
+  const hosts = hostLimits.map((limit) => ({ ...limit, isIt: matcher([limit.name]) }))
+  // As many as there are profiles and hosts.
+  const made = new Map<string, Profile>()
+  const profileWith = (host: number, at: number, has: Has): Profile => {
+    const key = `${host} ${at} ${has.tools} ${has.chatgpt}`
+    const known = made.get(key)
+    if (known !== undefined) return known
+    const { match, mounts, most: wanted } = own[at]?.list ?? {}
+    const limit = wanted === undefined ? hosts[host] : undefined
+    const most = wanted === 'all' ? undefined : (wanted ?? limit?.most)
+    const bounds = {
+      ...(most === undefined ? {} : { most }),
+      ...(limit?.pages === undefined ? {} : { pages: limit.pages }),
     }
-  })
+    const narrowing = {
+      ...bounds,
+      ...(mounts === undefined ? {} : { mounts }),
+      ...(match === undefined ? {} : { match: [match].flat() }),
+    }
+    const profile: Profile = {
+      tools: has.tools,
+      ...(has.chatgpt ? { chatgpt: true as const } : {}),
+      ...(Object.keys(narrowing).length === 0 ? {} : { view: catalog.narrowed(narrowing) }),
+      ...(Object.keys(bounds).length === 0 ? {} : { note: noteOf(bounds) }),
+    }
+    made.set(key, profile)
+    return profile
+  }
   return (client) => {
     const isExplorer = client?.name === explorer
-    const isOn = isExplorer || tools === 'on' || (tools === 'auto' && client !== undefined && isKnown(client.name))
-    const found = client && own.find(({ isIt, isVersion }) => isIt(client.name) && isVersion(client.version))
-    if (found !== undefined) return isExplorer || (found.wants ?? isOn) ? found.with : found.without
-    return isOn ? on : off
+    const at =
+      client === undefined ? -1 : own.findIndex((one) => one.isIt(client.name) && one.isVersion(client.version))
+    const host = client === undefined ? -1 : hosts.findIndex((one) => one.isIt(client.name))
+    const wanted = isExplorer ? 'on' : (own[at]?.tools ?? tools)
+    if (wanted !== 'auto') return profileWith(host, at, fixed(wanted))
+    const isConnector = client !== undefined && wantsConnectors(client.name)
+    const isKnown = client !== undefined && needsNoTools(client.name)
+    return profileWith(host, at, { tools: !isKnown, chatgpt: isConnector })
   }
+}
+
+/** Which tools a client has. */
+interface Has {
+  readonly tools: boolean
+  readonly chatgpt: boolean
+}
+
+function fixed(wanted: boolean | 'on' | 'off' | 'chatgpt'): Has {
+  return { tools: wanted === true || wanted === 'on', chatgpt: wanted === 'chatgpt' }
 }
 
 /** Whether a text is one of these, in which `*` stands for anything. In linear time: names are a stranger's. */

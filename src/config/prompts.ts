@@ -15,7 +15,7 @@ export async function openPrompts(
   const { limit, include = ['**/*.md'], frontMatter = ['**/*.md'] } = config
   const source = await files({ ...config, include, root: resolveFolder(config.root, folder), log })
   return prompts({
-    source: withDocuments(source, { ...config, frontMatter }, { ...redaction, log }),
+    source: await withDocuments(source, { ...config, frontMatter }, { ...redaction, log }),
     log,
     ...(limit === undefined ? {} : { limit }),
   })

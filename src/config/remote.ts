@@ -19,7 +19,7 @@ export async function openRemote(
   log: Log,
   redaction: Omit<RedactedOptions, 'mode'>,
 ): Promise<Provider> {
-  const { refresh, timeout, maxResources, maxBytes, redact = 'off' } = config
+  const { refresh, timeout, maxResources, maxBytes, memory, redact = 'off' } = config
   const { remote } = await providers.remote()
   const opened = remote({
     target: await targetIn(config, folder),
@@ -29,6 +29,7 @@ export async function openRemote(
     ...(timeout === undefined ? {} : { timeoutMs: timeout }),
     ...(maxResources === undefined ? {} : { maxResources }),
     ...(maxBytes === undefined ? {} : { maxBytes }),
+    ...(memory === undefined ? {} : { memoryBytes: memory }),
   })
   return redact === 'off' ? opened : redacted(opened, { ...redaction, log, mode: redact })
 }

@@ -1,8 +1,9 @@
-import { z } from 'zod'
 import { clients } from './clients.ts'
-import { count, secret, size, text } from './fields.ts'
+import { cursorSecrets } from './cursor-secrets.ts'
+import { count, size, text } from './fields.ts'
 import { http } from './http-schema.ts'
 import { mount } from './mount-schema.ts'
+import * as z from './schema-builder.ts'
 import { store } from './store.ts'
 import { refusal } from './words.ts'
 
@@ -14,7 +15,11 @@ import { refusal } from './words.ts'
 export const configSchema = z.strictObject({
   $schema: z.string().exactOptional().describe('Where this schema is, for editors.'),
   name: text.exactOptional().describe('What the server calls itself to clients. By default "hikidashi".'),
-  instructions: text.exactOptional().describe('What clients may tell a model about this server and how to use it.'),
+  instructions: text
+    .exactOptional()
+    .describe(
+      'What clients may tell a model about this server and how to use it. By default what is mounted, and how to search and read it, in at most 120 words.',
+    ),
   mounts: z
     .record(z.string(), mount)
     .refine((mounts) => Object.keys(mounts).length > 0, {
@@ -58,7 +63,7 @@ export const configSchema = z.strictObject({
   pages: z
     .strictObject({
       first: count.exactOptional().describe('How many entries the first page of a list has. By default 250.'),
-      most: count.exactOptional().describe('Each next page has twice as many, up to this. By default 4000.'),
+      most: count.exactOptional().describe('Each next page has 32 times as many, up to this. By default 16000.'),
       bytes: size.exactOptional().describe('About how long a page may be. By default "4MiB".'),
       scan: count.exactOptional().describe('How many entries are looked at for one page at most. By default 100000.'),
     })
@@ -83,10 +88,10 @@ export const configSchema = z.strictObject({
   store: store
     .exactOptional()
     .describe('Where what the server itself remembers is kept: results, its own measurements, and what is searched.'),
-  cursorSecret: secret
+  cursorSecret: cursorSecrets
     .exactOptional()
     .describe(
-      'Where the secret is that authenticates the cursors of lists: { "env": "NAME" } or { "file": "path" }. Replicas share it. By default a new one at each start, which ends the cursors that clients hold.',
+      'Where the secret is that authenticates the cursors of lists: { "env": "NAME" } or { "file": "path" }. A list of up to four: the first makes cursors, and all of them take them, so that a secret can be replaced while clients hold cursors. Replicas share it. By default a new one at each start, which ends the cursors that clients hold.',
     ),
 })
 

@@ -1,12 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Catalog, Mount } from '../core/catalog.ts'
 import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
 import { isLoopback } from '../core/host.ts'
+import type { Log } from '../core/log.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 import { providers } from '../providers/index.ts'
 import type { Search } from '../providers/search/index.ts'
 import type { EmbedderOptions } from '../search/index.ts'
+import { type Deferred, deferred } from '../wrap/deferred.ts'
 import type { MountSettings } from './build.ts'
 import { resolveFolder } from './folder.ts'
 import type { LazyStore } from './lazy-store.ts'
@@ -20,17 +21,16 @@ export interface Searchable {
   reader(address: string): MountReader | undefined
   /** What the configuration says of a mount. */
   configOf(address: string): MountConfig | undefined
+  /** The addresses of all mounts. */
+  readonly addresses: readonly string[]
 }
 
-/** A mount that searches others. */
-export interface SearchMount extends Mount {
-  readonly provider: Search
-}
-
-/** The mounts of a catalog that search others. */
-export function searchesOf({ mounts }: Pick<Catalog, 'mounts'>): readonly SearchMount[] {
-  return mounts.filter((mount): mount is SearchMount => 'feedStatus' in mount.provider)
-}
+/** Providers whose mounts `"over": "*"` leaves out: they have no texts that stay for a while, or are searches themselves. */
+export const unsearched: readonly string[] = [
+  'search',
+  'screen',
+  'metrics',
+] satisfies readonly MountConfig['provider'][]
 
 /** Opens a search over other mounts, whose index is in the store of the configuration. */
 export async function openSearch(
@@ -49,8 +49,10 @@ export async function openSearch(
   const store = await settings.store.open()
   const name = nameOf(parseAddress(address).text)
   const index = await openSearchIndex({ store, name, log, ...(embedder === undefined ? {} : { embedder }) })
+  const all = () =>
+    (searchable?.addresses ?? []).filter((one) => !unsearched.includes(searchable?.configOf(one)?.provider ?? 'search'))
   const mounts = () =>
-    over.flatMap((one) => {
+    (over === '*' ? all() : over).flatMap((one) => {
       const mount = searchable?.reader(one)
       return mount === undefined ? [] : [{ mount, way: wayOf(searchable?.configOf(one)) }]
     })
@@ -64,6 +66,28 @@ export async function openSearch(
     ...(scrubber === undefined ? {} : { scrubber }),
     log,
   })
+}
+
+/** A search that is opened at its first use, as {@link deferred} does it. Feeding it begins once it is open. */
+export function deferredSearch(open: () => Promise<Search>, log: Log): Search & Deferred<Search> {
+  let isFed = false
+  const opening = async () => {
+    const provider = await open()
+    if (isFed) provider.feed()
+    return provider
+  }
+  const provider = deferred(opening, { abilities: { watch: false, prompts: false, sees: false }, log })
+  return {
+    ...provider,
+    feed: () => {
+      isFed = true
+      provider.open().then(
+        (search) => search.feed(),
+        () => {},
+      )
+    },
+    feedStatus: async () => (await provider.open()).feedStatus(),
+  }
 }
 
 /** A key that is made once and kept in the store. `undefined`: the store does not answer, and it is another one this time. */
@@ -89,8 +113,12 @@ function wayOf(config: MountConfig | undefined): string {
 
 async function embedderOf(given: SearchConfig['embeddings'], folder: string): Promise<EmbedderOptions | undefined> {
   if (given === undefined) return undefined
-  const { model, timeout, openai, ollama, local } = given
-  const common = { model, ...(timeout === undefined ? {} : { timeoutMs: timeout }) }
+  const { model, timeout, openai, ollama, local, allowAddresses } = given
+  const common = {
+    model,
+    ...(timeout === undefined ? {} : { timeoutMs: timeout }),
+    ...(allowAddresses === undefined ? {} : { allowAddresses }),
+  }
   if (ollama !== undefined) return { ...common, ollama }
   if (openai === undefined)
     return { ...common, local: local?.folder === undefined ? {} : { folder: resolveFolder(local.folder, folder) } }

@@ -1,12 +1,10 @@
-import { createHash } from 'node:crypto'
-import { homedir } from 'node:os'
-import { basename, join, resolve } from 'node:path'
-import { z } from 'zod'
 import type { StoreOptions } from '../store/index.ts'
 import { secret, text } from './fields.ts'
 import { resolveFolder } from './folder.ts'
 import type { Finding } from './problem.ts'
+import * as z from './schema-builder.ts'
 import { resolveSecret } from './secret.ts'
+import { defaultStoreFile } from './state-folder.ts'
 import { refusal } from './words.ts'
 
 /** Where what the server itself remembers is kept. */
@@ -46,7 +44,7 @@ export const store = z
   )
 
 /** The providers that keep something in the store. */
-const keeping: ReadonlySet<unknown> = new Set(['results', 'metrics', 'search'])
+export const keeping: ReadonlySet<unknown> = new Set(['results', 'metrics', 'search'])
 
 interface StoreContext {
   readonly folder: string
@@ -73,7 +71,7 @@ export async function loadStore(
     const findings = 'message' in found ? [{ path: ['store', 'postgres'], ...found }] : []
     return { store: { postgres: options }, findings }
   }
-  const file = sqlite === undefined ? defaultFile(folder, env) : resolveFolder(sqlite, folder)
+  const file = sqlite === undefined ? defaultStoreFile([folder], env) : resolveFolder(sqlite, folder)
   const isNeeded = sqlite !== undefined || [...mounts.values()].some((mount) => keeping.has(providerOf(mount)))
   const address = isNeeded ? servedBy(file) : undefined
   const findings =
@@ -91,14 +89,4 @@ export async function loadStore(
 
 function providerOf(mount: unknown): unknown {
   return typeof mount === 'object' && mount !== null && 'provider' in mount ? mount.provider : undefined
-}
-
-/** A file in the state folder (XDG Base Directory Specification), for the folder of a configuration. */
-export function defaultFile(folder: string, env: StoreContext['env'] = process.env): string {
-  const own =
-    process.platform === 'win32'
-      ? (env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'))
-      : (env.XDG_STATE_HOME ?? join(homedir(), '.local', 'state'))
-  const digest = createHash('sha256').update(resolve(folder)).digest('hex').slice(0, 8)
-  return join(own, 'hikidashi', `${basename(folder) || 'root'}-${digest}`, 'store.sqlite')
 }

@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { createRecent } from '../core/recent.ts'
 
 /** What is known of a text to compare it with others. */
 export interface Shingles {
   readonly sha256: string
-  readonly all: ReadonlySet<number>
-  /** The smallest of them, in order. */
-  readonly smallest: readonly number[]
+  /** Hashes, each once, in ascending order. */
+  readonly all: Uint32Array
 }
 
 /** How many words a shingle has; how much of two texts is the same where they say the same; how few shingles say nothing. */
@@ -14,30 +14,42 @@ const size = { words: 5, alike: 0.9, least: 20, signature: 16 }
 /** So many words are looked at before other work has its turn. */
 const slice = 8192
 
+/** Shingles by the digest of their text, since most texts are compared again by the next call. In bytes, with what an entry takes besides. */
+const recent = createRecent<Shingles>(12 * 2 ** 20, ({ all }) => all.byteLength + 400)
+
 /** The hashes of all stretches of five words. Texts without spaces are taken character by character. */
 export async function shinglesOf(text: string, sha256: string): Promise<Shingles> {
-  const all = new Set<number>()
-  const last: number[] = []
-  let words = 0
-  for (const word of text.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}_]{1,64}/gu) ?? []) {
-    last.push(hashOf(word))
-    if (++words % slice === 0) await turn()
-    if (last.length > size.words) last.shift()
-    if (last.length === size.words)
-      all.add(last.reduce((hash, each) => Math.imul(hash ^ each, 0x01000193) >>> 0, 0x811c9dc5))
-  }
-  return { sha256, all, smallest: smallestOf(all, size.signature) }
+  const known = recent.get(sha256)
+  if (known !== undefined) return known
+  const made = await makeShingles(text, sha256)
+  recent.set(sha256, made)
+  return made
 }
 
-function smallestOf(all: ReadonlySet<number>, count: number): readonly number[] {
-  const smallest: number[] = []
-  for (const each of all) {
-    if (smallest.length === count && each >= (smallest[count - 1] ?? 0)) continue
-    const at = smallest.findIndex((other) => other > each)
-    smallest.splice(at < 0 ? smallest.length : at, 0, each)
-    smallest.length = Math.min(smallest.length, count)
+async function makeShingles(text: string, sha256: string): Promise<Shingles> {
+  const words = text.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}_]{1,64}/gu) ?? []
+  const hashes = new Uint32Array(words.length)
+  const all = new Uint32Array(Math.max(0, words.length - size.words + 1))
+  for (const [index, word] of words.entries()) {
+    if (index % slice === slice - 1) await turn()
+    hashes[index] = hashOf(word)
+    const from = index - size.words + 1
+    if (from < 0) continue
+    let hash = 0x811c9dc5
+    for (let at = from; at <= index; at++) hash = Math.imul(hash ^ (hashes[at] ?? 0), 0x01000193)
+    all[from] = hash
   }
-  return smallest
+  return { sha256, all: eachOnce(all.sort()) }
+}
+
+function eachOnce(sorted: Uint32Array): Uint32Array {
+  let count = 0
+  for (const [index, each] of sorted.entries())
+    if (index === 0 || each !== sorted[count - 1]) {
+      sorted[count] = each
+      count++
+    }
+  return sorted.slice(0, count)
 }
 
 function hashOf(word: string): number {
@@ -60,7 +72,7 @@ export function createCollapse(): Collapse {
 
   const remember = (uri: string, shingles: Shingles) => {
     if (!byHash.has(shingles.sha256)) byHash.set(shingles.sha256, uri)
-    for (const hash of shingles.smallest) bySmallest.set(hash, (bySmallest.get(hash) ?? new Set()).add(known.length))
+    for (const hash of smallestOf(shingles)) bySmallest.set(hash, (bySmallest.get(hash) ?? new Set()).add(known.length))
     known.push({ uri, shingles })
   }
 
@@ -69,9 +81,9 @@ export function createCollapse(): Collapse {
     add: (uri, shingles) => {
       const same = byHash.get(shingles.sha256)
       if (same !== undefined) return same
-      if (shingles.all.size >= size.least) {
+      if (shingles.all.length >= size.least) {
         // Two that are nearly the same have nearly the same smallest hashes.
-        const near = new Set(shingles.smallest.flatMap((hash) => [...(bySmallest.get(hash) ?? [])]))
+        const near = new Set([...smallestOf(shingles)].flatMap((hash) => [...(bySmallest.get(hash) ?? [])]))
         for (const index of [...near].sort((a, b) => a - b)) {
           const other = known[index]
           if (other !== undefined && likeness(other.shingles.all, shingles.all) > size.alike) return other.uri
@@ -83,10 +95,18 @@ export function createCollapse(): Collapse {
   }
 }
 
-function likeness(a: ReadonlySet<number>, b: ReadonlySet<number>): number {
-  const [small, large] = a.size < b.size ? [a, b] : [b, a]
-  if (small.size / large.size <= size.alike) return 0
+function smallestOf({ all }: Shingles): Uint32Array {
+  return all.subarray(0, size.signature)
+}
+
+function likeness(a: Uint32Array, b: Uint32Array): number {
+  if (Math.min(a.length, b.length) / Math.max(a.length, b.length) <= size.alike) return 0
   let shared = 0
-  for (const each of small) if (large.has(each)) shared++
-  return shared / (a.size + b.size - shared)
+  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
+    const [one, other] = [a[i] ?? 0, b[j] ?? 0]
+    if (one === other) shared++
+    if (one <= other) i++
+    if (other <= one) j++
+  }
+  return shared / (a.length + b.length - shared)
 }

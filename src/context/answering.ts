@@ -60,13 +60,13 @@ async function assembled(view: View, options: AssembleOptions): Promise<ToolAnsw
 const nothing = 'Nothing that helps was found, or nothing of it fits into the budget.'
 
 async function suggested(view: View, options: AssembleOptions, limit: number): Promise<ToolAnswer> {
-  const { excludes = [], signal } = options
+  const { excludes = [] } = options
   const limits = {
     ...defaultLimits,
     ...options.limits,
     read: Math.min(most.suggested, options.limits?.read ?? most.suggested),
   }
-  const reader = createReader(view, limits, matcherOf(excludes), signal)
+  const reader = createReader(view, limits, matcherOf(excludes), options)
   const { candidates, notes } = await rankAll(view, options, limits, reader)
   // Whoever has pinned something has it already.
   const pinned = matcherOf((options.pins ?? []).map((pin) => (typeof pin === 'string' ? pin : pin.uri)))

@@ -34,7 +34,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   const opening = openCounter(encoding)
   opening.catch(() => {})
   const renderer = rendererOf(format)
-  const reader = createReader(view, limits, matcherOf(options.excludes ?? []), signal)
+  const reader = createReader(view, limits, matcherOf(options.excludes ?? []), options)
   const { candidates, terms, notes } = await rankAll(view, options, limits, reader)
 
   const counter = await opening
@@ -81,7 +81,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
     budget: options.budget,
     encoding,
     format,
-    items: chosen.map(itemOf),
+    items: await Promise.all(chosen.map(itemOf)),
     omitted: [...duplicates, ...omittedOf(items, packed, limits)],
     manifest: chosen.map(manifestOf),
     notes,
@@ -116,14 +116,14 @@ function packItemOf({ candidate, forms }: Formed): PackItem {
 
 type Chosen = Formed & { readonly form: Form }
 
-function itemOf({ candidate, form, notes, levels }: Chosen): AssembledItem {
+async function itemOf({ candidate, form, notes, levels }: Chosen): Promise<AssembledItem> {
   return {
     uri: candidate.resource.uri,
     resource: candidate.resource,
     level: form.part.level,
     tokens: form.tokens,
     required: candidate.required !== undefined,
-    ...(levels === undefined ? {} : { levels }),
+    ...(levels === undefined ? {} : { levels: await levels() }),
     explanation: candidate.explanation,
     notes,
   }

@@ -1,6 +1,7 @@
+import { createRecent } from '../core/recent.ts'
 import { outlineOf } from './outline.ts'
 import { pathOf } from './places.ts'
-import type { Reading } from './reader.ts'
+import type { Reading, TextReading } from './reader.ts'
 import { isXmlText, type Part, type Renderer } from './render.ts'
 import type { Counter } from './tokens.ts'
 import type { Candidate, Format, Level, LevelTokens, LineRange } from './types.ts'
@@ -20,8 +21,8 @@ export interface Formed {
   /** Smallest level first. One alone for what is required. */
   readonly forms: readonly Form[]
   readonly notes: readonly string[]
-  /** What each level takes, where that is asked for. */
-  readonly levels?: LevelTokens
+  /** Counts what each level takes, where that is asked for. */
+  readonly levels?: () => Promise<LevelTokens>
 }
 
 /** Which share of a whole text each level is worth. */
@@ -49,21 +50,27 @@ export async function formsOf(candidate: Candidate, reading: Reading | undefined
   const wanted = required === undefined ? undefined : nearest(bodies, required)
   const counted = wanted === undefined || given.countLevels === true ? bodies : [wanted]
   const forms: Form[] = []
-  const levels: Partial<Record<Level, number>> = {}
-  for (const one of counted) {
-    const { level, body, ranges } = one
-    // It would take long to count what cannot fit in any case.
-    if (one !== wanted && Buffer.byteLength(body ?? '') > longestToken * given.most) continue
-    const part = { resource, level, ...(body === undefined ? {} : { body }) }
-    const tokens = await given.counter.count(given.renderer.part(part, 1), given.signal)
-    levels[level] = tokens
-    if (wanted !== undefined && one !== wanted) continue
-    forms.push({ part, tokens, worth: worth[level], ...(ranges === undefined ? {} : { ranges }) })
+  const all = Number.POSITIVE_INFINITY
+  // It would take long to count what cannot fit in any case.
+  const countable = counted.filter((one) => one === wanted || !isLonger(one.body ?? '', longestToken * given.most))
+  const partOf = ({ level, body }: Body): Part => ({ resource, level, ...(body === undefined ? {} : { body }) })
+  for (const one of wanted === undefined ? countable : [wanted]) {
+    const { level, ranges } = one
+    const part = partOf(one)
+    const most = one === wanted || level === 'link' ? all : given.most
+    const tokens = await tokensOf(part, one.digest, given, most)
+    if (tokens <= most) forms.push({ part, tokens, worth: worth[level], ...(ranges === undefined ? {} : { ranges }) })
+  }
+  const levels = async () => {
+    const found: Partial<Record<Level, number>> = {}
+    for (const one of countable) found[one.level] = await tokensOf(partOf(one), one.digest, given, all)
+    return found
   }
   const notes: string[] = []
   const isText = reading !== undefined && 'text' in reading
   if (isText && wanted !== undefined && wanted.level !== required)
     notes.push(`at the level ${wanted.level}: there is no ${required} of it`)
+  if (isText && reading.isOfDocument === true) notes.push('the text of the document')
   if (reading !== undefined && 'fault' in reading) notes.push(`a link alone: ${faults[reading.fault]}`)
   if (isText && given.format === 'xml' && !isXmlText(reading.text))
     notes.push('characters that XML cannot hold are replaced by U+FFFD')
@@ -87,16 +94,56 @@ interface Body {
   readonly level: Level
   readonly body?: string
   readonly ranges?: readonly LineRange[]
+  /** What the body is made of alone: the digest of the text, and with what it was made. Left out where it depends on the query. */
+  readonly digest?: string
+}
+
+/** Whether a text has more bytes than this. */
+function isLonger(text: string, bytes: number): boolean {
+  return 3 * text.length > bytes && Buffer.byteLength(text) > bytes
+}
+
+interface Count {
+  readonly tokens: number
+  /** Whether the counting was stopped there, since there were too many. */
+  readonly isStopped: boolean
+  readonly bytes: number
+}
+
+/** Outlines and numbers of tokens, for the calls that come next. Both follow from a text alone, whoever may see it. In bytes. */
+const outlines = createRecent<string>(8 * 2 ** 20, (outline) => 2 * outline.length + 200)
+const counts = createRecent<Count>(8 * 2 ** 20, ({ bytes }) => bytes)
+
+function outlineFor({ text, sha256 }: TextReading, path: string, mimeType: string | undefined) {
+  const digest = JSON.stringify([sha256, path.slice(path.lastIndexOf('/') + 1), mimeType])
+  const body = outlines.get(digest) ?? outlineOf(text, path, mimeType)
+  outlines.set(digest, body)
+  return { body, digest }
+}
+
+/** The tokens of a part as it is shown; where there are more than `most`, any number above it. */
+async function tokensOf(part: Part, digest: string | undefined, given: Forming, most: number): Promise<number> {
+  const { counter, renderer, format, signal } = given
+  const count = () => counter.count(renderer.part(part, 1), signal, most)
+  if (digest === undefined) return count()
+  const { resource, level } = part
+  // All that is shown beside the body is in what is shown without it.
+  const key = JSON.stringify([counter.encoding, format, level, digest, renderer.part({ resource, level }, 1)])
+  const known = counts.get(key)
+  if (known !== undefined && (!known.isStopped || known.tokens > most)) return known.tokens
+  const tokens = await count()
+  counts.set(key, { tokens, isStopped: tokens > most, bytes: 2 * key.length + 200 })
+  return tokens
 }
 
 function bodiesOf({ resource, found }: Candidate, reading: Reading | undefined, terms: ReadonlySet<string>): Body[] {
   const bodies: Body[] = [{ level: 'link' }]
   if (reading === undefined || !('text' in reading)) return bodies
-  const { text } = reading
-  bodies.push({ level: 'outline', body: outlineOf(text, pathOf(resource.uri), resource.mimeType ?? reading.mimeType) })
+  const { text, sha256 } = reading
+  bodies.push({ level: 'outline', ...outlineFor(reading, pathOf(resource.uri), resource.mimeType ?? reading.mimeType) })
   const windows = windowsOf(text, terms, found)
   if (windows !== undefined) bodies.push({ level: 'windows', body: windows.text, ranges: windows.ranges })
-  bodies.push({ level: 'full', body: text })
+  bodies.push({ level: 'full', body: text, digest: sha256 })
   return bodies
 }
 

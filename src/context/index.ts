@@ -36,6 +36,6 @@ export {
 /** What `assemble` chooses from, best first, with what each is worth and why: suggestions, before anything is packed. */
 export async function rank(view: View, options: Omit<AssembleOptions, 'budget'>): Promise<readonly Candidate[]> {
   const limits = { ...defaultLimits, ...options.limits }
-  const reader = createReader(view, limits, matcherOf(options.excludes ?? []), options.signal)
+  const reader = createReader(view, limits, matcherOf(options.excludes ?? []), options)
   return (await rankAll(view, { ...options, budget: 0 }, limits, reader)).candidates
 }

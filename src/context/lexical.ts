@@ -1,6 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Resource } from '../core/view.ts'
+import { bagOf, createBagCount } from './bags.ts'
 import { bm25, createTermCount, type TermCounts } from './bm25.ts'
+import type { Memory } from './memory.ts'
 import { pathOf } from './places.ts'
 import type { Reader, Reading } from './reader.ts'
 import type { Limits } from './types.ts'
@@ -21,6 +23,8 @@ export interface Lexical {
 /**
  * Looks for words in what resources are called, and in what they say: of those that may be read, as many as the limits allow, first those
  * whose names match.
+ *
+ * @param memory What is remembered of resources: these are not read again.
  */
 export async function matchWords(
   resources: readonly Resource[],
@@ -28,8 +32,10 @@ export async function matchWords(
   isRead: (resource: Resource) => boolean,
   reader: Reader,
   limits: Limits,
+  memory?: Memory,
 ): Promise<Lexical> {
   const countIn = createTermCount(terms)
+  const countInBag = createBagCount(terms)
   const named: TermCounts[] = []
   for (const [position, resource] of resources.entries()) {
     named.push(countIn(nameOf(resource)))
@@ -46,16 +52,28 @@ export async function matchWords(
   let missed = order.length - chosen.length
   let units = 0
   const uris = chosen.map(({ resource }) => resource.uri)
-  for await (const { reading, position } of ahead(uris, reader)) {
+  const known = new Map(chosen.map(({ resource }) => [resource.uri, memory?.bag(resource)] as const))
+  const unitsOf = (uri: string) => {
+    const bag = known.get(uri)
+    return bag === undefined ? undefined : (bag?.units ?? 0)
+  }
+  for await (const { reading, position } of ahead(uris, reader, unitsOf)) {
+    const { resource, index } = chosen[position] ?? {}
     if (reading === undefined) missed++
-    if (reading === undefined || !('text' in reading)) continue
-    units += reading.text.length
+    if (reading === undefined || resource === undefined || index === undefined) continue
+    const isText = reading !== 'remembered' && 'text' in reading
+    const bag = isText ? bagOf(reading.text) : reading === 'remembered' ? known.get(resource.uri) : null
+    if (isText) memory?.keepBag(resource, bag ?? null)
+    else if (reading !== 'remembered' && 'fault' in reading && reading.fault === 'not-text')
+      memory?.keepBag(resource, null)
+    if (bag === null || bag === undefined) continue
+    units += isText ? bag.units : 0
     if (units > slice) {
       units = 0
       await turn()
     }
-    counts.push(countIn(reading.text))
-    indices.push(chosen[position]?.index ?? 0)
+    counts.push(countInBag(bag))
+    indices.push(index)
   }
   const contents = new Map(bm25(counts).map((score, position) => [indices[position] ?? 0, score] as const))
   const scores = combined(names, contents)
@@ -71,9 +89,10 @@ export async function matchWords(
 async function* ahead(
   uris: readonly string[],
   reader: Reader,
-): AsyncGenerator<{ readonly reading: Reading | undefined; readonly position: number }> {
+  unitsOf: (uri: string) => number | undefined,
+): AsyncGenerator<{ readonly reading: Reading | 'remembered' | undefined; readonly position: number }> {
   const read = (from: number) => {
-    const reading = reader.read(uris.slice(from, from + batch))
+    const reading = reader.readOthers(uris.slice(from, from + batch), unitsOf)
     // Whoever waits for it hears of it.
     reading.catch(() => {})
     return reading

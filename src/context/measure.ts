@@ -42,7 +42,7 @@ export async function measure(view: View, options: Omit<AssembleOptions, 'budget
   const limits = checked(given)
   const counter = await openCounter(encoding)
   const renderer = rendererOf(format)
-  const reader = createReader(view, limits, matcherOf(options.excludes ?? []), signal)
+  const reader = createReader(view, limits, matcherOf(options.excludes ?? []), options)
   const { candidates, terms } = await rankAll(view, given, limits, reader)
   const readings = await reader.read(candidates.map(({ resource }) => resource.uri))
   const forming = { counter, renderer, format, terms, most: Number.POSITIVE_INFINITY, countLevels: true, signal }
@@ -54,11 +54,19 @@ export async function measure(view: View, options: Omit<AssembleOptions, 'budget
     const { resource } = candidate
     const reading = readings[index]
     const missing = reading !== undefined && 'fault' in reading && reading.fault === 'not-found'
-    const { forms, levels = {}, notes } = await formsOf(candidate, reading, forming)
+    const { forms, levels, notes } = await formsOf(candidate, reading, forming)
     const [form] = forms
     if (form === undefined) continue
     const { tokens, part } = form
-    items.push({ uri: resource.uri, resource, level: part.level, tokens, levels, missing, notes })
+    items.push({
+      uri: resource.uri,
+      resource,
+      level: part.level,
+      tokens,
+      levels: (await levels?.()) ?? {},
+      missing,
+      notes,
+    })
   }
   const there = items.filter(({ missing }) => !missing)
   const tokens = there.reduce((sum, item) => sum + item.tokens, there.length === 0 ? 0 : frame)

@@ -6,8 +6,9 @@ import type { ListedPrompt, Page, PromptContent, PromptView, View } from '../cor
 import { askedIn } from './asked.ts'
 import { type AssembleToolOptions, assembleName, createAssembleTurns } from './tool.ts'
 import { stopped } from './turns.ts'
+import type { AssembleOptions } from './types.ts'
 
-export interface AssemblePromptOptions extends AssembleToolOptions {
+export interface AssemblePromptOptions extends Omit<AssembleToolOptions, 'memoryOf'>, Pick<AssembleOptions, 'memory'> {
   /** Who asks: those who ask often wait for the others. */
   readonly share?: string
 }
@@ -37,7 +38,7 @@ const renamed = `${assembleName}_2`
  * It follows the prompts that the view has.
  */
 export function withAssemblePrompt(view: View, options: AssemblePromptOptions = {}): View {
-  const { turns = createAssembleTurns(), now = Date.now, share = '', changes, limits } = options
+  const { turns = createAssembleTurns(), now = Date.now, share = '', changes, limits, memory } = options
   const { prompts: inner } = view
 
   const list: PromptView['list'] = async (query, call) => {
@@ -78,6 +79,7 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
           ...(signal === undefined ? {} : { signal }),
           ...(changes === undefined ? {} : { changes }),
           ...(limits === undefined ? {} : { limits }),
+          ...(memory === undefined ? {} : { memory }),
         })
         const messages = piecesOf(blocks).map((content): PromptMessage<PromptContent> => ({ role: 'user', content }))
         const question: PromptMessage<PromptContent> = { role: 'user', content: { text: query } }

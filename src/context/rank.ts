@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { searchStatusMimeType } from '../core/found.ts'
+import { requiredPriority } from '../core/priority.ts'
 import type { Resource, View } from '../core/view.ts'
 import { queryTerms } from './bm25.ts'
 import { compare, matchWords } from './lexical.ts'
@@ -31,6 +32,7 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   const isExcluded = matcherOf(excludes)
   if (options.pinsOnly === true) return onlyPins(view, options, isExcluded)
   const listed = await listAll(view, limits, signal)
+  reader.expect(listed.resources)
   const mountOf = withinOf(mounts ?? [])
   const empty = new Set(mounts)
   const isWanted = ({ uri, audience: meant, mimeType }: Resource) => {
@@ -67,7 +69,9 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   const coveredBy = withinOf(searched.covered)
   const isRead = ({ uri }: Resource) => coveredBy(uri) === undefined
   const words =
-    terms.length === 0 ? { list: [], notes: [] } : await matchWords(resources, terms, isRead, reader, limits)
+    terms.length === 0
+      ? { list: [], notes: [] }
+      : await matchWords(resources, terms, isRead, reader, limits, options.memory)
 
   const lists: RankedList[] = [
     ...searched.lists.map((uris) => ({ name: 'search', uris: uris.filter((uri) => known.has(uri)), weight: 1 })),
@@ -167,7 +171,8 @@ function requiredOf(
     if (!required.has(resource.uri)) required.set(resource.uri, { resource, level })
   }
   for (const resource of resources)
-    if (resource.priority === 1 && !required.has(resource.uri)) required.set(resource.uri, { resource, level: 'full' })
+    if (resource.priority === requiredPriority && !required.has(resource.uri))
+      required.set(resource.uri, { resource, level: 'full' })
   return required
 }
 

@@ -1,18 +1,46 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
+import { metaKeys } from '../core/meta.ts'
+import { withParameter } from '../core/uri.ts'
 import { isText } from '../core/utf8.ts'
-import type { ResourceContent, View } from '../core/view.ts'
-import type { Limits } from './types.ts'
+import type { Resource, ResourceContent, View } from '../core/view.ts'
+import type { AssembleOptions, Limits } from './types.ts'
 
-/** What a resource holds, as text; or why that is not known. */
-export type Reading =
-  | { readonly text: string; readonly sha256: string; readonly mimeType?: string; readonly version?: string }
-  | { readonly fault: 'not-found' | 'too-large' | 'not-text' | 'unavailable' }
+/** What a resource holds, as text. */
+export interface TextReading {
+  readonly text: string
+  /** Of the text in UTF-8. */
+  readonly sha256: string
+  readonly mimeType?: string
+  readonly version?: string
+  /** The text was read out of a document, such as a PDF, which itself is no text. */
+  readonly isOfDocument?: true
+}
+
+/** What a resource holds; or why that is not known. */
+export type Reading = TextReading | Fault
+
+interface Fault {
+  readonly fault: 'not-found' | 'too-large' | 'not-text' | 'unavailable'
+  /** As what its source reads a document that is no text: a value of `?as=`. */
+  readonly form?: string
+}
 
 /** Reads resources, each once, few at a time, and no more bytes than may be held. */
 export interface Reader {
+  /** Says how these were listed: a text of the same version that an earlier call has read is then taken from memory. */
+  expect(resources: readonly Resource[]): void
   /** In the order of the URIs. What is beyond the limit is `undefined`: the same URIs in the same order are read the same. */
   read(uris: readonly string[]): Promise<readonly (Reading | undefined)[]>
+  /**
+   * As `read`, but leaves out what is remembered. That counts as read: what is beyond the limit is the same as if all were read.
+   *
+   * @param unitsOf How long a text is that is remembered, in UTF-16 units. `undefined`: it is not.
+   */
+  readOthers(
+    uris: readonly string[],
+    unitsOf: (uri: string) => number | undefined,
+  ): Promise<readonly (Reading | 'remembered' | undefined)[]>
 }
 
 /** @param isExcluded What is left out of a resource that is read along with others, such as the children of a folder. */
@@ -20,11 +48,25 @@ export function createReader(
   view: View,
   limits: Limits,
   isExcluded: (uri: string) => boolean,
-  signal?: AbortSignal,
+  { signal, memory }: Pick<AssembleOptions, 'signal' | 'memory'>,
 ): Reader {
+  const listed = new Map<string, Resource>()
   const known = new Map<string, Reading>()
+  /** Those that are remembered, and count as read. */
+  const counted = new Set<string>()
   let held = 0
+  let readsDocuments = true
   const readOne = async (uri: string): Promise<Reading> => {
+    const resource = listed.get(uri)
+    const remembered = resource === undefined ? undefined : memory?.reading(resource)
+    if (remembered !== undefined && Buffer.byteLength(remembered.text) <= limits.item) return remembered
+    const reading = await readAsIs(uri, resource)
+    if (!readsDocuments || !('fault' in reading) || reading.form === undefined) return reading
+    // The source keeps the texts of documents by itself.
+    const text = await readAsIs(withParameter(uri, 'as', reading.form), undefined)
+    return 'text' in text ? { ...text, isOfDocument: true } : text
+  }
+  const readAsIs = async (uri: string, resource: Resource | undefined): Promise<Reading> => {
     try {
       const { contents } = await view.read(uri, { bare: true, ...(signal === undefined ? {} : { signal }) })
       const shown: ResourceContent[] = []
@@ -32,7 +74,15 @@ export function createReader(
         if (!isExcluded(content.uri)) shown.push(content)
         else if ('stream' in content) await leave(content.stream)
       }
-      return await readingOf(shown, limits.item)
+      const form = formOf(shown)
+      if (form !== undefined) {
+        for (const content of shown) if ('stream' in content) await leave(content.stream)
+        return { fault: 'not-text', form }
+      }
+      const reading = await readingOf(shown, limits.item)
+      const isWhole = shown.length === 1 && contents.length === 1
+      if (isWhole && resource !== undefined && 'text' in reading) memory?.keepReading(resource, reading)
+      return reading
     } catch (error) {
       signal?.throwIfAborted()
       if (isResourceError(error, 'too-large')) return { fault: 'too-large' }
@@ -40,23 +90,62 @@ export function createReader(
       return { fault: 'unavailable' }
     }
   }
-  return {
-    read: async (uris) => {
-      const unknown = [...new Set(uris)].filter((uri) => !known.has(uri))
-      // Batch by batch, so that what is beyond the limit does not depend on which read was faster.
-      for (let at = 0; at < unknown.length && held < limits.bytes; at += limits.concurrency) {
-        const batch = unknown.slice(at, at + limits.concurrency)
-        const readings = await Promise.all(batch.map(readOne))
-        for (const [index, uri] of batch.entries()) {
-          const reading = readings[index]
-          if (reading === undefined) continue
-          known.set(uri, reading)
-          if ('text' in reading) held += 2 * reading.text.length
-        }
+  const readAll = async (uris: readonly string[], unitsOf: (uri: string) => number | undefined): Promise<void> => {
+    const unknown = [...new Set(uris)].filter((uri) => !known.has(uri))
+    // Batch by batch, so that what is beyond the limit does not depend on which read was faster.
+    for (let at = 0; at < unknown.length; at += limits.concurrency) {
+      const isFull = held >= limits.bytes
+      const batch: string[] = []
+      for (const uri of unknown.slice(at, at + limits.concurrency)) {
+        const units = counted.has(uri) ? undefined : unitsOf(uri)
+        if (!isFull && units !== undefined) {
+          counted.add(uri)
+          held += 2 * units
+        } else if (!isFull || counted.has(uri)) batch.push(uri)
       }
+      const readings = await Promise.all(batch.map(readOne))
+      for (const [index, uri] of batch.entries()) {
+        const reading = readings[index]
+        if (reading === undefined) continue
+        known.set(uri, reading)
+        if ('text' in reading && !counted.has(uri)) held += 2 * reading.text.length
+      }
+    }
+  }
+  return {
+    expect: (resources) => {
+      if (memory === undefined) return
+      for (const resource of resources) if (resource.version !== undefined) listed.set(resource.uri, resource)
+    },
+    read: async (uris) => {
+      // To look for words, documents are not read: it takes a second for each. Here they are.
+      readsDocuments = true
+      for (const uri of uris) {
+        const before = known.get(uri)
+        if (before !== undefined && 'fault' in before && before.form !== undefined) known.delete(uri)
+      }
+      await readAll(uris, () => undefined)
       return uris.map((uri) => known.get(uri))
     },
+    readOthers: async (uris, unitsOf) => {
+      readsDocuments = false
+      await readAll(
+        uris.filter((uri) => !counted.has(uri)),
+        unitsOf,
+      )
+      return uris.map((uri) => known.get(uri) ?? (counted.has(uri) ? 'remembered' : undefined))
+    },
   }
+}
+
+/** As what the one document is read that is no text: as Markdown where its source can. `undefined`: this is something else. */
+function formOf(contents: readonly ResourceContent[]): string | undefined {
+  const [content, ...others] = contents
+  if (content === undefined || others.length > 0 || 'text' in content) return undefined
+  const told = content.meta?.[metaKeys.reading]
+  const forms: unknown = typeof told === 'object' && told !== null && 'forms' in told ? told.forms : undefined
+  if (!Array.isArray(forms)) return undefined
+  return ['markdown', 'text'].find((form) => forms.includes(form))
 }
 
 async function readingOf(contents: readonly ResourceContent[], limit: number): Promise<Reading> {

@@ -5,6 +5,7 @@ import {
   parseFound,
   parseSearchStatus,
   type SearchPlace,
+  saidOf,
   searchPlaces,
 } from '../core/found.ts'
 import type { Audience } from '../core/provider.ts'
@@ -52,7 +53,7 @@ export async function searchAll(
       notes.push(`the search at ${place.address} does not answer`)
       continue
     }
-    notes.push(...found.notes)
+    notes.push(...saidOf(found))
     covered.push(...coveredBy(place, status))
     lists.push(collect(found, lines))
     resources.push(...found.hits.map(resourceOf))

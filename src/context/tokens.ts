@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { ResourceError } from '../core/errors.ts'
 import { createRecent } from '../core/recent.ts'
@@ -9,6 +8,12 @@ export type Encoding = 'o200k_base' | 'cl100k_base'
 
 export const encodings: readonly Encoding[] = ['o200k_base', 'cl100k_base']
 
+/** Loads node:crypto when it is first needed: a server starts with this module, and counts tokens later. */
+function digestOf(text: string): string {
+  const { createHash } = process.getBuiltinModule('node:crypto')
+  return createHash('sha256').update(text.toWellFormed()).digest('base64')
+}
+
 /** Counts tokens exactly. */
 export interface Counter {
   readonly encoding: Encoding
@@ -17,9 +22,10 @@ export interface Counter {
    * surrogate as U+FFFD, which is what is sent for it. The time that it takes grows with the length, even of a run without
    * a boundary, and other work goes on meanwhile.
    *
+   * @param most Where there are more tokens than this, it may stop, and answer any number above it.
    * @throws ResourceError `too-large` for a text of more than {@link maxCounted} UTF-16 units; `unavailable` once aborted.
    */
-  count(text: string, signal?: AbortSignal): Promise<number>
+  count(text: string, signal?: AbortSignal, most?: number): Promise<number>
 }
 
 /** The longest text that is counted at once, in UTF-16 units. */
@@ -83,7 +89,7 @@ function createCounter(encoding: Encoding, { pattern, ranks }: Vocabulary): Coun
   const pieces = new Map<string, number>()
   const texts = createRecent<number>(20_000)
 
-  function* steps(text: string): Generator<void, number> {
+  function* steps(text: string, most: number): Generator<void, number> {
     // One of its own: it remembers where it is.
     const cut = new RegExp(pattern.source, pattern.flags)
     let count = 0
@@ -97,6 +103,7 @@ function createCounter(encoding: Encoding, { pattern, ranks }: Vocabulary): Coun
         if (piece.length <= remembered.units) pieces.set(piece, tokens)
       }
       count += tokens
+      if (count > most) return count
       if (cut.lastIndex - done < slice) continue
       done = cut.lastIndex
       yield
@@ -106,19 +113,19 @@ function createCounter(encoding: Encoding, { pattern, ranks }: Vocabulary): Coun
 
   return {
     encoding,
-    count: async (text, signal) => {
+    count: async (text, signal, most = Number.POSITIVE_INFINITY) => {
       if (text.length > maxCounted)
         throw new ResourceError('too-large', 'The text is too long to count its tokens.', { limit: maxCounted })
-      const key = text.length < 256 ? text : createHash('sha256').update(text.toWellFormed()).digest('base64')
+      const key = text.length < 256 ? text : digestOf(text)
       const known = texts.get(key)
       if (known !== undefined) return known
-      const work = steps(text)
+      const work = steps(text, most)
       let step = work.next()
       for (; step.done !== true; step = work.next()) {
         await turn()
         if (signal?.aborted === true) throw new ResourceError('unavailable', 'The counting was stopped.')
       }
-      texts.set(key, step.value)
+      if (step.value <= most) texts.set(key, step.value)
       return step.value
     },
   }

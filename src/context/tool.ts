@@ -1,8 +1,10 @@
 import { readOnly } from '../core/arguments.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
+import type { Principal } from '../core/provider.ts'
 import type { JsonObject, Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'
 import { askedIn, inputSchema } from './asked.ts'
+import { createMemory, type Memory } from './memory.ts'
 import { createTurns, stopped, type Turns } from './turns.ts'
 import { type AssembleOptions, levels } from './types.ts'
 
@@ -12,6 +14,8 @@ export const assembleName = 'assemble_context'
 export interface AssembleToolOptions extends Pick<AssembleOptions, 'changes' | 'limits'> {
   /** Who waits for whom, where several tools are to share that. */
   readonly turns?: Turns
+  /** What is remembered for each caller, where several tools are to share that. */
+  readonly memoryOf?: (caller: string) => Memory
   readonly now?: () => number
 }
 
@@ -28,7 +32,7 @@ export function createAssembleTurns(): Turns {
  * call. It reads as the view does, so nobody sees more by it.
  */
 export function createAssembleTool(view: View, options: AssembleToolOptions = {}): Tool {
-  const { turns = createAssembleTurns(), now = Date.now, changes, limits } = options
+  const { turns = createAssembleTurns(), now = Date.now, changes, limits, memoryOf = createMemory() } = options
   return {
     name: assembleName,
     title: 'Assemble a context',
@@ -44,6 +48,7 @@ export function createAssembleTool(view: View, options: AssembleToolOptions = {}
         options: {
           ...asked.options,
           signal,
+          memory: memoryOf(callerOf(principal)),
           ...(changes === undefined ? {} : { changes }),
           ...(limits === undefined ? {} : { limits }),
         },
@@ -61,6 +66,11 @@ export function createAssembleTool(view: View, options: AssembleToolOptions = {}
       }
     },
   }
+}
+
+/** Principals that differ in anything are callers of their own. */
+export function callerOf({ id, roles, scopes }: Principal): string {
+  return JSON.stringify([id, roles, scopes ?? null])
 }
 
 const text = { type: 'string' }

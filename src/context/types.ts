@@ -1,5 +1,6 @@
 import type { Audience } from '../core/provider.ts'
 import type { Resource } from '../core/view.ts'
+import type { Memory } from './memory.ts'
 import type { Encoding } from './tokens.ts'
 
 /**
@@ -50,6 +51,8 @@ export interface AssembleOptions {
   readonly changes?: (uri: string) => number | undefined
   readonly limits?: Partial<Limits>
   readonly signal?: AbortSignal
+  /** What earlier calls of the same caller remember of resources, so that these are not read again. The answer is the same without it. */
+  readonly memory?: Memory
 }
 
 /** How much work is done at most. */

@@ -9,6 +9,11 @@ export interface Access {
    * so that of what may not be seen the source is not even asked. Where it is left out, everything depends on the path.
    */
   readonly reach?: (principal: Principal, directory: string) => Reach
+  /**
+   * Principals with the same one may see the same paths, now and later. Where it is left out, what they may see can differ, and change
+   * at any time.
+   */
+  readonly callers?: (principal: Principal) => string
 }
 
 /** One rule: it allows, or denies, roles what `match` matches; everything where it is left out. `*` is every role. */
@@ -34,7 +39,10 @@ export type Verdict =
 export function compileAccess(rules: readonly AccessRule[]): Access {
   const judge = compileVerdict(rules)
   const reach = compileRulesReach(rules)
-  return Object.assign((principal: Principal, path: string) => judge(principal, path).allowed, { reach })
+  const named = [...new Set(rules.flatMap(({ allow = [], deny = [] }) => [...allow, ...deny]))].sort()
+  // Only roles that a rule names make a difference.
+  const callers = ({ roles }: Principal) => JSON.stringify(named.filter((role) => roles.includes(role)))
+  return Object.assign((principal: Principal, path: string) => judge(principal, path).allowed, { reach, callers })
 }
 
 /** Compiles access rules into the reason for each decision: {@link compileAccess} says the same in one word. */

@@ -15,6 +15,8 @@ import { createPrompts } from './prompts.ts'
 import type { Context, Principal } from './provider.ts'
 import { createRouter } from './router.ts'
 import type { CatalogState } from './state.ts'
+import type { Clock } from './throttle.ts'
+import { cleanTexts } from './untrusted.ts'
 import { type ParsedUri, parseAddress, parseQuery, parseUri } from './uri.ts'
 import type { CallOptions, ReadOptions, ReadResult, ResourceContent, View } from './view.ts'
 
@@ -24,9 +26,13 @@ export interface CatalogOptions {
   readonly mounts: readonly Mount[]
   /** What authenticates cursors. Replicas share it; where it is left out, cursors end with the process. */
   readonly secret?: Uint8Array
+  /** Earlier secrets: cursors that they sealed still open. */
+  readonly earlierSecrets?: readonly Uint8Array[]
   readonly pages?: Partial<Paging>
   /** How much may be listened to. */
   readonly changes?: Partial<ChangeLimits>
+  /** The time by which clients are told of lists. By default that of the system. */
+  readonly clock?: Clock
   readonly log?: Log
 }
 
@@ -65,20 +71,20 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const route = createRouter(mounts)
   const state: CatalogState = {
     mounts: inOrder(mounts),
-    seal: createCursorSeal(options.secret ?? randomBytes(32)),
+    seal: createCursorSeal(options.secret ?? randomBytes(32), options.earlierSecrets),
     paging: createPaging(options.pages),
     log: options.log ?? (() => {}),
   }
   const listing = createListing(state)
   const directories = createDirectoryReader(state)
-  const changes = createChanges(state, route, options.changes)
+  const changes = createChanges(state, route, options.changes, options.clock)
   return {
     mounts: options.mounts,
     view: (principal) => createView({ state, listing, directories, changes, route }, principal),
     narrowed: (narrowing) => {
       const shown = inOrder(narrowMounts(options.mounts, narrowing).map(createMount))
       const own = { ...state, mounts: shown }
-      const parts = { state: own, listing: createListing(own, narrowing.most), directories: createDirectoryReader(own) }
+      const parts = { state: own, listing: createListing(own, narrowing), directories: createDirectoryReader(own) }
       const narrow = { ...parts, changes, route: createRouter(shown) }
       return (principal) => {
         const whole = createView({ state, listing, directories, changes, route }, principal)
@@ -240,7 +246,7 @@ async function readPath(
     // A part with a path of its own is a resource of its own.
     if (at !== path && !mount.access(context.principal, at)) throw denied()
     const name = at === '' ? mount.name : baseName(at)
-    return { ...content, uri: at === path ? uri : mount.uriOf(at), name }
+    return { ...cleanTexts(content), uri: at === path ? uri : mount.uriOf(at), name }
   })
 }
 

@@ -1,12 +1,14 @@
+import type { Listener } from './change-listeners.ts'
 import { invalid, isResourceError } from './errors.ts'
 import { isVisible } from './listing.ts'
 import type { Mounted } from './mount.ts'
-import { createMountWatch, type Listener, type MountWatch } from './mount-watch.ts'
+import { createMountWatch, type MountWatch } from './mount-watch.ts'
 import type { Context, Degradation, Principal } from './provider.ts'
 import type { CatalogState } from './state.ts'
+import { type Clock, createThrottle, systemClock } from './throttle.ts'
 import type { ParsedUri } from './uri.ts'
 import { parseUri } from './uri.ts'
-import type { CallOptions, ChangeListener, Subscription } from './view.ts'
+import type { CallOptions, ChangeListener, Subscription, ViewChange } from './view.ts'
 
 /** How much may be listened to. */
 export interface ChangeLimits {
@@ -20,6 +22,8 @@ export interface ChangeLimits {
   readonly subscriptions: number
   /** Subscriptions of all principals. */
   readonly totalSubscriptions: number
+  /** One client hears at most once in this time that the list of resources changed, and so of prompts, in milliseconds. */
+  readonly listIntervalMs: number
 }
 
 const defaults: ChangeLimits = {
@@ -28,6 +32,7 @@ const defaults: ChangeLimits = {
   total: 200_000,
   subscriptions: 1000,
   totalSubscriptions: 10_000,
+  listIntervalMs: 2000,
 }
 
 /** A mount that tells less well of changes than it should, just now. */
@@ -65,7 +70,12 @@ interface Adding {
   looks: number
 }
 
-export function createChanges(state: CatalogState, route: Route, limits: Partial<ChangeLimits> = {}): Changes {
+export function createChanges(
+  state: CatalogState,
+  route: Route,
+  limits: Partial<ChangeLimits> = {},
+  clock: Clock = systemClock,
+): Changes {
   const most = { ...defaults, ...limits }
   const watches = new Map<Mounted, MountWatch>()
   for (const mount of state.mounts) {
@@ -97,6 +107,16 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
     /** How many URIs have a place: what is told, and what is just being added. */
     let places = 0
     let closed = false
+    const tellLists = () => listener({ uris: [], listed: true })
+    const tellPrompts = () => listener({ uris: [], listed: false, prompts: true })
+    const lists = createThrottle(most.listIntervalMs, tellLists, clock)
+    const prompts = createThrottle(most.listIntervalMs, tellPrompts, clock)
+    /** What changed is told at once; that the list did, not more often than a client can list. */
+    const tell = ({ uris, listed }: ViewChange): void => {
+      if (closed) return
+      const now = listed && lists.admit()
+      if (now || uris.length > 0) listener({ uris, listed: now })
+    }
 
     const take = (change: number): void => {
       places += change
@@ -107,14 +127,16 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
     const listenerOf = (watch: MountWatch): Listener => {
       let known = listeners.get(watch)
       if (known === undefined) {
-        known = { principal, notify: (change) => void (closed || listener(change)) }
+        known = { principal, notify: tell }
         listeners.set(watch, known)
       }
       return known
     }
 
     const readerOf = (watch: MountWatch): Listener => {
-      const notify = () => void (closed || listener({ uris: [], listed: false, prompts: true }))
+      const notify = () => {
+        if (!closed && prompts.admit()) tellPrompts()
+      }
       const known = readers.get(watch) ?? { principal, notify }
       readers.set(watch, known)
       return known
@@ -181,6 +203,14 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
       }
     }
 
+    /** The other spellings in which what is at a URI is told. */
+    const spelledElse = (uri: string): readonly string[] => {
+      const place = placeOf(uri, route)
+      const watch = place && watches.get(place.mount)
+      if (place === undefined || watch === undefined) return []
+      return [...told].flatMap(([spelled, one]) => (one.watch === watch && one.path === place.path ? [spelled] : []))
+    }
+
     return {
       get uris() {
         return [...told.keys()]
@@ -214,15 +244,19 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
         return hearLists(ofPrompts, readerOf, options)
       },
       remove: (uri) => {
-        const entry = told.get(uri)
-        if (entry === undefined) return
-        told.delete(uri)
-        take(-1)
-        entry.watch.remove(listenerOf(entry.watch), entry.path, uri)
+        for (const spelled of told.has(uri) ? [uri] : spelledElse(uri)) {
+          const entry = told.get(spelled)
+          if (entry === undefined) continue
+          told.delete(spelled)
+          take(-1)
+          entry.watch.remove(listenerOf(entry.watch), entry.path, spelled)
+        }
       },
       close: () => {
         if (closed) return
         closed = true
+        lists.close()
+        prompts.close()
         for (const [uri, { watch, path }] of told) watch.remove(listenerOf(watch), path, uri)
         for (const [watch, known] of [...listeners, ...readers]) watch.removeList(known)
         take(-told.size)
@@ -247,5 +281,15 @@ export function createChanges(state: CatalogState, route: Route, limits: Partial
     close: async () => {
       await Promise.all([...watches.values()].map((watch) => watch.close()))
     },
+  }
+}
+
+/** Where a URI lies. `undefined`: in no mount, or it is malformed. */
+function placeOf(uri: string, route: Route): ReturnType<Route> {
+  try {
+    return route(parseUri(uri))
+  } catch (error) {
+    if (isResourceError(error, 'invalid')) return undefined
+    throw error
   }
 }

@@ -13,7 +13,8 @@ const marker = 'hikidashi0marker'
 
 /**
  * Completes one variable of a template: by the provider if it knows how, else from the tree. Values that the principal
- * may not see are left out either way.
+ * may not see are left out either way. A value is one that a client can put into the template: of `100%.md`, `{+path}` has the
+ * value `100%25.md`. What was typed may be written so, or as the name itself.
  */
 export async function completePaths(
   mount: Mounted,
@@ -21,17 +22,33 @@ export async function completePaths(
   request: ViewCompletionRequest,
   context: Context,
 ): Promise<Completion> {
+  const { name, value } = request.argument
+  const { compiled } = template
+  if (!compiled.variables.includes(name)) return { values: [] }
+  const complete = (typed: string) =>
+    completeText(mount, template, { ...request, argument: { name, value: typed } }, context)
+  const plain = compiled.textFrom(name, value)
+  const decoded = await complete(plain)
+  const { values, ...rest } = decoded.values.length === 0 && plain !== value ? await complete(value) : decoded
+  return { values: values.slice(0, maxCompletions).map((text) => compiled.valueFor(name, text)), ...rest }
+}
+
+/** Completes what was typed as a part of a name; the values are names too. */
+async function completeText(
+  mount: Mounted,
+  template: MountTemplate,
+  request: ViewCompletionRequest,
+  context: Context,
+): Promise<Completion> {
   const filled = request.arguments ?? new Map<string, string>()
-  if (!template.compiled.variables.includes(request.argument.name)) return { values: [] }
   const { complete } = mount.provider
   if (complete === undefined) return completeFromTree(mount, template, request, filled, context)
+  const texts = new Map(Array.from(filled, ([name, value]) => [name, template.compiled.textFrom(name, value)]))
   const ask = (argument: ViewCompletionRequest['argument']) =>
-    complete({ template: template.declared.template, argument, arguments: filled }, context).catch(whereNothingIs)
+    complete({ template: template.declared.template, argument, arguments: texts }, context).catch(whereNothingIs)
   const isOpen = mount.reach(context.principal, '') === 'all'
   const known = await (isOpen ? ask(request.argument) : completeVisible(mount, template, request, ask, context))
-  if (known === undefined) return completeFromTree(mount, template, request, filled, context)
-  const { values, ...rest } = known
-  return { values: values.slice(0, maxCompletions), ...rest }
+  return known ?? completeFromTree(mount, template, request, filled, context)
 }
 
 /** What is filled in already may lead to nothing: then there is nothing to propose. */
@@ -71,7 +88,7 @@ async function completeVisible(
   const isVisible = async (found: string): Promise<boolean> => {
     const { path, whole } = pathOf(
       template,
-      { ...Object.fromEntries(filled), [argument.name]: found },
+      { ...Object.fromEntries(filled), [argument.name]: template.compiled.valueFor(argument.name, found) },
       place.head + found,
     )
     if (whole) return mount.access(principal, path)

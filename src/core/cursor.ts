@@ -21,7 +21,32 @@ export interface CursorSeal {
 const maxCursorLength = 16_384
 const tagLength = 16
 
-export function createCursorSeal(secret: Uint8Array): CursorSeal {
+/**
+ * @param secret Seals and opens.
+ * @param earlier Secrets that only open: cursors that were sealed before the secret was changed still hold.
+ */
+export function createCursorSeal(secret: Uint8Array, earlier: readonly Uint8Array[] = []): CursorSeal {
+  const current = sealWith(secret)
+  const seals = [current, ...earlier.map(sealWith)]
+  return {
+    seal: current.seal,
+    open: (scope, cursor) => {
+      for (const { open } of seals) {
+        const text = open(scope, cursor)
+        if (text !== undefined) return text
+      }
+      throw invalid('The cursor is not one that this listing gave to you. Begin again.', 'cursor')
+    },
+  }
+}
+
+interface Seal {
+  readonly seal: CursorSeal['seal']
+  /** `undefined` for what was not sealed with this secret under this scope. */
+  readonly open: (scope: readonly string[], cursor: string) => string | undefined
+}
+
+function sealWith(secret: Uint8Array): Seal {
   const derive = (use: string) => Buffer.from(hkdfSync('sha256', secret, 'hikidashi', `cursor ${use}`, 32))
   const macKey = derive('tag')
   const textKey = derive('text')
@@ -44,16 +69,14 @@ export function createCursorSeal(secret: Uint8Array): CursorSeal {
       return Buffer.concat([tag, cipher.update(plain), cipher.final()]).toString('base64url')
     },
     open(scope, cursor) {
-      const refused = () => invalid('The cursor is not one that this listing gave to you. Begin again.', 'cursor')
-      if (cursor.length > maxCursorLength) throw refused()
+      if (cursor.length > maxCursorLength) return undefined
       const bytes = Buffer.from(cursor, 'base64url')
       // Node skips what is not base64url; only the one canonical spelling counts.
-      if (bytes.length < tagLength || bytes.toString('base64url') !== cursor) throw refused()
+      if (bytes.length < tagLength || bytes.toString('base64url') !== cursor) return undefined
       const tag = bytes.subarray(0, tagLength)
       const decipher = createDecipheriv('aes-256-ctr', textKey, tag)
       const plain = Buffer.concat([decipher.update(bytes.subarray(tagLength)), decipher.final()])
-      if (!timingSafeEqual(tag, tagOf(scope, plain))) throw refused()
-      return plain.toString()
+      return timingSafeEqual(tag, tagOf(scope, plain)) ? plain.toString() : undefined
     },
   }
 }

@@ -18,7 +18,9 @@ export function isDataUri(text: string): boolean {
  * The one spelling of a `data:` URI: `data:` in lower case, and of the rest escaped only what may not stand raw. Two spellings of
  * the same have the same one, since hosts re-encode what they were given.
  *
- * @throws ResourceError `invalid` for one without a comma, and for a `%` that begins no escape.
+ * A `%` that begins no escape is itself.
+ *
+ * @throws ResourceError `invalid` for one without a comma.
  */
 export function canonicalDataUri(text: string): string {
   const rest = text.slice('data:'.length)
@@ -33,7 +35,7 @@ export function canonicalDataUri(text: string): string {
  * What a `data:` URI holds (RFC 2397): `data:[<type>][;name=value]*[;base64],<data>`. Without a type it is `text/plain` in
  * US-ASCII. Of base64, white space is passed over, and the `=` at its end may be missing.
  *
- * @throws ResourceError `invalid` (reason `data-uri`, or `percent-encoding`).
+ * @throws ResourceError `invalid` (reason `data-uri`).
  */
 export function parseDataUri(text: string): Data {
   if (!isDataUri(text)) throw invalid('It does not begin with data:.', 'data-uri')
@@ -71,16 +73,14 @@ function base64Bytes(text: string): Buffer {
 }
 
 function decodeBytes(text: string): Buffer {
-  if (/%(?![0-9A-Fa-f]{2})/.test(text))
-    throw invalid('The URI holds a % that does not begin an escape of two hexadecimal digits.', 'percent-encoding')
   const raw = Buffer.from(text)
   const bytes: number[] = []
   for (let at = 0; at < raw.length; at++) {
-    const byte = raw[at] ?? 0
-    if (byte === 0x25) {
-      bytes.push(Number.parseInt(raw.toString('latin1', at + 1, at + 3), 16))
+    const digits = raw[at] === 0x25 ? raw.toString('latin1', at + 1, at + 3) : ''
+    if (/^[0-9A-Fa-f]{2}$/.test(digits)) {
+      bytes.push(Number.parseInt(digits, 16))
       at += 2
-    } else bytes.push(byte)
+    } else bytes.push(raw[at] ?? 0)
   }
   return Buffer.from(bytes)
 }

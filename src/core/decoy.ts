@@ -1,8 +1,13 @@
-import { randomBytes } from 'node:crypto'
 import { closedAbove } from './tree.ts'
 
 /** Nobody who has not seen it can name a file like that. Short, since sources take longer over longer names. */
-const unguessable = randomBytes(4).readUInt32LE().toString(36).padStart(7, 'z').slice(-5)
+let unguessable: string | undefined
+
+function makeUnguessable(): string {
+  // Through the global object: loading node:crypto takes a start several milliseconds.
+  const [random = 0] = crypto.getRandomValues(new Uint32Array(1))
+  return random.toString(36).padStart(7, 'z').slice(-5)
+}
 
 /**
  * A path that is not there, to ask a source for in the place of one that may not be seen: its answer then costs what
@@ -21,6 +26,7 @@ export function decoyOf(path: string, isClosed: (directory: string) => boolean):
   const at = closed === undefined ? last : closed.split('/').length - 2
   const name = segments[at] ?? ''
   const ending = at === last && !path.endsWith('/') ? (/(?<=.)\.\w{1,10}$/.exec(name)?.[0] ?? '') : ''
+  unguessable ??= makeUnguessable()
   segments[at] = `${unguessable}${hashOf(name)}`.padEnd(name.length - ending.length, '0') + ending
   return segments.join('/')
 }

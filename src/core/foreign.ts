@@ -86,13 +86,22 @@ function isScheme(text: string): boolean {
 }
 
 /**
- * Whether a path is spelled as it usually is: no segment is kept as it was, nothing is behind a `?` or `#`, and the scheme is in
- * lower case. Other spellings can mean the same to a server, so that rules on paths would not hold: they are good only for
+ * Whether a path is spelled as it usually is: no segment is kept as it was, nothing is behind a `?` or `#`, and scheme and host
+ * are in lower case. Other spellings can mean the same to a server, so that rules on paths would not hold: they are good only for
  * what the server itself spells so.
  */
 export function isUsual(path: string): boolean {
   const [head = '', ...rest] = path.split('/')
+  const hasHost = head !== 'file' && !head.endsWith(':')
+  if (hasHost && /[A-Z]/.test(rest[0] ?? '')) return false
   return /^(?:[a-z][a-z0-9+.-]*:?|=file)$/.test(head) && rest.every((piece) => !/^=|[?#]/.test(piece))
+}
+
+/** Whether a path has the host of a template, in capitals or not, and is as usual else: the server itself spells it so. */
+export function isOfTemplate(path: string, template: string): boolean {
+  const [, head = '', host = ''] = /^([^/{]*)\/([^/{?#]+)\//.exec(template) ?? []
+  const start = `${head}/${host}/`
+  return host !== '' && path.startsWith(start) && isUsual(`${head}/${host.toLowerCase()}/${path.slice(start.length)}`)
 }
 
 /** A URI with the parameters of a query, each escaped as in RFC 6570. */

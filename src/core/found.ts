@@ -22,6 +22,8 @@ export interface Found {
   readonly next?: string
   /** Why there may be more to find than this: the index is being made, a source does not answer, too much was looked at. */
   readonly notes: readonly string[]
+  /** No passage has the words, and the hits have only single characters of them: a sentence that stands above the hits. */
+  readonly fallback?: string
 }
 
 /** A part of a document, with the link and the revision of it where its source tells them. */
@@ -130,7 +132,21 @@ export function parseFound(text: string): Found | undefined {
     ...(isCount(total) ? { total } : {}),
     ...(typeof next === 'string' ? { next } : {}),
     notes: stringsIn(value.notes),
+    ...textsOf(value, ['fallback']),
   }
+}
+
+/** Of the answers of several searches those to show: hits of single characters only where no search has found the words. */
+export function withWords<Answer extends Pick<Found, 'hits' | 'fallback'>>(
+  answers: readonly Answer[],
+): readonly Answer[] {
+  const hasWords = answers.some(({ hits, fallback }) => hits.length > 0 && fallback === undefined)
+  return hasWords ? answers.filter(({ fallback }) => fallback === undefined) : answers
+}
+
+/** What is to be said above the hits: first that they are a fallback, where they are. */
+export function saidOf({ fallback, notes }: Pick<Found, 'fallback' | 'notes'>): readonly string[] {
+  return fallback === undefined ? notes : [fallback, ...notes]
 }
 
 function parseHit(value: unknown): FoundHit | undefined {

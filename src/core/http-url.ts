@@ -99,3 +99,12 @@ function targetOf(text: string): string {
 function fault(message: string): ResourceError {
   return invalid(message, 'url')
 }
+
+/** Whether a text is a URL of the web in its proper spelling. */
+export function isHttpUrl(text: string): boolean {
+  try {
+    return formatHttpUrl(parseHttpUrl(text)) !== ''
+  } catch {
+    return false
+  }
+}

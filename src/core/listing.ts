@@ -1,8 +1,10 @@
 import { isResourceError, type ResourceError } from './errors.ts'
 import type { Mounted } from './mount.ts'
 import { createPageBuilder } from './paging.ts'
-import type { Context, Principal } from './provider.ts'
+import type { Context, Description, Principal } from './provider.ts'
+import { type Rank, selectEntries } from './selection.ts'
 import type { CatalogState } from './state.ts'
+import { cleanTexts } from './untrusted.ts'
 import type { CacheHint, Page, Resource, ResourceTemplate } from './view.ts'
 
 /** What a catalog lists as a whole: its mounts, all resources, all templates. */
@@ -17,8 +19,6 @@ interface Position {
   readonly page: number
   readonly address: string
   readonly key: string
-  /** How many resources were listed before. */
-  readonly before: number
 }
 
 type Key = readonly [address: string, path: string]
@@ -28,24 +28,65 @@ export function cursorScope(listing: string, principal: Principal): readonly str
   return [listing, principal.id, ...[...principal.roles].sort()]
 }
 
-/** About how many bytes of JSON a resource takes. Text may need three bytes a character, a URI is ASCII. */
-export function sizeOf(item: {
-  readonly uri?: string
-  readonly title?: string
-  readonly description?: string
-}): number {
-  return 220 + 4 * (item.uri?.length ?? 0) + 3 * ((item.title?.length ?? 0) + (item.description?.length ?? 0))
+/** What is listed of a resource or of a template, as far as it decides how long it is. */
+type Sized = Description &
+  Partial<Pick<Resource, 'uri' | 'name' | 'size' | 'modified' | 'version'>> & {
+    readonly uriTemplate?: string
+  }
+
+/** How long the mark of untrusted texts is in `_meta`, in bytes. */
+const untrustedBytes = 72
+
+/** How many bytes of JSON a resource or a template takes on a page, at most. */
+export function sizeOf(item: Sized): number {
+  const { uri = item.uriTemplate ?? '', name = '', title, description, mimeType } = item
+  let bytes = 32 + jsonBytes(uri) + jsonBytes(name)
+  if (title !== undefined) bytes += 12 + jsonBytes(title)
+  if (description !== undefined) bytes += 18 + jsonBytes(description)
+  if (mimeType !== undefined) bytes += 14 + jsonBytes(mimeType)
+  if (item.size !== undefined) bytes += 26
+  if (item.version !== undefined) bytes += 48 + jsonBytes(item.version)
+  if (item.modified !== undefined) bytes += 62
+  if (item.priority !== undefined) bytes += 50
+  if (item.audience !== undefined) bytes += 50
+  for (const more of [item.icons, item.meta]) if (more !== undefined) bytes += 24 + jsonBytes(more)
+  // The wire says which of the texts are untrusted.
+  if (item.title !== undefined || item.description !== undefined) bytes += untrustedBytes
+  return bytes
 }
 
-/** @param most How many resources are listed at most, on all pages together. */
-export function createListing(state: CatalogState, most = Number.POSITIVE_INFINITY): Listing {
-  const { mounts, seal, paging } = state
+function jsonBytes(value: unknown): number {
+  // Names of most resources are plain: they need no copy to be measured.
+  if (typeof value === 'string' && /^[ !#-[\]-~]*$/.test(value)) return value.length + 2
+  // A control character is shown as an escape, which takes up to seven bytes of JSON.
+  return Math.ceil(Buffer.byteLength(JSON.stringify(value) ?? '') * (typeof value === 'string' ? 1.2 : 1))
+}
+
+/** How many entries are compared to find out which are the most important, at most. */
+const maxCompared = 20_000
+
+/** What of a list is shown. By default all of it, in the order of addresses and paths. */
+export interface ListBounds {
+  /** How many resources are listed at most, on all pages together: the most important ones, best first. */
+  readonly most?: number | undefined
+  /** After how many pages the list ends. Mounts that are derived from others then come behind them. */
+  readonly pages?: number | undefined
+}
+
+export function createListing(
+  state: CatalogState,
+  { most, pages = Number.POSITIVE_INFINITY }: ListBounds = {},
+): Listing {
+  const { seal, paging } = state
+  const ownFirst = Number.isFinite(pages)
+  const mounts = ownFirst ? state.mounts.toSorted((a, b) => Number(a.derived) - Number(b.derived)) : state.mounts
+  const listed = most !== undefined ? 'selection' : ownFirst ? 'list, own first' : 'list'
 
   const open = (cursor: string | undefined, scope: readonly string[]): Position | undefined => {
     if (cursor === undefined) return undefined
-    const sealed = JSON.parse(seal.open(scope, cursor)) as [number, string?, string?, number?]
-    const [page, address = '', key = '', before = 0] = sealed
-    return { page, address, key, before }
+    const sealed = JSON.parse(seal.open(scope, cursor)) as [number, string?, string?]
+    const [page, address = '', key = ''] = sealed
+    return { page, address, key }
   }
 
   /** The mounts from a position on, each with the key to resume after. One that was unmounted since is passed over. */
@@ -56,18 +97,59 @@ export function createListing(state: CatalogState, most = Number.POSITIVE_INFINI
     // The others are not even asked: the time would tell that they are there.
     const known = mounts.filter((mount) => !mount.isHidden(principal))
     if (position === undefined) return known.map((mount) => ({ mount }))
-    const start = Buffer.from(position.address)
-    return known.flatMap((mount) => {
-      const order = Buffer.compare(Buffer.from(mount.address.text), start)
-      if (order < 0) return []
-      return [order === 0 ? { mount, after: position.key } : { mount }]
-    })
+    const { address, key } = position
+    // Where the mount of the position is gone, its place is told by its address alone.
+    const at = known.findIndex((mount) => mount.address.text === address)
+    if (at !== -1) return known.slice(at).map((mount, index) => (index === 0 ? { mount, after: key } : { mount }))
+    const start = Buffer.from(address)
+    return known
+      .filter((mount) => Buffer.compare(Buffer.from(mount.address.text), start) > 0)
+      .map((mount) => ({ mount }))
   }
 
+  /** A page of the most important resources. It is found anew for each page, so nothing is kept for a client. */
+  const select = async (most: number, cursor: string | undefined, context: Context): Promise<Page<Resource>> => {
+    const scope = cursorScope('selection', context.principal)
+    const [before, after] = (cursor === undefined ? [0] : JSON.parse(seal.open(scope, cursor))) as [number, Rank?]
+    const failed: { readonly mount: Mounted; readonly error: unknown }[] = []
+    const seen = mounts.filter((mount) => !mount.isHidden(context.principal))
+    const bounds = { visible: Math.max(maxCompared, most), scan: paging.scan }
+    const best = await selectEntries(seen, most - before, after, bounds, context, (mount, error) => {
+      if (!isResourceError(error, 'unavailable')) throw error
+      logMissing(mount, error)
+      failed.push({ mount, error })
+    })
+    if (failed.length > 0 && failed.length === seen.length) throw failed[0]?.error
+    // One page, unless it would be too long: what follows would have to be found anew.
+    const builder = createPageBuilder<Resource>({ ...paging, first: most, most }, 0)
+    let last: Rank | undefined
+    let isWhole = true
+    for (const { rank, mount, entry } of best) {
+      const resource = mount.resourceOf(entry)
+      isWhole = builder.add(resource, sizeOf(resource))
+      if (!isWhole) break
+      last = rank
+    }
+    const unavailable = visibleOf(failed, context)
+    return {
+      items: builder.items,
+      ...(isWhole ? {} : { nextCursor: seal.seal(scope, JSON.stringify([before + builder.items.length, last])) }),
+      cache: sharedCache(mounts, context.principal),
+      ...(unavailable.length === 0 ? {} : { unavailable }),
+    }
+  }
+
+  const logMissing = (mount: Mounted, error: ResourceError) =>
+    state.log('warn', 'a mount is left out of a listing: it is unavailable', {
+      mount: mount.address.text,
+      error: error.message,
+    })
+
   const list: Listing['list'] = async (cursor, context) => {
-    const scope = cursorScope('list', context.principal)
+    if (most !== undefined) return select(most, cursor, context)
+    const scope = cursorScope(listed, context.principal)
     const position = open(cursor, scope)
-    const { page, before } = position ?? { page: 0, before: 0 }
+    const { page } = position ?? { page: 0 }
     const builder = createPageBuilder<Resource>(paging, page)
     const failed: { mount: Mounted; error: ResourceError }[] = []
     // What the next page resumes after: the last entry on this one. Where a page ends for having looked at too many, it is
@@ -75,16 +157,14 @@ export function createListing(state: CatalogState, most = Number.POSITIVE_INFINI
     let shown: Key = ['', '']
     let looked: Key = ['', '']
     const end = (after: Key) =>
-      finish(seal.seal(scope, JSON.stringify([page + 1, ...after, before + builder.items.length])))
+      page + 1 >= pages ? finish() : finish(seal.seal(scope, JSON.stringify([page + 1, ...after])))
     const finish = (nextCursor?: string): Page<Resource> => ({
       items: builder.items,
       ...(nextCursor === undefined ? {} : { nextCursor }),
       cache: sharedCache(mounts, context.principal),
       ...(missing().length === 0 ? {} : { unavailable: missing() }),
     })
-    // Of a mount of which nothing may be seen, not even this is told. Whether something may, only its source knows.
-    const missing = () =>
-      failed.filter(({ mount }) => mount.access(context.principal, '')).map(({ mount }) => mount.address.text)
+    const missing = () => visibleOf(failed, context)
 
     const asked = from(position, context)
     for (const { mount, after } of asked) {
@@ -94,7 +174,6 @@ export function createListing(state: CatalogState, most = Number.POSITIVE_INFINI
           if (!builder.look()) return end(looked)
           looked = [mount.address.text, entry.path]
           if (!mount.access(context.principal, entry.path)) continue
-          if (before + builder.items.length >= most) return finish()
           const resource = mount.resourceOf(entry)
           if (!builder.add(resource, sizeOf(resource))) return end(shown)
           shown = looked
@@ -102,10 +181,7 @@ export function createListing(state: CatalogState, most = Number.POSITIVE_INFINI
       } catch (error) {
         // One source that is down does not take the others with it; the page says which one is missing.
         if (!isResourceError(error, 'unavailable')) throw error
-        state.log('warn', 'a mount is left out of a listing: it is unavailable', {
-          mount: mount.address.text,
-          error: error.message,
-        })
+        logMissing(mount, error)
         failed.push({ mount, error })
       }
     }
@@ -129,8 +205,8 @@ export function createListing(state: CatalogState, most = Number.POSITIVE_INFINI
         const template = all[index]
         if (template === undefined) break
         const { template: _, free: __, ...facts } = template.declared
-        const item = { uriTemplate: template.uriTemplate, ...facts }
-        if (!builder.add(item, sizeOf(item) + 4 * item.uriTemplate.length))
+        const item = { uriTemplate: template.uriTemplate, ...cleanTexts(facts) }
+        if (!builder.add(item, sizeOf(item)))
           return { items: builder.items, nextCursor: seal.seal(scope, JSON.stringify([page + 1, ...last])), cache }
         last = [mount.address.text, String(index)]
       }
@@ -150,6 +226,11 @@ export function createListing(state: CatalogState, most = Number.POSITIVE_INFINI
       return visible
     },
   }
+}
+
+/** The addresses of mounts that did not answer. Of one of which nothing may be seen, not even this is told. */
+function visibleOf(failed: readonly { readonly mount: Mounted }[], { principal }: Context): readonly string[] {
+  return failed.filter(({ mount }) => mount.access(principal, '')).map(({ mount }) => mount.address.text)
 }
 
 /** Whether the principal may know that a mount is there: it may see the root, or something in it. */

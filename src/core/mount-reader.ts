@@ -34,6 +34,11 @@ export interface MountReader {
   readonly knows?: (signal: AbortSignal) => Promise<boolean>
   /** What a principal may see of the mount, as far as the rules alone tell. */
   reach(principal: Principal): Reach
+  /**
+   * Principals with the same one may see the same paths of the mount, now and later. `undefined`: what they may see can differ, and
+   * change at any time.
+   */
+  callers(principal: Principal): string | undefined
   /** Whether the rules let a principal see what is at a path. */
   allows(principal: Principal, path: string): boolean
 }
@@ -41,6 +46,8 @@ export interface MountReader {
 /** Who reads what is indexed: this very object, so that nobody can pass for it. A source that looks at who asks shows it all. */
 export const indexer: Principal = { id: 'hikidashi-index', roles: [] }
 const principal = indexer
+/** What is served under several paths is indexed under its own one alone: for that one it is known who may see it. */
+const allows = () => false
 
 export function createMountReader(mount: Mounted, watch: MountWatch | undefined): MountReader {
   const { provider, root } = mount
@@ -49,14 +56,15 @@ export function createMountReader(mount: Mounted, watch: MountWatch | undefined)
     ...(root.title === undefined ? {} : { title: root.title }),
     uriOf: mount.uriOf,
     pathOf: (uri) => parseUri(uri).segments.slice(mount.address.segments.length).join('/'),
-    list: (query, signal) => provider.list(query, { principal, signal }),
-    find: (path, signal) => mount.findAny(path, { principal, signal }),
-    read: (request, signal) => provider.read(request, { principal, signal, bare: true }),
-    templates: async (signal) => (await provider.templates?.({ principal, signal })) ?? [],
+    list: (query, signal) => provider.list(query, { principal, signal, allows }),
+    find: (path, signal) => mount.findAny(path, { principal, signal, allows }),
+    read: (request, signal) => provider.read(request, { principal, signal, allows, bare: true }),
+    templates: async (signal) => (await provider.templates?.({ principal, signal, allows })) ?? [],
     ...(watch === undefined ? {} : { watch: (hear, signal) => listen(watch, hear, signal) }),
     degraded: () => (watch === undefined ? provider.degraded?.() : watch.degraded()),
     ...(provider.sees === undefined ? {} : { knows: (signal) => answers(mount, signal) }),
     reach: (asking) => mount.reach(asking, ''),
+    callers: mount.callers,
     allows: mount.access,
   }
 }

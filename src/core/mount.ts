@@ -6,6 +6,7 @@ import { baseName, comparePaths, parentOf } from './path.ts'
 import type { Context, Entry, Icon, ListQuery, Principal, Provider, Template } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
 import { filtered, type List } from './tree.ts'
+import { cleanTexts } from './untrusted.ts'
 import { type Address, encodePath, formatTemplate, formatUri, nameOfAddress, parseAddress } from './uri.ts'
 import { type CacheHint, directoryMimeType, type Resource } from './view.ts'
 
@@ -23,6 +24,11 @@ export interface MountOptions {
   readonly icons?: readonly Icon[]
   /** For how long clients may keep what they got. By default: not at all, and for themselves. */
   readonly cache?: CacheHint
+  /**
+   * Whether what it holds is about other things that are served, or about the machine: settings, environment, history, search.
+   * Where only a part is listed, it comes behind the rest. By default not.
+   */
+  readonly derived?: boolean
 }
 
 /** A mount as the catalog works with it: its address parsed, its templates compiled, its listing filtered by access. */
@@ -34,6 +40,8 @@ export interface Mounted {
   isHidden(principal: Principal): boolean
   /** What the principal may see below a directory, as far as the rules alone tell. */
   reach(principal: Principal, directory: string): Reach
+  /** As {@link Access.callers}, for all that decides who may see what: rules, scopes and the source. */
+  callers(principal: Principal): string | undefined
   /** The path to ask the source for: one that is denied is asked for under a name that is not there. */
   asked(path: string, principal: Principal): { readonly path: string; readonly denied: boolean }
   /** What a token needs for anything in it. */
@@ -42,6 +50,7 @@ export interface Mounted {
   readonly restricted: boolean
   readonly name: string
   readonly cache: CacheHint
+  readonly derived: boolean
   uriOf(path: string): string
   resourceOf(entry: Entry): Resource
   /** The mount itself, as a directory. */
@@ -67,18 +76,28 @@ export interface MountTemplate {
 
 export function createMount(options: MountOptions): Mounted {
   const address = parseAddress(options.address)
-  const { provider } = options
   const { scopes = [] } = options
-  const restricted = options.access !== undefined || scopes.length > 0 || provider.sees !== undefined
+  const restricted = options.access !== undefined || scopes.length > 0 || options.provider.sees !== undefined
   const granted = (principal: Principal) => scopes.every((scope) => principal.scopes?.includes(scope) ?? true)
   const access = (principal: Principal, path: string) =>
-    granted(principal) && (options.access?.(principal, path) ?? true) && (provider.sees?.(principal, path) ?? true)
+    granted(principal) &&
+    (options.access?.(principal, path) ?? true) &&
+    (options.provider.sees?.(principal, path) ?? true)
   const reach = (principal: Principal, directory: string): Reach => {
     if (!granted(principal)) return 'none'
     const ruled = options.access === undefined ? 'all' : (options.access.reach?.(principal, directory) ?? 'some')
     // What the source shows to whom depends on the path.
-    return ruled === 'all' && provider.sees !== undefined ? 'some' : ruled
+    return ruled === 'all' && options.provider.sees !== undefined ? 'some' : ruled
   }
+  const callers = (principal: Principal): string | undefined => {
+    // What the source shows to whom can change at any time.
+    if (options.provider.sees !== undefined) return undefined
+    if (!granted(principal)) return ''
+    return options.access === undefined ? '*' : options.access.callers?.(principal)
+  }
+  const allows = (principal: Principal, path: string) =>
+    path.endsWith('/') ? reach(principal, path) !== 'none' : access(principal, path)
+  const provider = restricted ? withAccess(options.provider, allows) : options.provider
   /** A directory of which nothing may be seen is not there either, though no rule names it. */
   const isVisible = (principal: Principal, path: string) =>
     access(principal, path) && !(path.endsWith('/') && reach(principal, path) === 'none')
@@ -123,6 +142,7 @@ export function createMount(options: MountOptions): Mounted {
     scopes,
     restricted,
     name,
+    derived: options.derived ?? false,
     // What depends on who asks may not be kept for others, whatever the operator says.
     cache: {
       ttlMs: options.cache?.ttlMs ?? 0,
@@ -140,11 +160,12 @@ export function createMount(options: MountOptions): Mounted {
     resourceOf: ({ path, ...facts }) => ({
       uri: formatUri(address, path),
       name: path === '' ? name : baseName(path),
-      ...facts,
+      ...cleanTexts(facts),
     }),
     list,
     isHidden: (principal) => reach(principal, '') === 'none' && !access(principal, ''),
     reach,
+    callers,
     asked: (path, principal) => {
       // Made either way: that takes time too.
       const elsewhere = restricted ? decoy(path, principal) : path
@@ -163,6 +184,29 @@ export function createMount(options: MountOptions): Mounted {
   return mount
 }
 
+/** A provider that is told, with every call, which paths who asks may see: for what it serves under several. */
+function withAccess(provider: Provider, allows: (principal: Principal, path: string) => boolean): Provider {
+  const extended = (context: Context): Context => ({ allows: (path) => allows(context.principal, path), ...context })
+  const { list, read, stat, templates, complete, prompts } = provider
+  return {
+    ...provider,
+    list: (query, context) => list(query, extended(context)),
+    read: (request, context) => read(request, extended(context)),
+    ...(stat === undefined ? {} : { stat: (path, context) => stat(path, extended(context)) }),
+    ...(templates === undefined ? {} : { templates: (context) => templates(extended(context)) }),
+    ...(complete === undefined ? {} : { complete: (request, context) => complete(request, extended(context)) }),
+    ...(prompts === undefined
+      ? {}
+      : {
+          prompts: {
+            ...prompts,
+            list: (context) => prompts.list(extended(context)),
+            get: (request, context) => prompts.get(request, extended(context)),
+          },
+        }),
+  }
+}
+
 function compileMountTemplate(address: Address, declared: Template): MountTemplate {
   const compiled = compileTemplate(declared.template)
   return {
@@ -174,15 +218,22 @@ function compileMountTemplate(address: Address, declared: Template): MountTempla
 }
 
 async function findEntry(provider: Provider, path: string, context: Context): Promise<Entry | undefined> {
-  if (provider.stat !== undefined) {
-    try {
-      return await provider.stat(path, context)
-    } catch (error) {
-      if (isResourceError(error, 'not-found')) return undefined
-      throw error
-    }
+  if (provider.stat === undefined) return findListed(provider, path, context)
+  try {
+    return await provider.stat(path, context)
+  } catch (error) {
+    if (isResourceError(error, 'not-found')) return undefined
+    throw error
   }
-  // Without `stat`, the listing is entered shortly before the path: it resumes strictly after a key.
+}
+
+/** The entry that a provider without `stat` lists at a path. `undefined`: it lists none. */
+export async function findListed(
+  provider: Pick<Provider, 'list'>,
+  path: string,
+  context: Context,
+): Promise<Entry | undefined> {
+  // The listing is entered shortly before the path: it resumes strictly after a key.
   const before = [...path].slice(0, -1).join('')
   const from = before.length > parentOf(path).length ? { after: before } : {}
   for await (const entry of provider.list({ prefix: parentOf(path), ...from }, context)) {

@@ -13,8 +13,10 @@ export interface Narrowing {
   readonly mounts?: readonly string[]
   /** Globs of the paths that are shown. By default all. */
   readonly match?: readonly string[]
-  /** How many resources are listed at most. By default all. */
+  /** How many resources are listed at most: the most important ones, best first. By default all. */
   readonly most?: number
+  /** After how many pages a list ends; what is derived from other mounts is then listed behind them. By default after all. */
+  readonly pages?: number
 }
 
 /** Mounts as a narrowing shows them: what it does not show is as if a rule denied it. */

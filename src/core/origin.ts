@@ -15,8 +15,12 @@ const maxRevision = 200
 
 /** What the metadata of a document says of its origin. Whatever is no URL of the web is left out: somebody may click on it. */
 export function originIn(meta: Readonly<Record<string, unknown>> | undefined): Origin {
-  const told = meta?.[metaKeys.drive]
-  return typeof told === 'object' && told !== null ? originOf(told as Readonly<Record<string, unknown>>) : {}
+  // What the operator says of the mount counts before what the source says.
+  return { ...told(meta?.[metaKeys.drive]), ...told(meta?.[metaKeys.source]) }
+}
+
+function told(value: unknown): Origin {
+  return typeof value === 'object' && value !== null ? originOf(value as Readonly<Record<string, unknown>>) : {}
 }
 
 /** The same of an object that has `link` and `revision` itself. */
@@ -27,7 +31,7 @@ export function originOf({ link, revision }: Readonly<Record<string, unknown>>):
 }
 
 /** A URL of the web in its proper spelling, in which nothing can end what it stands in. Without a part of it, it leads nowhere. */
-function webLink(value: unknown): string | undefined {
+export function webLink(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.includes(redactedMark)) return undefined
   try {
     return formatHttpUrl(parseHttpUrl(value))

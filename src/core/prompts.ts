@@ -8,7 +8,8 @@ import { comparePaths } from './path.ts'
 import type { Prompt, PromptArgument, PromptMessage, PromptPart } from './prompt.ts'
 import type { Completion, Context } from './provider.ts'
 import type { CatalogState } from './state.ts'
-import type { ListedPrompt, Page, PromptContent, PromptView, View } from './view.ts'
+import { cleanText, cleanTexts } from './untrusted.ts'
+import type { ListedArgument, ListedPrompt, Page, PromptContent, PromptView, View } from './view.ts'
 
 /** A prompt in its mount, with the name that one principal asks for it by. */
 interface Named {
@@ -130,7 +131,10 @@ export function createPrompts(
         throw isResourceError(error, 'not-found') ? invalid('There is no such prompt.', 'unknown-prompt') : error
       })
       const { messages = [], description } = answer ?? {}
-      return { ...(description === undefined ? {} : { description }), messages: await fill(messages, context) }
+      return {
+        ...(description === undefined ? {} : { description: cleanText(description) }),
+        messages: await fill(messages, context),
+      }
     },
     complete: async ({ name, argument, arguments: filled }, options) => {
       const context = contextOf(options)
@@ -156,9 +160,15 @@ function isBehind({ mount, prompt }: Named, [address, path]: readonly string[]):
   return order > 0 || (order === 0 && comparePaths(prompt.path, path) > 0)
 }
 
-function listedOf({ name, prompt: { path: _, arguments: declared, ...facts } }: Named): ListedPrompt {
+function listedOf({ name, prompt: { path: _, arguments: declared, ...given } }: Named): ListedPrompt {
+  const facts = cleanTexts(given)
   if (declared === undefined || declared.length === 0) return { ...facts, name }
-  return { ...facts, name, arguments: declared.map(({ values: _, from: __, ...argument }) => argument) }
+  return { ...facts, name, arguments: declared.map(({ values: _, from: __, ...argument }) => cleanArgument(argument)) }
+}
+
+/** The name of an argument is what a client sends back: it stays as it is. */
+function cleanArgument({ name, ...facts }: ListedArgument): ListedArgument {
+  return { name, ...cleanTexts(facts) }
 }
 
 /** @throws ResourceError `invalid` where one is missing, or is none of the prompt's. */

@@ -19,6 +19,12 @@ export interface Context {
   readonly most?: number
   /** Whether the content alone is wanted: what would have to be looked up beside it may be left out. */
   readonly bare?: boolean
+  /**
+   * Whether who asks may see another path of the same source, by the access rules. A source that serves one thing under several
+   * paths (by a symbolic link) asks it for each path but the one that was asked for; where one may not be seen, nothing is
+   * there. Left out: every path may be seen.
+   */
+  readonly allows?: (path: string) => boolean
 }
 
 export type Audience = 'user' | 'assistant'
@@ -119,12 +125,13 @@ export interface Template extends Description {
 /** A request to complete one variable of a template, as it was declared (relative to the mount). */
 export interface CompletionRequest {
   readonly template: string
+  /** What was typed of its value, decoded. */
   readonly argument: { readonly name: string; readonly value: string }
-  /** The variables that are already filled in. */
+  /** The variables that are already filled in, decoded. */
   readonly arguments: ReadonlyMap<string, string>
 }
 
-/** At most 100 values, best first. A value that ends in `/` can be completed further. */
+/** At most 100 values, best first. A provider gives them decoded. A value that ends in `/` can be completed further. */
 export interface Completion {
   readonly values: readonly string[]
   readonly total?: number
@@ -138,6 +145,8 @@ export interface Completion {
 export interface Change {
   readonly path?: string
   readonly listed?: boolean
+  /** The other paths of the same thing ({@link Context.allows}): who may not see each of them does not hear of it. */
+  readonly aliases?: readonly string[]
 }
 
 /**

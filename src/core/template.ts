@@ -28,6 +28,13 @@ export interface UriTemplate {
   /** The text before the first expression, as it is written. */
   readonly literalPrefix: string
   /**
+   * The value of a variable that expands to a text in its URI: in `{+a}` and `{#a}`, which leave reserved characters and
+   * escapes as they are, with `%`, `?` and `#` escaped; in all other expressions the text itself.
+   */
+  valueFor(name: string, text: string): string
+  /** The text that a value of a variable expands to: the inverse of `valueFor`. What is no escape of UTF-8 is itself. */
+  textFrom(name: string, value: string): string
+  /**
    * Expands the template. Of a record, only its own properties are values.
    *
    * @throws ResourceError `invalid` (reason `template-value`) for a prefix (`{name:3}`) of a list or map, and for text
@@ -75,8 +82,13 @@ export interface UriTemplate {
 export function compileTemplate(text: string): UriTemplate {
   const parts = parseTemplate(text)
   const expressions = parts.filter((part) => typeof part !== 'string')
+  const reserved = new Set(
+    expressions.flatMap(({ operator, variables }) => (operator.reserved ? variables.map(({ name }) => name) : [])),
+  )
   return {
     text,
+    valueFor: (name, plain) => (reserved.has(name) ? plain.replace(/[%?#]/g, encodeURIComponent) : plain),
+    textFrom: (name, value) => (reserved.has(name) ? decodeEscapes(value) : value),
     variables: [...new Set(expressions.flatMap(({ variables }) => variables.map(({ name }) => name)))],
     literalPrefix: typeof parts[0] === 'string' ? parts[0] : '',
     expand: (values) =>
@@ -157,4 +169,15 @@ function encodeReserved(text: string): string {
 function encode(text: string, encoder: (text: string) => string): string {
   if (!text.isWellFormed()) throw invalid('A value for a URI template holds a lone surrogate.', 'template-value')
   return encoder(text)
+}
+
+/** Decodes escapes where they are UTF-8; all else stays as it is. */
+function decodeEscapes(text: string): string {
+  return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => {
+    try {
+      return decodeURIComponent(escapes)
+    } catch {
+      return escapes
+    }
+  })
 }

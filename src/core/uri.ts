@@ -7,14 +7,15 @@ export const maxUriBytes = 8192
 
 /** A URI taken apart, with the path decoded. What a client spelled in several ways is the same here. */
 export interface ParsedUri {
+  /** In lower case. */
   readonly scheme: string
-  /** As it was given: never decoded, compared exactly. */
+  /** In lower case, since hosts have no case (RFC 3986, section 6.2.2.1); never decoded. Empty for a `file:` of this machine. */
   readonly authority: string
   /** The decoded segments of the path, without the empty one behind a `/` at the end. */
   readonly segments: readonly string[]
   /** Whether the path ends in `/`. */
   readonly directory: boolean
-  /** What follows `?`, as it was given; absent where there is none. */
+  /** What follows `?`, with `%25` for a `%` that begins no escape, and else as it was given; absent where there is none. */
   readonly query?: string
 }
 
@@ -23,10 +24,13 @@ export interface ParsedUri {
  * exactly once. The one other form is `data:`: what follows it is a single segment, in the spelling of {@link canonicalDataUri}.
  *
  * It is tolerant of spelling, since hosts re-encode what they were given: characters that RFC 3986 wants escaped may
- * stand raw (`[id].tsx`, Japanese, an inner space), and ones that need no escape may be escaped. It refuses whatever
- * would change the structure: dot segments raw or encoded, encoded slashes, raw backslashes, empty segments, control
- * characters raw or encoded, a lone `%`, invalid UTF-8, lone surrogates, userinfo, fragments, a scheme in capitals, white
- * space around the URI. Never `new URL()`, which rewrites all of these into something else.
+ * stand raw (`[id].tsx`, Japanese, an inner space), and ones that need no escape may be escaped. A `%` before anything
+ * but two hexadecimal digits is itself. Scheme and host have no case. `file:/path` and `file://localhost/path` are
+ * `file:///path` (RFC 8089, section 2 and appendix B).
+ *
+ * It refuses whatever would change the structure: dot segments raw or encoded, encoded slashes, raw backslashes, empty
+ * segments, control characters raw or encoded, escapes that are not UTF-8, lone surrogates, userinfo, fragments, white space
+ * around the URI. Never `new URL()`, which rewrites all of these into something else.
  *
  * @throws ResourceError `invalid`, whose detail has a `reason`. The message does not repeat the URI.
  */
@@ -41,28 +45,29 @@ export function parseUri(raw: string): ParsedUri {
   if (isDataUri(raw))
     return { scheme: 'data', authority: '', segments: [canonicalDataUri(raw).slice('data:'.length)], directory: false }
 
-  const head = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?]*)/.exec(raw)
-  const scheme = head?.[1]
-  const authority = head?.[2]
-  if (head === null || scheme === undefined || authority === undefined)
-    throw invalid('The URI is not of the form scheme://authority/path.', 'syntax')
-  if (scheme !== scheme.toLowerCase()) throw invalid('The scheme of the URI is not in lower case.', 'scheme')
-  checkAuthority(scheme, authority)
+  const text = raw.replace(/^file:\/(?!\/)/i, 'file:///')
+  const head = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?]*)/.exec(text)
+  if (head === null) throw invalid('The URI is not of the form scheme://authority/path.', 'syntax')
+  const [start, givenScheme = '', givenAuthority = ''] = head
+  const scheme = givenScheme.toLowerCase()
+  const authority = authorityOf(scheme, givenAuthority)
 
-  const rest = raw.slice(head[0].length)
+  const rest = text.slice(start.length)
   const mark = rest.indexOf('?')
-  const query = mark === -1 ? undefined : rest.slice(mark + 1)
+  const query = mark === -1 ? undefined : escapeLonePercents(rest.slice(mark + 1))
   const path = mark === -1 ? rest : rest.slice(0, mark)
   if (path === '' && authority === '') throw invalid('The URI has neither an authority nor a path.', 'syntax')
   const { segments, directory } = parsePath(path)
   return { scheme, authority, segments, directory, ...(query === undefined ? {} : { query }) }
 }
 
-function checkAuthority(scheme: string, authority: string): void {
-  if (authority.includes('@')) throw invalid('The URI has userinfo (@ before the path).', 'userinfo')
-  if (!/^[A-Za-z0-9._~!$&'()*+,;=:[\]-]*$/.test(authority))
+function authorityOf(scheme: string, given: string): string {
+  if (given.includes('@')) throw invalid('The URI has userinfo (@ before the path).', 'userinfo')
+  if (!/^[A-Za-z0-9._~!$&'()*+,;=:[\]-]*$/.test(given))
     throw invalid('The authority of the URI holds a character that it may not hold.', 'authority')
-  if (scheme === 'file' && authority !== '') throw invalid('A file URI has no host here: file:///path.', 'authority')
+  const authority = given.toLowerCase()
+  if (scheme !== 'file' || authority === '' || authority === 'localhost') return scheme === 'file' ? '' : authority
+  throw invalid('A file URI has no host here but localhost: file:///path.', 'authority')
 }
 
 function parsePath(path: string): { segments: readonly string[]; directory: boolean } {
@@ -81,13 +86,18 @@ function decodeSegment(raw: string): string {
   return segment
 }
 
-/** Percent-decodes once. `decodeURIComponent` is strict: a lone `%`, an overlong form or a surrogate throws. */
+/** Percent-decodes once. A `%` that begins no escape is itself; an overlong form or an encoded surrogate throws. */
 function decode(raw: string): string {
   try {
-    return raw.includes('%') ? decodeURIComponent(raw) : raw
+    return raw.includes('%') ? decodeURIComponent(escapeLonePercents(raw)) : raw
   } catch {
-    throw invalid('The URI holds a % that does not begin an escape of valid UTF-8.', 'percent-encoding')
+    throw invalid('The URI holds escapes (%) that are not valid UTF-8.', 'percent-encoding')
   }
+}
+
+/** Writes `%25` for each `%` that is not followed by two hexadecimal digits. */
+function escapeLonePercents(text: string): string {
+  return text.replace(/%(?![0-9A-Fa-f]{2})/g, '%25')
 }
 
 /** Encodes one segment canonically: only what RFC 3986 does not allow in a segment (`pchar`) is escaped. */
@@ -104,7 +114,7 @@ export function encodePath(path: string): string {
 
 /** Where a mount is: a URI prefix. Everything in the mount is at `text`, or below `text/`. */
 export interface Address {
-  /** In canonical spelling, without a `/` at the end. */
+  /** In canonical spelling: scheme and host in lower case, no `/` at the end. */
   readonly text: string
   readonly scheme: string
   readonly authority: string
@@ -122,6 +132,12 @@ export function parseAddress(text: string): Address {
   if (query !== undefined) throw invalid('An address has no query (?).', 'query')
   if (scheme === 'data') return { text: `data:${segments.join()}`, scheme, authority, segments }
   return { text: [`${scheme}://${authority}`, ...segments.map(encodeSegment)].join('/'), scheme, authority, segments }
+}
+
+/** Whether the scheme or host of an address is written otherwise than it is served: in capitals, or as a form of `file:///`. */
+export function isHeadRespelled(text: string): boolean {
+  const { scheme, authority } = parseAddress(text)
+  return scheme !== 'data' && !`${text}/`.startsWith(`${scheme}://${authority}/`)
 }
 
 /** What a mount is called, unless it has a title: the last segment of its address; of `data:` the type of what it holds. */
@@ -171,4 +187,9 @@ export function parseQuery(query: string): ReadonlyMap<string, string> {
     params.set(name, value)
   }
   return params
+}
+
+/** A URI with one more parameter in its query. Neither name nor value may need an escape. */
+export function withParameter(uri: string, name: string, value: string): string {
+  return `${uri}${uri.includes('?') ? '&' : '?'}${name}=${value}`
 }

@@ -65,6 +65,7 @@ export interface Subscription {
   addList(options?: CallOptions): Promise<boolean>
   /** Listens to prompts that come, go and change. Resolves to whether any source of them can tell, once it does. */
   addPrompts?(options?: CallOptions): Promise<boolean>
+  /** Ends listening to a URI, in the spelling that was added; where none was added in it, in all spellings of the same. */
   remove(uri: string): void
   close(): void
 }

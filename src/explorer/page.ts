@@ -22,6 +22,8 @@ export interface PageOptions {
   readonly path?: string
   /** Where the built page is. By default where `npm run build` puts it. */
   readonly folder?: string
+  /** Whether only a session can use it (`hikidashi ui`): the page then offers no host its address. By default not. */
+  readonly isPrivate?: boolean
 }
 
 type Encoding = 'br' | 'gzip' | 'identity'
@@ -62,7 +64,11 @@ const compressGzip = promisify(gzip)
  *
  * @throws ResourceError `invalid` when the page was not built.
  */
-export async function createPage({ path = '/mcp', folder = builtPage() }: PageOptions = {}): Promise<Page> {
+export async function createPage({
+  path = '/mcp',
+  folder = builtPage(),
+  isPrivate = false,
+}: PageOptions = {}): Promise<Page> {
   const base = path.slice(0, path.lastIndexOf('/') + 1)
   const name = path.slice(base.length)
   const files = await filesOf(folder)
@@ -70,7 +76,7 @@ export async function createPage({ path = '/mcp', folder = builtPage() }: PageOp
   const served = new Map<string, Served>([[`${base}frame.html`, frame]])
   for (const file of files) {
     const isIndex = file === 'index.html'
-    const bytes = isIndex ? () => readIndex(join(folder, file), name) : () => readFile(join(folder, file))
+    const bytes = isIndex ? () => readIndex(join(folder, file), name, isPrivate) : () => readFile(join(folder, file))
     served.set(
       base + (isIndex ? '' : file),
       createServed(extname(file), bytes, pageHeaders, file.startsWith('assets/')),
@@ -109,10 +115,11 @@ async function filesOf(folder: string): Promise<readonly string[]> {
   )
 }
 
-/** The index tells the page where MCP is. The name of that has no character that means something in HTML. */
-async function readIndex(file: string, name: string): Promise<Buffer> {
+/** The index tells the page where MCP is, and whether it is private. The name of that has no character that means something in HTML. */
+async function readIndex(file: string, name: string, isPrivate: boolean): Promise<Buffer> {
   const text = await readFile(file, 'utf8')
-  return Buffer.from(text.replace('<meta name="mcp" content="mcp"', `<meta name="mcp" content="${name}"`))
+  const named = text.replace('<meta name="mcp" content="mcp"', `<meta name="mcp" content="${name}"`)
+  return Buffer.from(isPrivate ? named.replace('name="private" content="no"', 'name="private" content="yes"') : named)
 }
 
 function createServed(

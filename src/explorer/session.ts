@@ -13,7 +13,9 @@ export interface GuardedPage {
 }
 
 export interface GuardOptions {
-  /** Called when the token comes a second time: the session is over then. */
+  /** Called when the token has opened the session. */
+  readonly onOpen?: () => void
+  /** Called when another browser shows the token a second time: the session is over then. */
   readonly onReuse?: () => void
 }
 
@@ -27,26 +29,31 @@ const secret = (): string => randomBytes(32).toString('base64url')
  * request line, a referrer or a log. The session is a cookie that no script can read and no other site makes a browser send.
  *
  * A token that comes twice has been seen by somebody else, and nobody can say who came first: both are shut out (as RFC 6749, section
- * 4.1.2, has it for codes). The browser that has the session already may show it again.
+ * 4.1.2, has it for codes), and each refusal says `error="reused"` from then on. The browser that has the session already may show it
+ * again: its answer says `Hikidashi-Session: continued`.
  */
-export function createGuardedPage({ onReuse }: GuardOptions = {}): GuardedPage {
+export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}): GuardedPage {
   const base = `/${randomBytes(16).toString('base64url')}/`
   const token = secret()
   let session: string | undefined
   let isUsed = false
+  let isReused = false
+  const refusal = () => (isReused ? reused : shutOut)
 
   const open = (request: IncomingMessage): PageAnswer => {
     if (request.method !== 'POST')
       return { status: 405, headers: { Allow: 'POST' }, message: 'The method is not allowed here.' }
-    if (!same(/^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1], token)) return shutOut
-    if (isOpen(request)) return noContent
+    if (!same(/^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1], token)) return refusal()
+    if (isOpen(request)) return { ...noContent, headers: { ...noContent.headers, 'Hikidashi-Session': 'continued' } }
     if (isUsed) {
       session = undefined
-      onReuse?.()
-      return shutOut
+      if (!isReused) onReuse?.()
+      isReused = true
+      return refusal()
     }
     isUsed = true
     session = secret()
+    onOpen?.()
     const set = `${cookie}=${session}; Path=${base}; HttpOnly; SameSite=Strict`
     return { ...noContent, headers: { ...noContent.headers, 'Set-Cookie': set } }
   }
@@ -59,7 +66,7 @@ export function createGuardedPage({ onReuse }: GuardOptions = {}): GuardedPage {
     guard: (page) => async (request) => {
       const [place] = (request.url ?? '').split('?', 1)
       if (place === `${base}session`) return open(request)
-      return (await page(request)) ?? (isOpen(request) ? undefined : shutOut)
+      return (await page(request)) ?? (isOpen(request) ? undefined : refusal())
     },
   }
 }
@@ -70,6 +77,12 @@ const shutOut = {
   status: 401,
   headers: { 'WWW-Authenticate': 'Session realm="hikidashi ui"' },
   message: 'Open the address that hikidashi ui has printed. It works once; for another one, run it again.',
+} as const
+
+const reused = {
+  status: 401,
+  headers: { 'WWW-Authenticate': 'Session realm="hikidashi ui", error="reused"' },
+  message: 'A second browser used the address, so nobody gets in by it any more. Run hikidashi ui again.',
 } as const
 
 function cookiesOf({ headers }: IncomingMessage): readonly string[] {

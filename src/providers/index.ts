@@ -8,6 +8,7 @@ export const providers = {
   git: () => import('./git/index.ts'),
   inline: () => import('./inline/index.ts'),
   mysql: () => import('./mysql/index.ts'),
+  packages: () => import('./packages/index.ts'),
   postgres: () => import('./postgres/index.ts'),
   prompts: () => import('./prompts/index.ts'),
   screen: () => import('./screen/index.ts'),

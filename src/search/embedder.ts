@@ -1,28 +1,35 @@
-/** Where vectors come from. */
-export type EmbedderOptions = {
+import type { IncomingMessage } from 'node:http'
+import { followFor } from '../core/abort.ts'
+import { createServiceGuard, type Guard, refusedHost, type ServiceNetwork } from '../core/address-guard.ts'
+import { ResourceError } from '../core/errors.ts'
+import { sendGuarded } from '../core/guarded-request.ts'
+import { type HttpUrl, httpUrlBelow, parseHttpUrl } from '../core/http-url.ts'
+
+/** Where vectors come from, and where requests to a service may go. */
+export type EmbedderOptions = ServiceNetwork & {
   /** The name of the model, as the service knows it. Another model means other vectors: all are made anew. */
   readonly model: string
   /** How long one request may take, in milliseconds. By default 10,000; for a query 1000. */
   readonly timeoutMs?: number
 } & (
-  | {
-      /** The base of an OpenAI-compatible API: `http://127.0.0.1:8080/v1`. */
-      readonly openai: { readonly url: string; readonly key?: string }
-    }
-  | {
-      /** The base of an Ollama server: `http://127.0.0.1:11434`. */
-      readonly ollama: { readonly url: string }
-    }
-  | {
-      /** A model in this process, by the package @huggingface/transformers, which is installed beside this one. */
-      readonly local: { /** A folder that models lie in: nothing is fetched then. */ readonly folder?: string }
-    }
-)
+    | {
+        /** The base of an OpenAI-compatible API: `http://127.0.0.1:8080/v1`. */
+        readonly openai: { readonly url: string; readonly key?: string }
+      }
+    | {
+        /** The base of an Ollama server: `http://127.0.0.1:11434`. */
+        readonly ollama: { readonly url: string }
+      }
+    | {
+        /** A model in this process, by the package @huggingface/transformers, which is installed beside this one. */
+        readonly local: { /** A folder that models lie in: nothing is fetched then. */ readonly folder?: string }
+      }
+  )
 
 /** Makes vectors of texts: each of them of as many numbers. */
 export interface Embedder {
   readonly model: string
-  /** @throws Error whose message may be told to the operator: it has no text, URL or key in it. */
+  /** @throws ResourceError `unavailable`, whose message may be told to the operator: it has no text, URL or key in it. */
   embed(
     texts: readonly string[],
     kind: 'query' | 'passage',
@@ -32,27 +39,38 @@ export interface Embedder {
 }
 
 /** How much is read of an answer, in bytes. */
-const mostBytes = 64 * 1024 * 1024
+const maxBytes = 64 * 1024 * 1024
+/** How long one request may take where the options say nothing, in milliseconds. */
+const timeoutsMs = { query: 1000, passage: 10_000 } as const
 
-/** @throws ResourceError `invalid` where a local model is asked for and its package is not there. */
+/**
+ * A service is asked at the address in its URL, at `localhost` where that is its host, on the internet, and in `allowAddresses`: see
+ * {@link createServiceGuard}. Redirects are not followed.
+ *
+ * @throws ResourceError `invalid` for a URL that is none, and where a local model is asked for and its package is not there.
+ */
 export async function createEmbedder(options: EmbedderOptions): Promise<Embedder> {
   if ('local' in options) return (await import('./embedder-local.ts')).createLocalEmbedder(options.model, options.local)
   const { model, timeoutMs } = options
+  const service = 'openai' in options ? openaiOf(options.openai) : ollamaOf(options.ollama)
+  const guard = createServiceGuard(service.url, options)
   return {
     model,
-    embed: async (texts, kind, signal) => {
-      const { url, headers, vectorsOf } = 'openai' in options ? openaiOf(options.openai) : ollamaOf(options.ollama)
-      const late = AbortSignal.timeout(timeoutMs ?? (kind === 'query' ? 1000 : 10_000))
-      const body = JSON.stringify({ model, input: texts })
-      const answer = await post(url, headers, body, AbortSignal.any([signal, late]))
-      return checked(vectorsOf(answer), texts.length)
+    embed: async (texts, kind, caller) => {
+      const { signal, release } = followFor(caller, timeoutMs ?? timeoutsMs[kind])
+      try {
+        const answer = await post(service, guard, JSON.stringify({ model, input: texts }), signal)
+        return checked(service.vectorsOf(answer), texts.length)
+      } finally {
+        release()
+      }
     },
     close: async () => {},
   }
 }
 
 interface Service {
-  readonly url: string
+  readonly url: HttpUrl
   readonly headers: Readonly<Record<string, string>>
   vectorsOf(answer: unknown): unknown
 }
@@ -60,8 +78,8 @@ interface Service {
 /** https://platform.openai.com/docs/api-reference/embeddings: the vectors are told in any order, each with its number. */
 function openaiOf({ url, key }: { readonly url: string; readonly key?: string }): Service {
   return {
-    url: `${url.replace(/\/+$/, '')}/embeddings`,
-    headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+    url: httpUrlBelow(parseHttpUrl(url), 'embeddings'),
+    headers: key === undefined ? {} : { Authorization: `Bearer ${key}` },
     vectorsOf: (answer) => {
       const { data } = answer as { readonly data?: unknown }
       if (!Array.isArray(data)) return undefined
@@ -78,46 +96,63 @@ function openaiOf({ url, key }: { readonly url: string; readonly key?: string })
 /** https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings */
 function ollamaOf({ url }: { readonly url: string }): Service {
   return {
-    url: `${url.replace(/\/+$/, '')}/api/embed`,
+    url: httpUrlBelow(parseHttpUrl(url), 'api/embed'),
     headers: {},
     vectorsOf: (answer) => (answer as { readonly embeddings?: unknown }).embeddings,
   }
 }
 
-async function post(
-  url: string,
-  headers: Readonly<Record<string, string>>,
-  body: string,
-  signal: AbortSignal,
-): Promise<unknown> {
-  let response: Response
+/** @throws ResourceError `unavailable`, as {@link Embedder.embed} does. */
+async function post({ url, headers }: Service, guard: Guard, body: string, signal: AbortSignal): Promise<unknown> {
+  const all = {
+    ...headers,
+    Accept: 'application/json',
+    // An answer that is not compressed is as long as what is read of it.
+    'Accept-Encoding': 'identity',
+    'Content-Type': 'application/json',
+  }
+  let response: IncomingMessage
   try {
-    const all = { ...headers, 'content-type': 'application/json' }
-    response = await fetch(url, { method: 'POST', headers: all, body, signal, redirect: 'error' })
-  } catch {
-    throw new Error(signal.aborted ? 'It did not answer in time.' : 'It cannot be reached.')
+    response = await sendGuarded(guard, { url, headers: all, body, signal })
+  } catch (error) {
+    if (signal.aborted) throw late()
+    const isRefused = error instanceof Error && 'code' in error && error.code === refusedHost
+    throw unavailable(isRefused ? `It is not asked: ${error.message}.` : 'It cannot be reached.')
   }
-  if (!response.ok) {
-    await response.body?.cancel()
-    throw new Error(`It answered with HTTP ${response.status}.`)
+  try {
+    const { statusCode = 0 } = response
+    if (statusCode < 200 || statusCode > 299) throw unavailable(`It answered with HTTP ${statusCode}.`)
+    const text = await readBody(response, signal)
+    try {
+      return JSON.parse(text) as unknown
+    } catch {
+      throw unavailable('Its answer is no JSON.')
+    }
+  } finally {
+    response.destroy()
   }
-  return JSON.parse(await readBody(response)) as unknown
 }
 
-async function readBody(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
+async function readBody(response: IncomingMessage, signal: AbortSignal): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
   try {
-    for await (const chunk of response.body ?? []) {
-      size += chunk.byteLength
-      if (size > mostBytes) break
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      length += chunk.length
+      if (length > maxBytes) break
       chunks.push(chunk)
     }
   } catch {
-    throw new Error('Its answer broke off.')
+    throw signal.aborted ? late() : unavailable('Its answer broke off.')
   }
-  if (size > mostBytes) throw new Error('Its answer is too large.')
+  if (length > maxBytes) throw unavailable('Its answer is too large.')
   return Buffer.concat(chunks).toString('utf8')
+}
+
+const late = () => unavailable('It did not answer in time.')
+
+function unavailable(message: string): ResourceError {
+  return new ResourceError('unavailable', message)
 }
 
 /** Vectors of numbers, as many as there are texts, all of one length. */
@@ -128,7 +163,7 @@ function checked(found: unknown, count: number): readonly (readonly number[])[] 
     each.length <= 16_384 &&
     each.every((n) => typeof n === 'number' && Number.isFinite(n))
   if (!Array.isArray(found) || found.length !== count || !found.every(isVector))
-    throw new Error('Its answer has not a vector for each text.')
-  if (found.some(({ length }) => length !== found[0]?.length)) throw new Error('Its vectors are of several lengths.')
+    throw unavailable('Its answer has not a vector for each text.')
+  if (found.some(({ length }) => length !== found[0]?.length)) throw unavailable('Its vectors are of several lengths.')
   return found
 }

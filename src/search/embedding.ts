@@ -97,7 +97,7 @@ export async function openEmbedding(texts: Texts, options: EmbedderOptions, log:
   return {
     nearest:
       (degraded = () => {}) =>
-      async (text, signal) => {
+      async (text, has, signal) => {
         if (failing !== undefined && performance.now() < restingUntil) {
           degraded('The embedder does not answer: these are found by their words alone.')
           return []
@@ -105,7 +105,7 @@ export async function openEmbedding(texts: Texts, options: EmbedderOptions, log:
         try {
           const both = signal === undefined ? abort.signal : AbortSignal.any([signal, abort.signal])
           const [made] = await sent([cut(text)], 'query', both)
-          return await vectors.nearest(made ?? [], mostNear)
+          return await vectors.nearest(made ?? [], mostNear, has)
         } catch {
           signal?.throwIfAborted()
           degraded('The embedder does not answer: these are found by their words alone.')

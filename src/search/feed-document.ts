@@ -43,36 +43,51 @@ export function hasTextForm(path: string, mimeType: string | undefined): boolean
   return formatOf(path, mimeType) !== undefined
 }
 
+/** The version of a document of which only the name is indexed. It differs from every stamp: its text is still to be read. */
+const nameVersion = 'name'
+
+/** A document without its text, so that it is found by its path and title until it is read. */
+export function nameOnly(entry: Entry, reading: Pick<Reading, 'mount' | 'scrubber'>): SearchDocument {
+  return documentOf(entry, reading, { text: '', version: nameVersion })
+}
+
 /**
  * A document as it is indexed. `undefined`: it is not there any more.
  *
  * @throws ResourceError `unavailable`: it is there, and is read later.
  */
 export async function readDocument(entry: Entry, reading: Reading): Promise<SearchDocument | undefined> {
-  const { mount, way, scrubber } = reading
-  const { path, title, mimeType, audience, priority, size, modified, meta } = entry
-  const { link, revision } = originIn(meta)
-  const clean = (text: string) => scrubber?.scrub(text) ?? text
+  const { way, scrubber } = reading
   try {
-    const text = clean(await textOf(entry, reading))
-    return {
-      uri: mount.uriOf(path),
-      mount: mount.address,
-      version: stampOf(entry, way) ?? digestOf(`${way}\n${text}`),
-      text,
-      ...(title === undefined ? {} : { title: clean(title) }),
-      ...(mimeType === undefined ? {} : { mimeType }),
-      ...(audience === undefined ? {} : { audience }),
-      ...(priority === undefined ? {} : { priority }),
-      ...(size === undefined ? {} : { size }),
-      ...(modified === undefined ? {} : { modified }),
-      // One with a secret in it leads nowhere without.
-      ...(link === undefined || clean(link) !== link ? {} : { link }),
-      ...(revision === undefined || clean(revision) !== revision ? {} : { revision }),
-    }
+    const found = await textOf(entry, reading)
+    const text = scrubber?.scrub(found) ?? found
+    return documentOf(entry, reading, { text, version: stampOf(entry, way) ?? digestOf(`${way}\n${text}`) })
   } catch (error) {
     if (isResourceError(error, 'not-found')) return undefined
     throw error
+  }
+}
+
+function documentOf(
+  { path, title, mimeType, audience, priority, size, modified, meta }: Entry,
+  { mount, scrubber }: Pick<Reading, 'mount' | 'scrubber'>,
+  content: Pick<SearchDocument, 'text' | 'version'>,
+): SearchDocument {
+  const { link, revision } = originIn(meta)
+  const clean = (text: string) => scrubber?.scrub(text) ?? text
+  return {
+    uri: mount.uriOf(path),
+    mount: mount.address,
+    ...content,
+    ...(title === undefined ? {} : { title: clean(title) }),
+    ...(mimeType === undefined ? {} : { mimeType }),
+    ...(audience === undefined ? {} : { audience }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(size === undefined ? {} : { size }),
+    ...(modified === undefined ? {} : { modified }),
+    // One with a secret in it leads nowhere without.
+    ...(link === undefined || clean(link) !== link ? {} : { link }),
+    ...(revision === undefined || clean(revision) !== revision ? {} : { revision }),
   }
 }
 

@@ -5,7 +5,7 @@ import type { MountReader } from '../core/mount-reader.ts'
 import type { Entry } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import { sleep } from '../core/sleep.ts'
-import { readDocument, stampOf } from './feed-document.ts'
+import { nameOnly, readDocument, stampOf } from './feed-document.ts'
 import type { MountProgress, MountState } from './feed-status.ts'
 import { createTasks } from './feed-tasks.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
@@ -34,8 +34,9 @@ export interface FeedMount {
 
 const firstWait = 500
 const longestWait = 60_000
-/** So many documents are indexed in one go, and so many asked for of what is indexed. */
+/** So many documents are indexed in one go, so many names, and so many asked for of what is indexed. */
 const batchSize = 16
+const nameBatchSize = 500
 const pageSize = 1000
 /** So many that are to be read are remembered before they are. */
 const windowSize = 50_000
@@ -74,16 +75,23 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     }
   }
 
-  const put = async (documents: readonly SearchDocument[]): Promise<void> => {
+  /** Keeps documents. Answers how many were kept. */
+  const keep = async (documents: readonly SearchDocument[]): Promise<number> => {
     try {
       if (documents.length > 0) await index.put(documents)
-      counts.indexed += documents.length
+      return documents.length
     } catch (error) {
       if (!isResourceError(error, 'invalid')) throw error
       // One that cannot be kept does not take the others with it.
-      if (documents.length > 1) for (const document of documents) await put([document])
+      let kept = 0
+      if (documents.length > 1) for (const document of documents) kept += await keep([document])
       else log('warn', 'a document cannot be indexed', { mount: mount.address, error: error.message })
+      return kept
     }
+  }
+
+  const put = async (documents: readonly SearchDocument[]): Promise<void> => {
+    counts.indexed += await keep(documents)
   }
 
   /** Indexes what is at these paths now. */
@@ -109,6 +117,16 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     }
   }
 
+  /** Indexes the names of new documents: they are found by path and title before their texts are read, which takes longer. */
+  const putNames = async (entries: readonly Entry[], signal: AbortSignal): Promise<void> => {
+    if (entries.length <= batchSize) return
+    for (let at = 0; at < entries.length; at += nameBatchSize) {
+      signal.throwIfAborted()
+      await keep(entries.slice(at, at + nameBatchSize).map((entry) => nameOnly(entry, options)))
+      await breathe()
+    }
+  }
+
   const readAll = async (entries: readonly Entry[], touched: Set<string>, signal: AbortSignal): Promise<void> => {
     for (let at = 0; at < entries.length; at += batchSize) {
       signal.throwIfAborted()
@@ -129,6 +147,13 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     const known = await knownBelow(index, mount.uriOf(directory), signal)
     const touched = new Set<string>()
     let changed: Entry[] = []
+    let fresh: Entry[] = []
+    const readChanged = async () => {
+      await putNames(fresh, signal)
+      await readAll(newestFirst(changed), touched, signal)
+      changed = []
+      fresh = []
+    }
     let listed = 0
     counts = { looked: 0, indexed: counts.indexed }
     for await (const entry of mount.list({ prefix: directory }, signal)) {
@@ -139,15 +164,14 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
       known.delete(uri)
       if (version !== undefined && version === stampOf(entry, way)) counts.looked++
       else changed.push(entry)
+      if (version === undefined) fresh.push(entry)
       if (listed % pageSize === 0) await renewHeard(signal, touched)
-      if (changed.length < windowSize) continue
-      await readAll(changed, touched, signal)
-      changed = []
+      if (changed.length >= windowSize) await readChanged()
     }
     counts = { ...counts, of: listed }
     const gone = [...known.keys()].filter((uri) => !touched.has(uri))
     for (let at = 0; at < gone.length; at += pageSize) await index.remove(gone.slice(at, at + pageSize))
-    await readAll(changed, touched, signal)
+    await readChanged()
   }
 
   const work = async (signal: AbortSignal): Promise<void> => {
@@ -203,6 +227,11 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
       }
     },
   }
+}
+
+/** Entries by the time of their last change, the latest first; those without one last, in their order. */
+function newestFirst(entries: readonly Entry[]): readonly Entry[] {
+  return [...entries].sort((a, b) => (b.modified ?? 0) - (a.modified ?? 0))
 }
 
 /** The versions of what is indexed at a URI and below it. */

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Log } from '../core/log.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Scrubber } from '../core/scrub.ts'
@@ -46,6 +47,8 @@ export interface Feed {
 const tellMs = 1000
 const staleTells = 10
 const firstWait = 1000
+/** So many listeners may wait at once for the end of a mount's feed: what it reads, watches and sleeps. */
+const listenersPerMount = 10
 const longestWait = 30_000
 
 /** Reads how far the feed of an index is, from the store that it is in. */
@@ -66,10 +69,24 @@ export function startFeed(options: FeedOptions): Feed {
   let feeding: readonly FeedMount[] | undefined
   /** What another process told that feeds. */
   let others: FeedStatus | undefined
+  /** Whether it is still open who feeds. */
+  let isStarting = true
 
   const statusNow = (mounts: readonly FeedMount[]): FeedStatus => ({
     told: Date.now(),
     mounts: mounts.map((mount) => mount.progress()),
+  })
+
+  const waiting = (): FeedStatus => ({
+    told: Date.now(),
+    mounts: options.mounts.map(({ mount }) => ({
+      address: mount.address,
+      state: 'waiting',
+      since: Date.now(),
+      looked: 0,
+      indexed: 0,
+      changes: mount.watch === undefined ? 'compared' : 'watched',
+    })),
   })
 
   /** Removes what is indexed of mounts that are no longer among those to index. */
@@ -121,10 +138,13 @@ export function startFeed(options: FeedOptions): Feed {
   /** Feeds for as long as the lease is held. */
   const feed = async (lease: Lease): Promise<void> => {
     const signal = AbortSignal.any([ended.signal, lease.signal])
+    // Each mount listens to it, and Node warns of more than ten listeners; a leak would still go beyond this.
+    setMaxListeners(listenersPerMount * (options.mounts.length + 1), signal)
     try {
       await removeOthers(signal)
       const rest = { index, maxBytes, concurrent, interval, log, ...(scrubber === undefined ? {} : { scrubber }) }
       feeding = options.mounts.map(({ mount, way }) => createFeedMount({ mount, way, ...rest }))
+      isStarting = false
       await Promise.all([...feeding.map((mount) => mount.run(signal)), tell(feeding, signal)])
     } finally {
       feeding = undefined
@@ -147,11 +167,13 @@ export function startFeed(options: FeedOptions): Feed {
           await feed(lease)
         }
         others = await readFeedStatus(store, name)
+        isStarting = false
         wait = firstWait
         await sleep(firstWait, ended.signal)
       } catch (error) {
         if (ended.signal.aborted) return
         others = undefined
+        isStarting = false
         log('warn', 'an index cannot be fed just now', { index: name, error })
         await sleep(wait, ended.signal)
         wait = Math.min(wait * 2, longestWait)
@@ -161,7 +183,11 @@ export function startFeed(options: FeedOptions): Feed {
   const running = run()
 
   return {
-    status: async () => (feeding === undefined ? readFeedStatus(store, name) : statusNow(feeding)),
+    status: async () => {
+      const told = feeding === undefined ? await readFeedStatus(store, name) : undefined
+      if (feeding !== undefined) return statusNow(feeding)
+      return told ?? (isStarting ? waiting() : undefined)
+    },
     isCurrent: (address) =>
       (feeding?.map((mount) => mount.progress()) ?? others?.mounts ?? []).some(
         ({ address: at, state, changes, degraded }) =>

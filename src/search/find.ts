@@ -1,5 +1,5 @@
 import { compileGlob, type PathTest } from '../core/glob.ts'
-import type { TextFilter, Texts, WeightedTerm } from '../store/index.ts'
+import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { fold } from './fold.ts'
 import { type Found, foundOf, strong } from './part.ts'
 import { parseQuery, type Query } from './query.ts'
@@ -7,6 +7,7 @@ import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
 import type { SearchFilter, SearchHit, SearchQuery } from './search-index.ts'
 import { snippetOf } from './snippet.ts'
 import type { Nearest } from './vectors.ts'
+import type { Visibility, Visible } from './visible.ts'
 
 /** How many passages are looked at together: they are ranked among each other, and all before what comes after them. */
 const together = 100
@@ -27,61 +28,107 @@ const fusion = 60
 /** What a weight is a whole number of. */
 const unit = 1000
 
+/** Told with hits that have single characters of the words and no more. */
+const looseHits =
+  'No passage has these characters side by side. The passages below have only single characters of the words.'
+
 interface Asked extends Query {
   readonly ranker: Ranker
   /** In how many passages each of the ranker's terms is. */
   readonly counts: readonly number[]
   readonly averageLength: number
+  /** What the caller may see, where that is not everything: the rest is neither counted nor found. */
+  readonly among?: TextSet
 }
 
 /** Finds passages, best first. */
-export async function* findPassages(texts: Texts, query: SearchQuery, nearest?: Nearest): AsyncGenerator<SearchHit> {
+export async function* findPassages(
+  texts: Texts,
+  visibility: Visibility,
+  query: SearchQuery,
+  nearest?: Nearest,
+): AsyncGenerator<SearchHit> {
   const { signal } = query
-  const asked = await ask(texts, query.text)
+  const visible = await visibility.of(query.allows, signal)
+  const asked = await ask(texts, query.text, visible)
   if (asked.ranker.terms.length === 0 && nearest === undefined) return
-  const near = nearest === undefined ? [] : await nearest(query.text, signal)
+  const near = nearest === undefined ? [] : await nearest(query.text, visible?.has, signal)
   const choose = chooser(query, asked.phrases)
   const where = filterOf(query.where)
   const seen = new Set<number>()
+  const { terms } = asked.ranker
+  const marker = createRanker(terms.filter(({ loose }) => !loose))
 
+  let isFound = false
+  for await (const { found, score } of rankedPages(texts, asked, where, near, seen, signal)) {
+    if (!choose(found)) continue
+    isFound = true
+    yield hitOf(found, score, marker)
+  }
+  if (isFound || terms.every(({ loose }) => !loose)) return
+
+  const characters = { ...asked, ranker: createRanker(terms.map((term) => ({ ...term, loose: false }))) }
+  for await (const { found, score } of rankedPages(texts, characters, where, [], seen, signal)) {
+    if (!choose(found)) continue
+    if (!isFound) query.fallback?.(looseHits)
+    isFound = true
+    yield hitOf(found, score, characters.ranker)
+  }
+}
+
+/** The passages that have any of the terms that find, page by page, each page best first. What was seen before is left out. */
+async function* rankedPages(
+  texts: Texts,
+  asked: Asked,
+  where: TextFilter | undefined,
+  near: readonly number[],
+  seen: Set<number>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Scored> {
   for await (const ids of pages(texts, asked, where, near)) {
     signal?.throwIfAborted()
     const fresh = ids.filter((id) => !seen.has(id))
     for (const id of fresh) seen.add(id)
-    for (const { found, score } of await rank(texts, fresh, asked, near)) {
+    for (const scored of await rank(texts, fresh, asked, near)) {
       signal?.throwIfAborted()
-      if (choose(found)) yield hitOf(found, score, asked.ranker)
+      yield scored
     }
   }
 }
 
-async function ask(texts: Texts, text: string): Promise<Asked> {
+async function ask(texts: Texts, text: string, visible: Visible | undefined): Promise<Asked> {
   const query = parseQuery(text)
-  const [counts, size] = await Promise.all([texts.counts(query.terms.map(({ term }) => term)), texts.size()])
+  const terms = query.terms.map(({ term }) => term)
+  const [counts, size] = await Promise.all([texts.counts(terms, visible?.set), visible ?? texts.size()])
   const known = query.terms.flatMap((term, index) => {
     const count = term.prefix ? size.parts : (counts[index] ?? 0)
     return count === 0 && !term.prefix ? [] : [{ ...term, count }]
   })
-  const rated = known.map(({ term, prefix, weight, count }): RatedTerm => {
+  const rated = known.map(({ count, ...term }): RatedTerm => {
     const rarity = Math.log(1 + (Math.max(0, size.parts - count) + 0.5) / (count + 0.5))
-    return { term, prefix, weight: weight * rarity }
+    return { ...term, weight: term.weight * rarity }
   })
   const averageLength = size.length / Math.max(1, size.parts)
-  return { ...query, ranker: createRanker(rated), counts: known.map(({ count }) => count), averageLength }
+  const among = visible === undefined ? {} : { among: visible.set }
+  return { ...query, ranker: createRanker(rated), counts: known.map(({ count }) => count), averageLength, ...among }
 }
 
-/** The ids of what may fit: at first the best by the rarer terms, and what lies near; then everything else that has any of the terms. */
+/**
+ * The ids of what may fit: at first the best by the rarer terms, and what lies near; then everything else that has any of the terms
+ * that are not loose.
+ */
 async function* pages(
   texts: Texts,
   asked: Asked,
   where: TextFilter | undefined,
   near: readonly number[],
 ): AsyncGenerator<readonly number[]> {
-  const filter = where === undefined ? {} : { where }
+  const { among } = asked
+  const filter = { ...(where === undefined ? {} : { where }), ...(among === undefined ? {} : { among }) }
   const first = await texts.find({ terms: await firstTerms(texts, asked), ...filter, limit: together })
   // What lies near has not gone through the filter of the store: it does when it is chosen.
   yield [...new Set([...first, ...near])]
-  const terms = asked.ranker.terms.map((term) => weighed(term))
+  const terms = asked.ranker.terms.filter(({ loose }) => !loose).map((term) => weighed(term))
   let start = 0
   for (let limit = 10 * together; ; limit = Math.min(10 * limit, mostFound)) {
     const rest = await texts.find({ terms, ...filter, limit })
@@ -90,26 +137,35 @@ async function* pages(
   }
 }
 
-async function firstTerms(texts: Texts, { ranker, counts }: Asked): Promise<readonly WeightedTerm[]> {
-  const ordered = ranker.terms
+async function firstTerms(texts: Texts, { ranker, counts, among }: Asked): Promise<readonly WeightedTerm[]> {
+  const all = ranker.terms
     .map((term, index) => ({ term, count: counts[index] ?? 0 }))
     .sort((a, b) => a.count - b.count || (a.term.term < b.term.term ? -1 : 1))
+  const ordered = all.filter(({ term }) => !term.loose)
+  if (ordered.length === 0) return []
   let sum = 0
-  const few = ordered.filter(({ count }) => {
+  const isRare = ({ count }: { readonly count: number }) => {
     sum += count
     return sum <= occurrences
-  })
+  }
+  const few = ordered.filter(isRare)
+  const loose = all
+    .filter((one) => one.term.loose && isRare(one))
+    .map(({ term }) => ({ ...weighed(term), beside: true }))
   const many = ordered.slice(few.length).map(({ term }) => term)
   const beside = (few.length < enoughRare ? many : [])
     .slice(0, besides)
     .map((term) => ({ ...weighed(term), beside: true }))
   if (few.length > 0) {
     const rare = few.map(({ term }) => term)
-    return [...rare.map((term) => weighed(term)), ...aboutThem(rare, 0.5), ...beside]
+    return [...rare.map((term) => weighed(term)), ...aboutThem(rare, 0.5), ...beside, ...loose]
   }
   // All of them are in too many: those that are about one of them come first.
   const whole = many.filter(({ prefix }) => !prefix)
-  const abouts = await texts.counts(whole.map(({ term }) => strong + term))
+  const abouts = await texts.counts(
+    whole.map(({ term }) => strong + term),
+    among,
+  )
   const isFew = (count: number) => count > 0 && count <= occurrences
   const told = whole.filter((_, index) => isFew(abouts[index] ?? 0))
   const enough = abouts.reduce((total, count) => total + (isFew(count) ? count : 0), 0)
@@ -197,7 +253,7 @@ function chooser({ where, allows }: SearchQuery, phrases: readonly string[]): (f
 /** All of a filter: the store may have let pass what it does not know. */
 export function whereTest(where: SearchFilter = {}): (found: Found) => boolean {
   const { mounts, mimeType, audience, minPriority, since, path } = where
-  const glob: PathTest = path === undefined ? () => true : compileGlob(path)
+  const glob: PathTest = path === undefined ? () => true : remembered(compileGlob(path))
   return ({ facts, mount, path: own }) => {
     if (mounts !== undefined && !mounts.includes(mount)) return false
     if (mimeType !== undefined && !isOfType(facts.mimeType, mimeType)) return false
@@ -206,6 +262,16 @@ export function whereTest(where: SearchFilter = {}): (found: Found) => boolean {
     if (minPriority !== undefined && !(priority !== undefined && priority >= minPriority)) return false
     if (since !== undefined && !(modified !== undefined && modified >= since)) return false
     return glob(own)
+  }
+}
+
+/** Compares each path once: a document may have very many passages. */
+function remembered(test: PathTest): PathTest {
+  const known = new Map<string, boolean>()
+  return (path) => {
+    const matches = known.get(path) ?? test(path)
+    known.set(path, matches)
+    return matches
   }
 }
 

@@ -1,18 +1,21 @@
 import type { Log } from '../core/log.ts'
-import type { NewText, Store, Texts } from '../store/index.ts'
+import type { NewText, Store } from '../store/index.ts'
 import type { EmbedderOptions } from './embedder.ts'
 import { openEmbedding } from './embedding.ts'
 import { findPassages } from './find.ts'
 import { textOf } from './part.ts'
-import type { SearchDocument, SearchIndex, Suggestion } from './search-index.ts'
+import type { SearchDocument, SearchIndex } from './search-index.ts'
 import { suggestWords } from './suggest.ts'
 import { edition } from './tokens.ts'
+import { createVisibility } from './visible.ts'
 
 export type { EmbedderOptions } from './embedder.ts'
 export type {
+  Allows,
   DocumentFacts,
   EmbeddingState,
   IndexedDocument,
+  MountVisibility,
   SearchDocument,
   SearchFilter,
   SearchHit,
@@ -21,6 +24,7 @@ export type {
   Snippet,
   Suggestion,
   SuggestQuery,
+  VisibleQuery,
 } from './search-index.ts'
 
 export interface SearchIndexOptions {
@@ -42,6 +46,7 @@ const oneTurn = 8
 export async function openSearchIndex(options: SearchIndexOptions): Promise<SearchIndex> {
   const texts = options.store.texts(`search/${options.name}`)
   const log = options.log ?? (() => {})
+  const visibility = createVisibility(texts)
   const embedding = options.embedder && (await openEmbedding(texts, options.embedder, log))
 
   return {
@@ -56,27 +61,30 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
       const found = await texts.list(query)
       return found.map(({ key, version, edition: made }) => ({ uri: key, version: made < edition ? '' : version }))
     },
-    search: (query) => findPassages(texts, query, embedding?.nearest(query.degraded)),
-    suggest: (query) => suggestWords(texts, query),
-    mimeTypes: () => mimeTypesOf(texts),
+    search: (query) => findPassages(texts, visibility, query, embedding?.nearest(query.degraded)),
+    suggest: (query) => suggestWords(texts, visibility, query),
+    mimeTypes: async ({ allows, signal } = {}) => texts.mimeTypes((await visibility.of(allows, signal))?.set),
+    mounts: async (addresses, { allows, signal } = {}) => {
+      const visible = await visibility.of(allows, signal)
+      if (visible !== undefined) return addresses.filter((address) => visible.mounts.has(address)).sort()
+      const found = await Promise.all(
+        addresses.map(async (address) => {
+          // Nothing that begins with the address comes before it.
+          const [[at], [below]] = await Promise.all([
+            texts.list({ prefix: address, limit: 1 }),
+            texts.list({ prefix: `${address}/`, limit: 1 }),
+          ])
+          return at?.key === address || below !== undefined ? [address] : []
+        }),
+      )
+      return found.flat().sort()
+    },
     size: async () => {
       const { texts: documents, parts, bytes } = await texts.size()
       return { documents, passages: parts, bytes }
     },
     embedding: async () => embedding?.state(),
     close: async () => embedding?.close(),
-  }
-}
-
-async function* mimeTypesOf(texts: Texts): AsyncGenerator<Suggestion> {
-  for (const mimeType of await texts.mimeTypes()) yield { text: mimeType, uris: urisOf(texts, mimeType) }
-}
-
-async function* urisOf(texts: Texts, mimeType: string): AsyncGenerator<string> {
-  for (let after: string | undefined = ''; after !== undefined; ) {
-    const some: readonly { readonly key: string }[] = await texts.list({ after, mimeType, limit: 1000 })
-    for (const { key } of some) yield key
-    after = some.at(-1)?.key
   }
 }
 

@@ -1,3 +1,4 @@
+import { classOf, han, other, word } from './characters.ts'
 import { fold } from './fold.ts'
 import { type TermKind, tokenize } from './tokens.ts'
 
@@ -14,6 +15,11 @@ export interface QueryTerm {
   readonly weight: number
   /** One character of a script whose characters are not terms: it stands for all pairs that it begins. */
   readonly prefix: boolean
+  /**
+   * A Han character that is a part of a longer word, such as each of 決済. It counts for the rank of a passage, and finds one only
+   * where nothing has the word, or a pair of its characters.
+   */
+  readonly loose: boolean
 }
 
 /** How many terms of a query count: the first ones. */
@@ -23,6 +29,8 @@ const mostUnits = 4000
 
 const hiragana = /^[\p{Script=Hiragana}ー]+$/u
 const anyHiragana = /\p{Script=Hiragana}/u
+/** A Han character between two of these, or at an end of the run, is a word: 薬 in 「薬を飲む」. */
+const particles = /^[をはがのにでともへや]$/u
 
 /**
  * Endings, particles and what makes a question of a sentence are written in hiragana, and are rare in what answers it: by their
@@ -35,20 +43,36 @@ export function parseQuery(text: string): Query {
   const phrases = [...folded.matchAll(/"([^"]+)"/g)].map((match) => (match[1] ?? '').trim().toLowerCase())
   const terms = new Map<string, QueryTerm>()
   let lastPair = -1
-  tokenize(folded, (term, _start, end, kind) => {
+  tokenize(folded, (term, start, end, kind) => {
     if (kind === 'bigram') lastPair = end
     // It is the end of a pair already.
     if (kind === 'tail' && lastPair === end) return
-    if (terms.size < mostTerms || terms.has(term)) add(terms, term, kind)
+    if (terms.size >= mostTerms && !terms.has(term)) return
+    add(terms, term, kind, kind === 'single' && !isWordAlone(folded, start, end))
   })
   return { terms: [...terms.values()], phrases: phrases.filter((phrase) => phrase !== '') }
 }
 
-function add(terms: Map<string, QueryTerm>, term: string, kind: TermKind): void {
-  const weight = shareOf(term, kind)
-  const prefix = kind === 'tail'
+function add(terms: Map<string, QueryTerm>, term: string, kind: TermKind, isLoose: boolean): void {
   const known = terms.get(term)
-  if (known === undefined || known.weight < weight) terms.set(term, { term, weight, prefix })
+  const loose = isLoose && known?.loose !== false
+  const weight = shareOf(term, kind)
+  if (known === undefined || known.weight < weight) terms.set(term, { term, weight, prefix: kind === 'tail', loose })
+  else terms.set(term, { ...known, loose })
+}
+
+/** Whether a Han character is a word by itself: no other character of a word is beside it. */
+function isWordAlone(text: string, start: number, end: number): boolean {
+  const before = text.codePointAt(start - 1)
+  const isLow = before !== undefined && before >= 0xdc00 && before <= 0xdfff
+  return endsWord(isLow ? text.codePointAt(start - 2) : before) && endsWord(text.codePointAt(end))
+}
+
+function endsWord(point: number | undefined): boolean {
+  if (point === undefined) return true
+  const found = classOf(point)
+  if (found === other || found === word) return true
+  return found !== han && particles.test(String.fromCodePoint(point))
 }
 
 function shareOf(term: string, kind: TermKind): number {

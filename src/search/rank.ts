@@ -8,6 +8,8 @@ export interface RatedTerm {
   readonly prefix: boolean
   /** Its rarity, times what the kind of term says. */
   readonly weight: number
+  /** As in `QueryTerm`: it is ranked by, and finds nothing by itself while there is something better. */
+  readonly loose: boolean
 }
 
 /** Okapi BM25, in which a term counts several times where it stands in a heading, title or path (BM25F, with lengths of the text alone). */

@@ -1,14 +1,15 @@
+import type { Reach } from '../core/glob.ts'
 import type { Origin } from '../core/origin.ts'
 import type { Audience } from '../core/provider.ts'
 
 /**
  * The texts of one search address, kept in a store: documents cut into passages, found by their words. It knows nothing of who
- * may see what: whoever asks it filters what it answers.
+ * may see what: whoever asks says it ({@link Allows}), and is answered as by an index that holds nothing else.
  *
  * Every method throws only ResourceError, as a store does, and recovers by itself.
  *
  * Mended since it was first written: a version is empty where the document was cut by older rules (put it again); a search tells
- * why it has only words to go by (`degraded`); and how far the vectors are can be asked (`embedding`).
+ * why it has only words to go by (`degraded`); how far the vectors are can be asked (`embedding`); and what may not be seen has no part in any answer.
  */
 export interface SearchIndex {
   /** Puts documents in the place of what was there under their URIs: each of them wholly or not at all. */
@@ -25,8 +26,10 @@ export interface SearchIndex {
   search(query: SearchQuery): AsyncIterable<SearchHit>
   /** Words and titles that begin with what is typed, best first, lazily; each with documents that it stands in. */
   suggest(query: SuggestQuery): AsyncIterable<Suggestion>
-  /** The MIME types that occur, in order; each with documents of it. */
-  mimeTypes(): AsyncIterable<Suggestion>
+  /** The MIME types of what may be seen, in order. */
+  mimeTypes(query?: VisibleQuery): Promise<readonly string[]>
+  /** Those of some mounts of which something that may be seen is indexed, in order. By their addresses. */
+  mounts(addresses: readonly string[], query?: VisibleQuery): Promise<readonly string[]>
   size(): Promise<{ readonly documents: number; readonly passages: number; readonly bytes: number }>
   /** How far the vectors are. `undefined`: there are none. */
   embedding(): Promise<EmbeddingState | undefined>
@@ -66,18 +69,43 @@ export interface EmbeddingState {
   readonly failing?: string
 }
 
-export interface SearchQuery {
+/** Whether a caller may see a document. */
+export interface Allows {
+  (document: Pick<DocumentFacts, 'uri'> & { readonly mount: string }): boolean
+  /**
+   * What is known of whole mounts, by their addresses: nothing of any other mount may be seen. Where it is left out, each document is
+   * judged for each query.
+   */
+  readonly mounts?: ReadonlyMap<string, MountVisibility>
+}
+
+export interface MountVisibility {
+  /** Of a mount whose `reach` is `all` or `none`, no document is judged. */
+  readonly reach: Reach
+  /**
+   * Callers with the same one see the same documents of the mount, now and later, and what was judged for one holds for the others.
+   * Left out: what may be seen can change at any time.
+   */
+  readonly callers?: string
+}
+
+export interface VisibleQuery {
+  /**
+   * Which documents count: any other is as if it were not indexed. It has no part in what is found, nor in scores, orders and
+   * snippets. By default all count.
+   */
+  readonly allows?: Allows
+  readonly signal?: AbortSignal
+}
+
+export interface SearchQuery extends VisibleQuery {
   /** Words; what stands in `"…"` has to stand in the passage as it is. Without any word nothing is found. */
   readonly text: string
   readonly where?: SearchFilter
   /** Told before the first hit that the vectors had no part in it, though there should be some: why, in a sentence for the caller. */
   readonly degraded?: (why: string) => void
-  /**
-   * Which documents count: any other is as if it were not indexed, also where two hold the same text, and where only so many are
-   * looked at. By default all do. The order of the rest, and their scores, are not changed by it.
-   */
-  readonly allows?: (document: Pick<DocumentFacts, 'uri'> & { readonly mount: string }) => boolean
-  readonly signal?: AbortSignal
+  /** Called before the first hit where no passage has the words, and the hits have only single characters of them: a sentence for the caller. */
+  readonly fallback?: (why: string) => void
 }
 
 export interface SearchFilter {
@@ -95,7 +123,7 @@ export interface SearchFilter {
 
 export interface SearchHit extends DocumentFacts {
   readonly mount: string
-  /** Greater is better. It depends on nothing but the index and the query. */
+  /** Greater is better. It depends on nothing but the query and what of the index may be seen. */
   readonly score: number
   /** Lines of the text, from 1, both inclusive. */
   readonly lines: { readonly start: number; readonly end: number }
@@ -110,12 +138,9 @@ export interface Snippet {
   readonly marks: readonly (readonly [start: number, end: number])[]
 }
 
-export interface SuggestQuery {
+export interface SuggestQuery extends VisibleQuery {
   readonly prefix: string
   readonly where?: SearchFilter
-  /** As in {@link SearchQuery}: nothing else has a part in what is suggested, nor in its order. */
-  readonly allows?: SearchQuery['allows']
-  readonly signal?: AbortSignal
 }
 
 export interface Suggestion {

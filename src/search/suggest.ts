@@ -5,6 +5,7 @@ import { fold, widthAt } from './fold.ts'
 import { type Found, foundOf, strong } from './part.ts'
 import type { Suggestion, SuggestQuery } from './search-index.ts'
 import { tokenize } from './tokens.ts'
+import type { Visibility, Visible } from './visible.ts'
 
 /** How many passages are looked at: first those that are about what begins so, then others. */
 const looked = 400
@@ -22,16 +23,20 @@ interface Candidate {
 }
 
 /** Words and titles that begin with what is typed, from the passages that have them. */
-export async function* suggestWords(texts: Texts, query: SuggestQuery): AsyncGenerator<Suggestion> {
+export async function* suggestWords(
+  texts: Texts,
+  visibility: Visibility,
+  query: SuggestQuery,
+): AsyncGenerator<Suggestion> {
   const typed = fold(query.prefix.slice(0, 200).toWellFormed()).text.toLowerCase().trimStart()
   const terms = termsOf(typed)
   if (terms.length === 0) return
   const candidates = new Map<string, Candidate>()
   const passes = whereTest(query.where)
-  for await (const found of passagesWith(texts, terms, query)) {
+  const visible = await visibility.of(query.allows, query.signal)
+  for await (const found of passagesWith(texts, terms, query, visible)) {
     query.signal?.throwIfAborted()
-    if (passes(found) && query.allows?.({ uri: found.facts.uri, mount: found.mount }) !== false)
-      gather(candidates, found, typed)
+    if (passes(found)) gather(candidates, found, typed)
   }
   const ordered = [...candidates.values()].sort((a, b) => b.weight - a.weight || (a.text < b.text ? -1 : 1))
   for (const { text, uris } of ordered.slice(0, most.words)) yield { text, uris: each(uris) }
@@ -69,6 +74,7 @@ async function* passagesWith(
   texts: Texts,
   terms: readonly Beginning[],
   { where, allows }: SuggestQuery,
+  visible: Visible | undefined,
 ): AsyncGenerator<Found> {
   const filter = filterOf(where)
   const seen = new Set<number>()
@@ -78,6 +84,7 @@ async function* passagesWith(
     const ids = await texts.find({
       terms: terms.map(({ term, prefix }) => ({ term: before + term, prefix, weight: 1 })),
       ...(filter === undefined ? {} : { where: filter }),
+      ...(visible === undefined ? {} : { among: visible.set }),
       limit: 20_000,
     })
     const fresh = ids.filter((id) => !seen.has(id))
@@ -85,7 +92,7 @@ async function* passagesWith(
       for (const part of await texts.read(fresh.slice(start, start + together))) {
         seen.add(part.id)
         const found = foundOf(part)
-        // What the caller may not see is as if it were not there: it takes no place among those that are looked at.
+        // What may be seen can have changed since it was judged.
         if (allows?.({ uri: found.facts.uri, mount: found.mount }) === false) continue
         if (left-- > 0) yield found
       }

@@ -1,7 +1,10 @@
 import type { Texts } from '../store/index.ts'
 
+/** Whether the passages of a text count, by its id: those that do not take no place among the nearest. Left out: all do. */
+type Has = ((text: number) => boolean) | undefined
+
 /** The ids of the passages that mean what is asked for, nearest first. Empty where nobody can tell just now. */
-export type Nearest = (text: string, signal?: AbortSignal) => Promise<readonly number[]>
+export type Nearest = (text: string, has?: Has, signal?: AbortSignal) => Promise<readonly number[]>
 
 /** How many vectors are read, or compared, before others have the turn. */
 const inOneTurn = { read: 2000, compared: 4000 }
@@ -14,30 +17,32 @@ export function pack(vector: readonly number[]): Uint8Array {
 
 /** The vectors of one model, in the memory of this process: it takes them from the store as they come. */
 export interface Vectors {
-  nearest(vector: readonly number[], limit: number): Promise<readonly number[]>
+  nearest(vector: readonly number[], limit: number, has?: Has): Promise<readonly number[]>
 }
 
 export function createVectors(texts: Texts, model: string): Vectors {
-  const kept = new Map<number, { readonly bytes: Int8Array; readonly norm: number }>()
+  const kept = new Map<number, { readonly text: number; readonly bytes: Int8Array; readonly norm: number }>()
   let known = 0
+  /** As of which change of the texts those that were removed have been left out. */
+  let swept = -1
   let running: Promise<void> | undefined
 
   const catchUp = async () => {
     for (;;) {
       const some = await texts.vectors(model, known, inOneTurn.read)
-      for (const { id, order, vector } of some) {
+      for (const { id, order, text, vector } of some) {
         const bytes = new Int8Array(vector.buffer, vector.byteOffset, vector.byteLength).slice()
-        kept.set(id, { bytes, norm: Math.sqrt(dot(bytes, bytes)) || 1 })
+        kept.set(id, { text, bytes, norm: Math.sqrt(dot(bytes, bytes)) || 1 })
         known = order
       }
       if (some.length < inOneTurn.read) break
     }
-    // What was removed leaves holes: they are swept out once they are many.
-    const { embedded } = await texts.size(model)
-    if (kept.size > 1.25 * embedded + 1000) {
-      kept.clear()
-      known = 0
-    }
+    // What was removed takes no place among the nearest: a part is removed along with its text.
+    const { embedded, revision } = await texts.size(model)
+    if (kept.size <= embedded || revision === swept) return
+    const there = new Set(await texts.ids())
+    for (const [id, { text }] of kept) if (!there.has(text)) kept.delete(id)
+    swept = revision
   }
   const update = () => {
     running ??= catchUp().finally(() => {
@@ -47,13 +52,13 @@ export function createVectors(texts: Texts, model: string): Vectors {
   }
 
   return {
-    nearest: async (vector, limit) => {
+    nearest: async (vector, limit, has) => {
       await update()
       const wanted = new Int8Array(pack(vector).buffer)
       const found: { readonly id: number; readonly near: number }[] = []
       let turn = 0
-      for (const [id, { bytes, norm }] of kept) {
-        if (bytes.length === wanted.length) found.push({ id, near: dot(bytes, wanted) / norm })
+      for (const [id, { text, bytes, norm }] of kept) {
+        if (bytes.length === wanted.length && has?.(text) !== false) found.push({ id, near: dot(bytes, wanted) / norm })
         if (++turn % inOneTurn.compared === 0) await new Promise((resolve) => setImmediate(resolve))
       }
       return found

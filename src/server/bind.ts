@@ -1,15 +1,11 @@
-import { ProtocolError, Server, type ServerContext } from '@modelcontextprotocol/server'
 import { invalid, notFound } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Subscription, View } from '../core/view.ts'
-import { type ClientName, clientIn } from './clients.ts'
-import { wireError } from './errors.ts'
-import type { Pass } from './gate.ts'
 import { isObject } from './messages.ts'
-import { filledIn, optionalString, type Params, requiredString } from './params.ts'
-import { withProgress } from './progress.ts'
+import { filledIn, optionalString, requiredString } from './params.ts'
 import { completePrompt, promptMethods } from './prompts.ts'
-import { assumed, isRevision, type Revision, revisions } from './revisions.ts'
+import type { Served } from './protocol/channel.ts'
+import type { ExtraMethod, Method } from './protocol/method.ts'
 import { type Toolbox, toolMethods } from './tools.ts'
 import { completionToWire, readToWire, resourcesToWire, templatesToWire } from './wire.ts'
 
@@ -22,44 +18,17 @@ export interface Identity {
   /**
    * Methods that are served beside those of resources, by name, such as `prompts/get`; the capabilities are declared
    * already. One takes the place of the server's own, except that `completion/complete` is asked about prompts only. A
-   * `ProtocolError` that one throws goes out as it is; anything else is judged like every other error.
+   * `ProtocolError` that one throws goes out as it is; any other error becomes a fixed answer, as everywhere.
    */
   readonly methods?: Readonly<Record<string, ExtraMethod>>
 }
-
-export type ExtraMethod = (params: Params, context: ServerContext) => Promise<Record<string, unknown>>
-
-interface Call {
-  readonly params: Params
-  readonly revision: Revision
-  readonly signal: AbortSignal
-  readonly pass: Pass
-  /** What the client calls itself, and what it is shown. */
-  readonly client: ClientName | undefined
-  readonly view: View
-}
-
-/** What the request of an id was let in with. */
-export type PassOf = (id: unknown) => Pass | undefined
-
-/** Where nothing is large enough to wait. */
-const freePass: Pass = { room: async () => {}, turn: async () => {}, breath: async () => {}, until: () => {} }
-
-type Method = (call: Call, context: ServerContext) => Promise<Record<string, unknown>>
 
 /** What is bound beside a view. */
 export interface Bound {
   /** What the one client of a pipe or session listens to, in the revisions that have such. */
   readonly subscription?: Subscription | undefined
   readonly toolbox?: Toolbox | undefined
-  /** What a client is shown. By default the view that is bound, whoever it is. */
-  readonly viewOf?: (client: ClientName | undefined) => View
-  /** By default nothing waits for anything. */
-  readonly passOf?: PassOf
 }
-
-/** The methods that can take long: with a progress token, they say that they are still at work. */
-const lengthy = new Set(['resources/list', 'resources/read', 'resources/directory/read', 'prompts/get', 'tools/call'])
 
 /** What a client can rely on: `subscribe` and `listChanged` where some source can tell. */
 export function capabilitiesOf(view: View) {
@@ -72,58 +41,31 @@ export function capabilitiesOf(view: View) {
   }
 }
 
-/**
- * Binds a view to an SDK server: the handlers of every method that is served, on every revision. It holds no state of
- * its own; one server can answer any number of requests at once.
- */
-export function bind(view: View, identity: Identity, log: Log, bound: Bound = {}): Server {
-  const { subscription, toolbox, viewOf = () => view, passOf = () => undefined } = bound
+/** Binds a view to the methods that a channel serves, on every revision. It holds no state between requests. */
+export function bind(view: View, identity: Identity, log: Log, { subscription, toolbox }: Bound = {}): Served {
   const { name, version, title, instructions } = identity
-  const server = new Server(
-    { name, version, ...(title === undefined ? {} : { title }) },
-    {
-      capabilities: capabilitiesOf(view),
-      supportedProtocolVersions: [...revisions],
-      ...(instructions === undefined ? {} : { instructions }),
+  return {
+    server: { name, version, ...(title === undefined ? {} : { title }) },
+    capabilities: capabilitiesOf(view),
+    instructions,
+    methods: new Map(
+      Object.entries({
+        ...toolMethods(toolbox, log),
+        ...resourceMethods,
+        ...promptMethods,
+        ...completionMethods(identity),
+        ...extraMethods(identity.methods),
+        ...watchingOf(subscription),
+      }),
+    ),
+    onInitialized: () => {
+      for (const adding of [subscription?.addList(), subscription?.addPrompts?.()])
+        adding?.catch((error) => log('warn', 'nobody watches', { error }))
     },
-  )
-  for (const [method, call] of Object.entries({
-    ...toolMethods(toolbox, log),
-    ...methodsOf(view, identity),
-    ...watchingOf(subscription),
-  })) {
-    const run: Method = lengthy.has(method) ? withProgress<Call, Record<string, unknown>>(call) : call
-    server.setRequestHandler(method, { params: anything }, async (params: unknown, context: ServerContext) => {
-      const negotiated = server.getNegotiatedProtocolVersion()
-      const revision = isRevision(negotiated) ? negotiated : assumed
-      const given = isObject(params) ? params : {}
-      try {
-        const { id, signal, envelope } = context.mcpReq
-        // Others use the same server at the same time, once each request says who asks.
-        const client = envelope === undefined ? server.getClientVersion() : clientIn(envelope)
-        const pass = passOf(id) ?? freePass
-        return await run({ params: given, revision, signal, pass, client, view: viewOf(client) }, context)
-      } catch (error) {
-        // The only way for an error to leave: nothing that was thrown goes on as it is.
-        const uri = typeof given.uri === 'string' ? given.uri : undefined
-        if (identity.methods !== undefined && error instanceof ProtocolError) throw error
-        const { code, message, data } = wireError(error, revision, uri, log)
-        throw new ProtocolError(code, message, data)
-      }
-    })
   }
-  // Before that, a client of these revisions is to be told nothing. It may say so again and again.
-  let initialized = false
-  server.oninitialized = () => {
-    if (initialized) return
-    initialized = true
-    for (const adding of [subscription?.addList(), subscription?.addPrompts?.()])
-      adding?.catch((error) => log('warn', 'nobody watches', { error }))
-  }
-  return server
 }
 
-/** The two methods of the revisions with sessions; the SDK knows that 2026-07-28 does not have them. */
+/** The two methods of the revisions with sessions. */
 function watchingOf(subscription: Subscription | undefined): Readonly<Record<string, Method>> {
   if (subscription === undefined) return {}
   return {
@@ -139,33 +81,37 @@ function watchingOf(subscription: Subscription | undefined): Readonly<Record<str
   }
 }
 
-function methodsOf(view: View, identity: Identity): Readonly<Record<string, Method>> {
+const resourceMethods: Readonly<Record<string, Method>> = {
+  'resources/list': async ({ params, revision, signal, view }) => {
+    const cursor = optionalString(params, 'cursor')
+    const page = await view.list(cursor === undefined ? {} : { cursor }, { signal })
+    const mounts = cursor === undefined ? await view.mounts({ signal }) : undefined
+    const result = resourcesToWire(page, revision, mounts)
+    if (revision !== '2024-10-07') return result
+    return { ...result, ...templatesToWire(await view.templates({}, { signal }), revision) }
+  },
+  'resources/templates/list': async ({ params, revision, signal, view }) => {
+    const cursor = optionalString(params, 'cursor')
+    return templatesToWire(await view.templates(cursor === undefined ? {} : { cursor }, { signal }), revision)
+  },
+  'resources/read': async ({ params, revision, signal, view, pass: { room, turn } }) =>
+    readToWire(await view.read(requiredString(params, 'uri'), { signal, room }), revision, turn),
+  'resources/directory/read': async ({ params, revision, signal, view }) => {
+    const uri = requiredString(params, 'uri')
+    const cursor = optionalString(params, 'cursor')
+    const page = await view.directory(cursor === undefined ? { uri } : { uri, cursor }, { signal })
+    return resourcesToWire(page, revision)
+  },
+}
+
+function completionMethods(identity: Identity): Readonly<Record<string, Method>> {
   return {
-    'resources/list': async ({ params, revision, signal, view }) => {
-      const cursor = optionalString(params, 'cursor')
-      const page = await view.list(cursor === undefined ? {} : { cursor }, { signal })
-      const mounts = cursor === undefined ? await view.mounts({ signal }) : undefined
-      const result = resourcesToWire(page, revision, mounts)
-      if (revision !== '2024-10-07') return result
-      return { ...result, ...templatesToWire(await view.templates({}, { signal }), revision) }
-    },
-    'resources/templates/list': async ({ params, revision, signal, view }) => {
-      const cursor = optionalString(params, 'cursor')
-      return templatesToWire(await view.templates(cursor === undefined ? {} : { cursor }, { signal }), revision)
-    },
-    'resources/read': async ({ params, revision, signal, view, pass: { room, turn } }) =>
-      readToWire(await view.read(requiredString(params, 'uri'), { signal, room }), revision, turn),
-    'resources/directory/read': async ({ params, revision, signal, view }) => {
-      const uri = requiredString(params, 'uri')
-      const cursor = optionalString(params, 'cursor')
-      const page = await view.directory(cursor === undefined ? { uri } : { uri, cursor }, { signal })
-      return resourcesToWire(page, revision)
-    },
-    'completion/complete': async ({ params, signal, view }, server) => {
+    'completion/complete': async (call) => {
+      const { params, signal, view } = call
       const { ref, argument, context } = params
       if (!isObject(ref) || !isObject(argument)) throw invalid('The params need ref and argument.', 'params')
       const ofPrompts = identity.methods?.['completion/complete']
-      if (ref.type === 'ref/prompt' && ofPrompts !== undefined) return ofPrompts(params, server)
+      if (ref.type === 'ref/prompt' && ofPrompts !== undefined) return ofPrompts(params, call)
       const isPrompt = ref.type === 'ref/prompt'
       if (!isPrompt && ref.type !== 'ref/resource')
         throw invalid('The type of ref is neither ref/resource nor ref/prompt.', 'params')
@@ -176,22 +122,10 @@ function methodsOf(view: View, identity: Identity): Readonly<Record<string, Meth
       if (isPrompt) return completePrompt(view, { name: requiredString(ref, 'name'), ...request }, signal)
       return completionToWire(await view.complete({ uriTemplate: requiredString(ref, 'uri'), ...request }, { signal }))
     },
-    'server/discover': async () => ({
-      supportedVersions: [...revisions],
-      capabilities: capabilitiesOf(view),
-      ...(identity.instructions === undefined ? {} : { instructions: identity.instructions }),
-    }),
-    ...promptMethods,
-    ...extraMethods(identity.methods),
   }
 }
 
 function extraMethods(methods: Identity['methods'] = {}): Readonly<Record<string, Method>> {
   const entries = Object.entries(methods).filter(([name]) => name !== 'completion/complete')
-  return Object.fromEntries(entries.map(([name, method]) => [name, ({ params }, context) => method(params, context)]))
-}
-
-/** The SDK's place for a schema of params: they are judged here, with messages that repeat nothing of the request. */
-const anything = {
-  '~standard': { version: 1 as const, vendor: 'hikidashi', validate: (value: unknown) => ({ value }) },
+  return Object.fromEntries(entries.map(([name, method]) => [name, (call) => method(call.params, call)]))
 }

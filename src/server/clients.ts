@@ -1,9 +1,9 @@
-import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
 import type { Principal } from '../core/provider.ts'
 import type { Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'
 import { isObject } from './messages.ts'
-import { resourceTools } from './resource-tools/index.ts'
+import { protocolKeys } from './protocol/keys.ts'
+import { connectorTools, resourceTools } from './resource-tools/index.ts'
 
 /** What a client calls itself: in `initialize`, or with each request (2026-07-28). Nothing proves it: no right hangs on it. */
 export interface ClientName {
@@ -13,15 +13,19 @@ export interface ClientName {
 
 /** What a client is given. */
 export interface ClientProfile {
-  /** The tools to read with: for hosts that have no resources. */
+  /** The tools to read with: for hosts in which a model does not list, read and search resources by itself. */
   readonly tools: boolean
+  /** The tools `search` and `fetch`, as ChatGPT connectors want them. */
+  readonly chatgpt?: true
   /** What it is shown where things are listed. By default all that the principal may see. */
   readonly view?: (principal: Principal) => View
+  /** What it is told behind the instructions of the server. */
+  readonly note?: string
 }
 
 /** What the `_meta` of a request says of the client. */
 export function clientIn(meta: unknown): ClientName | undefined {
-  const info = isObject(meta) ? meta[CLIENT_INFO_META_KEY] : undefined
+  const info = isObject(meta) ? meta[protocolKeys.clientInfo] : undefined
   if (!isObject(info) || typeof info.name !== 'string' || typeof info.version !== 'string') return undefined
   return { name: info.name, version: info.version }
 }
@@ -30,6 +34,8 @@ export function clientIn(meta: unknown): ClientName | undefined {
 export interface Given {
   view(client: ClientName | undefined): View
   tools(client: ClientName | undefined): readonly Tool[]
+  /** What a client is told behind the instructions of the server. */
+  note(client: ClientName | undefined): string | undefined
 }
 
 export interface Giving {
@@ -50,9 +56,19 @@ export function createGiven({ profileOf, principal, whole, wrap, readingTools = 
     const known = made.get(profile)
     if (known !== undefined) return known
     const view = profile.view === undefined ? whole : wrap(profile.view(principal))
-    const given = { view, tools: profile.tools ? [...resourceTools(view), ...readingTools(view)] : [] }
+    const given = {
+      view,
+      tools: [
+        ...(profile.chatgpt === true ? connectorTools(view) : []),
+        ...(profile.tools ? [...resourceTools(view), ...readingTools(view)] : []),
+      ],
+    }
     made.set(profile, given)
     return given
   }
-  return { view: (client) => of(client).view, tools: (client) => of(client).tools }
+  return {
+    view: (client) => of(client).view,
+    tools: (client) => of(client).tools,
+    note: (client) => profileOf(client).note,
+  }
 }

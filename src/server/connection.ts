@@ -1,13 +1,13 @@
-import type { JSONRPCNotification } from '@modelcontextprotocol/server'
 import type { Log } from '../core/log.ts'
-import type { Channel } from './channel.ts'
-import { claimedRevision, envelopeFault } from './envelope.ts'
 import { codes, type WireError, wireError } from './errors.ts'
-import { createGate, type Gate } from './gate.ts'
+import { createGate, type Gate, type Pass } from './gate.ts'
 import { formatJson } from './json.ts'
 import { listen } from './listen.ts'
 import { classify, failure, idKey, type Notification, type Request, type RequestId, type Response } from './messages.ts'
+import { passesGate, type ServedOpening } from './opening.ts'
 import { overloaded } from './overload.ts'
+import type { Channel } from './protocol/channel.ts'
+import { claimedRevision, envelopeFault } from './protocol/envelope.ts'
 import { assumed, hasBatches, modern, type Revision } from './revisions.ts'
 
 /** So many messages may be in one batch. */
@@ -17,7 +17,7 @@ const maxBatchBytes = 8 * 1024 * 1024
 
 export interface ReceiveOptions {
   readonly signal?: AbortSignal
-  readonly onNotification?: (message: JSONRPCNotification) => void
+  readonly onNotification?: (message: Notification) => void
   /** Writes what a `subscriptions/listen` tells; resolves when there is room for more. */
   readonly write?: (message: Notification) => Promise<void>
   /** Takes the answer of a single request, or of a batch, which then keeps its place in the gate until it is written. */
@@ -63,12 +63,20 @@ export interface Connection {
 
 /**
  * @param open Opens the channel of an era; it is asked once for each that is needed.
- * @param server What the result of a `subscriptions/listen` says of the server, and whose share of the gate it takes.
+ * @param server What the result of a `subscriptions/listen` says of the server, whose share of the gate it takes, what is still
+ * being opened, and which revisions the transport serves (by default all).
  */
 export function createConnection(
   open: (era: 'modern' | 'legacy') => Promise<Channel>,
   gate: Gate,
-  server: { readonly name: string; readonly version: string; readonly log: Log; readonly share?: string },
+  server: {
+    readonly name: string
+    readonly version: string
+    readonly log: Log
+    readonly share?: string
+    readonly opening?: ServedOpening
+    readonly offered?: readonly Revision[]
+  },
 ): Connection {
   const closing = new AbortController()
   // One batch at a time: each holds many answers.
@@ -90,7 +98,7 @@ export function createConnection(
 
   const answer = async (request: Request, options: ReceiveOptions): Promise<Response | undefined> => {
     const claims = claimedRevision(request) !== undefined
-    const fault = claims ? envelopeFault(request) : undefined
+    const fault = claims ? envelopeFault(request, server.offered) : undefined
     if (fault !== undefined) return failure(request.id, fault)
     const key = idKey(request.id)
     if (inFlight.has(key))
@@ -126,12 +134,17 @@ export function createConnection(
         await write({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
         return undefined
       }
-      const ran = await gate.run(async (pass) => {
-        if (options.taken !== undefined) pass.until(options.taken)
-        const response = await channel.request(request, { pass, signal, ...(onNotification ? { onNotification } : {}) })
+      const ask = async (pass?: Pass) => {
+        const own = { signal, ...(pass && { pass }), ...(onNotification && { onNotification }) }
+        const response = await channel.request(request, own)
         if (response === undefined || deliver === undefined) return response
         await deliver(response)
         return undefined
+      }
+      if (passesGate(server.opening, request.method)) return await ask()
+      const ran = await gate.run(async (pass) => {
+        if (options.taken !== undefined) pass.until(options.taken)
+        return ask(pass)
       }, server.share)
       return 'refused' in ran ? overloaded(request.id, ran.refused) : ran.value
     } finally {
@@ -146,6 +159,7 @@ export function createConnection(
       return
     }
     const claims = claimedRevision(notification) !== undefined
+    if (claims && envelopeFault(notification, server.offered) !== undefined) return
     const channel = await channelFor(claims ? 'modern' : 'legacy')
     channel.notify(notification)
   }

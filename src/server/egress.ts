@@ -1,5 +1,6 @@
 import { redactedMark, type Scrubber } from '../core/scrub.ts'
 import { isObject, type Request, type Response } from './messages.ts'
+import { protocolKeys } from './protocol/keys.ts'
 import { revisions } from './revisions.ts'
 
 /**
@@ -21,8 +22,17 @@ export function createEgress(scrubber: Scrubber | undefined): Egress {
   }
 }
 
-/** Values by which the protocol means something. A secret that is one of them cannot be told from it. */
-const protocolWords = new Set(['2.0', 'complete', 'private', 'public', 'user', 'assistant', ...revisions])
+/**
+ * Values by which the protocol means something, and the name that a server has by default. A secret that is one of them cannot be told
+ * from it. They are all that the first answer of most servers holds, so that it does not wait for a search for secrets.
+ */
+const protocolWords = new Set([
+  ...['2.0', 'complete', 'private', 'public', 'user', 'assistant', 'hikidashi'],
+  ...revisions,
+])
+
+/** The names of the members of metadata that the protocol defines. */
+const protocolNames: ReadonlySet<string> = new Set([...Object.values(protocolKeys), 'name', 'version'])
 
 function ownWordsOf({ id, params = {} }: Request): ReadonlySet<unknown> {
   const token = isObject(params._meta) ? params._meta.progressToken : undefined
@@ -60,7 +70,10 @@ function createClean({ scrub, scrubBytes }: Scrubber, own: ReadonlySet<unknown>)
     const members = Object.entries(value)
     const cleaned = members.map(
       ([name, member]) =>
-        [isMeta ? scrub(name) : name, clean(member, name, depth + 1, isMeta || name === '_meta')] as const,
+        [
+          isMeta && !protocolNames.has(name) ? scrub(name) : name,
+          clean(member, name, depth + 1, isMeta || name === '_meta'),
+        ] as const,
     )
     const isSame = cleaned.every(([name, member], at) => name === members[at]?.[0] && member === members[at]?.[1])
     return isSame ? value : Object.fromEntries(cleaned)

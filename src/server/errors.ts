@@ -22,6 +22,23 @@ export const codes = {
   unsupportedVersion: -32022,
 } as const
 
+export function invalidParams(message: string): WireError {
+  return { code: codes.invalidParams, message }
+}
+
+/** An error that a method answers with as it is: the protocol has a code for it. Its message is for people, and short. */
+export class ProtocolError extends Error {
+  readonly code: number
+  readonly data: Readonly<Record<string, unknown>> | undefined
+
+  constructor(code: number, message: string, data?: Readonly<Record<string, unknown>>) {
+    super(message)
+    this.name = 'ProtocolError'
+    this.code = code
+    this.data = data
+  }
+}
+
 /** The longest URI that an error repeats, in characters. */
 const maxEcho = 1024
 

@@ -1,21 +1,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DegradedMount } from '../core/changes.ts'
+import type { ServedOpening } from './opening.ts'
 import { refuse, replyEmpty, replyJson } from './reply.ts'
+
+export interface HealthState {
+  readonly draining: boolean
+  readonly opening?: ServedOpening
+  readonly degraded?: () => readonly DegradedMount[]
+}
+
+function statusOf({ draining, opening }: HealthState): 'draining' | 'opening' | 'ready' {
+  if (draining) return 'draining'
+  return opening !== undefined && opening.opened === undefined ? 'opening' : 'ready'
+}
 
 /**
  * Answers `/healthz` and `/readyz`, to anybody: probes come from wherever the operator's tools are. `false`: it is for something
  * else.
  */
-export function serveHealth(
-  request: IncomingMessage,
-  response: ServerResponse,
-  state: () => 'draining' | readonly DegradedMount[],
-): boolean {
+export function serveHealth(request: IncomingMessage, response: ServerResponse, state: HealthState): boolean {
   if (request.url === '/healthz') reply(request, response, 200, { status: 'ok' })
   else if (request.url === '/readyz') {
-    const now = state()
-    if (now === 'draining') reply(request, response, 503, { status: now })
-    else reply(request, response, 200, { status: 'ready', ...countDegraded(now) })
+    const status = statusOf(state)
+    if (status === 'ready') reply(request, response, 200, { status, ...countDegraded(state.degraded?.() ?? []) })
+    else reply(request, response, 503, { status })
   } else return false
   return true
 }

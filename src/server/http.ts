@@ -18,19 +18,21 @@ import { createGuard, type Guard } from './guard.ts'
 import { serveHealth } from './health.ts'
 import { JsonError, parseJson } from './json.ts'
 import { createLegacyHttp, type LegacyHttp } from './legacy.ts'
-import { completeLimits, type GivenLimits } from './limits.ts'
+import { completeLimits, deadlinesOf, type GivenLimits } from './limits.ts'
 import { createLiveness } from './liveness.ts'
 import { measureMeter } from './measured.ts'
 import { failure } from './messages.ts'
 import { createMeter, type Meter } from './meter.ts'
 import { createModernHttp } from './modern.ts'
 import { accepts, mediaFault } from './negotiation.ts'
+import { waitUntilOpen } from './opening.ts'
 import { type Pages, servePages } from './pages.ts'
 import { inTurn } from './pipeline.ts'
 import { nothingHere, type Postings, postedTo, servePosting } from './postings.ts'
 import { createRefusalAudit } from './refused.ts'
 import { limitAnswer, refuse, replyJson } from './reply.ts'
 import { modern } from './revisions.ts'
+import { createRoom } from './room.ts'
 import { localPrincipal, type ServeOptions } from './serve.ts'
 import { listen, watchSockets } from './sockets.ts'
 
@@ -119,7 +121,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       onRefused({ outcome: 'too-large', status: 414, address: addresses.of(request.socket) })
       return refuse(response, 414, `The path is longer than ${limits.path} bytes.`, { Connection: 'close' })
     }
-    if (serveHealth(request, response, () => (draining ? 'draining' : (options.degraded?.() ?? [])))) return
+    if (serveHealth(request, response, { ...options, draining })) return
     // What is for everybody, whichever page asks.
     if (authorizer?.serveMetadata(request, response)) return
     const refused = guard(request)
@@ -146,6 +148,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   }
 
   const servePosts = async (request: IncomingMessage, response: ServerResponse, caller: Caller, at: string) => {
+    if (!(await waitUntilOpen(options.opening, response, limits.timeout))) return
     const posting = options.postings?.at(at, caller.principal)
     if (posting === undefined) return refuse(response, 404, nothingHere)
     const message = await readPermitted(request, response, caller)
@@ -230,22 +233,22 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const server = createServer(
     {
       maxHeaderSize: limits.headers,
-      headersTimeout: limits.headersTime,
-      requestTimeout: limits.requestTime,
-      // Node looks for what takes too long only so often: by itself every 30 seconds.
-      connectionsCheckingInterval: Math.min(5000, limits.headersTime),
+      ...deadlinesOf(limits),
       keepAliveTimeout: 10_000,
     },
     (request, response) => {
       meter.count('requests')
+      room.asked(request.socket)
       take(request, response)
     },
   )
-  server.maxConnections = limits.connections
+  const room = createRoom(limits, addresses.of)
+  // Beyond the room there is place only for those that are being turned away.
+  server.maxConnections = limits.connections + 128
   meter.gauge('connections', () => liveness.size)
   meter.gauge('inFlight', () => gate.running)
   meter.gauge('waiting', () => gate.waiting)
-  const sockets = watchSockets(server, { liveness, addresses, meter, onRefused })
+  const sockets = watchSockets(server, { liveness, addresses, meter, onRefused, room })
   // The guard needs the port, which may be chosen by the system.
   createGuard({ ...options, port: options.port })
   if (!isLoopback(options.host) && options.auth === undefined && options.insecure !== true)

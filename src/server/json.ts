@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { ResourceError } from '../core/errors.ts'
 
 /** So deep may arrays and objects lie in one another. */
@@ -122,7 +121,7 @@ export async function encodeJsonInPieces(
 ): Promise<Buffer> {
   const long: string[] = []
   // No string of the message can be taken for it.
-  const mark = `piece ${randomUUID()} `
+  const mark = `piece ${crypto.randomUUID()} `
   const frame = JSON.stringify(message, (_, value: unknown) =>
     typeof value === 'string' && value.length > longString ? `${mark}${long.push(value) - 1}"` : value,
   )

@@ -11,7 +11,7 @@ import { failure, isObject, type RequestId, type Response } from './messages.ts'
 import type { Meter } from './meter.ts'
 import { countOverload, statusOfOverload } from './overload.ts'
 import { type EventStream, openEventStream, refuse, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
-import { isRevision } from './revisions.ts'
+import { isRevision, legacyRevisions } from './revisions.ts'
 import { type Announcements, openView, type ServedOptions } from './serve.ts'
 import { createSessions, type Session } from './sessions.ts'
 
@@ -42,8 +42,9 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   const connect = (principal: Principal, announcements: Announcements): Connection => {
     // Where all are one principal, each session has a share of its own.
     const share = perPrincipal === undefined ? randomUUID() : principal.id
-    // A message that claims to be modern never gets here over HTTP.
-    return createConnection((era) => openView(options, principal, era, announcements), gate, { ...options, share })
+    // Streamable HTTP handles messages of 2026-07-28 elsewhere, and HTTP+SSE does not serve that revision.
+    const own = { ...options, share, offered: legacyRevisions }
+    return createConnection((era) => openView(options, principal, era, announcements), gate, own)
   }
 
   const sessionOf = (request: IncomingMessage, response: ServerResponse, principal: Principal): Session | undefined => {
@@ -53,12 +54,9 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     const session = sessions.find(id, principal)
     if (session === undefined) return void refuse(response, 404, 'There is no such session. Begin with initialize.')
     const version = request.headers['mcp-protocol-version']
-    if (version !== undefined && (!isRevision(version) || (session.connection.revision ?? version) !== version))
-      return void refuse(
-        response,
-        400,
-        'The header MCP-Protocol-Version says something else than the session agreed on.',
-      )
+    // A client may name another revision than the session's (2025-06-18, basic/transports, protocol version header).
+    if (version !== undefined && !isRevision(version))
+      return void refuse(response, 400, 'The header MCP-Protocol-Version names a revision that is not served.')
     return session
   }
 

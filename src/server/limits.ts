@@ -20,6 +20,8 @@ export interface HttpLimits {
   /** What each principal may have of that, where clients are asked who they are. */
   readonly perPrincipal: PrincipalLimits
   readonly connections: number
+  /** How many of them one address may have open. By default 7 of 8. */
+  readonly connectionsPerAddress: number
   /** New connections a second from one address, in the long run; after a rest ten times as many at once. 0: any number. */
   readonly newConnections: number
   /** Tokens a second from one address that are not good, in the same way. */
@@ -58,14 +60,15 @@ export const defaultLimits: HttpLimits = {
   headers: 32 * 1024,
   path: 8 * 1024,
   answer: 64 * 1024 * 1024,
-  headersTime: 15_000,
-  requestTime: 60_000,
+  headersTime: 10_000,
+  requestTime: 30_000,
   timeout: 120_000,
   concurrent: 64,
   waiting: 1024,
   rate: 0,
   perPrincipal: { rate: 100, concurrent: 8, waiting: 256, connections: 256, sessions: 100 },
   connections: 1024,
+  connectionsPerAddress: 896,
   newConnections: 200,
   badTokens: 20,
   sessions: 1000,
@@ -81,5 +84,24 @@ export const burst = 10
 /** @param asked Whether clients are asked who they are: else nobody's share can be told from another's. */
 export function completeLimits(given: GivenLimits | undefined, asked: boolean): ServedLimits {
   const perPrincipal = asked ? { ...defaultLimits.perPrincipal, ...given?.perPrincipal } : undefined
-  return { ...defaultLimits, ...given, perPrincipal }
+  const { connections = defaultLimits.connections } = given ?? {}
+  return { ...defaultLimits, connectionsPerAddress: shareOf(connections), ...given, perPrincipal }
+}
+
+/** How many of all connections one address may have: an eighth is left to the others. */
+function shareOf(connections: number): number {
+  return connections - Math.floor(connections / 8)
+}
+
+/**
+ * The deadlines of a request as Node's HTTP server takes them. Node looks only now and then for a request that is late, so they are
+ * shorter by the time between two looks.
+ */
+export function deadlinesOf({ headersTime, requestTime }: Pick<HttpLimits, 'headersTime' | 'requestTime'>) {
+  const connectionsCheckingInterval = Math.max(1, Math.min(1000, Math.floor(headersTime / 10)))
+  return {
+    headersTimeout: headersTime - connectionsCheckingInterval,
+    requestTimeout: requestTime - connectionsCheckingInterval,
+    connectionsCheckingInterval,
+  }
 }

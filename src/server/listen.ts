@@ -5,6 +5,7 @@ import type { Subscription, View } from '../core/view.ts'
 import { codes, type WireError, wireError } from './errors.ts'
 import { failure, isObject, type Notification, type Request, type Response } from './messages.ts'
 import { createOutbox } from './outbox.ts'
+import { protocolKeys } from './protocol/keys.ts'
 import { modern } from './revisions.ts'
 
 export interface ListenOptions {
@@ -19,7 +20,7 @@ export interface ListenOptions {
   readonly log: Log
 }
 
-const idKey = 'io.modelcontextprotocol/subscriptionId'
+const idKey = protocolKeys.subscriptionId
 
 /**
  * Serves one `subscriptions/listen` (2026-07-28, basic/patterns/subscriptions) until it ends.
@@ -60,7 +61,7 @@ export async function listen(request: Request, options: ListenOptions): Promise<
     }
     if (!closing.aborted || signal.aborted) return undefined
     if (!acknowledged) return failure(request.id, ending)
-    const _meta = { [idKey]: request.id, 'io.modelcontextprotocol/serverInfo': options.server }
+    const _meta = { [idKey]: request.id, [protocolKeys.serverInfo]: options.server }
     return { jsonrpc: '2.0', id: request.id, result: { resultType: 'complete', _meta } }
   } catch (error) {
     if (over.signal.aborted) return undefined

@@ -2,15 +2,16 @@ import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Principal } from '../core/provider.ts'
 import { type Caller, lifetimeOf } from './authorize/caller.ts'
-import type { Channel } from './channel.ts'
-import { claimedRevision, envelopeFault } from './envelope.ts'
 import { codes, type WireError } from './errors.ts'
-import type { Gate } from './gate.ts'
+import type { Gate, Pass } from './gate.ts'
 import { headerFault, versionMismatch } from './headers.ts'
 import { listen } from './listen.ts'
 import { classify, failure, isObject, type Request, type RequestId, type Response } from './messages.ts'
 import type { Meter } from './meter.ts'
+import { passesGate } from './opening.ts'
 import { countOverload, overloaded, statusOfOverload } from './overload.ts'
+import type { Channel } from './protocol/channel.ts'
+import { claimedRevision, envelopeFault } from './protocol/envelope.ts'
 import { type EventStream, openEventStream, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
 import { modern } from './revisions.ts'
 import { openView, type ServedOptions } from './serve.ts'
@@ -79,10 +80,10 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       }
       return
     }
-    const ran = await gate.run(async (pass) => {
-      pass.until(taken(response))
+    const ask = async (pass?: Pass): Promise<void> => {
+      pass?.until(taken(response))
       const answered = await channel.request(message, {
-        pass,
+        ...(pass && { pass }),
         signal: controller.signal,
         // An answer becomes a stream only when there is something to say before it.
         onNotification: (notification) => {
@@ -91,10 +92,12 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         },
       })
       if (answered === undefined) return
-      if (stream === undefined) return replyAnswer(response, answered, pass.breath)
+      if (stream === undefined) return replyAnswer(response, answered, pass?.breath)
       stream.send(answered)
       stream.end()
-    }, caller.share)
+    }
+    if (passesGate(options.opening, message.method)) return ask()
+    const ran = await gate.run(ask, caller.share)
     if (!('refused' in ran)) return
     const refused = overloaded(message.id, ran.refused)
     countOverload(refused, { meter, onRefused: options.onRefused, principal: caller.principal, body: message })

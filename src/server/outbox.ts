@@ -1,5 +1,6 @@
 import type { ViewChange } from '../core/view.ts'
 import type { Notification, RequestId } from './messages.ts'
+import { protocolKeys } from './protocol/keys.ts'
 
 /**
  * What a client has not been told yet. Repeated changes of one resource are one, however slow the client is; what waits is
@@ -41,8 +42,7 @@ export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): 
     uris.clear()
     onLost()
   }
-  const meta =
-    subscriptionId === undefined ? {} : { _meta: { 'io.modelcontextprotocol/subscriptionId': subscriptionId } }
+  const meta = subscriptionId === undefined ? {} : { _meta: { [protocolKeys.subscriptionId]: subscriptionId } }
 
   const next = (): Notification | undefined => {
     const params = subscriptionId === undefined ? {} : { params: meta }

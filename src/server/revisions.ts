@@ -6,6 +6,9 @@ export type Revision = (typeof revisions)[number]
 /** The revision without sessions, in which every request says in `_meta` what it speaks. */
 export const modern = '2026-07-28' satisfies Revision
 
+/** The revisions that begin with `initialize`: all that the HTTP+SSE transport of 2024-11-05 serves. */
+export const legacyRevisions: readonly Revision[] = revisions.filter((revision) => revision !== modern)
+
 /** What a request without any word on its revision is taken for (2025-06-18, basic/transports). */
 export const assumed = '2025-03-26' satisfies Revision
 

@@ -6,14 +6,13 @@ import type { Tool } from '../core/tool.ts'
 import type { Subscription, View } from '../core/view.ts'
 import { type Audit, audited, auditedTool } from './audit.ts'
 import { bind, type Identity } from './bind.ts'
-import { type Channel, openChannel } from './channel.ts'
 import { type ClientName, type ClientProfile, createGiven } from './clients.ts'
 import { createEgress } from './egress.ts'
-import type { Pass } from './gate.ts'
 import type { Notification } from './messages.ts'
+import type { ServedOpening } from './opening.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
+import { type Channel, openChannel } from './protocol/channel.ts'
 import type { TurnedAway } from './refused.ts'
-import { toolFault } from './tools.ts'
 
 /** What every transport serves: a view for each principal. */
 export interface ServeOptions extends Identity {
@@ -29,10 +28,17 @@ export interface ServeOptions extends Identity {
   readonly tools?: (principal: Principal) => readonly Tool[]
   /** What a client is given, by what it calls itself. By default all are given the same: no tools to read with. */
   readonly profileOf?: (client: ClientName | undefined) => ClientProfile
+  /** What a principal is told of the server where there are no `instructions`: what is mounted, and how to use it. */
+  readonly guide?: (principal: Principal) => string
   /** What whoever is given the tools to read with has beside them, over the view that it is shown. */
   readonly readingTools?: (view: View) => readonly Tool[]
   /** How long a request may take, in milliseconds. Then it is cancelled, and its client told so. By default 120,000. */
   readonly timeout?: number
+  /**
+   * Where the mounts are still being opened: requests that need them wait until they are; `initialize`, `server/discover` and `ping`
+   * do not. Left out: the mounts are open.
+   */
+  readonly opening?: ServedOpening
 }
 
 /** What a transport adds to it. */
@@ -96,21 +102,14 @@ export async function openView(
     const prompts = promised.prompts?.live === true
     outbox?.push({ uris: subscription?.uris ?? [], listed: subscription !== undefined, prompts })
   }
-  const passes = new Map<unknown, Pass>()
-  const passOf = (id: unknown) => passes.get(id)
-  channel = await openChannel(
-    bind(promised, options, log, {
-      subscription,
-      toolbox,
-      passOf,
-      ...(given === undefined ? {} : { viewOf: given.view }),
-    }),
-    era,
-    {
-      ...{ view, log, egress, timeout, passes, onClose, retell },
-      ...(toolbox === undefined ? {} : { faultOf: (message, client) => toolFault(toolbox, message, client) }),
-    },
-  )
+  const instructions = options.instructions ?? options.guide?.(principal)
+  const identity = { ...options, ...(instructions === undefined ? {} : { instructions }) }
+  channel = openChannel(bind(promised, identity, log, { subscription, toolbox }), {
+    ...{ era, log, egress, timeoutMs: timeout, onClose, retell },
+    view,
+    opening: options.opening,
+    ...(given === undefined ? {} : { viewOf: given.view, noteOf: given.note }),
+  })
   return channel
 }
 
@@ -134,8 +133,10 @@ function subscribe(view: View, outbox: Outbox, log: Log): Subscription | undefin
     addList: subscription.addList,
     ...(subscription.addPrompts === undefined ? {} : { addPrompts: subscription.addPrompts }),
     remove: (uri) => {
+      const before = subscription.uris
       subscription.remove(uri)
-      outbox.drop(uri)
+      const left = new Set(subscription.uris)
+      for (const spelled of before) if (!left.has(spelled)) outbox.drop(spelled)
     },
     close: subscription.close,
   }

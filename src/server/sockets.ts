@@ -6,6 +6,7 @@ import type { Addresses } from './addresses.ts'
 import type { Liveness } from './liveness.ts'
 import type { Meter } from './meter.ts'
 import type { TurnedAway } from './refused.ts'
+import type { Room } from './room.ts'
 
 /** The connections of a service, below the level of requests. */
 export interface Sockets {
@@ -20,9 +21,11 @@ export interface SocketOptions {
   readonly addresses: Addresses
   readonly meter: Meter
   readonly onRefused: (refusal: TurnedAway) => void
+  /** Bounds how many connections are open. By default nothing does. */
+  readonly room?: Room
 }
 
-export function watchSockets(server: Server, { liveness, addresses, meter, onRefused }: SocketOptions): Sockets {
+export function watchSockets(server: Server, { liveness, addresses, meter, onRefused, room }: SocketOptions): Sockets {
   const sockets = new Set<Socket>()
   /** Until it is whole: a connection that rests keeps nothing of what was asked on it. */
   const latest = new Map<Duplex, ServerResponse>()
@@ -30,9 +33,16 @@ export function watchSockets(server: Server, { liveness, addresses, meter, onRef
   server.on('connection', (socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
-    liveness.watch(socket)
     const seconds = addresses.connect(socket)
-    if (seconds === 0) return
+    if (seconds === 0) {
+      if (room === undefined || room.enter(socket)) liveness.watch(socket)
+      else {
+        meter.count('refusedConnections')
+        socket.destroy()
+      }
+      return
+    }
+    liveness.watch(socket)
     meter.count('refusedConnects')
     onRefused({ outcome: 'connections', status: 429, address: addresses.of(socket) })
     // What has come on it is not even read.

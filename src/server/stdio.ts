@@ -17,6 +17,8 @@ export interface StdioOptions extends ServeOptions {
   readonly maxInput?: number
   /** How long requests in flight may take once the input has ended, in milliseconds. By default 4000. */
   readonly grace?: number
+  /** Called once the first answer is written. */
+  readonly onFirstAnswer?: () => void
 }
 
 /** Both official TypeScript clients close the connection at a longer message. */
@@ -33,8 +35,11 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const input = options.input ?? process.stdin
   const writer = createWriter(options.output ?? process.stdout)
   const stop = new AbortController()
+  let { onFirstAnswer } = options
   const send = async (message: object): Promise<void> => {
     await writer.write(() => `${formatMessage(message, maxOutput)}\n`)
+    onFirstAnswer?.()
+    onFirstAnswer = undefined
   }
   const connection = createConnection(
     // A client that would miss something learns it by the end of the pipe.

@@ -3,9 +3,11 @@ import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
 import type { Tool, ToolAnswer, ToolBlock, ToolLink } from '../core/tool.ts'
 import type { ClientName } from './clients.ts'
-import { codes, type WireError, wireError } from './errors.ts'
-import { isObject, type Request } from './messages.ts'
-import { modern, type Revision, since } from './revisions.ts'
+import { codes, ProtocolError, wireError } from './errors.ts'
+import { isObject } from './messages.ts'
+import { requiredString } from './params.ts'
+import type { Method } from './protocol/method.ts'
+import { type Revision, since } from './revisions.ts'
 import { embeddedToWire, resourceToWire } from './wire.ts'
 
 /** What tools one principal has just now: its roles may change. */
@@ -15,43 +17,20 @@ export interface Toolbox {
   tools(client: ClientName | undefined): readonly Tool[]
 }
 
-interface Call {
-  readonly params: Readonly<Record<string, unknown>>
-  readonly client: ClientName | undefined
-  readonly revision: Revision
-  readonly signal: AbortSignal
-}
-
 type Wire = Record<string, unknown>
 
-/**
- * Why a call is not let through to the protocol layer, which would say of a malformed one that there are tools: who has none is
- * answered as where there are none at all.
- */
-export function toolFault(
-  toolbox: Toolbox,
-  { method, params = {} }: Request,
-  client: ClientName | undefined,
-): WireError | undefined {
-  if (method !== 'tools/call') return undefined
-  if (toolbox.tools(client).length === 0) return { code: codes.methodNotFound, message: 'Method not found' }
-  const fault = (message: string) => ({ code: codes.invalidParams, message, data: { reason: 'params' } })
-  if (typeof params.name !== 'string') return fault('The param name is not a string.')
-  if (!isObject(params.arguments ?? {})) return fault('The arguments of the tool are not an object.')
-  return undefined
-}
-
-/** The methods for tools. What is malformed does not get here: {@link toolFault}. */
-export function toolMethods(toolbox: Toolbox | undefined, log: Log) {
-  const list = async ({ revision, client }: Pick<Call, 'revision' | 'client'>): Promise<Wire> => {
-    const tools = toolbox?.tools(client) ?? []
-    // What one principal has is not for others.
-    const cached = tools.length > 0 && revision === modern ? { ttlMs: 0, cacheScope: 'private' } : {}
-    return { tools: tools.map((tool) => toolToWire(tool, revision)), ...cached }
-  }
+/** The methods for tools. A principal without any gets the answer of a server without tools, whatever it asks. */
+export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Record<string, Method>> {
+  const list: Method = async ({ revision, client }) => ({
+    tools: (toolbox?.tools(client) ?? []).map((tool) => toolToWire(tool, revision)),
+  })
   if (toolbox === undefined) return { 'tools/list': list }
-  const call = async ({ params, revision, signal, client }: Call): Promise<Wire> => {
-    const tool = toolbox.tools(client).find(({ name }) => name === params.name)
+  const call: Method = async ({ params, revision, signal, client }) => {
+    const tools = toolbox.tools(client)
+    if (tools.length === 0) throw new ProtocolError(codes.methodNotFound, 'Method not found')
+    const called = requiredString(params, 'name')
+    if (!isObject(params.arguments ?? {})) throw invalid('The arguments of the tool are not an object.', 'params')
+    const tool = tools.find(({ name }) => name === called)
     if (tool === undefined) throw invalid('There is no such tool.', 'unknown-tool')
     const given = isObject(params.arguments) ? params.arguments : {}
     try {

@@ -23,13 +23,22 @@ type Wire = Record<string, unknown>
  * value is one that strict clients accept: one bad date or priority makes some of them reject a whole page.
  */
 export function resourceToWire(resource: Resource, revision: Revision): Wire {
+  return describedResource(resource, revision, textsIn(resource))
+}
+
+/** A mount: its texts are the operator's. */
+function mountToWire(mount: Resource, revision: Revision): Wire {
+  return describedResource(mount, revision, [])
+}
+
+function describedResource(resource: Resource, revision: Revision, untrusted: readonly string[]): Wire {
   const { uri, name, size, version } = resource
   return {
     uri,
     name: printable(name),
     ...description(resource, revision, resource.modified),
     ...(size !== undefined && Number.isSafeInteger(size) && size >= 0 ? { size } : {}),
-    ...metaOf(resource, version, revision),
+    ...metaOf(resource, version, revision, untrusted),
   }
 }
 
@@ -38,12 +47,31 @@ export function templateToWire(template: ResourceTemplate, revision: Revision): 
     uriTemplate: template.uriTemplate,
     name: printable(template.name),
     ...description(template, revision, undefined),
-    ...metaOf(template, undefined, revision),
+    ...metaOf(template, undefined, revision, isRelayed(template) ? textsIn(template) : []),
   }
 }
 
-function metaOf({ meta }: Pick<ContentFacts, 'meta'>, version: string | undefined, revision: Revision): Wire {
-  const all = { ...meta, ...(version === undefined ? {} : { [metaKeys.version]: version }) }
+/** Whether something was relayed from another server: the texts of other templates are those of the providers. */
+function isRelayed({ meta }: Pick<ContentFacts, 'meta'>): boolean {
+  return meta?.[metaKeys.via] !== undefined
+}
+
+/** The texts that a source gave, by their keys. */
+function textsIn({ title, description }: Pick<Description, 'title' | 'description'>): readonly string[] {
+  return [...(title === undefined ? [] : ['title']), ...(description === undefined ? [] : ['description'])]
+}
+
+function metaOf(
+  { meta }: Pick<ContentFacts, 'meta'>,
+  version: string | undefined,
+  revision: Revision,
+  untrusted: readonly string[],
+): Wire {
+  const all = {
+    ...meta,
+    ...(version === undefined ? {} : { [metaKeys.version]: version }),
+    ...(untrusted.length === 0 ? {} : { [metaKeys.untrusted]: untrusted }),
+  }
   return since(revision, '2025-06-18') && Object.keys(all).length > 0 ? { _meta: all } : {}
 }
 
@@ -59,7 +87,7 @@ export function embeddedToWire({ uri, mimeType, text, modified, ...facts }: Embe
 
 export function resourcesToWire(page: Page<Resource>, revision: Revision, mounts?: readonly Resource[]): Wire {
   const meta = {
-    ...(mounts === undefined ? {} : { [metaKeys.mounts]: mounts.map((mount) => resourceToWire(mount, modern)) }),
+    ...(mounts === undefined ? {} : { [metaKeys.mounts]: mounts.map((mount) => mountToWire(mount, modern)) }),
     ...(page.unavailable === undefined ? {} : { [metaKeys.unavailable]: page.unavailable }),
   }
   return {
@@ -99,6 +127,7 @@ export function promptsToWire(page: Page<ListedPrompt>, revision: Revision): Wir
       name: printable(name),
       ...description(facts, revision, undefined),
       ...(declared === undefined ? {} : { arguments: declared.map((argument) => argumentToWire(argument, revision)) }),
+      ...metaOf({}, undefined, revision, textsIn(facts)),
     })),
     ...paged(page, revision),
   }
@@ -121,21 +150,41 @@ export async function promptToWire(prompt: FilledPrompt<PromptContent>, revision
   return {
     ...(prompt.description === undefined ? {} : { description: prompt.description.toWellFormed() }),
     messages,
+    ...metaOf(
+      {},
+      undefined,
+      revision,
+      textsIn({ ...(prompt.description === undefined ? {} : { description: prompt.description }) }),
+    ),
   }
 }
 
+/** An image or a sound of a resource is one for the model to see or hear; of what a revision does not know, it is a resource. */
 async function promptContentToWire(content: PromptContent, revision: Revision): Promise<Wire> {
   if ('text' in content) return { type: 'text', text: content.text.toWellFormed() }
-  if ('resource' in content) return { type: 'resource', resource: await contentToWire(content.resource, revision) }
+  if ('resource' in content) {
+    const { resource } = content
+    const type = 'text' in resource ? undefined : mediaTypeOf(resource.mimeType, revision)
+    if (type === undefined || resource.mimeType === undefined)
+      return { type: 'resource', resource: await contentToWire(resource, revision) }
+    return { type, data: (await bodyOf(resource)).blob, mimeType: resource.mimeType }
+  }
   if ('link' in content) {
     if (since(revision, '2025-06-18')) return { type: 'resource_link', ...resourceToWire(content.link, revision) }
     return { type: 'text', text: content.link.uri }
   }
   const { mimeType } = content
-  const isSound = mimeType.startsWith('audio/')
+  const type = mediaTypeOf(mimeType, revision) ?? (mimeType.startsWith('audio/') ? undefined : 'image')
   // The revisions before know no sound.
-  if (isSound && !since(revision, '2025-03-26')) return { type: 'text', text: `[${mimeType}]` }
-  return { type: isSound ? 'audio' : 'image', data: base64Of(content.bytes), mimeType }
+  if (type === undefined) return { type: 'text', text: `[${mimeType}]` }
+  return { type, data: base64Of(content.bytes), mimeType }
+}
+
+/** The type of a content block for an image or a sound, where the revision has one. */
+function mediaTypeOf(mimeType: string | undefined, revision: Revision): 'image' | 'audio' | undefined {
+  if (mimeType === undefined || Object.keys(mimeTypeOf(mimeType)).length === 0) return undefined
+  if (/^image\//i.test(mimeType)) return 'image'
+  return /^audio\//i.test(mimeType) && since(revision, '2025-03-26') ? 'audio' : undefined
 }
 
 export function completionToWire({ values, total, hasMore }: Completion): Wire {
@@ -149,14 +198,15 @@ export function completionToWire({ values, total, hasMore }: Completion): Wire {
 }
 
 async function contentToWire(content: ResourceContent, revision: Revision): Promise<Wire> {
+  // The page of this one revision shows a name and a title, though its schema does not name them.
+  const isTitled = revision === '2025-06-18'
   return {
     uri: content.uri,
-    // The page of this one revision shows them, though its schema does not name them.
-    ...(revision === '2025-06-18' && content.name !== undefined ? { name: printable(content.name) } : {}),
-    ...(revision === '2025-06-18' && content.title !== undefined ? { title: printable(content.title) } : {}),
+    ...(isTitled && content.name !== undefined ? { name: printable(content.name) } : {}),
+    ...(isTitled && content.title !== undefined ? { title: printable(content.title) } : {}),
     ...mimeTypeOf(content.mimeType),
     ...(await bodyOf(content)),
-    ...metaOf(content, content.version, revision),
+    ...metaOf(content, content.version, revision, isTitled ? textsIn(content) : []),
   }
 }
 
@@ -221,9 +271,20 @@ function mimeTypeOf(type: string | undefined): Wire {
   return type !== undefined && type.length <= 255 && mimeType.test(type) ? { mimeType: type } : {}
 }
 
-/** Text for one line: control characters are written as escapes, so that no name can forge a line or drive a terminal. */
+/** A character as JavaScript escapes it: `\\u202e`. */
+function escaped(character: string): string {
+  return Array.from(
+    { length: character.length },
+    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('')
+}
+
+/**
+ * Text for one line: control characters, and those that turn text or cannot be seen, are written as escapes, so that no name can
+ * forge a line or drive a terminal.
+ */
 function printable(text: string): string {
   return text
     .toWellFormed()
-    .replace(/[\p{Cc}\u2028\u2029]/gu, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|[\u{e0000}-\u{e007f}]/gu, escaped)
 }

@@ -13,7 +13,7 @@ import {
   type WholeRow,
 } from './rules.ts'
 import type { Collection, Condition, Row, RowQuery, Store } from './store.ts'
-import type { Texts } from './texts.ts'
+import type { TextSet, Texts } from './texts.ts'
 import { textsOf } from './texts-rules.ts'
 
 /** What is done with rows, each of it at once and whole. Whoever calls it has checked what it is given. */
@@ -38,8 +38,10 @@ export interface TextOperations {
   /** Does a part of it, so that nobody waits for long. `false`: nothing was left to do. */
   textsRemove(name: string, keys: readonly string[]): boolean
   textsList(name: string, query: Parameters<Texts['list']>[0]): Awaited<ReturnType<Texts['list']>>
-  textsMimeTypes(name: string): readonly string[]
-  textsCounts(name: string, terms: readonly string[]): readonly number[]
+  textsEntries(name: string, after: number, limit: number): Awaited<ReturnType<Texts['entries']>>
+  textsIds(name: string): readonly number[]
+  textsMimeTypes(name: string, among?: TextSet): readonly string[]
+  textsCounts(name: string, terms: readonly string[], among?: TextSet): readonly number[]
   textsFind(name: string, query: Parameters<Texts['find']>[0]): readonly number[]
   textsRead(name: string, ids: readonly number[]): Awaited<ReturnType<Texts['read']>>
   textsSize(name: string, model?: string): Awaited<ReturnType<Texts['size']>>

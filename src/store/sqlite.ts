@@ -53,6 +53,8 @@ function engineOver(thread: ReturnType<typeof createThread>): Engine {
     textsPut: ask('textsPut'),
     textsRemove: ask('textsRemove'),
     textsList: ask('textsList'),
+    textsEntries: ask('textsEntries'),
+    textsIds: ask('textsIds'),
     textsMimeTypes: ask('textsMimeTypes'),
     textsCounts: ask('textsCounts'),
     textsFind: ask('textsFind'),

@@ -29,14 +29,22 @@ export function textsOf(engine: Engine, name: string, open: () => void): Texts {
       if (after !== '') checkText(after, 'key', 4 * limits.textKey)
       return engine.textsList(name, { ...query, limit: checkLimit(query.limit) })
     },
-    mimeTypes: async () => {
+    entries: async (after, limit) => {
       open()
-      return engine.textsMimeTypes(name)
+      return engine.textsEntries(name, after, checkLimit(limit))
     },
-    counts: async (terms) => {
+    ids: async () => {
+      open()
+      return engine.textsIds(name)
+    },
+    mimeTypes: async (among) => {
+      open()
+      return engine.textsMimeTypes(name, among)
+    },
+    counts: async (terms, among) => {
       open()
       checkTerms(terms)
-      return terms.length === 0 ? [] : engine.textsCounts(name, terms)
+      return terms.length === 0 ? [] : engine.textsCounts(name, terms, among)
     },
     find: async (query) => {
       open()

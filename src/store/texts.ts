@@ -11,10 +11,14 @@ export interface Texts {
   remove(keys: readonly string[]): Promise<void>
   /** What is there, in the order of the keys' bytes, strictly after `after`. */
   list(query: TextsQuery): Promise<readonly ListedText[]>
+  /** Texts in the order of their ids, after an id. A text that is put again gets a new id, greater than all before. */
+  entries(after: number, limit: number): Promise<readonly TextEntry[]>
+  /** The ids of all texts, in order. */
+  ids(): Promise<readonly number[]>
   /** The MIME types that occur, in order. */
-  mimeTypes(): Promise<readonly string[]>
+  mimeTypes(among?: TextSet): Promise<readonly string[]>
   /** How many parts have each of the terms. */
-  counts(terms: readonly string[]): Promise<readonly number[]>
+  counts(terms: readonly string[], among?: TextSet): Promise<readonly number[]>
   /**
    * The parts that have any of the terms, as their ids: by the sum of the weights of those that they have, then the older first.
    */
@@ -74,9 +78,31 @@ export interface ListedText {
   readonly edition: number
 }
 
+/** What a text counts for in statistics, and what decides who may see it. */
+export interface TextEntry {
+  /** Never used again for another. */
+  readonly id: number
+  readonly key: string
+  readonly mount: string
+  readonly parts: number
+  /** The sum of the lengths of its parts. */
+  readonly length: number
+}
+
+/** A set of texts. Where one is given, the texts outside of it count as if they were not there. */
+export interface TextSet {
+  /** Another one for each content that a set has had in this process. */
+  readonly version: number
+  /** The id that the first bit stands for. */
+  readonly first: number
+  /** One bit for each id from `first` on, the lowest bit of each byte first: 1 for those in the set. */
+  readonly bits: Uint8Array
+}
+
 export interface PartQuery {
   readonly terms: readonly WeightedTerm[]
   readonly where?: TextFilter
+  readonly among?: TextSet
   readonly limit: number
 }
 
@@ -132,4 +158,6 @@ export interface PartVector {
 
 export interface KeptVector extends PartVector {
   readonly order: number
+  /** The id of the text that the part is of. */
+  readonly text: number
 }

@@ -1,5 +1,6 @@
 import { isResourceError } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
+import { claimedPriority, requiredPriority } from '../core/priority.ts'
 import type { Content, Context, Entry, Provider } from '../core/provider.ts'
 import { createRecent } from '../core/recent.ts'
 import { type Alternate, createAlternates } from './alternates.ts'
@@ -27,7 +28,8 @@ const markdown = /\.(?:md|mdx|markdown)$/i
 /**
  * Lets documents speak for themselves: the front matter of those that `frontMatter` matches gives title, description,
  * priority and audience, before any rule does; a first heading gives a title to what has none; and what is read names the same
- * document in other languages in `meta`.
+ * document in other languages in `meta`. A priority out of front matter is capped ({@link claimedPriority}), and does not lower
+ * the priority 1 of a rule.
  *
  * @throws ResourceError `invalid` for a malformed glob.
  */
@@ -65,7 +67,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
     const key = entry.version === undefined ? undefined : `${entry.version}/${path}`
     const found = (key === undefined ? undefined : known.get(key)) ?? (await readStart(entry, context))
     if (key !== undefined) known.set(key, found)
-    return { ...entry, ...found }
+    return { ...entry, ...found, ...priorityOf(entry.priority, found.priority) }
   }
 
   const { stat } = provider
@@ -89,6 +91,12 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
       return alternates.length === 0 ? contents : contents.map((content) => withAlternates(content, alternates))
     },
   }
+}
+
+/** Contents neither require themselves, nor take back what the operator requires. */
+function priorityOf(ruled: number | undefined, claimed: number | undefined): Pick<Entry, 'priority'> {
+  if (claimed === undefined) return {}
+  return { priority: ruled === requiredPriority ? ruled : claimedPriority(claimed) }
 }
 
 function withAlternates(content: Content, alternates: readonly Alternate[]): Content {

@@ -1,5 +1,7 @@
 import { extname, join } from 'node:path'
+import { workerLimits } from '../core/child-limits.ts'
 import { invalid, ResourceError } from '../core/errors.ts'
+import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
 import { createRecent } from '../core/recent.ts'
 import { type Form, type Format, formatOf, formsOf } from './reading/formats.ts'
@@ -12,9 +14,9 @@ export interface ReadableOptions {
   readonly maxBytes?: number
   /** The longest text that is read out of one, in characters. Default 8,000,000. */
   readonly maxCharacters?: number
-  /** How long one document may take, in milliseconds. Default 20,000. */
+  /** How long one document may take, in milliseconds. Default `workerLimits.documents`: 20,000. */
   readonly timeoutMs?: number
-  /** How much memory the worker may use, in MiB, beside what PDFium does (at most 256). Default 256. */
+  /** How much memory the worker may use, in MiB, beside what PDFium does (at most 256). Default `workerLimits.documents`: 256. */
   readonly memoryMb?: number
 }
 
@@ -29,7 +31,7 @@ export interface ReadingFacts {
 }
 
 /** The key of {@link ReadingFacts} in `_meta`. */
-export const readingKey = 'dev.hikidashi/reading'
+export const readingKey = metaKeys.reading
 
 const template: Template = {
   template: '{+path}{?as}',
@@ -63,7 +65,8 @@ const forms: readonly string[] = ['text', 'markdown'] satisfies readonly Form[]
  * Reads throw ResourceError `invalid` (reasons `as`, `damaged`, `encrypted`, `no-text`) and `too-large`.
  */
 export function readable(provider: Provider, options: ReadableOptions = {}): Provider {
-  const { maxBytes = 32 * 1024 * 1024, maxCharacters = 8_000_000, timeoutMs = 20_000, memoryMb = 256 } = options
+  const { maxBytes = 32 * 1024 * 1024, maxCharacters = 8_000_000 } = options
+  const { timeoutMs = workerLimits.documents.deadlineMs, memoryMb = workerLimits.documents.memoryMb } = options
   const limits = { characters: maxCharacters, unpacked: maxBytes * unpackedPerByte }
   const file = join(import.meta.dirname, 'reading', `worker${extname(import.meta.filename)}`)
   const host = createHost<ReadingJob, ReadingAnswer>({ file, deadlineMs: timeoutMs, memoryMb })

@@ -20,6 +20,8 @@ export interface RedactedOptions {
   readonly key?: Uint8Array
   /** Values that are known to be secret: they are taken out as well, before any part is cut off. */
   readonly scrubber?: Scrubber
+  /** Globs over paths: a file that matches is looked through like others, though it has the name of one that holds credentials. */
+  readonly except?: readonly string[]
   readonly log?: Log
   /** Looks through contents, in a worker. By default the one of this process. */
   readonly redactor?: Redactor
@@ -35,15 +37,16 @@ export interface RedactedOptions {
  * overlap, before a part is cut off: this wrapper goes inside of `sliced`, and outside of whatever decodes. What cannot be
  * gone through is withheld, with a text that says so. What is found, and what is not: docs/redaction.md.
  *
- * @throws ResourceError `invalid` (reason `mode`) for another mode.
+ * @throws ResourceError `invalid` (reason `mode`) for another mode, and for a malformed glob.
  */
 export function redacted(provider: Provider, options: RedactedOptions = {}): Provider {
-  const { mode = 'mask', key = randomBytes(32), log = () => {}, scrubber, without = [] } = options
+  const { mode = 'mask', key = randomBytes(32), log = () => {}, scrubber, except = [], without = [] } = options
   if (mode === 'off') return provider
   if (mode !== 'mask' && mode !== 'withhold')
     throw invalid('The mode of redaction must be mask, withhold or off.', 'mode')
   const seal = createSeal(key, mode)
-  const cleaner = createCleaner({ mode, seal, redactor: options.redactor ?? sharedRedactor(), scrubber, log, without })
+  const redactor = options.redactor ?? sharedRedactor()
+  const cleaner = createCleaner({ mode, seal, redactor, scrubber, except, log, without })
   const readRange = createRangeReader(provider, cleaner)
   const { stat, watch, complete, prompts } = provider
 

@@ -4,6 +4,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/provider.ts'
 import type { JsonObject } from '../../src/core/tool.ts'
+import { documented } from '../../src/wrap/documented.ts'
 import { memory } from '../support/memory.ts'
 
 const now = Date.parse('2026-01-31T00:00:00Z')
@@ -115,4 +116,34 @@ test('two callers of one server have each what they may see, by the prompt as we
   expect(clerks).toContain('memory://docs/mixed/beside.md')
   expect(clerks).not.toMatch(/CANARY|vault|hidden\/(?!plan\.md\))/)
   expect(bosses).toMatch(/CANARY.*memory:\/\/vault/s)
+})
+
+test('a document cannot require itself: its front matter says less than a rule of the operator', async () => {
+  const claims = (priority: string) => ({ text: `---\npriority: ${priority}\n---\nWords about nothing.\n` })
+  const provider = memory({
+    'claims.md': claims('1'),
+    'quoted.md': claims('"1"'),
+    'nearly.md': claims('0.9999999999'),
+    'modest.md': claims('0.4'),
+    'ruled.md': { ...claims('0.1'), priority: 1 },
+    'both.md': { ...claims('1'), priority: 1 },
+  })
+  const mounts = [{ address: 'memory://docs', provider: documented(provider, { frontMatter: ['*.md'] }) }]
+  const view = createCatalog({ mounts }).view(clerk)
+  const priorities = new Map((await view.list()).items.map(({ name, priority }) => [name, priority]))
+  expect(Object.fromEntries(priorities)).toEqual({
+    'both.md': 1,
+    'claims.md': 0.99,
+    'modest.md': 0.4,
+    'nearly.md': 0.99,
+    'quoted.md': 0.99,
+    'ruled.md': 1,
+  })
+  const tool = createAssembleTool(view, { now: () => now })
+  const call = (given: JsonObject) => tool.call(given, { principal: clerk, signal: new AbortController().signal })
+  const { structured } = await call({ query: 'zeppelin', budget: 4000 })
+  const { items } = structured as { items: readonly { uri: string; required: boolean }[] }
+  const required = items.filter((item) => item.required).map(({ uri }) => uri)
+  expect(required).toEqual(['memory://docs/both.md', 'memory://docs/ruled.md'])
+  expect(JSON.stringify(items)).not.toContain('claims.md')
 })

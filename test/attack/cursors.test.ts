@@ -6,8 +6,9 @@ import type { Setup } from '../support/attack-server.ts'
 import { openStdio } from '../support/attack-stdio.ts'
 import { startFixture, type Target } from '../support/attack-target.ts'
 import type { Answer, Wire } from '../support/attack-wire.ts'
+import { volumeOf } from '../support/volume.ts'
 
-const arena = useArena({ many: 3000, pages: { first: 100, scan: 700 } })
+const arena = useArena({ many: 3000, pages: { first: 100, most: 400, scan: 700 } })
 
 const started: Target[] = []
 afterAll(() => Promise.all(started.map((target) => target.stop())))
@@ -17,7 +18,7 @@ async function another(setup: Partial<Setup>): Promise<Wire> {
   const target = await startFixture(arena.world, {
     transport: 'stdio',
     many: 3000,
-    pages: { first: 100, scan: 700 },
+    pages: { first: 100, most: 400, scan: 700 },
     ...setup,
   })
   started.push(target)
@@ -172,13 +173,13 @@ describe('cursors', () => {
   })
 
   test.each(wireNames)(
-    'CU06: a cursor that is used a thousand times gives the same page each time over %s',
+    'CU06: a cursor that is used hundreds of times gives the same page each time over %s',
     async (name) => {
       const wire = arena.wire(name)
       const cursor = cursorOf(await askPage(wire, listings.directory()))
       const before = wire.target.facts().resident
       const seen = new Set<string>()
-      for (let round = 0; round < 10; round++) {
+      for (let round = 0; round < volumeOf(10, 2); round++) {
         const answers = await Promise.all(Array.from({ length: 100 }, () => askPage(wire, listings.directory(cursor))))
         for (const { message } of answers) seen.add(JSON.stringify(message?.result ?? message?.error))
       }
@@ -276,7 +277,8 @@ describe('cursors', () => {
       cursor = answer.message?.result?.nextCursor as string | undefined
       if (cursor === undefined) break
       const bytes = Buffer.from(cursor, 'base64url').toString('latin1')
-      expect(cursor + bytes).not.toMatch(/mem:|file:|\["/)
+      // A list of JSON in the clear. Two of its characters alone stand now and then in what is sealed.
+      expect(cursor + bytes).not.toMatch(/mem:|file:|\["[^"]*"[,\]]/)
     }
   })
 })

@@ -89,9 +89,9 @@ requires(
   /** Goes to a resource on a page, and shows all that is known of it. */
   const showOn = async (page: Page, uri: string) => {
     await page.goto(at({ view: 'list', sort: '-priority', uri }))
-    await page.getByRole('main').getByText(uri, { exact: true }).first().waitFor()
     const details = page.getByRole('button', { name: 'Details' })
     if ((await details.getAttribute('aria-pressed')) !== 'true') await details.click()
+    await page.getByRole('main').locator('code').getByText(uri, { exact: true }).first().waitFor()
     await page.getByRole('main').getByText('not bold').waitFor()
   }
   /** What must hold of every page, whatever was shown on it. */

@@ -17,6 +17,7 @@ import {
 } from '../support/folder.ts'
 import { requires } from '../support/require.ts'
 import { startStopwatch } from '../support/stopwatch.ts'
+import { startWatching } from '../support/watching.ts'
 
 let folder: Folder
 const opened: Provider[] = []
@@ -77,6 +78,38 @@ requires(
     expect(await listPaths(provider)).toEqual(['f.txt', 'm/under'])
     for (const path of ['version', 'p/version', 'p/self/environ', 'p/kmsg'])
       expect(await textAt(provider, path), path).toBe('!not-found')
+  })
+
+  test('PT26 a root that is unmounted and mounted anew is opened anew, by its path and through no link', async () => {
+    mount('m', '-t', 'tmpfs', 'tmpfs')
+    folder.write({ 'm/old': 'old' })
+    const root = folder.at('m')
+    const provider = await open({ root, reconcile: 200 })
+    const watching = await startWatching(provider)
+    expect(await listPaths(provider)).toEqual(['old'])
+    const unmount = () => execFileSync('umount', ['-l', mounted.pop() ?? ''])
+    const paths = () => listPaths(provider).catch((error: { kind: string }) => error.kind)
+    const read = (path: string) => textAt(provider, path)
+    unmount()
+    await expect.poll(paths, { timeout: 20_000 }).toEqual(['under'])
+    expect(await read('old')).toBe('!not-found')
+    watching.clear()
+    mount('m', '-t', 'tmpfs', 'tmpfs')
+    folder.write({ 'm/new': 'new' })
+    await expect.poll(paths, { timeout: 20_000 }).toEqual(['new'])
+    expect([await read('new'), await read('under')]).toEqual(['new', '!not-found'])
+    // Everything has changed.
+    await expect.poll(() => watching.changes.some(({ path }) => path === undefined), { timeout: 20_000 }).toBe(true)
+    watching.clear()
+    folder.write({ 'm/later': 'later' })
+    await watching.until('later')
+    // A link in its place leads elsewhere, and is not followed.
+    unmount()
+    fs.renameSync(root, `${root}-was`)
+    fs.symlinkSync(folder.outside, root)
+    await expect.poll(paths, { timeout: 20_000 }).toBe('unavailable')
+    expect(await read('secret')).toBe('!unavailable')
+    await watching.stop()
   })
 
   test('PT28 devices are absent, and are not opened', async () => {

@@ -5,6 +5,7 @@ import { files } from '../../src/providers/files/index.ts'
 import { contextOf, createFolder, type Folder, listAll, openBelow, readOne } from '../support/folder.ts'
 import { requires } from '../support/require.ts'
 import { canSwap, type SwapWay, startSwapping, swapWays } from '../support/swapper.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const canary = 'CANARY-0d9f27'
 const plain = 'inside'
@@ -101,8 +102,8 @@ for (const way of swapWays) {
         provider = await files({ root: folder.root, symlinks })
         let i = 0
         const paths = ['d/f.md', 'd/sub/g.md', 'to-directory/f.md', 'to-directory/sub/g.md']
-        // The strongest attack that there is here goes on for ten seconds, the others for less.
-        const time = way === swapWays.findLast(canSwap) && symlinks === 'deny' ? 10_000 : 800
+        // The strongest attack that there is here goes on for ten seconds in full, the others for less.
+        const time = way === swapWays.findLast(canSwap) && symlinks === 'deny' ? volumeOf(10_000) : 800
         const tally = await underAttack(way, ['d', 'to-directory'], time, () => textOf(paths[i++ % paths.length]!))
         expect(tally.good).toBeGreaterThan(50)
       },

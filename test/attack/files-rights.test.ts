@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import * as path from 'node:path'
 import { expect, test } from 'vitest'
+import { bundled } from '../support/bundled.ts'
 import { useFiles } from '../support/files.ts'
 
 const canary = 'CANARY-51c3aa'
@@ -25,7 +26,7 @@ test('PT41 what may not be read is not listed either, and looks like nothing', a
   // Root may read everything: the provider runs as nobody then.
   const nobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
   const script = `
-    import { files } from ${JSON.stringify(path.resolve('src/providers/files/index.ts'))}
+    import { files } from ${JSON.stringify(bundled('providers/files/index'))}
     const context = { principal: { id: 'x', roles: [] }, signal: new AbortController().signal }
     const provider = await files({ root: ${JSON.stringify(folder.root)} })
     const found = { uid: process.getuid(), paths: [], kinds: {} }
@@ -34,8 +35,7 @@ test('PT41 what may not be read is not listed either, and looks like nothing', a
       for (const call of [() => provider.read({ path, params: new Map() }, context), () => provider.stat(path, context)])
         found.kinds[path] = await call().then(() => 'there', (error) => error.kind)
     process.stdout.write(JSON.stringify(found))`
-  const loader = path.resolve('node_modules/tsx/dist/loader.mjs')
-  const run = spawnSync(process.execPath, ['--import', loader, '--input-type=module', '-e', script], {
+  const run = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
     ...nobody,
     cwd: '/',
   })
@@ -63,7 +63,7 @@ test('running out of descriptors is a failure of the source, not absence, and le
   folder.write({ 'a/b/f': 'x' })
   const script = `
     import * as fs from 'node:fs'
-    import { files } from ${JSON.stringify(path.resolve('src/providers/files/index.ts'))}
+    import { files } from ${JSON.stringify(bundled('providers/files/index'))}
     const context = { principal: { id: 'x', roles: [] }, signal: new AbortController().signal }
     const provider = await files({ root: ${JSON.stringify(folder.root)} })
     const read = () => provider.read({ path: 'a/b/f', params: new Map() }, context).then(() => 'there', (error) => error.kind)
@@ -78,13 +78,10 @@ test('running out of descriptors is a failure of the source, not absence, and le
     }
     for (const fd of held) fs.closeSync(fd)
     process.stdout.write(JSON.stringify({ kinds: [...kinds].sort(), after: [await read(), await list()] }))`
-  const loader = path.resolve('node_modules/tsx/dist/loader.mjs')
   const run = spawnSync('sh', [
     '-c',
     'ulimit -n 120; exec "$0" "$@"',
     process.execPath,
-    '--import',
-    loader,
     '--input-type=module',
     '-e',
     script,

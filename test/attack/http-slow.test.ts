@@ -16,8 +16,8 @@ const arena = useArena({ limits: deadlines }, startFixture, { work: 60_000 })
 const { bodyOf, head, honest, own, tell } = rawOf(arena)
 
 describe('slowness', () => {
-  test('HT18 HT21: by default, headers have 15 seconds, a request a minute, and so has who reads its answer', () => {
-    expect(defaultLimits).toMatchObject({ headersTime: 15_000, requestTime: 60_000, slow: 60_000, stalled: 45_000 })
+  test('HT18 HT21: by default, headers have 10 seconds, a request 30, and who reads its answer a minute', () => {
+    expect(defaultLimits).toMatchObject({ headersTime: 10_000, requestTime: 30_000, slow: 60_000, stalled: 45_000 })
   })
 
   test('HT24: who is hung up on and does not hang up takes no place', async () => {

@@ -4,6 +4,7 @@ import { isStdio, type StdioWire, useArena, wireNames } from '../support/attack-
 import { headerValue, jsonHeaders, send } from '../support/attack-http.ts'
 import { messagesOf } from '../support/attack-messages.ts'
 import { initialize, type Params, patience, withMeta } from '../support/attack-wire.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const arena = useArena()
 const modernNames = ['stdio 2026-07-28', 'http 2026-07-28'] as const
@@ -194,7 +195,8 @@ describe('_meta', () => {
         body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
       })
     const sessions: string[] = []
-    for (let i = 0; i < 150; i++) {
+    // So many that they would show.
+    for (let i = 0; i < volumeOf(150, 60); i++) {
       const { headers = [] } = await post(undefined, 'initialize', {
         ...initialize(),
         capabilities: { experimental: junk },

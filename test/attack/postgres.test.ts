@@ -3,6 +3,9 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
+import { mysql } from '../../src/providers/mysql/index.ts'
+import { openSession as openMysql } from '../../src/providers/mysql/session.ts'
+import { targetOf as mysqlTarget } from '../../src/providers/mysql/target.ts'
 import { describeRelations } from '../../src/providers/postgres/describe.ts'
 import { type PostgresOptions, postgres } from '../../src/providers/postgres/index.ts'
 import { readRows } from '../../src/providers/postgres/rows.ts'
@@ -15,7 +18,7 @@ import { expectOutcome } from '../support/attack-oracles.ts'
 import { startConfigured } from '../support/attack-target.ts'
 import type { Wire } from '../support/attack-wire.ts'
 import type { World } from '../support/attack-world.ts'
-import { asRole, connectionsOf, type Database, grants, startDatabase } from '../support/database.ts'
+import { asRole, connectionsOf, type Database, grants, startDatabase, superuser } from '../support/database.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { authority, startTlsFront } from '../support/database-tls.ts'
 import { hasMariadb, type Mariadb, startMariadb } from '../support/mariadb.ts'
@@ -39,6 +42,16 @@ CREATE FUNCTION set_it() RETURNS text LANGUAGE plpgsql AS $$ BEGIN
           set_config('search_path', 'private', false), set_config('row_security', 'off', false), set_config('DateStyle', 'German', false);
   RETURN current_setting('default_transaction_read_only'); END $$;
 CREATE VIEW setting AS SELECT set_it() AS x;
+CREATE FUNCTION lock_it() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
+  PERFORM pg_advisory_lock(4711); PERFORM set_config('app.left', 'over', false); EXECUTE 'LISTEN left_over'; RETURN 1; END $$;
+CREATE VIEW locking AS SELECT lock_it() AS x;
+CREATE FUNCTION lock_and_fail() RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_lock(4711); RETURN 1 / 0; END $$;
+CREATE VIEW failing_locked AS SELECT lock_and_fail() AS x;
+CREATE FUNCTION prepare_it() RETURNS int LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'PREPARE left_over AS SELECT 1'; RETURN 1; END $$;
+CREATE VIEW preparing AS SELECT prepare_it() AS x;
+CREATE FUNCTION state() RETURNS text LANGUAGE sql AS $$ SELECT concat_ws(' ', current_setting('app.left', true),
+  (SELECT string_agg(name, ',') FROM pg_prepared_statements WHERE from_sql), (SELECT string_agg(c, ',') FROM pg_listening_channels() c)) $$;
+CREATE VIEW stateful AS SELECT state() AS x;
 CREATE FUNCTION commit_it() RETURNS int LANGUAGE plpgsql AS $$ BEGIN COMMIT; RETURN 1; END $$;
 CREATE VIEW committing AS SELECT commit_it() AS x;
 CREATE FUNCTION become_it() RETURNS int LANGUAGE plpgsql AS $$ BEGIN SET LOCAL ROLE postgres; RETURN 1; END $$;
@@ -482,6 +495,63 @@ describe('code in views, where they are allowed,', () => {
     expect(await failure(read(provider, 'writing/rows'))).toMatchObject({ name: 'ResourceError' })
     expect(await database.run('SELECT * FROM written')).toHaveLength(1)
     expect(await failure(read(provider, 'customers/schema'))).toEqual({})
+  })
+
+  test.each([false, true])(
+    'PG07: leaves no advisory lock, setting, statement or channel on a connection that others use (behind a pooler: %s)',
+    async (disguise) => {
+      const proxy = await startDatabaseProxy(database.port)
+      proxy.disguise = disguise
+      const other = await superuser(database)
+      try {
+        const provider = await open({ url: proxy.through(readerUrl()), connections: 1 })
+        const isFree = async () => {
+          const { rows } = await other.query('SELECT pg_try_advisory_lock(4711) AS got')
+          if (rows[0].got) await other.query('SELECT pg_advisory_unlock(4711)')
+          return rows[0].got as boolean
+        }
+        expect(await failure(read(provider, 'locking/rows'))).toEqual({})
+        expect(await isFree()).toBe(true)
+        expect(await failure(read(provider, 'failing_locked/rows'))).toMatchObject({ name: 'ResourceError' })
+        expect(await isFree()).toBe(true)
+        expect(await failure(read(provider, 'preparing/rows'))).toEqual({})
+        expect(JSON.parse(await read(provider, 'stateful/rows')).rows[0].x).toBe('')
+      } finally {
+        await other.end()
+        await proxy.close()
+      }
+    },
+  )
+
+  test.skipIf(!hasMariadb)('PG07: leaves no lock, variable or setting in a session of MariaDB', async () => {
+    if (mariadb === undefined) throw new Error('there is none')
+    await mariadb.run(`CREATE VIEW locking AS SELECT GET_LOCK('left', 0) AS x;
+      CREATE FUNCTION leave_it() RETURNS int NO SQL BEGIN
+        SET @left = 7; SET SESSION sql_mode = 'ANSI'; SET SESSION tx_read_only = 0; RETURN 1; END;
+      CREATE VIEW leaving AS SELECT leave_it() AS x;
+      GRANT EXECUTE ON app.* TO reader@'%'`)
+    const provider = await mysql({ url: mariadb.readerUrl, rows: { views: true }, connections: 1, watch: false })
+    opened.push(provider)
+    expect(JSON.parse(await read(provider, 'locking/rows')).rows[0].x).toBe(1)
+    // The next use comes after the session was made as new.
+    expect(JSON.parse(await read(provider, 'leaving/rows')).rows[0].x).toBe(1)
+    expect(await mariadb.run("SELECT IS_FREE_LOCK('left') AS free")).toMatchObject([{ free: 1 }])
+    expect(JSON.parse(await read(provider, 'leaving/rows')).rows[0].x).toBe(1)
+
+    const target = mysqlTarget(mariadb.readerUrl, undefined)
+    const session = await openMysql(target, completeServerOptions({}), new AbortController().signal)
+    try {
+      const state = () =>
+        session.query('SELECT @left, @@sql_mode, @@tx_read_only, @@max_statement_time, @@collation_connection')
+      const before = await state()
+      expect(before).toEqual([[null, '', '1', expect.anything(), 'utf8mb4_bin']])
+      await session.transaction((query) => query('SELECT x FROM app.leaving'))
+      expect(await state()).not.toEqual(before)
+      await session.reset()
+      expect(await state()).toEqual(before)
+    } finally {
+      session.close()
+    }
   })
 
   test('PG08: cannot read files, run programs or export, and no text of the server comes out', async () => {

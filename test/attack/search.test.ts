@@ -124,6 +124,21 @@ describe.each(['http', 'stdio'] as const)('searching over %s', (wire) => {
     expect(await reader.paths('lighthouses')).toEqual(['open/plain.txt'])
   })
 
+  test('PT39 DR11: a glob of very many alternatives takes nothing from anybody, and one that is too long is refused', async () => {
+    const { reader } = over(wire)
+    const path = `{${Array.from({ length: 40 }, (_, at) => `*${at}*a`).join(',')}}`
+    expect(await reader.paths('kettle', { path: `{a,b,*}${'{,*}'.repeat(7)}*` })).toContain('open/honest.md')
+    expect(await reader.paths('kettle', { path })).toEqual([])
+    const long = `{${Array.from({ length: 512 }, (_, at) => `*${at}*a`).join(',')}}`
+    // More often than the source may fail before it is left alone.
+    for (let time = 0; time < 8; time++)
+      await expect(reader.find('kettle', { path: long })).rejects.toMatchObject({
+        code: -32602,
+        message: expect.stringContaining('path has more than 256 characters') as string,
+      })
+    expect(await reader.paths('kettle')).toContain('open/honest.md')
+  })
+
   test('DR09: one document of very many passages does not crowd out the others', async () => {
     const { reader } = over(wire)
     const { hits } = await reader.find('kettle buy')

@@ -524,6 +524,24 @@ describe('what is no secret', () => {
       }
   })
 
+  test('is shown: counts of tokens in prose, and sentences of Japanese behind such a name', async () => {
+    for (const text of [
+      'The limit is tokens: 8000 for each call.\n',
+      'tokens: 12,000\n',
+      'max output token: 8k\n',
+      'トークン: 最大8000個まで使えます\n',
+      'パスワード: 8文字以上で設定してください\n',
+      'token: これは説明です\n',
+    ])
+      for (const path of ['a.md', 'a.txt', 'log.txt']) expect(await shown(text, path), path).toBe(text)
+    for (const path of ['a.yaml', 'app.properties'])
+      expect(await shown('token: これは説明です。値ではない\n', path)).toBe('token: これは説明です。値ではない\n')
+    // A password is one all the same.
+    expect(await shown('password: 8000\n', 'a.md')).toBe('password: [redacted]\n')
+    expect(await shown('パスワード: Hunter2kaeru\n', 'a.md')).toBe('パスワード: [redacted]\n')
+    expect(await shown('token: 秘密のtoken-81f2b9c04\n', 'a.yaml')).toBe('token: [redacted]\n')
+  })
+
   test('is hardly ever taken for one in real sources', async () => {
     const { readdirSync, readFileSync } = await import('node:fs')
     const root = new URL('../../src/', import.meta.url).pathname

@@ -14,6 +14,7 @@ import { startConfigured, type Target, until } from '../support/attack-target.ts
 import { inTime, legacy, type Message, modern, type Params, patience, type Wire } from '../support/attack-wire.ts'
 import type { World } from '../support/attack-world.ts'
 import { requires } from '../support/require.ts'
+import { volumeOf } from '../support/volume.ts'
 import { requiresWatchLimit, withWatches } from '../support/watch-limit.ts'
 import { openSchema } from '../support/wire-schema.ts'
 
@@ -419,7 +420,8 @@ describe('a client that floods', () => {
       ...{ jsonrpc: '2.0', id: `s${from + i}`, method: 'resources/subscribe' },
       params: { uri: uriOf(`flood/${from + i}`) },
     }))
-  const flooding = 100_000
+  const flooding = volumeOf(100_000, 30_000)
+  const piped = volumeOf(20_000, 4000)
   /** Long enough on a machine that has much else to do. */
   const whole = 400_000
 
@@ -444,12 +446,12 @@ describe('a client that floods', () => {
       await control(wire)
       const before = target.facts().resident
       const outcome = new Map<string, number>()
-      for (let from = 0; from < 20_000; from += 4000) {
+      for (let from = 0; from < piped; from += 4000) {
         const calls = subscribes(from, 4000)
         void wire.pipe.write(calls.map((call) => `${JSON.stringify(call)}\n`).join(''))
         for (const { id } of calls) judge([(await wire.pipe.answerTo(id)).message ?? {}], outcome)
       }
-      expect(outcome).toEqual(expected(20_000))
+      expect(outcome).toEqual(expected(piped))
       expect(target.facts().resident - before).toBeLessThan(200)
       await control(wire)
     },
@@ -457,7 +459,7 @@ describe('a client that floods', () => {
   )
 
   test(
-    'SB01: 100,000 subscribe calls over HTTP are refused cheaply, and another client does not notice',
+    'SB01: very many subscribe calls over HTTP are refused cheaply, and another client does not notice',
     async () => {
       const wire = await openHttp(arena.http, arena.world, '2025-03-26')
       opened.push(wire.close)

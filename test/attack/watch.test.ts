@@ -6,8 +6,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
 import { createFiles, type FilesOptions, type FilesSystem } from '../../src/providers/files/index.ts'
 import { watchFiles } from '../../src/providers/files/watch-run.ts'
+import { bundled } from '../support/bundled.ts'
 import { createFolder, type Folder, listPaths, openBelow, sleep, textAt } from '../support/folder.ts'
 import { requires } from '../support/require.ts'
+import { volumeOf } from '../support/volume.ts'
 import { requiresWatchLimit, withWatches } from '../support/watch-limit.ts'
 import { eventually, startWatching, type Watching } from '../support/watching.ts'
 
@@ -236,9 +238,9 @@ describe('SB16, fault 22: a limit of watches', () => {
     test('(ENOSPC) is survived alike', () => {
       const names = numbered(30, (i) => `d${i}/x`)
       folder.write(treeOf(names))
-      const script = path.join(import.meta.dirname, '../support/watch-child.ts')
+      const script = bundled('tests/watch-child')
       const [command = '', ...before] = withWatches(10)
-      const args = [...before, process.execPath, '--import', 'tsx', script, 'watches', folder.root]
+      const args = [...before, process.execPath, script, 'watches', folder.root]
       const output = execFileSync(command, args, { encoding: 'utf8' })
       const { missing, notified, logged } = JSON.parse(output) as Record<string, string[]>
       expect(missing).toEqual([])
@@ -379,14 +381,15 @@ with open(sys.argv[1], 'r+b') as f:
 })
 
 describe('fault 24: storms', () => {
-  const many = numbered(10_000, (i) => `s${i % 100}/f${i}`)
+  const count = volumeOf(10_000)
+  const many = numbered(count, (i) => `s${i % 100}/f${i}`)
 
-  test('ten thousand files that are changed, made in new directories, and deleted: nothing is lost', async () => {
+  test('very many files that are changed, made in new directories, and deleted: nothing is lost', async () => {
     folder.write(treeOf(many))
     const [watching] = await begin()
     await runScript(
       `const fs = require('fs'), root = process.argv[1]
-      for (let i = 0; i < 10000; i++) fs.writeFileSync(root + '/s' + i % 100 + '/f' + i, 'x')`,
+      for (let i = 0; i < ${count}; i++) fs.writeFileSync(root + '/s' + i % 100 + '/f' + i, 'x')`,
       folder.root,
     )
     await watching.until(...many)
@@ -394,14 +397,14 @@ describe('fault 24: storms', () => {
     watching.clear()
     await runScript(
       `const fs = require('fs'), root = process.argv[1]
-      for (let i = 0; i < 10000; i++) {
+      for (let i = 0; i < ${count}; i++) {
         const d = root + '/n' + i % 10 + '/o' + i % 100
         fs.mkdirSync(d, { recursive: true })
         fs.writeFileSync(d + '/f' + i, 'x')
       }`,
       folder.root,
     )
-    const made = numbered(10_000, (i) => `n${i % 10}/o${i % 100}/f${i}`)
+    const made = numbered(count, (i) => `n${i % 10}/o${i % 100}/f${i}`)
     await watching.until(...made)
     await watching.quiet()
     watching.clear()
@@ -549,17 +552,8 @@ describe('fault 6: no descriptor is left', () => {
   test('for a while: what changed meanwhile is told', () => {
     const names = numbered(10, (i) => `d${i}/x`)
     folder.write(treeOf(names))
-    const script = path.join(import.meta.dirname, '../support/watch-child.ts')
-    const args = [
-      '-c',
-      'ulimit -n 100; exec "$0" "$@"',
-      process.execPath,
-      '--import',
-      'tsx',
-      script,
-      'files',
-      folder.root,
-    ]
+    const script = bundled('tests/watch-child')
+    const args = ['-c', 'ulimit -n 100; exec "$0" "$@"', process.execPath, script, 'files', folder.root]
     const { missing } = JSON.parse(execFileSync('sh', args, { encoding: 'utf8' })) as Record<string, string[]>
     expect(missing).toEqual([])
   })

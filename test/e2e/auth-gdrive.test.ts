@@ -34,7 +34,8 @@ async function writeConfig(...addresses: readonly string[]): Promise<void> {
   await writeFile(join(home, 'hikidashi.json'), JSON.stringify({ mounts }))
 }
 
-const command = (...args: readonly string[]) => run(args, { cwd: home, env: environment() })
+const command = (...args: readonly string[]) =>
+  run([...args, '--config', 'hikidashi.json'], { cwd: home, env: environment() })
 
 describe('hikidashi auth gdrive', () => {
   test('sends a person to Google, keeps what comes back for this user alone, and Drive can be read', async () => {
@@ -42,7 +43,7 @@ describe('hikidashi auth gdrive', () => {
     const before = await command('read', 'gdrive://me/docs/plan')
     expect(before.err).toContain('hikidashi auth gdrive')
     expect(before.code).not.toBe(0)
-    const asking = start(['auth', 'gdrive'], { cwd: home, env: environment() })
+    const asking = start(['auth', 'gdrive', '--config', 'hikidashi.json'], { cwd: home, env: environment() })
     const [url = ''] = await asking.says(/http:\/\/127\.0\.0\.1:\d+\/o\/oauth2\/v2\/auth\?\S+(?=\s)/)
     const query = new URL(url).searchParams
     expect(query.get('scope')).toBe('https://www.googleapis.com/auth/drive.readonly')
@@ -78,7 +79,10 @@ describe('hikidashi auth gdrive', () => {
       err: expect.stringContaining('Nobody has allowed it in time'),
     })
     drive.oauth.settings.person = 'denies'
-    const asking = start(['auth', 'gdrive', 'gdrive://b'], { cwd: home, env: environment() })
+    const asking = start(['auth', 'gdrive', 'gdrive://b', '--config', 'hikidashi.json'], {
+      cwd: home,
+      env: environment(),
+    })
     const [url = ''] = await asking.says(/http:\/\/127\.0\.0\.1:\d+\/o\/oauth2\/v2\/auth\?\S+(?=\s)/)
     await fetch(url)
     expect(await asking.ended).toMatchObject({ code: 1, err: expect.stringContaining('was not allowed') })

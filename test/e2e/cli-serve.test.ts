@@ -35,11 +35,15 @@ describe('serve', () => {
 
   test('logs JSON where that is asked for', async () => {
     const { err } = await run(['serve', '.', '--log-format', 'json'], { cwd: folder })
-    expect(JSON.parse(err)).toMatchObject({ level: 'info', message: 'serving on stdio', mounts: [uri('')] })
+    expect(JSON.parse(err)).toMatchObject({
+      level: 'info',
+      message: 'serving on stdio',
+      mounts: [uri(''), 'search://notes'],
+    })
   })
 
   test('is looked at over stdio just as the folder itself', async () => {
-    const command = `${process.execPath} ${main} serve notes --name mine`
+    const command = `${process.execPath} ${main} serve notes --name mine --only files`
     const remote = (...args: readonly string[]) => run([...args, '--command', command], { cwd: home })
     expect(await remote('ls')).toMatchObject({ code: 0, out: 'file:///mine\n', err: '' })
     expect((await remote('ls', '-r')).out.trim().split('\n')).toHaveLength(4)
@@ -51,10 +55,10 @@ describe('serve', () => {
 
   test('is looked at over HTTP just as the folder itself, and ends well at the first Ctrl-C', async () => {
     const server = start(['serve', '.', '--http', '0'], { cwd: folder })
-    const [, url = ''] = await server.says(/serves 1 mount at (http:\/\/127\.0\.0\.1:\d+\/mcp)\n/)
+    const [, url = ''] = await server.says(/serves 2 mounts at (http:\/\/127\.0\.0\.1:\d+\/mcp)\n/)
     await server.says(/Ctrl-C stops it/)
     const remote = (...args: readonly string[]) => run([...args, '--url', url], { cwd: folder })
-    expect(await remote('ls')).toMatchObject({ code: 0, out: `${uri('')}\n`, err: '' })
+    expect(await remote('ls')).toMatchObject({ code: 0, out: `${uri('')}\nsearch://notes\n`, err: '' })
     expect((await remote('ls', '-l', 'docs')).out).toContain('292 B')
     expect((await remote('read', 'docs/numbers.txt', '--lines', '5')).out).toMatch(/^5\n/)
     expect(await remote('read', 'nope.txt')).toMatchObject({ code: 4, out: '' })
@@ -124,7 +128,7 @@ describe('serve', () => {
     const named = ['serve', '.', '--http', '0.0.0.0:0', '--allow-host', 'context.example.org']
     expect(await cli(...named)).toMatchObject({ code: 1, out: '', err: expect.stringContaining('--insecure') })
     const server = start([...named, '--insecure'], { cwd: folder })
-    await server.says(/serves 1 mount/)
+    await server.says(/serves 2 mounts/)
     server.child.kill('SIGTERM')
     expect(await server.ended).toMatchObject({ code: 0 })
   })

@@ -55,7 +55,7 @@ requires(
   'there is no script of util-linux',
 )('on a terminal', () => {
   test('what stands out is bold, and an error is red', async () => {
-    const tree = await onTerminal(['tree', '--depth', '1'])
+    const tree = await onTerminal(['tree', '--depth', '1', '--only', 'files'])
     expect(tree).toEqual({
       code: 0,
       seen: `\u001b[1mfile://${folder}\u001b[22m\n├── README.md\n└── \u001b[1mdocs/\u001b[22m\n\n1 directory, 1 resource\n`,
@@ -163,5 +163,80 @@ requires(
     ]
     const child = execute(bash ?? '', ['--norc', '-c', [own, completion, ...asked].join('\n')], { cwd: folder })
     expect((await child).stdout).toBe(`--estimate \n//${folder}/docs/numbers.txt \nREADME.md\n`)
+  })
+})
+
+/** What contents can hold that would do something to a terminal: a title, the clipboard, a link, colours, an overwritten line, a bell. */
+const sequences =
+  '\u001b]0;owned\u0007 \u001b]52;c;ZXZpbA==\u0007 \u001b]8;;https://evil.example\u001b\\link \u001b[1mbold \u009b31mred over\rwritten \u0008'
+/** The status line of hikidashi itself, which is drawn over again and again, and is gone at the end. */
+const esc = String.fromCharCode(27)
+const statusLine = new RegExp(`\\r(?!\\r?\\n)[^\\r\\n]*?${esc}\\[K`, 'g')
+/** What a terminal may get: text, tabs, line ends, and the colours of hikidashi itself. */
+const harmless = new RegExp(`^(?:[^\\p{Cc}]|[\\n\\t]|${esc}\\[\\d{1,2}(?:;\\d{1,2})?m)*$`, 'u')
+
+requires(
+  'script',
+  script !== undefined,
+  'there is no script of util-linux',
+)('contents with escape sequences', () => {
+  let hostile = ''
+  beforeAll(async () => {
+    hostile = await mkdtemp(join(tmpdir(), 'hikidashi-sequences-'))
+    const text = `---\ntitle: "harbour ${JSON.stringify(sequences).slice(1, -1)}"\n---\n# harbour ${sequences}\n\nThe harbour ${sequences} opens.\n`
+    await writeFile(join(hostile, 'harbour.md'), text)
+    const mounts = {
+      'file:///h': {
+        provider: 'files',
+        root: '.',
+        frontMatter: '**/*.md',
+        rules: [{ match: '*.md', title: 'heading' }],
+      },
+      'search://h': { provider: 'search', over: ['file:///h'] },
+    }
+    await writeFile(join(hostile, 'hikidashi.json'), JSON.stringify({ mounts }))
+  })
+  afterAll(() => rm(hostile, { recursive: true, force: true }))
+
+  const here = () => ({ cwd: hostile, env: { XDG_STATE_HOME: join(home, 'state') } })
+
+  test.each([
+    [['pack', 'harbour', '--explain']],
+    [['search', 'harbour']],
+    [['search', 'harbour', '--json']],
+    [['ls', '--recursive', '--long']],
+    [['ls', '--recursive', '--json']],
+    [['tree', '--long']],
+    [['read', 'harbour.md']],
+    [['read', 'harbour.md', '--json']],
+    [['stat', 'harbour.md']],
+    [['templates']],
+    [['complete', 'file:///h/{+path}', 'path', 'harbour']],
+    [['status']],
+    [['check']],
+    [['doctor']],
+  ])('hikidashi %j shows them, and sends none', async (args) => {
+    const line = joinCommand([process.execPath, main, ...args])
+    const { cwd, env } = here()
+    const { stdout } = await execute(script ?? '', ['-qec', line, '/dev/null'], {
+      ...{ cwd, encoding: 'utf8', maxBuffer: 2 ** 24 },
+      env: { ...process.env, TERM: 'xterm', ...env },
+    }).catch((error: { stdout: string }) => error)
+    const shown = stdout.replaceAll(statusLine, '').replaceAll('\r\n', '\n')
+    expect(shown.length).toBeGreaterThan(10)
+    expect(shown).toMatch(harmless)
+    if (['pack', 'search', 'read'].includes(args[0] ?? '')) expect(shown).toContain('\\u001b')
+  })
+
+  test('a pipe gets every byte as it is', async () => {
+    const { out } = await run(['read', 'harbour.md'], here())
+    expect(out).toContain(sequences)
+    const packed = await run(['pack', 'harbour'], here())
+    expect(packed.out).toContain(`The harbour ${sequences} opens.`)
+    const bytes = Buffer.from([0, 27, 91, 49, 109, 128, 255, 10])
+    await writeFile(join(hostile, 'harbour.bin'), bytes)
+    const child = await execute(process.execPath, [main, 'read', 'harbour.bin'], { ...here(), encoding: 'buffer' })
+    expect(child.stdout).toEqual(bytes)
+    await rm(join(hostile, 'harbour.bin'))
   })
 })

@@ -73,7 +73,8 @@ describe('the command line itself', () => {
 
 describe('ls', () => {
   test('shows the mounts', async () => {
-    expect(await cli('ls')).toMatchObject({ code: 0, out: `${uri('')}\n`, err: '' })
+    expect(await cli('ls')).toMatchObject({ code: 0, out: `${uri('')}\nsearch://notes\n`, err: '' })
+    expect(await cli('ls', '--only', 'files')).toMatchObject({ code: 0, out: `${uri('')}\n`, err: '' })
   })
 
   test.each(['docs', './docs/', 'file:docs', 'file:docs/'])('shows what lies directly in %s', async (directory) => {
@@ -88,7 +89,7 @@ describe('ls', () => {
   test.each([[[]], [['.']], [['docs']], [['docs/deep']]])(
     '--recursive shows every resource below %j',
     async (where) => {
-      const { code, out } = await cli('ls', '-r', ...where)
+      const { code, out } = await cli('ls', '-r', '--only', 'files', ...where)
       const all = ['README.md', 'docs/deep/%E6%97%A5%E6%9C%AC%20%E8%AA%9E.txt', 'docs/numbers.txt', 'docs/picture.png']
       const below = where[0] === undefined || where[0] === '.' ? '' : where[0]
       expect(code).toBe(0)
@@ -122,7 +123,7 @@ describe('ls', () => {
       size: 292,
     })
     expect(numbers.modified).toBe(new Date(numbers.modified).toISOString())
-    expect(JSON.parse((await cli('ls', '--json', '-r')).out)).toHaveLength(4)
+    expect(JSON.parse((await cli('ls', '--json', '-r')).out)).toHaveLength(5)
   })
 
   test.each([
@@ -174,6 +175,34 @@ describe('read', () => {
     expect((await cli('read', 'docs/numbers.txt', '--lines', '10-12')).out).toBe('10\n11\n12\n')
     expect((await cli('read', 'docs/numbers.txt', '--bytes', '0-3')).out).toBe('1\n2\n')
     expect((await cli('read', `${uri('docs/numbers.txt')}?lines=100-`)).out).toBe('100\n')
+  })
+
+  test('prints the last lines of a text, and a document as text or Markdown', async () => {
+    expect((await cli('read', 'docs/numbers.txt', '--tail', '2')).out).toBe('99\n100\n')
+    expect((await cli('read', 'docs/numbers.txt', '--tail', '0')).code).toBe(2)
+    expect((await cli('read', 'docs/numbers.txt', '--tail', '1', '--lines', '1')).code).toBe(2)
+    await writeFile(join(folder, 'page.html'), '<h1>Drawer</h1><p>of <b>cedar</b></p>')
+    expect((await cli('read', 'page.html', '--as', 'text')).out).toBe('Drawer\n\nof cedar\n')
+    expect((await cli('read', 'page.html', '--as', 'markdown')).out).toMatch(/^# Drawer\n/)
+    expect((await cli('read', 'page.html', '--as', 'markdown', '--lines', '1')).out).toBe('# Drawer\n')
+    await rm(join(folder, 'page.html'))
+  })
+
+  test.each([
+    [['ls', 'docs/'], /numbers\.txt\n/],
+    [['tree', 'docs', '--json'], /^\[\n?/],
+    [['stat', 'README.md'], /README\.md/],
+    [['templates'], /file:/],
+    [['check'], /^ok /],
+    [['hosts'], /./],
+  ] as const)('writes what %j prints to a file', async (words, pattern) => {
+    const file = join(home, 'printed.txt')
+    const { code, out } = await cli(...words, '-o', file)
+    expect({ code, out }).toEqual({ code: 0, out: '' })
+    expect(await readFile(file, 'utf8')).toMatch(pattern)
+    const away = await cli(...words, '-o', join(home, 'none/printed.txt'))
+    expect(away).toMatchObject({ code: 1, out: '' })
+    expect(away.err).toContain('cannot be written')
   })
 
   test('prints the listing of a directory that is written with a slash, or as a path', async () => {
@@ -244,9 +273,17 @@ describe('check', () => {
     const { code, out, err } = await cli('check')
     expect({ code, out }).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^ok {5}file:.* {2}files {2}4 entries looked at {2}\d+ ms\n$/),
+      out: expect.stringMatching(
+        /^ok {5}file:.* {2}files {2}4 entries looked at {2}\d+ ms\nok {5}search:.* {2}search {2}1 entry looked at {2}\d+ ms\n$/,
+      ),
     })
-    expect(err).toBe('The current folder: 1 mount, nothing wrong.\n')
+    expect(err).toBe('The current folder: 2 mounts, nothing wrong.\n')
+  })
+
+  test('and doctor finds nothing wrong with it either', async () => {
+    const { code, out } = await cli('doctor')
+    expect({ code, out }).toMatchObject({ code: 0, out: expect.stringMatching(/ok {6}store/) })
+    expect(out).not.toContain('FAILED')
   })
 
   test('reports every problem of a configuration, as text and as JSON', async () => {
@@ -278,6 +315,22 @@ describe('check', () => {
       ],
       mounts: [],
     })
+  })
+
+  test('says which addresses are served in another spelling, and which two are the same', async () => {
+    const file = join(home, 'capitals.json')
+    const mount = { provider: 'files', root: 'notes' }
+    await writeFile(file, JSON.stringify({ mounts: { 'Docs://Manual/A': mount, 'x://a': mount } }))
+    const { code, err } = await cli('check', '--config', file)
+    expect(code).toBe(0)
+    expect(err).toContain('Docs://Manual/A is served as docs://manual/A')
+    expect(err).not.toContain('x://a is served')
+    const seen = JSON.parse((await cli('check', '--json', '--config', file)).out)
+    expect(seen.respelled).toEqual([{ address: 'Docs://Manual/A', served: 'docs://manual/A' }])
+    await writeFile(file, JSON.stringify({ mounts: { 'x://A': mount, 'X://a': mount } }))
+    const same = await cli('check', '--config', file)
+    expect(same.code).toBe(1)
+    expect(same.out).toContain('The address overlaps with "x://A": both are x://a.')
   })
 
   test('says which mounts no client sees', async () => {

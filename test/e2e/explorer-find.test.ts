@@ -88,6 +88,7 @@ requires(
     await searched(page, 'Deploying')
     const field = page.locator('#search')
     await field.fill('とうきょう')
+    await expect.poll(() => decodeURIComponent(page.url())).toContain('とうきょう')
     const place = page.url()
     await field.evaluate((element) => {
       element.dispatchEvent(new CompositionEvent('compositionstart', { bubbles: true }))

@@ -9,9 +9,11 @@ import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { DatabaseSync } from '@photostructure/sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Entry, type Options, open, type ZipFile } from 'yauzl'
-import { main, run, writeNotes } from '../support/cli.ts'
+import { bundled } from '../support/bundled.ts'
+import { run, writeNotes } from '../support/cli.ts'
 
 let root = ''
 let folder = ''
@@ -48,6 +50,14 @@ async function listed(command: string, args: readonly string[]): Promise<readonl
 }
 
 describe('hikidashi in a host', () => {
+  test('is not started by npx, which would not find it in the registry yet', async () => {
+    const file = join(home, '.config/zed/settings.json')
+    const refused = await cli('add', 'zed', '--npx')
+    expect(refused).toMatchObject({ code: 2, out: '' })
+    expect(refused.err).toMatch(/not in the registry of npm yet/)
+    await expect(readFile(file, 'utf8')).rejects.toThrow(/ENOENT/)
+  })
+
   test('is added, started by what stands in the file, told of, and taken out', async () => {
     const file = join(home, '.config/zed/settings.json')
     const before = '// Zed\n{\n  "theme": "One Dark", // dark\n}\n'
@@ -129,15 +139,8 @@ describe('hikidashi in a host', () => {
 
 test('a file that is being written is the old one or the new one, whenever the writer is killed', async () => {
   const file = join(root, 'killed.json')
-  const files = join(dirname(main), 'host-files/files.js')
-  const code = `import { readHostFile, writeHostFile } from ${JSON.stringify(files)}
-    for (let i = 0; ; i++) {
-      const letter = i % 2 === 0 ? 'a' : 'b'
-      await writeHostFile(await readHostFile(${JSON.stringify(file)}), letter.repeat(300_000))
-      if (i === 1) process.stdout.write('ready')
-    }`
   for (let i = 0; i < 5; i++) {
-    const child: ChildProcess = spawn(process.execPath, ['--input-type=module', '-e', code], {
+    const child: ChildProcess = spawn(process.execPath, [bundled('tests/host-file-writer'), file], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const closed = once(child, 'close')
@@ -175,11 +178,35 @@ test('a bundle has all that it needs to be started by a host', { timeout: 120_00
   const [target, more] = [join(root, 'unpacked'), join(root, 'more')]
   await mkdir(more)
   await unpack(file, target)
-  const { server } = JSON.parse(await readFile(join(target, 'manifest.json'), 'utf8'))
+  const { server, compatibility } = JSON.parse(await readFile(join(target, 'manifest.json'), 'utf8'))
   const words = server.mcp_config.args.flatMap((word: string) =>
     word === '${user_config.folders}' ? [folder, more] : [word.replace('${__dirname}', target)],
   )
   expect(words[0]).toBe(join(target, server.entry_point))
   expect(await listed(process.execPath, words)).toContain(`file://${folder}/README.md`)
   expect(JSON.parse(await readFile(join(target, 'mcpb-resources/ja.json'), 'utf8'))).toHaveProperty('description')
+  // Of SQLite it has what the systems that the manifest names need, and it works.
+  const vendor = join(dirname(dirname(join(target, server.entry_point))), 'vendor')
+  const builds = async (of: string) => (await readdir(of)).filter((name) => name.endsWith('.node'))
+  expect(compatibility.platforms).toEqual([process.platform])
+  expect((await builds(vendor)).length).toBeGreaterThan(1)
+  for (const name of await builds(vendor)) expect(name).toMatch(new RegExp(`^sqlite-${process.platform}-(arm64|x64)`))
+  const database = new DatabaseSync(join(root, 'shop.db'))
+  database.exec('CREATE TABLE customer (id INTEGER PRIMARY KEY)')
+  database.close()
+  const config = join(root, 'bundled.json')
+  await writeFile(
+    config,
+    JSON.stringify({ mounts: { 'sqlite://shop': { provider: 'sqlite', file: join(root, 'shop.db') } } }),
+  )
+  const sqliteWords = [join(target, server.entry_point), 'serve', '--config', config, '--stdio']
+  expect(await listed(process.execPath, sqliteWords)).toContain('sqlite://shop/customer/schema')
+  const everywhere = join(root, 'everywhere')
+  const all = await cli('bundle', 'mcpb', '--output', `${everywhere}.mcpb`, '--all-platforms', '--json')
+  expect(all).toMatchObject({ code: 0, err: '' })
+  expect(JSON.parse(all.out).bytes).toBeGreaterThan(JSON.parse(made.out).bytes)
+  await unpack(`${everywhere}.mcpb`, everywhere)
+  const manifest = JSON.parse(await readFile(join(everywhere, 'manifest.json'), 'utf8'))
+  expect(manifest.compatibility.platforms.toSorted()).toEqual(['darwin', 'linux', 'win32'])
+  expect(await builds(join(dirname(dirname(join(everywhere, manifest.server.entry_point))), 'vendor'))).toHaveLength(8)
 })

@@ -72,7 +72,7 @@ describe('A search that is served', () => {
     const files = many(800)
     const folder = await folderOf(files)
     const { server, boss } = await serve(folder.home)
-    await eventually(boss.status, (status) => (status?.documents ?? 0) > 100)
+    await eventually(boss.status, (status) => (status?.mounts[0]?.indexed ?? 0) > 100)
     await server.stop('SIGKILL')
     await rm(join(folder.home, 'docs/open/note-0.md'))
     await folder.write({ 'open/note-1.md': 'about lanterns\n' })

@@ -20,6 +20,9 @@ import { rules, run } from './world.ts'
 /** A small world, in which every fault shows. */
 const options = { seed: 7, clients: 24, writers: 8, storms: 3, writes: 10, troubles: 60, patience: 10_000 }
 
+/** So many worlds are tried until the fault shows. */
+const worlds = 4
+
 describe('the checks', () => {
   const checksOf = (facts: readonly Fact[]) => [...new Set(validate(facts, rules).map(({ check }) => check))]
 
@@ -45,7 +48,11 @@ describe('the checks', () => {
   test.concurrent.each(broken)(
     'notice %s (%s)',
     async (_, found, fault) => {
-      expect(checksOf(await run({ ...options, fault }))).toContain(found)
+      // In one world a fault may meet nothing that it harms: on a slow machine all is quiet while the source is away.
+      const seen: Check[] = []
+      for (let world = 0; world < worlds && !seen.includes(found); world++)
+        seen.push(...checksOf(await run({ ...options, seed: options.seed + world, fault })))
+      expect(seen).toContain(found)
     },
     240_000,
   )

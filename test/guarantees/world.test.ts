@@ -1,10 +1,14 @@
 import { expect, test } from 'vitest'
+import { volumeOf } from '../support/volume.ts'
 import { seeds } from './seeds.ts'
 import { validate } from './validate.ts'
 import { rules, run } from './world.ts'
 
 // What has not come after the patience never will. It is long for the sake of machines that do something else besides.
-const size = { clients: 200, writers: 50, storms: 4, writes: 12, troubles: 120, patience: 60_000 }
+const size = {
+  ...{ clients: volumeOf(200, 60), writers: volumeOf(50, 15), troubles: volumeOf(120, 40) },
+  ...{ storms: 4, writes: 12, patience: 60_000 },
+}
 
 test.each(seeds())(
   'everything that is guaranteed holds for many clients of every revision, whatever happens (HIKIDASHI_SEED=%i)',

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import * as fc from 'fast-check'
 import found from '../attack/corpus/found.json' with { type: 'json' }
+import { volume } from './volume.ts'
 
 const given = process.env.ATTACK_SEED ?? '20260728'
 /**
@@ -8,8 +9,8 @@ const given = process.env.ATTACK_SEED ?? '20260728'
  * `random` another one each time; which, is printed.
  */
 export const seed = given === 'random' ? randomInt(2 ** 31) : Number(given)
-/** How many times as many runs as usual: `ATTACK_RUNS=50` takes hours, and finds more. */
-export const scale = Number(process.env.ATTACK_RUNS ?? 1)
+/** How many times as many runs as in full: `ATTACK_RUNS=50` takes hours, and finds more. By default the volume of this run. */
+export const scale = Number(process.env.ATTACK_RUNS ?? volume)
 export const announceSeed = (): void => console.log(`fuzzed with ATTACK_SEED=${seed} ATTACK_RUNS=${scale}`)
 
 export const runs = (count: number): fc.Parameters<unknown> => ({

@@ -28,7 +28,7 @@ export interface Post {
 export function send(target: Target, world: World, post: Post, agent?: Agent): Promise<Answer> {
   const { hostname, port, pathname } = target.url as URL
   const { method = 'POST', path = pathname, headers = {}, body, within = patience } = post
-  tally.add()
+  tally.add(target)
   const answer = new Promise<Answer>((resolve, reject) => {
     const options = { host: hostname, port, path, method, headers: { ...headers }, ...(agent ? { agent } : {}) }
     const ask = () => {
@@ -169,7 +169,7 @@ export async function raw(
   { until, quiet = 400, within = patience }: RawOptions = {},
 ): Promise<RawAnswer> {
   const { hostname, port } = target.url as URL
-  tally.add()
+  tally.add(target)
   const socket: Socket = connect(Number(port), hostname)
   const chunks: Buffer[] = []
   let closed = false

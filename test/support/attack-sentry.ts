@@ -23,7 +23,8 @@ export interface Holdings {
   readonly writing: readonly string[]
 }
 
-export function holdingsOf(pid: number): Holdings {
+/** @param settled The sockets, by inode, that can be no outgoing connection; added to. To be kept for the next time. */
+export function holdingsOf(pid: number, settled: Set<string> = new Set()): Holdings {
   const open = readdirSync(`/proc/${pid}/fd`).map((fd) => ({ fd, link: linkOf(`/proc/${pid}/fd/${fd}`) }))
   const about = (fd: string) => textOf(`/proc/${pid}/fdinfo/${fd}`)
   const status = textOf(`/proc/${pid}/status`)
@@ -36,7 +37,11 @@ export function holdingsOf(pid: number): Holdings {
       .reduce((sum, { fd }) => sum + (about(fd).match(/^inotify wd:/gm)?.length ?? 0), 0),
     resident: number('VmRSS') / 1024,
     children: childrenOf(pid),
-    outgoing: outgoingOf(pid, new Set(open.flatMap(({ link }) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []))),
+    outgoing: outgoingOf(
+      pid,
+      open.flatMap(({ link }) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []),
+      settled,
+    ),
     writing: open
       .filter(({ fd, link }) => /^\/(?!dev\/)/.test(link) && (Number.parseInt(flagsOf(about(fd)), 8) & 3) !== 0)
       // The number may be another's by now; and a directory is written to by nobody.
@@ -55,19 +60,28 @@ function childrenOf(pid: number): readonly string[] {
     .filter((name) => name !== '')
 }
 
-/** Connections of a process that do not come in at a port which it listens on. */
-function outgoingOf(pid: number, inodes: ReadonlySet<string>): readonly string[] {
-  if (inodes.size === 0) return []
+/**
+ * Connections of a process that do not come in at a port which it listens on. The tables of TCP take the system milliseconds to
+ * write, so they are read only when there is a socket that is not settled yet.
+ */
+function outgoingOf(pid: number, inodes: readonly string[], settled: Set<string>): readonly string[] {
+  const areUnsettled = () => inodes.some((inode) => !settled.has(inode))
+  if (!areUnsettled()) return []
+  for (const line of textOf(`/proc/${pid}/net/unix`).split('\n')) settled.add(line.split(/\s+/)[6] ?? '')
+  if (!areUnsettled()) return []
+  const own = new Set(inodes)
   const sockets = ['tcp', 'tcp6']
     .flatMap((table) => textOf(`/proc/${pid}/net/${table}`).split('\n').slice(1))
     .map((line) => line.trim().split(/\s+/))
     .map(([, local = '', remote = '', state = '', , , , , , inode = '']) => ({ local, remote, state, inode }))
-    .filter(({ inode }) => inodes.has(inode))
+    .filter(({ inode }) => own.has(inode))
   const port = (address: string) => address.slice(address.lastIndexOf(':'))
   const listening = new Set(sockets.filter(({ state }) => state === '0A').map(({ local }) => port(local)))
+  const isIncoming = ({ local }: { readonly local: string }) => listening.has(port(local))
+  for (const socket of sockets) if (isIncoming(socket)) settled.add(socket.inode)
   // 01 is established, 02 a connection that was asked for.
   return sockets
-    .filter(({ local, state }) => (state === '01' || state === '02') && !listening.has(port(local)))
+    .filter((socket) => (socket.state === '01' || socket.state === '02') && !isIncoming(socket))
     .map(({ remote }) => remote)
 }
 
@@ -127,17 +141,15 @@ type Slack = Pick<Holdings, 'descriptors' | 'threads' | 'watches' | 'resident'>
 /** Threads that were started meanwhile, with what they hold open, and what an allocator keeps. */
 const usual: Slack = { descriptors: 16, threads: 8, watches: 64, resident: 400 }
 
-/** The compiler that the fixture runs through, and where it keeps what it compiled. */
-const compiler = { program: 'esbuild', file: /\/tsx-\d+\// }
-
 /** Starts to watch servers, of which one may serve HTTP. What they hold now is what they are compared with. */
 export function openSentry(world: World, targets: readonly Target[], options: SentryOptions = {}): Sentry {
   const { work: most = 1000, programs = [], upstreams = () => [] } = options
   const slack = { ...usual, ...options.slack }
   const living = () => targets.filter((target) => target.isAlive())
-  const before = new Map(targets.map((target) => [target, holdingsOf(target.pid)]))
+  const settled = new Map(targets.map((target) => [target, new Set<string>()]))
+  const before = new Map(targets.map((target) => [target, holdingsOf(target.pid, settled.get(target))]))
   const seen = new Set<string>()
-  const mayRun = new Set([compiler.program, ...programs])
+  const mayRun = new Set(programs)
 
   const isUpstream = (remote: string) =>
     upstreams().some((port) => remote === `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`)
@@ -146,7 +158,7 @@ export function openSentry(world: World, targets: readonly Target[], options: Se
     for (const target of living()) {
       let now: Holdings
       try {
-        now = holdingsOf(target.pid)
+        now = holdingsOf(target.pid, settled.get(target))
       } catch {
         continue
       }
@@ -155,8 +167,7 @@ export function openSentry(world: World, targets: readonly Target[], options: Se
       for (const remote of now.outgoing)
         if (!known?.outgoing.includes(remote) && !isUpstream(remote))
           seen.add(`O4: it opened a connection to ${remote}`)
-      for (const file of now.writing)
-        if (!known?.writing.includes(file) && !compiler.file.test(file)) seen.add(`O4: it writes to ${file}`)
+      for (const file of now.writing) if (!known?.writing.includes(file)) seen.add(`O4: it writes to ${file}`)
     }
   }
   const timer = setInterval(watch, 500)

@@ -88,7 +88,7 @@ export function openPipe(target: Target, world: World): Pipe {
 
   return {
     write: (bytes) => {
-      tally.add()
+      tally.add(target)
       return new Promise((resolve) => target.input.write(bytes, () => resolve()))
     },
     next: (within = patience) => {

@@ -1,4 +1,5 @@
 import type { RunnerTask } from 'vitest'
+import type { Target } from './attack-target.ts'
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -9,16 +10,21 @@ declare module 'vitest' {
 
 let sent = 0
 let before = 0
+let asked = new Set<Target>()
 
 /** Counts what is sent to servers under attack, for each test. */
 export const tally = {
   /** Called by whatever writes to a server. */
-  add: (): void => {
+  add: (target: Target): void => {
     sent++
+    asked.add(target)
   },
   begin: (): void => {
     before = sent
+    asked = new Set()
   },
+  /** Whether the test wrote to a server. */
+  hasAsked: (target: Target): boolean => asked.has(target),
   end: (task: Pick<RunnerTask, 'meta'>): void => {
     task.meta.inputs = sent - before
   },

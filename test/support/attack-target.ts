@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import type { Setup } from './attack-server.ts'
 import type { World } from './attack-world.ts'
+import { bundled } from './bundled.ts'
 
 /** A server process under attack. */
 export interface Target {
@@ -37,13 +38,16 @@ const home = join(import.meta.dirname, '../..')
 /** Starts the fixture: the library, composed for tests. */
 export function startFixture(world: World, setup: Omit<Setup, 'root'>): Promise<Target> {
   const argument = JSON.stringify({ root: world.root, ...setup } satisfies Setup)
-  const script = join(import.meta.dirname, 'attack-server.ts')
-  return start(world, ['--expose-gc', '--import', 'tsx', script, argument], setup.transport === 'http')
+  return start(world, ['--expose-gc', bundled('tests/attack-server'), argument], setup.transport === 'http')
 }
 
 /** Starts the built command line: `hikidashi serve ROOT …`. */
 export function startCommand(world: World, ...args: readonly string[]): Promise<Target> {
-  return start(world, [join(home, 'dist/cli/main.js'), 'serve', world.root, ...args], args.includes('--http'))
+  return start(
+    world,
+    [join(home, 'dist/cli/main.js'), 'serve', world.root, '--only', 'files', ...args],
+    args.includes('--http'),
+  )
 }
 
 /**
@@ -60,7 +64,8 @@ export function startConfigured(
   const file = join(dirname(world.root), `hikidashi-${configs++}.json`)
   writeFileSync(file, JSON.stringify(config))
   const how = transport === 'http' ? ['--http', '127.0.0.1:0'] : ['--stdio']
-  const args = [join(home, 'dist/cli/main.js'), 'serve', '--config', file, ...how]
+  // The mounts are open before the first case: what a server holds is compared with that.
+  const args = [join(home, 'dist/cli/main.js'), 'serve', '--config', file, '--strict', ...how]
   return start(world, args, transport === 'http', within)
 }
 

@@ -47,7 +47,7 @@ export async function serveAuthorized(
   }
   await writeFile(join(home, 'hikidashi.json'), JSON.stringify(config))
   let log = ''
-  const running = start(['serve', '--log-level', 'debug'], {
+  const running = start(['serve', '--config', 'hikidashi.json', '--log-level', 'debug'], {
     cwd: home,
     env: { AS_SECRET: 'the-secret-of-the-program' },
   })

@@ -41,11 +41,13 @@ export function memoryIndex(): SearchIndex & { readonly all: ReadonlyMap<string,
           if (word.startsWith(prefix.toLowerCase())) found.set(word, [...(found.get(word) ?? []), document.uri])
       yield* suggestions(found)
     },
-    mimeTypes: async function* () {
-      const found = new Map<string, string[]>()
-      for (const { uri, mimeType } of sorted())
-        if (mimeType !== undefined) found.set(mimeType, [...(found.get(mimeType) ?? []), uri])
-      yield* suggestions(found)
+    mimeTypes: async ({ allows = () => true } = {}) => {
+      const types = sorted().flatMap((document) => (allows(document) ? (document.mimeType ?? []) : []))
+      return [...new Set(types)].sort()
+    },
+    mounts: async (addresses, { allows = () => true } = {}) => {
+      const seen = new Set(sorted().flatMap((document) => (allows(document) ? document.mount : [])))
+      return addresses.filter((address) => seen.has(address)).sort()
     },
     size: async () => ({ documents: all.size, passages: all.size, bytes: 0 }),
     embedding: async () => undefined,

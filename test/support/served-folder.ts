@@ -16,7 +16,7 @@ export const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m
 export const sampleAddress = 'file:///sample'
 
 /** How many resources the sample has, and on how many pages they come. */
-export const sampleSize = { resources: numbered + 3, pages: 3 }
+export const sampleSize = { resources: numbered + 3, pages: 2 }
 
 /** A real folder with text, binary and Japanese files, and more of them than fit on one page. */
 export function createSample(): Folder {
@@ -52,7 +52,10 @@ interface Command {
 function serveCommand(...what: readonly string[]): Command {
   const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
   if (!existsSync(cli)) throw new Error('dist/cli/main.js is missing: run npm run build first.')
-  return { command: process.execPath, args: [cli, 'serve', ...what, '--stdio', '--log-level', 'error'] }
+  return {
+    command: process.execPath,
+    args: [cli, 'serve', ...what, '--only', 'files', '--stdio', '--log-level', 'error'],
+  }
 }
 
 /** Serves a folder at {@link sampleAddress} over HTTP, HTTP+SSE included. */

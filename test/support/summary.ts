@@ -1,14 +1,42 @@
-import type { Reporter, TestModule } from 'vitest/node'
+import { relative } from 'node:path'
+import type { Reporter, TestCase, TestModule } from 'vitest/node'
+import { commandOf, type Failed } from './again.ts'
+import { home } from './bundle-folder.ts'
 
-/** Prints one closing line, `N passed, N failed, N skipped`, that any program can read. */
+/** Failures beyond these are counted, and not listed. */
+const maxListed = 20
+
+/**
+ * Prints the command that runs each failed test again, and one closing line, `N passed, N failed, N skipped`, that any program
+ * can read.
+ */
 export default class Summary implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const count = { passed: 0, failed: 0, skipped: 0, pending: 0 }
+    const failed: Failed[] = []
     for (const module of modules) {
-      for (const test of module.children.allTests()) count[test.result().state]++
+      const file = relative(home, module.moduleId)
+      for (const test of module.children.allTests()) {
+        const { state, errors } = test.result()
+        count[state]++
+        if (state === 'failed')
+          failed.push({ file, titles: titlesOf(test), messages: errors.map(({ message }) => message) })
+      }
       // A file that could not be loaded holds no tests, and is a failure all the same.
-      count.failed += module.state() === 'failed' && module.errors().length > 0 ? 1 : 0
+      if (module.state() === 'failed' && module.errors().length > 0) {
+        count.failed++
+        failed.push({ file, titles: [], messages: [] })
+      }
     }
+    const lines = failed.slice(0, maxListed).map((one) => `  ${commandOf(one)}\n`)
+    if (failed.length > maxListed) lines.push(`  … and ${failed.length - maxListed} more\n`)
+    if (failed.length > 0) process.stdout.write(`\nTo run what failed again (after npm run build):\n${lines.join('')}`)
     process.stdout.write(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped + count.pending} skipped\n`)
   }
+}
+
+function titlesOf(test: TestCase): readonly string[] {
+  const titles = [test.name]
+  for (let at = test.parent; at.type === 'suite'; at = at.parent) titles.unshift(at.name)
+  return titles
 }

@@ -126,6 +126,61 @@ export function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await sifted({ mimeType: 'text/*', minPriority: 0.1, since: 1, mounts: ['files://m'] })).toBe('a')
     })
 
+    test('that are in a set are counted, found and told of as if there were no others', async () => {
+      const [texts, alone] = [begin(), begin()]
+      const all = Array.from({ length: 60 }, (_, i) =>
+        textOf(
+          `k/${i}`,
+          [
+            [`only${i % 7}`, 'x', ...(i % 5 === 0 ? ['rare'] : [])],
+            ['x', 'かい', ...(i % 3 === 0 ? ['often'] : [])],
+          ],
+          {
+            mimeType: i % 4 === 0 ? 'text/hidden' : i % 4 === 1 ? 'text/plain' : 'text/csv',
+          },
+        ),
+      )
+      const isSeen = (key: string) => Number(key.slice(2)) % 4 !== 0 && key !== 'k/21'
+      await texts.put(all)
+      await texts.remove(['k/7', 'k/8'])
+      await texts.put([textOf('k/9', [['x', 'again']])])
+      for (const text of all) if (isSeen(text.key) && text.key !== 'k/7' && text.key !== 'k/9') await alone.put([text])
+      await alone.put([textOf('k/9', [['x', 'again']])])
+      const entries = await texts.entries(0, 1000)
+      expect(entries.map(({ id }) => id)).toEqual(await texts.ids())
+      expect(entries.at(-1)).toMatchObject({ key: 'k/9', mount: 'files://m', parts: 1, length: 2 })
+      expect(await texts.entries(entries.at(-2)?.id ?? 0, 10)).toEqual(entries.slice(-1))
+      const first = entries[0]?.id ?? 0
+      const bits = new Uint8Array(40)
+      for (const { id, key } of entries)
+        if (isSeen(key)) bits[(id - first) >> 3] = (bits[(id - first) >> 3] ?? 0) | (1 << ((id - first) & 7))
+      const among = { version: 1, first, bits }
+      const terms = ['x', 'rare', 'often', 'only0', 'again', 'never']
+      expect(await texts.counts(terms, among)).toEqual(await alone.counts(terms))
+      expect(await texts.counts(terms, among)).toEqual(await alone.counts(terms))
+      expect(await texts.counts(terms)).not.toEqual(await alone.counts(terms))
+      expect(await texts.mimeTypes(among)).toEqual(await alone.mimeTypes())
+      const queries = [
+        { terms: weigh('x') },
+        { terms: weigh('rare', 'often', { term: 'x', weight: 3, beside: true }) },
+        { terms: weigh({ term: 'か', weight: 1, prefix: true }) },
+        { terms: weigh('x', 'only0'), where: { mimeType: 'text/plain' } },
+      ]
+      for (const query of queries)
+        for (const limit of [5, 1000]) {
+          const some = await texts.read(await texts.find({ ...query, among, limit }))
+          const expected = await alone.read(await alone.find({ ...query, limit }))
+          expect(some.map(({ value }) => value)).toEqual(expected.map(({ value }) => value))
+          expect(some.length).toBeGreaterThan(0)
+        }
+      // A set without any of them.
+      const none = { version: 2, first: 0, bits: new Uint8Array(0) }
+      expect([
+        await texts.counts(['x'], none),
+        await texts.find({ ...queries[0], terms: weigh('x'), among: none, limit: 9 }),
+      ]).toEqual([[0], []])
+    })
+
     test('are of their name alone', async () => {
       const [one, other] = [begin(), begin()]
       await one.put([textOf('a', [['x', 'only']])])
@@ -152,6 +207,7 @@ export function textsContract(name: string, subject: StoreUnderTest): void {
     test('keep the vectors of their parts, as long as these are there', async () => {
       const texts = begin()
       await texts.put([textOf('a', [['x'], ['y']]), textOf('b', [['z']])])
+      const entries = await texts.entries(0, 10)
       const waiting = await texts.unembedded('m', 0, 10)
       expect(waiting.map(({ value }) => value)).toEqual(['a#0', 'a#1', 'b#0'])
       const vector = Uint8Array.of(1, 2, 255)
@@ -159,6 +215,7 @@ export function textsContract(name: string, subject: StoreUnderTest): void {
       expect((await texts.unembedded('m', 0, 10)).map(({ value }) => value)).toEqual(['b#0'])
       expect(await texts.unembedded('other', 0, 10)).toHaveLength(3)
       const kept = await texts.vectors('m', 0, 10)
+      expect(kept.map(({ text }) => text)).toEqual([1, 1].map(() => entries[0]?.id))
       expect(kept.map(({ id, vector }) => [id, [...vector]])).toEqual(
         waiting.slice(0, 2).map(({ id }) => [id, [1, 2, 255]]),
       )

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, Socket } from 'node:net'
 import { addressBytes } from '../../src/core/address.ts'
-import type { Resolve } from '../../src/providers/http/guard.ts'
+import type { Resolve } from '../../src/core/address-guard.ts'
 import { identity } from './database-tls.ts'
 
 export interface WebServer {

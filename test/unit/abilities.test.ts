@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { abilityTables, uncompletedVariables, withAbilities } from '../../scripts/abilities.ts'
+import { abilityTables, misjudgedWatches, uncompletedVariables, withAbilities } from '../../scripts/abilities.ts'
 import { providers } from '../../src/providers/index.ts'
 
 const page = await readFile(new URL('../../docs/providers/README.md', import.meta.url), 'utf8')
@@ -24,4 +24,8 @@ test('every variable of every template completes from what is there, or is decla
     'metrics: series/{metric}{?match,start,end,step,as}: match',
   ]
   expect((await uncompletedVariables()).filter((variable) => !bare.includes(variable))).toEqual([])
+})
+
+test('whether a mount tells of changes is known from its configuration, before it is open', async () => {
+  expect(await misjudgedWatches()).toEqual([])
 })

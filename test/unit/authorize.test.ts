@@ -1,12 +1,14 @@
+import { createHash } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createLocalJWKSet, exportJWK, generateKeyPair, type JWK } from 'jose'
+import { createLocalJWKSet, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { callAt, ownerOf } from '../../src/server/authorize/caller.ts'
 import { judgeClaims } from '../../src/server/authorize/claims.ts'
 import { fetchJson } from '../../src/server/authorize/fetch.ts'
 import { createAuthorizer } from '../../src/server/authorize/index.ts'
 import { createIntrospection } from '../../src/server/authorize/introspection.ts'
+import { createJwtVerifier } from '../../src/server/authorize/jwt.ts'
 import { createKeys } from '../../src/server/authorize/keys.ts'
 import { createMemo } from '../../src/server/authorize/memo.ts'
 import type { AuthorizationOptions, RoleRule } from '../../src/server/authorize/options.ts'
@@ -99,6 +101,64 @@ describe('the keys of an issuer', () => {
       const { url } = await serveKeys(keys)
       await expect(createKeys(url, createLocalJWKSet, () => {}).current()).rejects.toMatchObject({
         kind: 'unavailable',
+      })
+    }
+  })
+})
+
+describe('a token that is signed', () => {
+  const verify = async (keys: readonly JWK[], token: string) => {
+    const { url } = await serveKeys(keys as JWK[])
+    const issuer = { issuer: 'https://issuer.example', audiences: ['us'], jwks: url }
+    return (await createJwtVerifier([issuer], {}, () => {})).verify(token)
+  }
+  const claims = () => ({
+    iss: 'https://issuer.example',
+    aud: 'us',
+    sub: 'ada',
+    exp: Math.floor(Date.now() / 1000) + 600,
+  })
+  const good = expect.objectContaining({ grant: expect.anything() })
+
+  test('is good under either of two keys of one name', async () => {
+    const pairs = await Promise.all([1, 2, 3].map(() => generateKeyPair('ES256', { extractable: true })))
+    const [one, two] = await Promise.all(
+      pairs.map(async ({ publicKey }) => ({ ...(await exportJWK(publicKey)), kid: 'same', alg: 'ES256' })),
+    )
+    if (one === undefined || two === undefined) throw new Error('no keys')
+    const tokens = await Promise.all(
+      pairs.map(({ privateKey }) =>
+        new SignJWT(claims()).setProtectedHeader({ alg: 'ES256', kid: 'same', typ: 'at+jwt' }).sign(privateKey),
+      ),
+    )
+    for (const token of tokens.slice(0, 2)) expect(await verify([one, two], token)).toEqual(good)
+    expect(await verify([one, two], tokens[2] ?? '')).toEqual({ fault: 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED' })
+  })
+
+  test('is never good under an RSA key whose exponent is 1, even or missing', async () => {
+    const { publicKey, privateKey } = await generateKeyPair('RS256', { extractable: true })
+    const jwk = { ...(await exportJWK(publicKey)), kid: 'rsa', alg: 'RS256' }
+    const header = { alg: 'RS256', kid: 'rsa', typ: 'at+jwt' }
+    const token = await new SignJWT(claims()).setProtectedHeader(header).sign(privateKey)
+    expect(await verify([jwk], token)).toEqual(good)
+    // With an exponent of 1 the padded digest is its own signature (RFC 8017, section 9.2).
+    const signed = [header, claims()].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+    const digest = Buffer.concat([
+      Buffer.from('3031300d060960864801650304020105000420', 'hex'),
+      createHash('sha256').update(signed).digest(),
+    ])
+    const padded = Buffer.concat([
+      Buffer.from([0, 1]),
+      Buffer.alloc(256 - 3 - digest.length, 0xff),
+      Buffer.from([0]),
+      digest,
+    ])
+    for (const e of ['AQ', 'AAE', 'Ag', '', undefined]) {
+      const { e: _, ...rest } = jwk
+      const key = e === undefined ? rest : { ...rest, e }
+      // It is as if there were no such key.
+      expect(await verify([key], `${signed}.${padded.toString('base64url')}`), e).toEqual({
+        fault: 'ERR_JWKS_NO_MATCHING_KEY',
       })
     }
   })

@@ -2,8 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { notFound, ResourceError } from '../../src/core/errors.ts'
+import { createPaging, pageLength } from '../../src/core/paging.ts'
 import type { Principal, Provider } from '../../src/core/provider.ts'
+import { compileTemplate } from '../../src/core/template.ts'
 import type { Page, Resource, View } from '../../src/core/view.ts'
+import { resourcesToWire } from '../../src/server/wire.ts'
 import { type Memory, memory } from '../support/memory.ts'
 
 const alice: Principal = { id: 'alice', roles: ['reader'] }
@@ -29,20 +32,51 @@ async function allPages(view: View, change?: (page: Page<Resource>) => void): Pr
 const uris = (pages: readonly Page<Resource>[]) => pages.flatMap((page) => page.items.map((item) => item.uri))
 
 describe('listing', () => {
-  test('pages double from 250 to 4000, and hold every entry once and in order', async () => {
-    const view = createCatalog({ mounts: [{ address, provider: many(20_000) }] }).view(alice)
+  // Issue 16, item 26: pages grow to 16,000, so that 64 of them hold a million entries.
+  test('pages grow from 250 over 8,000 to 16,000, and hold every entry once and in order', async () => {
+    const view = createCatalog({ mounts: [{ address, provider: many(50_000) }] }).view(alice)
     const pages = await allPages(view)
-    expect(pages.map((page) => page.items.length)).toEqual([250, 500, 1000, 2000, 4000, 4000, 4000, 4000, 250])
+    expect(pages.map((page) => page.items.length)).toEqual([250, 8000, 16_000, 16_000, 9750])
     const all = uris(pages)
-    expect(new Set(all).size).toBe(20_000)
+    expect(new Set(all).size).toBe(50_000)
     expect(all).toEqual([...all].sort())
   })
 
-  test('reaches over 200,000 entries in the 64 pages that the v2 client follows', async () => {
-    let reached = 0
-    for (let page = 0; page < 64; page++) reached += Math.min(4000, 250 * 2 ** page)
-    expect(reached).toBeGreaterThan(200_000)
+  test('reaches a million entries in the 64 pages that the v2 client follows', () => {
+    const paging = createPaging()
+    const reached = Array.from({ length: 64 }, (_, page) => pageLength(paging, page)).reduce((sum, one) => sum + one)
+    expect(reached).toBe(250 + 8000 + 62 * 16_000)
+    expect(reached).toBeGreaterThanOrEqual(1_000_000)
   })
+
+  test.each(['2026-07-28', '2025-11-25', '2024-11-05'] as const)(
+    'keeps the JSON of a page below 4 MiB on %s, whatever its entries say of themselves',
+    async (revision) => {
+      const odd = 'あ"\\\u0007é'.repeat(20)
+      const facts = (i: number) => ({
+        text: '',
+        title: odd,
+        description: `${odd}${i}`,
+        mimeType: 'text/markdown',
+        size: 123_456_789,
+        modified: 1_700_000_000_000 + i,
+        version: `"${odd}"`,
+        priority: 0.123_456_789_012_345,
+        audience: ['user', 'assistant'] as const,
+        icons: [{ src: `https://example.org/${'i'.repeat(200)}.png`, mimeType: 'image/png', sizes: ['48x48'] }],
+        meta: { 'example.org/note': odd },
+      })
+      const provider = memory(
+        Object.fromEntries(Array.from({ length: 9000 }, (_, i) => [`folder "é"/名${i}`, facts(i)])),
+      )
+      const pages = await allPages(createCatalog({ mounts: [{ address, provider }] }).view(alice))
+      const lengths = pages.map((page) => Buffer.byteLength(JSON.stringify(resourcesToWire(page, revision).resources)))
+      expect(uris(pages)).toHaveLength(9000)
+      expect(Math.max(...lengths)).toBeLessThanOrEqual(4 * 1024 * 1024)
+      // The bound is close: pages are not much shorter than they may be.
+      if (revision === '2026-07-28') expect(Math.max(...lengths)).toBeGreaterThan(3 * 1024 * 1024)
+    },
+  )
 
   test('goes over all mounts in the order of their addresses', async () => {
     const mounts = ['git://b', 'file:///z', 'file:///a'].map((at) => ({ address: at, provider: many(300) }))
@@ -418,6 +452,52 @@ describe('mounting', () => {
 
   test.each(['file:///a?x', 'file://u@h/a', '/a', 'file:///a/../b'])('refuses the address %s', (at) => {
     expect(() => createCatalog({ mounts: [{ address: at, provider: many(1) }] })).toThrow()
+  })
+})
+
+describe('completion of names with #, ? and %', () => {
+  const names = ['100%.md', 'a#b.md', 'q?x=1', '%41.md', '50%41', 'd%20/in#side.md', '[id].tsx', '%', '%25']
+  const provider = memory(Object.fromEntries(names.map((name) => [name, `text of ${name}`])))
+  const knowing = { ...provider, complete: async () => ({ values: names, total: names.length }) }
+  const denying = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: 'A.md' }])
+
+  test.each([
+    ['from the tree', { address, provider }],
+    ['by a provider', { address, provider: knowing }],
+    ['by a provider, with rules', { address, provider: knowing, access: denying }],
+  ])('gives values that expand to the URI of the resource, %s', async (_, mount) => {
+    const templates = [
+      { template: '{+path}', name: 'all' },
+      { template: '{path}', name: 'one' },
+    ]
+    const view = createCatalog({
+      mounts: [{ ...mount, provider: { ...mount.provider, templates: async () => templates } }],
+    }).view(alice)
+    for (const { template } of templates) {
+      const uriTemplate = `${address}/${template}`
+      const compiled = compileTemplate(uriTemplate)
+      const valuesFor = async (value: string) =>
+        (await view.complete({ uriTemplate, argument: { name: 'path', value } })).values
+      const found = await valuesFor('')
+      for (const name of names) {
+        if (template === '{path}' && name.includes('/')) continue
+        const text = `text of ${name}`
+        const texts = async (values: readonly string[]) =>
+          Promise.all(
+            values
+              .filter((value) => template === '{+path}' || !value.includes('/'))
+              .map(async (path) =>
+                (await view.read(compiled.expand({ path }))).contents.map((one) => 'text' in one && one.text).join(),
+              ),
+          )
+        const direct = name.includes('/') && mount.provider === provider ? await valuesFor(name) : found
+        expect(await texts(direct.filter((value) => !value.endsWith('/'))), name).toContain(text)
+        // What was typed as the name, or as a value that was given before, leads there again.
+        if (mount.provider === provider)
+          for (const typed of [name, compiled.valueFor('path', name)])
+            expect(await texts(await valuesFor(typed)), typed).toContain(text)
+      }
+    }
   })
 })
 

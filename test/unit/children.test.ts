@@ -10,6 +10,7 @@ import { redacted } from '../../src/wrap/redacted.ts'
 import { useFiles } from '../support/files.ts'
 import { contextOf } from '../support/folder.ts'
 import { memory } from '../support/memory.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const { folder, open } = useFiles()
 
@@ -90,7 +91,7 @@ describe('what lies in a directory, of which somebody may see a part', () => {
               await childrenOf(plain, access, directory, after),
             )
       }),
-      { numRuns: 40 },
+      { numRuns: volumeOf(40) },
     )
   }, 60_000)
 

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import iconv from 'iconv-lite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { surveyFolder } from '../../src/cli/survey.ts'
+import { surveyAll } from '../../src/cli/survey.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 
 let folder: Folder
@@ -14,8 +14,9 @@ const sentence = '# 設計書\n\nこれは日本語の文書です。漢字と�
 
 test('a folder of plain notes has nothing special', async () => {
   folder.write({ 'a.md': '# A\n', 'b/c.md': '# C\n', 'hikidashi.json': '{}' })
-  expect(await surveyFolder(folder.root)).toEqual({
+  expect(await surveyAll(folder.root)).toEqual({
     names: expect.arrayContaining(['a.md', 'b', 'hikidashi.json']),
+    git: false,
     settings: false,
     dotenv: false,
     twins: false,
@@ -30,32 +31,32 @@ test('databases of SQLite are found by what they are, but for our own', async ()
     Buffer.from(`SQLite format 3\0${'\0'.repeat(52)}${owner}${'\0'.repeat(28)}`, 'latin1')
   folder.write({ 'app.db': header('\0\0\0\0'), 'data/b.sqlite3': header('GPKG'), 'store.sqlite': header('hiki') })
   folder.write({ 'notes.db': 'text', 'c.txt': header('\0\0\0\0'), 'node_modules/x/a.db': header('\0\0\0\0') })
-  expect(await surveyFolder(folder.root)).toMatchObject({ sqlite: ['app.db', 'data/b.sqlite3'] })
+  expect(await surveyAll(folder.root)).toMatchObject({ sqlite: ['app.db', 'data/b.sqlite3'] })
 })
 
 test('folders of prompts are found where tools keep them, if there is a prompt in them', async () => {
   folder.write({ 'prompts/README.md': '', '.github/prompts/a.prompt.md': 'x', '.claude/commands/b.md': 'x' })
-  expect(await surveyFolder(folder.root)).toMatchObject({ prompts: ['.github/prompts', '.claude/commands'] })
+  expect(await surveyAll(folder.root)).toMatchObject({ prompts: ['.github/prompts', '.claude/commands'] })
 })
 
 test.each(['package.json', 'tsconfig.json', 'compose.yaml', 'pyproject.toml', '.env', 'setup.cfg'])(
   '%s is a file of settings',
   async (name) => {
     folder.write({ [name]: '' })
-    expect(await surveyFolder(folder.root)).toMatchObject({ settings: true })
+    expect(await surveyAll(folder.root)).toMatchObject({ settings: true })
   },
 )
 
 test.each(['server.pem', 'package-lock.json', 'main.ts'])('%s is none', async (name) => {
   folder.write({ [name]: '' })
-  expect(await surveyFolder(folder.root)).toMatchObject({ settings: false })
+  expect(await surveyAll(folder.root)).toMatchObject({ settings: false })
 })
 
 test('texts in an older encoding tell the language, unless there are several', async () => {
   folder.write({ 'docs/設計.md': iconv.encode(sentence.repeat(3), 'shift_jis') })
-  expect(await surveyFolder(folder.root)).toMatchObject({ language: 'ja' })
+  expect(await surveyAll(folder.root)).toMatchObject({ language: 'ja' })
   folder.write({ 'docs/ko.txt': iconv.encode('안녕하세요. 이 문서는 한국어로 쓰여 있습니다. '.repeat(5), 'euc-kr') })
-  expect(await surveyFolder(folder.root)).not.toHaveProperty('language')
+  expect(await surveyAll(folder.root)).not.toHaveProperty('language')
 })
 
 test('twins and front matter are seen, and folders that are left out are not looked into', async () => {
@@ -64,17 +65,17 @@ test('twins and front matter are seen, and folders that are left out are not loo
     'node_modules/x/README.ja.md': '',
     '.git/en/a.md': '---\ntitle: x\n---\n',
   })
-  expect(await surveyFolder(folder.root)).toMatchObject({ twins: false, frontMatter: false })
+  expect(await surveyAll(folder.root)).toMatchObject({ twins: false, frontMatter: false })
   folder.write({ 'docs/en/a.md': '---\ntitle: x\n---\n', 'docs/ja/a.md': '' })
-  expect(await surveyFolder(folder.root)).toMatchObject({ twins: true, frontMatter: true })
+  expect(await surveyAll(folder.root)).toMatchObject({ twins: true, frontMatter: true })
 })
 
 test('.env is a file of variables, and not an environment of Python', async () => {
   folder.write({ '.env': 'A=1\n' })
-  expect(await surveyFolder(folder.root)).toMatchObject({ dotenv: true })
+  expect(await surveyAll(folder.root)).toMatchObject({ dotenv: true })
   rmSync(folder.at('.env'))
   folder.write({ '.env/pyvenv.cfg': '' })
-  expect(await surveyFolder(folder.root)).toMatchObject({ dotenv: false })
+  expect(await surveyAll(folder.root)).toMatchObject({ dotenv: false })
 })
 
 test('an API that a description says where to find is found, with what GET asks for', async () => {
@@ -87,7 +88,7 @@ test('an API that a description says where to find is found, with what GET asks 
     '/odd/{a}{b}': get(),
   }
   folder.write({ 'docs/openapi.json': JSON.stringify({ servers: [{ url: 'https://api.example.org/v1/' }], paths }) })
-  expect(await surveyFolder(folder.root)).toMatchObject({
+  expect(await surveyAll(folder.root)).toMatchObject({
     api: { file: 'docs/openapi.json', url: 'https://api.example.org/v1', templates: ['users', 'users/{id}'] },
   })
   for (const text of [
@@ -97,6 +98,6 @@ test('an API that a description says where to find is found, with what GET asks 
     '{"servers":[{"url":"http://x"}]}',
   ]) {
     folder.write({ 'docs/openapi.json': text })
-    expect(await surveyFolder(folder.root)).not.toHaveProperty('api')
+    expect(await surveyAll(folder.root)).not.toHaveProperty('api')
   }
 })

@@ -99,10 +99,25 @@ describe('how to add a server to a host', () => {
     expect(addOverStdio({ name: 'notes', command })).toContain('{"mcpServers":{"notes":{"command":')
   })
 
+  test('tells hosts to send a token where the server asks for one, and how to make one', () => {
+    const url = 'http://127.0.0.1:8787/mcp'
+    const text = addOverHttp({ name: 'notes', url, command, tokens: '/my tokens.json' })
+    expect(text).toContain("hikidashi token add --tokens '/my tokens.json' --name my-host\n")
+    expect(text).toContain(
+      `claude mcp add --transport http notes ${url} --header 'Authorization: Bearer \${HIKIDASHI_TOKEN}'\n`,
+    )
+    expect(text).toContain('"headers":{"Authorization":"Bearer ${env:HIKIDASHI_TOKEN}"}')
+    expect(text).toContain(`hikidashi add HOST --url ${url} --token-env HIKIDASHI_TOKEN\n`)
+    expect(addOverHttp({ name: 'notes', url, command })).not.toContain('HIKIDASHI_TOKEN')
+  })
+
   test('starts this very program, or npx where that unpacked it', () => {
     expect(command).toEqual([process.execPath, '/opt/hikidashi/dist/cli/main.js', 'serve', '/my notes', '--stdio'])
-    const npx = ownCommand(['serve'], '/root/.npm/_npx/0a1b/node_modules/hikidashi/dist/cli/main.js')
+    const unpacked = '/root/.npm/_npx/0a1b/node_modules/hikidashi/dist/cli/main.js'
+    const npx = ownCommand(['serve'], unpacked, 'linux', () => true)
     expect(npx).toEqual(['npx', '-y', 'hikidashi', 'serve'])
+    // As long as the package is in no registry, npx would not find it.
+    expect(ownCommand(['serve'], unpacked, 'linux', () => false)).toEqual([process.execPath, unpacked, 'serve'])
   })
 
   test.each([
@@ -114,11 +129,21 @@ describe('how to add a server to a host', () => {
 
 describe('the configuration that init writes', () => {
   const nothing = {
-    ...{ names: [], settings: false, dotenv: false, twins: false, frontMatter: false, prompts: [], sqlite: [] },
+    ...{
+      names: [],
+      git: false,
+      settings: false,
+      dotenv: false,
+      twins: false,
+      frontMatter: false,
+      prompts: [],
+      sqlite: [],
+    },
   } as const
   const everything = {
     ...nothing,
     names: ['.git'],
+    git: true,
     settings: true,
     dotenv: true,
     language: 'ja',
@@ -126,6 +151,14 @@ describe('the configuration that init writes', () => {
     frontMatter: true,
     sqlite: ['app.db', 'data/other.db'],
   } as const
+  test.each(['package-lock.json', 'pnpm-lock.yaml', 'yarn.lock'])('offers installed packages beside %s', (name) => {
+    const offered = '// "pkg://npm": { "provider": "packages", "root": "."'
+    const written = (names: readonly string[]) =>
+      configFor({ folder: tmpdir(), address: 'file:///notes', survey: { ...nothing, names } })
+    expect(written([name])).toContain(offered)
+    expect(written(['package.json'])).not.toContain('pkg:')
+  })
+
   test.each([
     [{ ...nothing, names: ['README.md', 'docs', 'src'] }],
     [nothing],

@@ -13,7 +13,7 @@ afterEach(() => {
 })
 
 const limits = () => ({
-  ...{ timeoutMs: 5000, maxBytes: 1_000_000, stderr: 'log' as const },
+  ...{ timeoutMs: 5000, maxBytes: 1_000_000, memoryBytes: 2 ** 30, stderr: 'log' as const },
   ...{ signal: new AbortController().signal, log: () => {} },
 })
 

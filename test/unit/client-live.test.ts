@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Target } from '../../src/client/index.ts'
+import { bundled } from '../support/bundled.ts'
 import { pause, until } from '../support/live.ts'
 import { hear, liveServers, open } from '../support/live-servers.ts'
 
@@ -121,7 +122,7 @@ for (const [name, serve] of Object.entries(liveServers))
 describe('a command', () => {
   const commands: Readonly<Record<string, { readonly target: Target; readonly uri: string; readonly root: string }>> = {
     ours: {
-      target: { command: process.execPath, args: ['--import', 'tsx', program, 'ours'] },
+      target: { command: process.execPath, args: [bundled('tests/live-ours')] },
       uri: 'x://r/a',
       root: 'x://r/',
     },

@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openCatalog, planConfig, planFolders } from '../../src/config/build.ts'
+import { openCatalog } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { planConfig, planFolders } from '../../src/config/plan.ts'
 
 let folder = ''
 beforeEach(() => {

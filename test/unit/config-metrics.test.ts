@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openCatalog, openMount, planConfig } from '../../src/config/build.ts'
+import { openCatalog, openMount } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { planConfig } from '../../src/config/plan.ts'
 import type { Catalog } from '../../src/core/catalog.ts'
 import { createMeasurements } from '../../src/core/measurements.ts'
 import { checkProvider } from '../../src/testing/index.ts'
@@ -51,6 +52,9 @@ describe('a mount of metrics', () => {
     ],
     [{ url: 'http://x', keep: '1d' }, /keeps its samples itself/],
     [{ source: 'self', url: 'http://x' }, /measures itself/],
+    [{ source: 'self', allow: ['up'] }, /allow: This server measures itself/],
+    [{ url: 'http://x', allow: ['a/b'] }, /No metric has a slash in its path/],
+    [{ url: 'http://x', allow: [] }, /allow/],
     [{ source: 'other' }, /There is no value "other"/],
     [{ url: 'http://x', interval: '1ms' }, /from "100ms" to "1d"/],
     [{ url: 'http://x', maxPoints: 5 }, /at least 16/],
@@ -68,6 +72,17 @@ describe('a mount of metrics', () => {
     opened.push(catalog)
     await catalog.view({ id: 'x', roles: [] }).read('metrics://m/series/up')
     expect(api.asked.at(-1)?.headers.authorization).toBe('Bearer the-token-of-the-mount')
+  })
+
+  test('serves only the metrics that "allow" names', async () => {
+    api.set({ metrics: { up: {}, secret_total: {} } })
+    const catalog = await openCatalog(planConfig(await configOf({ url: api.url, allow: ['u*'] })), { log: () => {} })
+    opened.push(catalog)
+    const view = catalog.view({ id: 'x', roles: [] })
+    await view.read('metrics://m/series/up')
+    await expect(view.read('metrics://m/series/secret_total')).rejects.toMatchObject({ kind: 'not-found' })
+    await expect(view.read('metrics://m/query?query=secret_total')).rejects.toMatchObject({ kind: 'invalid' })
+    expect(api.asked.filter(({ fields }) => (fields.get('query') ?? '').includes('secret'))).toEqual([])
   })
 
   test('sends no credentials in the clear beyond this machine, unless it is told to', async () => {

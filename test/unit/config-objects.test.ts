@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { openCatalog, planConfig } from '../../src/config/build.ts'
+import { openCatalog } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { planConfig } from '../../src/config/plan.ts'
 import type { Catalog } from '../../src/core/catalog.ts'
 import { metaKeys } from '../../src/core/meta.ts'
 import { type Bucket, startBucket } from '../support/buckets.ts'

@@ -2,8 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { openCatalog, planConfig } from '../../src/config/build.ts'
+import { openCatalog } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { planConfig } from '../../src/config/plan.ts'
 import { startWeb, watchConnections } from '../support/web.ts'
 
 let folder: string

@@ -67,6 +67,13 @@ describe('a good configuration', () => {
     await writeFile(join(folder, 'secret'), `${value}\n`)
     const withFile = `{ "mounts": { ${mount} }, "cursorSecret": { "file": "secret" } }`
     expect((await config(withFile)).cursorSecret).toBe(value)
+    const both = `{ "mounts": { ${mount} }, "cursorSecret": [{ "env": "NEW" }, { "file": "secret" }] }`
+    expect(await config(both, { env: { NEW: 'n'.repeat(32) } })).toMatchObject({
+      cursorSecret: 'n'.repeat(32),
+      earlierCursorSecrets: [value],
+      secrets: ['n'.repeat(32), value],
+    })
+    expect((await problems(both, { env: { NEW: 'short' } })).join()).toContain('cursorSecret[0]: The secret is shorter')
   })
 
   test('takes no audit log for a secret', async () => {
@@ -164,7 +171,7 @@ describe('what is wrong is reported', () => {
     ['{ "mounts": { "file:///a": [] } }', '1:28: mounts["file:///a"]: This is an array. It must be an object.'],
     [
       '{ "mounts": { "file:///a": { "root": "." } } }',
-      '1:15: mounts["file:///a"].provider: The key is missing. Add it: "files" or "git" or "settings" or "s3" or "gcs" or "gdrive" or "postgres" or "mysql" or "sqlite" or "env" or "metrics" or "search" or "remote" or "inline" or "web" or "api" or "results" or "prompts" or "screen".',
+      '1:15: mounts["file:///a"].provider: The key is missing. Add it: "files" or "git" or "settings" or "s3" or "gcs" or "gdrive" or "postgres" or "mysql" or "sqlite" or "env" or "metrics" or "search" or "remote" or "inline" or "web" or "api" or "results" or "packages" or "prompts" or "screen".',
     ],
     [`{ "mounts": { ${mount} }, "__proto__": { "x": 1 } }`, '__proto__: There is no such key here.'],
     [`{ "mounts": { ${mount} }, "http": { "listen": "8787x" } }`, 'http.listen: This does not say where to listen.'],

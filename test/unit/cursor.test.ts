@@ -38,6 +38,21 @@ describe('a cursor', () => {
     expect(() => seal.open(other, seal.seal(scope, 'path'))).toThrow('cursor')
   })
 
+  test('opens under an earlier secret while that is named, and is sealed with the first alone', () => {
+    const [one, two] = [Buffer.from('the first secret'), Buffer.from('the second secret')]
+    const before = createCursorSeal(one)
+    const both = createCursorSeal(two, [one])
+    expect(both.open(scope, before.seal(scope, 'path'))).toBe('path')
+    expect(both.seal(scope, 'path')).toBe(createCursorSeal(two).seal(scope, 'path'))
+    expect(both.open(scope, both.seal(scope, 'path'))).toBe('path')
+    for (const [other, text] of [
+      [['list', 'bob', 'reader'], before.seal(scope, 'path')],
+      [scope, createCursorSeal(Buffer.from('a third secret')).seal(scope, 'path')],
+    ] as const)
+      expect(() => both.open(other, text)).toThrow('cursor')
+    expect(() => createCursorSeal(two).open(scope, before.seal(scope, 'path'))).toThrow('cursor')
+  })
+
   test('does not open under another secret', () => {
     expect(() => createCursorSeal(Buffer.from('another')).open(scope, seal.seal(scope, 'path'))).toThrow('cursor')
   })

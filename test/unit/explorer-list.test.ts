@@ -152,7 +152,7 @@ describe('the tree of what was found', () => {
 
 describe('the list of everything', () => {
   const files = memory(
-    Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`f${String(i).padStart(5, '0')}`, ''])),
+    Object.fromEntries(Array.from({ length: 30_000 }, (_, i) => [`f${String(i).padStart(5, '0')}`, ''])),
   )
   const view = createCatalog({ mounts: [{ address: 'mem://m', provider: files }] }).view({ id: 'reader', roles: [] })
   const start = (over: View = view) => {
@@ -174,8 +174,8 @@ describe('the list of everything', () => {
     const { listed, whole, seen } = start()
     listed.load()
     await whole
-    expect(seen).toEqual([0, 250, 750, 1750, 3750, 5000, 5000])
-    expect(new Set(listed.columns.resources.map(({ uri }) => uri)).size).toBe(5000)
+    expect(seen).toEqual([0, 250, 8250, 24_250, 30_000, 30_000])
+    expect(new Set(listed.columns.resources.map(({ uri }) => uri)).size).toBe(30_000)
     expect(listed.state).toBe('loaded')
   })
 
@@ -192,13 +192,13 @@ describe('the list of everything', () => {
     })
     listed.load()
     await whole
-    expect([listed.state, listed.columns.resources.length]).toEqual(['failed', 750])
+    expect([listed.state, listed.columns.resources.length]).toEqual(['failed', 8250])
     isDown = false
     const { listed: again, whole: wholeAgain } = { listed, whole: settled() }
     again.load()
     await wholeAgain
     expect(listed.columns.resources.length).toBe(new Set(listed.columns.resources.map(({ uri }) => uri)).size)
-    expect(listed.columns.resources.length).toBeGreaterThan(750)
+    expect(listed.columns.resources.length).toBeGreaterThan(8250)
   })
 
   test('begins anew where its place is not known any more', async () => {
@@ -217,7 +217,7 @@ describe('the list of everything', () => {
     fault = undefined
     listed.load()
     await settled()
-    expect([listed.state, listed.columns.resources.length]).toEqual(['loaded', 5000])
+    expect([listed.state, listed.columns.resources.length]).toEqual(['loaded', 30_000])
   })
 
   test('shows what it has until all is there anew', async () => {
@@ -229,8 +229,8 @@ describe('the list of everything', () => {
     listed.reload()
     expect(listed.columns).toBe(before)
     await settled()
-    expect(listed.columns.resources).toHaveLength(5001)
-    expect(Math.min(...seen.slice(-2))).toBeGreaterThanOrEqual(5000)
+    expect(listed.columns.resources).toHaveLength(30_001)
+    expect(Math.min(...seen.slice(-2))).toBeGreaterThanOrEqual(30_000)
   })
 })
 

@@ -6,6 +6,7 @@ import { afterSubtree, comparePaths } from '../../src/core/path.ts'
 import { children } from '../../src/core/tree.ts'
 import { useFiles } from '../support/files.ts'
 import { contextOf, listAll, listPaths, listSome, openBelow, sleep } from '../support/folder.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const { folder, open } = useFiles()
 
@@ -167,7 +168,8 @@ describe('an entry', () => {
     folder.write({ 'a/b.txt': '', 'empty/': null })
     const provider = await open()
     const stat = (path: string) => provider.stat?.(path, contextOf())
-    expect(await stat('a/')).toEqual({
+    // A version comes once the directory has been left alone for a moment, which a slow machine may take before this.
+    expect({ ...(await stat('a/')), version: undefined }).toEqual({
       path: 'a/',
       mimeType: 'inode/directory',
       modified: expect.any(Number) as number,
@@ -207,10 +209,10 @@ describe('names', () => {
   })
 })
 
-test('a directory of 100,000 files is listed whole, page by page, in memory that does not grow with the pages', {
+test('a directory of very many files is listed whole, page by page, in memory that does not grow with the pages', {
   timeout: 180_000,
 }, async () => {
-  const count = 100_000
+  const count = volumeOf(100_000)
   // A shell is faster than Node at this.
   execFileSync('sh', ['-c', `seq -f '%06.0f' 0 ${count - 1} | xargs touch`], { cwd: folder.root })
   await sleep(30)

@@ -7,6 +7,7 @@ import type { Provider } from '../../src/core/provider.ts'
 import { isExcludedByDefault } from '../../src/providers/files/excludes.ts'
 import { type FilesOptions, files } from '../../src/providers/files/index.ts'
 import { contextOf, createFolder, type Folder, listAll, listPaths, sleep, textAt } from '../support/folder.ts'
+import { volumeOf } from '../support/volume.ts'
 
 let folder: Folder
 const opened: Provider[] = []
@@ -189,7 +190,7 @@ describe('.gitignore', () => {
           expect(await listPaths(provider)).toEqual(gitFiles())
         },
       ),
-      { numRuns: 150 },
+      { numRuns: volumeOf(150) },
     )
   })
 

@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import * as fs from 'node:fs'
+import { pathToFileURL } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
 import { createFiles, type FilesOptions, type FilesSystem } from '../../src/providers/files/index.ts'
 import { createPending } from '../../src/providers/files/watch-pending.ts'
+import { bundled } from '../support/bundled.ts'
 import { createFolder, type Folder, openBelow, sleep, textAt } from '../support/folder.ts'
 import { startStopwatch } from '../support/stopwatch.ts'
 import { countNotified, eventually, startWatching, type Watching } from '../support/watching.ts'
@@ -317,11 +319,11 @@ describe('a files watch', () => {
   test('keeps no process alive', async () => {
     folder.write({ 'd/x': '' })
     await open()
-    const module = new URL('../../src/providers/files/index.ts', import.meta.url).href
+    const module = pathToFileURL(bundled('providers/files/index')).href
     const code = `const { files } = await import(${JSON.stringify(module)})
       const watch = await (await files({ root: ${JSON.stringify(folder.root)} })).watch(new AbortController().signal)
       void (async () => { for await (const change of watch) console.log(change) })()`
-    execFileSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], { timeout: 20_000 })
+    execFileSync(process.execPath, ['--input-type=module', '-e', code], { timeout: 20_000 })
   })
 
   test('is left out where it is switched off; a wrong interval is refused', async () => {

@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { foreignOf, isUsual, pathOfForeign, templateOfForeign, withParams } from '../../src/core/foreign.ts'
+import {
+  foreignOf,
+  isOfTemplate,
+  isUsual,
+  pathOfForeign,
+  templateOfForeign,
+  withParams,
+} from '../../src/core/foreign.ts'
 import { isPath } from '../../src/core/path.ts'
 import { formatUri, parseAddress, parseUri } from '../../src/core/uri.ts'
 
@@ -30,6 +37,7 @@ const unusual = {
   'notes://a/%': 'notes/a/=%',
   'notes://a#b': 'notes/a#b',
   'Notes://a': 'Notes/a',
+  'notes://Host/a': 'notes/Host/a',
   'file:///': 'file/=',
   'file://': '=file/=',
   'memo://': 'memo/=',
@@ -121,4 +129,11 @@ test('templates are below the same paths as what they expand to', () => {
 test('parameters are escaped', () => {
   expect(withParams('a://b', new Map())).toBe('a://b')
   expect(withParams('a://b', new Map([['q', 'x&y=z 日']]))).toBe('a://b?q=x%26y%3Dz%20%E6%97%A5')
+})
+
+test('a host in capitals is one way to a resource only where a template of the server has it', () => {
+  expect(isOfTemplate('notes/Inbox/5', 'notes/Inbox/{id}')).toBe(true)
+  expect(isOfTemplate('notes/INBOX/5', 'notes/Inbox/{id}')).toBe(false)
+  expect(isOfTemplate('notes/Inbox/=5', 'notes/Inbox/{id}')).toBe(false)
+  expect(isOfTemplate('notes/Inbox/5', 'notes/{box}/{id}')).toBe(false)
 })

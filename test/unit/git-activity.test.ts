@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import { activityOf } from '../../src/cli/pack-activity.ts'
-import { planFolders } from '../../src/config/build.ts'
+import { planFolders } from '../../src/config/plan.ts'
 import { countActivity } from '../../src/providers/git/activity.ts'
 import { createGitFolder } from '../support/git.ts'
 

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
 import { type GitOptions, git } from '../../src/providers/git/index.ts'
+import { bundled } from '../support/bundled.ts'
 import {
   type Asked,
   ask,
@@ -256,7 +257,12 @@ describe('what cannot be served says what to do', () => {
       'minds',
       `case " $* " in *for-each-ref*) echo "${message}" >&2; exit 128 ;; esac\nexec "$REAL" "$@"`,
     )
-    expect(await complaint({ git: minds })).toBe(
+    const provider = await git({ repository: repository.dir, git: minds, watch: false })
+    opened.push(provider)
+    const said = await ask(provider)
+      .text('branches')
+      .catch((error: Error & { kind?: string }) => `${error.kind}: ${error.message}`)
+    expect(said).toBe(
       'unavailable: git for-each-ref refuses the repository, since another user owns it. Run this server as its owner, or give it to this user (chown -R).',
     )
   })
@@ -304,14 +310,12 @@ describe('the temporary folder', () => {
   })
 
   test('is removed when the process exits without closing anything', async () => {
-    const script = `import { git } from ${JSON.stringify(join(import.meta.dirname, '../../src/providers/git/index.ts'))}
+    const script = `import { git } from ${JSON.stringify(bundled('providers/git/index'))}
       const provider = await git({ repository: ${JSON.stringify(repository.dir)} })
       await provider.read({ path: 'HEAD/a.txt', params: new Map() }, { principal: { id: '', roles: [] }, signal: new AbortController().signal })
       process.exit(0)`
-    writeFileSync(join(folder.path, 'exits.mts'), script)
-    execFileSync(process.execPath, ['--import', 'tsx', join(folder.path, 'exits.mts')], {
-      cwd: join(import.meta.dirname, '../..'),
-    })
+    writeFileSync(join(folder.path, 'exits.mjs'), script)
+    execFileSync(process.execPath, [join(folder.path, 'exits.mjs')])
     expect(readdirSync(temporary)).not.toContainEqual(expect.stringMatching(/^hikidashi-git-/))
   })
 

@@ -8,11 +8,24 @@ import { createAssignment } from '../../src/providers/git/dates-walk.ts'
 import { createGit } from '../../src/providers/git/index.ts'
 import { createNames } from '../../src/providers/git/names.ts'
 import { completeOptions } from '../../src/providers/git/options.ts'
+import { createRefListWriter, type RefList } from '../../src/providers/git/ref-list.ts'
+import { createSlices } from '../../src/providers/git/slices.ts'
 import { manyLines, oneLine } from '../../src/providers/git/text.ts'
 import { parseTime } from '../../src/providers/git/time.ts'
 import { parseTree } from '../../src/providers/git/tree-format.ts'
+import type { Tree } from '../../src/providers/git/trees.ts'
 import { ask, createGitFolder } from '../support/git.ts'
 import { rawTree } from '../support/git-hostile.ts'
+
+const keysOf = (tree: Tree) => Array.from({ length: tree.length }, (_, index) => tree.keyAt(index))
+
+/** A list of refs; they come in any order. */
+function listOf(names: readonly string[]): RefList {
+  const ordered = [...names].sort((a, b) => comparePaths(`${a}/`, `${b}/`))
+  const writer = createRefListWriter(20, { refs: names.length, bytes: 4 * names.join('/').length + 4 })
+  for (const name of ordered) writer.add(name, id(name.length), true)
+  return writer.finish()
+}
 
 const id = (i: number) => i.toString(16).padStart(40, '0')
 
@@ -70,44 +83,52 @@ describe('the answers of git cat-file', () => {
 })
 
 describe('trees', () => {
-  test('are in path order with each name once, whatever order they are stored in', () => {
+  test('are in path order with each name once, whatever order they are stored in', async () => {
     const name = fc.oneof(
       fc.constantFrom('a', 'a-b', 'a.txt', 'a0', 'b', '\u{ff71}', '\u{20bb7}'),
       fc.string({ minLength: 1 }),
     )
     const entry = fc.tuple(fc.constantFrom('100644', '100755', '40000', '120000', '160000'), name)
-    fc.assert(
-      fc.property(fc.array(entry), (entries) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(entry), async (entries) => {
         const clean = entries.filter(([, text]) => !text.includes('\0') && text.isWellFormed())
-        const tree = parseTree(id(1), rawTree(clean.map(([mode, text]) => [mode, text, id(7)])), 20)
-        expect([...tree.keys].sort(comparePaths)).toEqual(tree.keys)
-        expect(new Set(tree.entries.map((one) => one.name)).size).toBe(tree.entries.length)
-        for (const [index, one] of tree.entries.entries())
-          expect(tree.keys[index]).toBe(one.kind === 'directory' ? `${one.name}/` : one.name)
+        const tree = await parseTree(
+          id(1),
+          rawTree(clean.map(([mode, text]) => [mode, text, id(7)])),
+          20,
+          createSlices(),
+        )
+        const keys = keysOf(tree)
+        expect([...keys].sort(comparePaths)).toEqual(keys)
+        const entriesOfTree = keys.map((_, index) => tree.entryAt(index))
+        expect(new Set(entriesOfTree.map((one) => one?.name)).size).toBe(tree.length)
+        for (const [index, one] of entriesOfTree.entries()) {
+          expect(keys[index]).toBe(one?.kind === 'directory' ? `${one.name}/` : one?.name)
+          expect(tree.indexOf(one?.name ?? '', one?.kind === 'directory')).toBe(index)
+          expect(tree.indexOf(one?.name ?? '', one?.kind !== 'directory')).toBe(-1)
+        }
       }),
     )
   })
 
-  test('that are cut short have what is whole', () => {
+  test('that are cut short have what is whole', async () => {
     const bytes = rawTree([
       ['100644', 'a', id(1)],
       ['100644', 'b', id(2)],
     ])
     for (let length = 0; length <= bytes.length; length++) {
-      const tree = parseTree(id(1), bytes.subarray(0, length), 20)
-      expect(tree.keys).toEqual(['a', 'b'].slice(0, Math.floor(length / 29)))
+      const tree = await parseTree(id(1), bytes.subarray(0, length), 20, createSlices())
+      expect(keysOf(tree)).toEqual(['a', 'b'].slice(0, Math.floor(length / 29)))
     }
   })
 })
 
 describe('names of refs', () => {
-  const ref = (name: string) => ({ name, oid: id(name.length) })
-
-  test('are as long as can be, and short where that is clear', () => {
-    const refs = ['heads/main', 'heads/a/b', 'tags/a', 'heads/both', 'tags/both', 'heads/log', 'notes/x'].map((name) =>
-      ref(`refs/${name}`),
+  test('are as long as can be, and short where that is clear', async () => {
+    const refs = ['heads/main', 'heads/a/b', 'tags/a', 'heads/both', 'tags/both', 'heads/log', 'notes/x'].map(
+      (name) => `refs/${name}`,
     )
-    const names = createNames(refs)
+    const names = createNames(listOf(refs))
     const found = (path: string) => {
       const at = names.find(path)
       return at === undefined || at === 'ambiguous' ? at : `${at.ref.name}:${at.rest}`
@@ -191,23 +212,23 @@ describe('dates of files', () => {
   const step = (commit: string, parents: string[], time: number) => ({ commit, parents, time })
   const set = (...paths: string[]) => new Set(paths)
 
-  test('come from the commit that the content is from', () => {
+  test('come from the commit that the content is from', async () => {
     const walk = createAssignment('m', () => undefined)
-    walk.take(step('m', ['a', 'b'], 5), [set('both', 'side'), set('both', 'main')])
-    walk.take(step('a', ['r'], 4), [set('main')])
-    walk.take(step('b', ['r'], 3), [set('side', 'main')])
+    await walk.take(step('m', ['a', 'b'], 5), [set('both', 'side'), set('both', 'main')])
+    await walk.take(step('a', ['r'], 4), [set('main')])
+    await walk.take(step('b', ['r'], 3), [set('side', 'main')])
     expect(walk.isDone()).toBe(false)
-    walk.take(step('r', [], 1), [set('both', 'side', 'main', 'old')])
+    await walk.take(step('r', [], 1), [set('both', 'side', 'main', 'old')])
     expect(walk.isDone()).toBe(true)
     expect(Object.fromEntries(walk.dates)).toEqual({ both: 5, side: 3, main: 4, old: 1 })
   })
 
-  test('are not made up where a child comes behind its parent', () => {
+  test('are not made up where a child comes behind its parent', async () => {
     const walk = createAssignment('m', () => undefined)
-    walk.take(step('m', ['a', 'b'], 5), [set('side'), set()])
-    walk.take(step('r', [], 9), [set('side', 'old')])
-    walk.take(step('a', ['r'], 4), [set()])
-    walk.take(step('b', ['r'], 3), [set()])
+    await walk.take(step('m', ['a', 'b'], 5), [set('side'), set()])
+    await walk.take(step('r', [], 9), [set('side', 'old')])
+    await walk.take(step('a', ['r'], 4), [set()])
+    await walk.take(step('b', ['r'], 3), [set()])
     expect(walk.isDone()).toBe(false)
     expect(walk.dates.size).toBe(0)
   })

@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isResourceError } from '../../src/core/errors.ts'
-import { compileGlob, compileGlobPrograms, compileGlobs, runGlob } from '../../src/core/glob.ts'
+import { compileGlob, compileGlobs, runGlob } from '../../src/core/glob.ts'
+import { compileGlobProgram } from '../../src/core/glob-program.ts'
+import { volumeOf } from '../support/volume.ts'
 
 function check(glob: string, { yes, no }: { yes: readonly string[]; no: readonly string[] }): void {
   const matches = compileGlob(glob)
@@ -137,7 +139,7 @@ describe('globs', () => {
         }
         expect(typeof compileGlob(glob)(path)).toBe('boolean')
       }),
-      { numRuns: 5000 },
+      { numRuns: volumeOf(5000) },
     )
   })
 
@@ -165,26 +167,24 @@ describe('globs', () => {
         expect(compileGlob(written.join('/'))(path.join('/'))).toBe(expected)
         if (expected) matched++
       }),
-      { numRuns: 5000 },
+      { numRuns: volumeOf(5000) },
     )
-    expect(matched).toBeGreaterThan(200)
+    expect(matched).toBeGreaterThan(volumeOf(200))
   })
 
   /** How many steps are looked at while a path is compared. */
   const looks = (glob: string, path: string) => {
     let count = 0
-    for (const program of compileGlobPrograms(glob)) {
-      const steps = new Proxy([...program.steps], {
-        get: (target, key) => {
-          if (key !== 'length') count++
-          return Reflect.get(target, key)
-        },
-      })
-      runGlob(
-        { ...program, steps },
-        Array.from(path, (character) => character.codePointAt(0) ?? 0),
-      )
-    }
+    const steps = new Proxy([...compileGlobProgram(glob).steps], {
+      get: (target, key) => {
+        if (key !== 'length') count++
+        return Reflect.get(target, key)
+      },
+    })
+    runGlob(
+      { steps },
+      Array.from(path, (character) => character.codePointAt(0) ?? 0),
+    )
     return count
   }
 
@@ -198,9 +198,51 @@ describe('globs', () => {
     const glob = repeated.repeat(30) + end
     const path = segment.repeat(count)
     const steps = looks(glob, path)
-    const size = compileGlobPrograms(glob)[0]?.steps.length ?? 0
+    const size = compileGlobProgram(glob).steps.length
     expect(compileGlob(glob)(path)).toBe(false)
     expect(steps).toBeLessThanOrEqual(3 * size * path.length)
     expect(looks(glob, path + path)).toBeLessThanOrEqual(2.2 * steps)
+  })
+
+  it.each([
+    ['{a,b}'.repeat(9), 'ab'],
+    [`${'{a,*b}'.repeat(9)}*c/d`, 'ab'],
+    [`{${Array.from({ length: 512 }, (_, i) => `*${i}*a`).join(',')}}/x`, '1a'],
+  ])('PT39: alternatives take steps in proportion to the length of the glob: %.40s', (glob, segment) => {
+    expect(compileGlobProgram(glob).steps.length).toBeLessThanOrEqual(4 * glob.length)
+    const path = segment.repeat(50)
+    expect(looks(glob, path)).toBeLessThanOrEqual(4 * glob.length * path.length)
+  })
+
+  it('mean with braces what their alternatives mean, written out', () => {
+    const part = fc.constantFrom('a', 'b', '*', '**', '?', '/', '.a', '[ab]')
+    const sequence = fc.array(part, { maxLength: 3 }).map((parts) => parts.join(''))
+    const piece = fc.oneof(sequence, fc.array(sequence, { minLength: 2, maxLength: 3 }))
+    const path = fc.string({ unit: fc.constantFrom('a', 'b', '/', '.'), maxLength: 7 })
+    let matched = 0
+    const matcherOf = (glob: string) => {
+      try {
+        return compileGlob(glob)
+      } catch {
+        return undefined
+      }
+    }
+    fc.assert(
+      fc.property(fc.array(piece, { minLength: 1, maxLength: 4 }), fc.array(path), (pieces, paths) => {
+        const glob = pieces.map((one) => (typeof one === 'string' ? one : `{${one.join(',')}}`)).join('')
+        let written = ['']
+        for (const one of pieces) written = written.flatMap((head) => [one].flat().map((tail) => head + tail))
+        const each = written.map(matcherOf)
+        const whole = matcherOf(glob)
+        expect(whole === undefined, glob).toBe(each.includes(undefined))
+        for (const one of whole === undefined ? [] : paths) {
+          const expected = each.some((matches) => matches?.(one) === true)
+          expect({ glob, one, matches: whole?.(one) }).toEqual({ glob, one, matches: expected })
+          if (expected) matched++
+        }
+      }),
+      { numRuns: volumeOf(5000) },
+    )
+    expect(matched).toBeGreaterThan(100)
   })
 })

@@ -336,6 +336,8 @@ describe('an axis', () => {
     expect(texts(-4, 8)).toEqual(['-5.0', '-2.5', '0', '2.5', '5.0', '7.5', '10.0'])
     expect(texts(0, 5.8 * 2 ** 30, 'bytes')).toEqual(['0', '2 GiB', '4 GiB', '6 GiB'])
     expect(texts(3, 3)).toEqual(['0', '1', '2', '3', '4'])
+    const tiny = texts(-1.0000000000002501e-145, -0.9990000000000001e-145)
+    expect(new Set(tiny).size).toBe(tiny.length)
     fc.assert(
       fc.property(
         fc.double({ min: -1e12, max: 1e12, noNaN: true }),

@@ -636,3 +636,12 @@ requires(
     await recovers(answers(provider))
   }, 120_000)
 })
+
+test('PT39: the pattern of a grant matches in linear time', () => {
+  const on = (pattern: string, schema: string) => powersIn(`GRANT DROP ON \`${pattern}\`.* TO \`r\`@\`%\``, [schema])
+  // A matcher with backtracking would not come to its end.
+  expect(on(`${'%a'.repeat(40)}b`, 'a'.repeat(64))).toEqual([])
+  expect(on(`${'%a'.repeat(40)}%b`, `${'a'.repeat(63)}b`)).toEqual(['DROP'])
+  expect(on('%%_%\\%', 'x%')).toEqual(['DROP'])
+  expect(on('%\\%', 'x')).toEqual([])
+})

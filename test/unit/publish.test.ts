@@ -69,7 +69,7 @@ describe('server.json', () => {
 })
 
 describe('the manifest of a bundle', () => {
-  const manifest = bundleManifest(own, 'Somebody')
+  const manifest = bundleManifest(own, 'Somebody', ['linux'])
 
   test('follows the schema of MCP bundles', () => {
     const faults = validatorOf('mcpb/manifest-0.3.schema.json')

@@ -1,13 +1,16 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { memory } from '../../examples/memory-provider.ts'
 import { openMount } from '../../src/config/build.ts'
+import { explain } from '../../src/config/explain.ts'
 import { configSchema } from '../../src/config/schema.ts'
+import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { isResourceError } from '../../src/core/errors.ts'
 import { foundMimeType } from '../../src/core/found.ts'
 import type { Page, Resource, View } from '../../src/core/view.ts'
 import { remote } from '../../src/providers/remote/index.ts'
 import { serveHttp } from '../../src/server/index.ts'
+import { checkProvider } from '../../src/testing/index.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
 import { fault, listen, scripted, serveOfficial, serveSessions, serveSse } from '../support/mcp-servers.ts'
 
@@ -133,9 +136,9 @@ describe('a server of ours', () => {
         (await direct.directory({ uri })).items.map(plain),
       )
     const part = await view.read('remote://there/docs/manual/a.md?lines=2-2')
-    expect(part.contents).toMatchObject([
-      { text: 'line two\n', meta: { 'dev.hikidashi/part': { first: 2, next: 'lines=3-3' } } },
-    ])
+    expect(part.contents).toMatchObject([{ text: 'line two\n' }])
+    // What another server says under the keys of this one is not passed on.
+    expect(part.contents[0]?.meta).toBeUndefined()
     const bad = await failure(view.read('remote://there/docs/manual/a.md?lines=9-1'))
     expect([bad?.kind, bad?.detail.reason]).toEqual(['invalid', 'range'])
     const request = { argument: { name: 'path', value: 'sub/' } }
@@ -213,7 +216,7 @@ test('credentials go to the server, and never where it sends us', async () => {
 
 describe('a configuration', () => {
   const parse = (mount: object) =>
-    configSchema.safeParse({ mounts: { 'remote://there': { provider: 'remote', ...mount } } })
+    explain(configSchema, { mounts: { 'remote://there': { provider: 'remote', ...mount } } })
 
   test.each([
     [{}, 'Add "command" to start a server'],
@@ -225,9 +228,10 @@ describe('a configuration', () => {
     [{ command: 'x', env: { API_TOKEN: 'hunter2' } }, 'This looks like a literal secret.'],
     [{ url: 'https://example.org/mcp', headers: { 'X-Key': 'hunter2' } }, 'This is a literal secret.'],
   ])('%j is refused', (mount, words) => {
-    const { error } = parse(mount)
-    expect(JSON.stringify(error?.issues)).toContain(words.replaceAll('"', '\\\\\\"').replaceAll('\\\\\\"', '\\"'))
-    expect(JSON.stringify(error?.issues)).not.toContain('hunter2')
+    const explained = parse(mount)
+    const issues = 'issues' in explained ? explained.issues : undefined
+    expect(JSON.stringify(issues)).toContain(words.replaceAll('"', '\\\\\\"').replaceAll('\\\\\\"', '\\"'))
+    expect(JSON.stringify(issues)).not.toContain('hunter2')
   })
 
   test('takes secrets from where they are, and sends none in the clear', async () => {
@@ -253,5 +257,47 @@ describe('a configuration', () => {
     expect((await failure(open({ url: 'http://mcp.example.org/mcp', headers })))?.message).toContain('in the clear')
     delete process.env.RELAY_KEY
     expect((await failure(open({ url, headers })))?.message).toContain('RELAY_KEY is not set')
+  })
+})
+
+describe('a server that serves a folder at file://', () => {
+  const folder = { 'docs/a.md': 'a', 'docs/deep/b.md': 'b', 'docs/hidden/c.md': 'c', 'README.md': 'read me' }
+
+  async function serveFolder(): Promise<string> {
+    const there = createCatalog({ mounts: [{ address: 'file:///srv/folder', provider: memory(folder) }] })
+    const service = await serveHttp({
+      ...{ view: there.view, name: 'there', version: '1', log: () => {}, host: '127.0.0.1', port: 0 },
+      limits: { drain: 100 },
+    })
+    endings.push(there.close, service.close)
+    return service.url
+  }
+
+  test('keeps what a provider promises: nothing is read at its directories', async () => {
+    const provider = remote({ target: { url: await serveFolder() } })
+    endings.push(async () => provider.close?.())
+    const entries = Object.fromEntries(Object.keys(folder).map((path) => [`file/srv/folder/${path}`, {}]))
+    const report = await checkProvider(provider, { entries, missing: ['file/srv/folder', 'file/srv/folder/docs'] })
+    expect(report.problems).toEqual([])
+    expect(report.examined).toBe(4)
+  }, 60_000)
+
+  test('has its directories read as its listing shows them, and as the rules here allow', async () => {
+    const catalog = createCatalog({
+      mounts: [
+        {
+          address: 'remote://there',
+          provider: remote({ target: { url: await serveFolder() } }),
+          access: compileAccess([{ allow: ['*'] }, { deny: ['*'], match: '**/hidden/**' }]),
+        },
+      ],
+    })
+    endings.push(catalog.close)
+    const view = catalog.view(principal)
+    const base = 'remote://there/file/srv/folder/docs'
+    const { contents } = await view.read(base)
+    expect(contents.map(({ uri }) => uri)).toEqual([`${base}/a.md`, `${base}/deep`])
+    expect(contents[0]).toMatchObject({ text: 'a' })
+    expect((await failure(view.read(`${base}/hidden`)))?.kind).toBe('not-found')
   })
 })

@@ -188,7 +188,8 @@ describe.each(schemaRevisions)('on %s', (revision) => {
     expect(completed.error?.code).toBe(-32602)
     const whole = await open(revision, 'someone')
     expect(JSON.stringify(await whole('resources/list'))).toContain('docs://held/README.md')
-    expect((await whole('tools/list')).result).toMatchObject({ tools: [] })
+    const off = await open(revision, 'off')
+    expect((await off('tools/list')).result).toMatchObject({ tools: [] })
   })
 })
 
@@ -208,13 +209,13 @@ test('a profile that names what is not mounted is reported', async () => {
 })
 
 test('who has no tools is answered as where there are none', async () => {
-  for (const name of ['off', 'someone']) {
+  for (const name of ['off', 'codex-mcp-client']) {
     const ask = await open('2025-11-25', name)
     expect(await ask('tools/list')).toMatchObject({ result: { tools: [] } })
     expect(await ask('tools/call', { name: 'read_resource', arguments: {} })).toMatchObject({ error: { code: -32601 } })
   }
-  const zed = await open('2026-07-28', 'Zed')
-  expect((await zed('tools/list')).result).toMatchObject({ tools: [{}, {}, {}, {}] })
+  const unknown = await open('2026-07-28', 'someone')
+  expect((await unknown('tools/list')).result).toMatchObject({ tools: [{}, {}, {}, {}] })
 })
 
 describe('read_resource', () => {

@@ -62,7 +62,7 @@ describe('a scrubber', () => {
       fc.property(fc.string({ minLength: 6, unit: 'grapheme' }), fc.jsonValue(), (value, json) => {
         const text = JSON.stringify({ json, value })
         const clean = createScrubber([`${value}0123456`]).scrub(
-          text.replace(JSON.stringify(value), JSON.stringify(`${value}0123456`)),
+          text.replace(JSON.stringify(value), () => JSON.stringify(`${value}0123456`)),
         )
         expect(() => JSON.parse(clean)).not.toThrow()
       }),

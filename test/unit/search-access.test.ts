@@ -13,6 +13,7 @@ import { openStore, type Store } from '../../src/store/index.ts'
 import { memory } from '../support/memory.ts'
 import { memoryIndex } from '../support/memory-index.ts'
 import { address, boss, guest, hitsOf, openSearched, type World } from '../support/searched.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hikidashi-search-'))
 let store: Store
@@ -83,7 +84,7 @@ test('Whoever searches is told what it would be if nothing else were there', asy
         expect(await everything(whole.view(boss), text, limit)).toBe(await everything(open2.view(boss), text, limit))
       },
     ),
-    { numRuns: 60 },
+    { numRuns: volumeOf(60) },
   )
 })
 
@@ -111,14 +112,18 @@ test('With the index that is kept in a store, too, what is hidden from one chang
         const seen = await everything(hiding.view(guest), text, limit)
         expect(seen).not.toContain('hidden/')
         for (const { name: file, hidden } of made) if (hidden) expect(seen).not.toMatch(new RegExp(`only${file}\\b`))
-        // What may be seen is found, in the same order.
+        // What may be seen is found, in the order and with the scores that it has where there is nothing else.
+        const other = await openSearchIndex({ store, name: `property-${++name}` })
+        const visible = Object.fromEntries(Object.entries(entries).filter(([path]) => path.startsWith('open/')))
+        const alone = await open({ entries: visible, index: other, shown: ['open/**'] })
+        expect(seen).toBe(await everything(alone.view(guest), text, limit))
         const all = await hitsOf(hiding.view(boss), { query: text, limit: 100 })
         const some = await hitsOf(hiding.view(guest), { query: text, limit: 100 })
-        expect(some).toEqual(all.filter((uri) => uri.startsWith(`${address}/open/`)))
-        await index.close()
+        expect([...some].sort()).toEqual(all.filter((uri) => uri.startsWith(`${address}/open/`)).sort())
+        await Promise.all([index.close(), other.close()])
       },
     ),
-    { numRuns: 25 },
+    { numRuns: volumeOf(25, 3) },
   )
 })
 

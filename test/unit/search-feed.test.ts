@@ -263,3 +263,62 @@ describe('Feeding an index', () => {
     await becomes(index, { 'memory://docs/a.txt': 'two' })
   })
 })
+
+test('the status names every mount from the beginning', async () => {
+  const { running } = feed({ docs: memory({ a: 'A' }), notes: memory({ b: 'B' }) })
+  expect((await running.status())?.mounts).toMatchObject([
+    { address: 'memory://docs', state: expect.stringMatching(/^(?:waiting|comparing|current)$/) },
+    { address: 'memory://notes', state: expect.stringMatching(/^(?:waiting|comparing|current)$/) },
+  ])
+})
+
+describe('a mount with many new documents', () => {
+  /** An index that remembers in which order documents were put, and whether with a text. */
+  function recorded() {
+    const index = memoryIndex()
+    const puts: string[] = []
+    return {
+      puts,
+      all: index.all,
+      index: {
+        ...index,
+        put: async (documents: Parameters<SearchIndex['put']>[0]) => {
+          for (const { uri, text } of documents) puts.push(`${text === '' ? 'name' : 'text'} ${uri}`)
+          await index.put(documents)
+        },
+      },
+    }
+  }
+  const many = Object.fromEntries(
+    Array.from({ length: 40 }, (_, at) => [`f${at}`, { text: `text ${at}`, modified: 1000 + ((at * 7) % 40) }]),
+  )
+
+  test('is indexed by names first, and then by contents, the latest change first', async () => {
+    const { index, puts, all } = recorded()
+    const { current } = feed({ docs: memory(many) }, { index })
+    await current()
+    const of = (kind: string) => puts.filter((put) => put.startsWith(kind)).map((put) => put.slice(5))
+    expect(puts.slice(0, 40).every((put) => put.startsWith('name'))).toBe(true)
+    expect(new Set(of('name')).size).toBe(40)
+    const newest = Object.entries(many).sort(([, a], [, b]) => b.modified - a.modified)
+    expect(of('text')).toEqual(newest.map(([path]) => `memory://docs/${path}`))
+    expect(indexed({ ...index, all })).toMatchObject({ 'memory://docs/f7': 'text 7' })
+  })
+
+  test('keeps the texts that are indexed: only what is new is put by its name', async () => {
+    const { index, puts } = recorded()
+    const source = memory(many)
+    const first = feed({ docs: source }, { index, name: 'kept' })
+    await first.current()
+    await first.end()
+    puts.length = 0
+    for (let at = 0; at < 40; at++) source.entries.set(`f${at}`, { text: `other ${at}`, modified: 5000 + at })
+    for (let at = 0; at < 20; at++) source.entries.set(`new${at}`, { text: `new ${at}`, modified: 1 })
+    const second = feed({ docs: source }, { index, name: 'kept' })
+    await second.current()
+    const names = puts.filter((put) => put.startsWith('name'))
+    expect(names).toHaveLength(20)
+    expect(names.every((put) => put.startsWith('name memory://docs/new'))).toBe(true)
+    expect(puts).toHaveLength(20 + 60)
+  })
+})

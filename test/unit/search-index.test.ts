@@ -9,6 +9,7 @@ import { parseQuery } from '../../src/search/query.ts'
 import { tokenize } from '../../src/search/tokens.ts'
 import { openStore, type Store } from '../../src/store/index.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
+import { volumeOf } from '../support/volume.ts'
 
 // Each takes a few seconds at most; on a machine that is busy with other things, whatever that makes of it.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
@@ -69,6 +70,47 @@ describe('a search', () => {
     for (const text of ['', ' ', '""', '!?', '犬']) expect(await find(index, text), text).toEqual([])
     const hit = (await find(index, 'caching'))[0]
     expect(hit).toMatchObject({ lines: { start: 1, end: 3 }, heading: 'Cache', mount: 'files://m' })
+    await index.close()
+  })
+
+  test('finds a Japanese word where its characters are side by side, and single characters only where nothing has it', async () => {
+    const index = await begin()
+    await index.put([
+      documentOf('word.md', '決済の手順。予定を決めて、返済する。'),
+      documentOf('apart.md', '予定を決定し、救済した。'),
+      documentOf('one.md', '決心がついた。'),
+      documentOf('drug.md', '薬は苦い。'),
+    ])
+    const ask = async (text: string) => {
+      const told: string[] = []
+      const hits = await find(index, text, { fallback: (why: string) => told.push(why) })
+      return { paths: pathsOf(hits), told, marks: hits.map(marked) }
+    }
+    // The characters by themselves are not marked either.
+    expect(await ask('決済')).toEqual({ paths: ['word.md'], told: [], marks: [['決済']] })
+    expect((await ask('決済 手順')).paths).toEqual(['word.md'])
+    const apart = await ask('済決')
+    expect(apart.paths.toSorted()).toEqual(['apart.md', 'one.md', 'word.md'])
+    expect(apart.told).toEqual([expect.stringContaining('only single characters')])
+    expect(apart.marks.flat().toSorted()).toContain('決')
+    // Another word of the question stands somewhere: nothing is looked for by single characters.
+    expect((await ask('済決 苦い')).paths).toEqual(['drug.md'])
+    // One character that is asked for by itself, or that stands between particles, is a word.
+    expect((await ask('済')).told).toEqual([])
+    expect((await ask('済')).paths.toSorted()).toEqual(['apart.md', 'word.md'])
+    expect(await ask('薬を飲む')).toMatchObject({ paths: ['drug.md'], told: [] })
+    await index.close()
+  })
+
+  test('looks for single characters of what the caller may see, whatever else has the word', async () => {
+    const index = await begin()
+    await index.put([documentOf('hidden.md', '決済'), documentOf('seen.md', '決定')])
+    const told: string[] = []
+    const allows = ({ uri }: { readonly uri: string }) => uri.endsWith('seen.md')
+    expect(pathsOf(await find(index, '決済', { allows, fallback: (why: string) => told.push(why) }))).toEqual([
+      'seen.md',
+    ])
+    expect(told).toHaveLength(1)
     await index.close()
   })
 
@@ -239,11 +281,15 @@ describe('both engines', () => {
             }
           }
           const text = query.join(' ')
-          const asked = parseQuery(text).terms.map(({ term }) => term)
-          const expected = [...model].filter(([path, own]) => {
-            const terms = termsIn(`${own}\n${path}\n${path.split('/').at(-1)}`)
-            return asked.some((term) => terms.has(term))
-          })
+          const parsed = parseQuery(text).terms
+          const asked = parsed.map(({ term }) => term)
+          const having = (some: readonly string[]) =>
+            [...model].filter(([path, own]) => {
+              const terms = termsIn(`${own}\n${path}\n${path.split('/').at(-1)}`)
+              return some.some((term) => terms.has(term))
+            })
+          const words = having(parsed.flatMap(({ term, loose }) => (loose ? [] : [term])))
+          const expected = words.length > 0 ? words : having(asked)
           const [one, other] = await Promise.all(indexes.map((index) => find(index, text)))
           expect(other).toEqual(one)
           // What has the same text is found once.
@@ -258,7 +304,7 @@ describe('both engines', () => {
           for (const index of indexes) await index.close()
         },
       ),
-      { numRuns: 40 },
+      { numRuns: volumeOf(40) },
     )
   })
 })

@@ -2,9 +2,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openCatalog } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { planConfig } from '../../src/config/plan.ts'
 import { type Found, type FoundQuery, parseFound, parseSearchStatus } from '../../src/core/found.ts'
 import type { Principal } from '../../src/core/provider.ts'
+import { openSearchIndex } from '../../src/search/index.ts'
 import { openStore, type Store } from '../../src/store/index.ts'
 import { address, boss, find, guest, hitsOf, openSearched, refusal, type World } from '../support/searched.ts'
 
@@ -145,6 +148,23 @@ describe('A search', () => {
     expect(text).toContain('[\\](evil://y)](<memory://docs/a.md?lines=1-1>)')
   })
 
+  test('says above its hits that they have only single characters of a word', async () => {
+    const index = await openSearchIndex({ store, name: 'single-characters' })
+    const view = (await open({ entries: { 'a.txt': { text: '予定を決定した' } }, index })).view(guest)
+    const found = await find(view, { query: '決済' })
+    expect(found.hits).toHaveLength(1)
+    expect(found.fallback).toContain('only single characters')
+    const { contents } = await view.read('search://all?q=%E6%B1%BA%E6%B8%88&as=markdown')
+    const [content] = contents
+    const lines = content !== undefined && 'text' in content ? content.text.split('\n') : []
+    const says = lines.indexOf(found.fallback ?? '')
+    expect(says).toBeGreaterThan(0)
+    expect(lines.findIndex((line) => line.startsWith('1. '))).toBeGreaterThan(says)
+    expect((await find(view, { query: '決定' })).fallback).toBeUndefined()
+    expect((await find(view, { query: '犬猫' })).fallback).toBeUndefined()
+    await index.close()
+  })
+
   test('is complete though what is best may not be seen', async () => {
     const hidden = Array.from(
       { length: 1500 },
@@ -197,6 +217,35 @@ describe('The configuration of a search', () => {
       'mounts["search://a"].over[3]: A search is not searched.',
     ])
     expect(await problemsOf({ over: [] })).toEqual(['mounts["search://a"].over: There is nothing to search.'])
+  })
+
+  test('is over everything that can be indexed, where it says "*"', async () => {
+    const file = join(folder, 'everything.json')
+    await mkdir(join(folder, 'everything'))
+    const mounts = {
+      'file:///files': { provider: 'files', root: 'everything' },
+      'notes://one': { provider: 'inline', text: 'apple' },
+      'metrics://own': { provider: 'metrics', source: 'self' },
+      'search://some': { provider: 'search', over: ['notes://one'] },
+      'search://all': { provider: 'search', over: '*' },
+    }
+    await writeFile(file, JSON.stringify({ mounts, store: { sqlite: 'all.sqlite' } }))
+    const loaded = await loadConfig(file)
+    if (!('config' in loaded)) throw new Error(JSON.stringify(loaded.problems))
+    const catalog = await openCatalog(planConfig(loaded.config), { log: () => {}, store: loaded.config.store })
+    const { contents } = await catalog.view({ id: 'local', roles: [] }).read('search://all/status.json')
+    const [content] = contents
+    const status = content !== undefined && 'text' in content ? parseSearchStatus(content.text) : undefined
+    expect(status?.mounts.map((mount) => mount.address)).toEqual(['file:///files', 'notes://one'])
+    await catalog.close()
+
+    await writeFile(file, JSON.stringify({ mounts: { 'search://all': { provider: 'search', over: '*' } } }))
+    expect(await loadConfig(file)).toMatchObject({ problems: [{ message: 'There is nothing to search.' }] })
+    await writeFile(
+      file,
+      JSON.stringify({ mounts: { ...mounts, 'search://all': { provider: 'search', over: 'all' } } }),
+    )
+    expect(await loadConfig(file)).toMatchObject({ problems: [{ message: 'This does not say what is searched.' }] })
   })
 
   test('says where vectors come from, once, and never a key itself', async () => {

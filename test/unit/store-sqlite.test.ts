@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -287,17 +288,44 @@ describe('a damaged file', () => {
   })
 })
 
+/** Has another process hold the lock for writing a database. */
+async function lockElsewhere(path: string) {
+  const script = `
+    const { DatabaseSync } = await import(${JSON.stringify(import.meta.resolve('@photostructure/sqlite'))})
+    const database = new DatabaseSync(process.argv[1])
+    database.exec('begin immediate')
+    process.stdout.write('locked')
+    process.stdin.once('data', () => {
+      database.exec('rollback')
+      database.close()
+      process.exit(0)
+    })`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script, path], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const ended = once(child, 'exit')
+  await Promise.race([
+    once(child.stdout, 'data'),
+    ended.then(([code]) => Promise.reject(new Error(`It ended: ${code}`))),
+  ])
+  return {
+    release: async () => {
+      child.stdin.write('now')
+      await ended
+    },
+  }
+}
+
 describe('another process', () => {
   test('that writes for too long makes it busy, and nothing is lost by that', async () => {
     const store = await open()
     await store.collection('c').put({ key: 'a', value })
-    const other = new DatabaseSync(file)
-    other.exec('begin immediate')
+    // In this process it would not do: SQLite's locks are those of a process, and the store has a copy of SQLite of its own.
+    const other = await lockElsewhere(file)
     const put = store.collection('c').put({ key: 'b', value })
     await expect(put).rejects.toMatchObject({ kind: 'unavailable', detail: { reason: 'busy' } })
     expect(await keysOf(store)).toEqual(['a'])
-    other.exec('rollback')
-    other.close()
+    await other.release()
     await store.collection('c').put({ key: 'c', value })
     expect(await keysOf(store)).toEqual(['a', 'c'])
   })

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { configFor } from '../../src/cli/init.ts'
-import { surveyFolder } from '../../src/cli/survey.ts'
+import { surveyAll } from '../../src/cli/survey.ts'
 import { serversIn } from '../../src/cli/survey-servers.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 
@@ -29,7 +29,7 @@ test('the servers that hosts are told of are proposed as comments, without any o
   })
   const found = await serversIn(folder.root)
   expect(found.map(({ name }) => name)).toEqual(['notes', 'Team Server'])
-  const text = configFor({ folder: folder.root, address: 'file:///x', survey: await surveyFolder(folder.root) })
+  const text = configFor({ folder: folder.root, address: 'file:///x', survey: await surveyAll(folder.root) })
   expect(text).not.toMatch(/hunter2|ghp_/)
   expect(text).toContain(
     '// "mcp://team-server": {"provider":"remote","url":"https://mcp.example.org/mcp","headers":{"X-Api-Key":{"env":"X_API_KEY"}}},',

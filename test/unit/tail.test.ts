@@ -12,6 +12,7 @@ import { encode } from '../fixtures/documents/sentences.ts'
 import { createFolder, type Folder, readOne } from '../support/folder.ts'
 import { memory } from '../support/memory.ts'
 import { shapes, source } from '../support/sources.ts'
+import { volumeOf } from '../support/volume.ts'
 
 let folder: Folder
 let root: Provider
@@ -70,7 +71,7 @@ describe.each(shapes)('the end of a source of %s', (shape) => {
           else if (lines > 1) expect(shown).toBe(lastLines(whole, lines))
         },
       ),
-      { numRuns: 60 },
+      { numRuns: volumeOf(60) },
     )
   })
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { Resource } from '../../src/core/view.ts'
+import type { Resource, ResourceContent } from '../../src/core/view.ts'
 import { revisions } from '../../src/server/revisions.ts'
-import { readToWire, resourceToWire } from '../../src/server/wire.ts'
+import { promptToWire, readToWire, resourceToWire } from '../../src/server/wire.ts'
 
 const rich: Resource = {
   uri: 'file:///r/a',
@@ -84,7 +84,13 @@ describe('contents on the wire', () => {
     const wire = async (revision: (typeof revisions)[number]) =>
       (await readToWire({ contents, cache }, revision)).contents
     expect(await wire('2025-06-18')).toEqual([
-      { uri: 'file:///r/a', name: 'a', title: 'A', text: 'x\ufffd', _meta: { k: 1, 'dev.hikidashi/version': 'v' } },
+      {
+        uri: 'file:///r/a',
+        name: 'a',
+        title: 'A',
+        text: 'x\ufffd',
+        _meta: { k: 1, 'dev.hikidashi/version': 'v', 'dev.hikidashi/untrusted': ['title'] },
+      },
     ])
     expect(await wire('2026-07-28')).toEqual([
       { uri: 'file:///r/a', text: 'x\ufffd', _meta: { k: 1, 'dev.hikidashi/version': 'v' } },
@@ -112,5 +118,36 @@ describe('contents on the wire', () => {
   test('say how long they may be kept, on the revision that asks', async () => {
     expect(await readToWire({ contents: [], cache }, '2026-07-28')).toMatchObject({ ttlMs: 1500, cacheScope: 'public' })
     expect(await readToWire({ contents: [], cache }, '2025-11-25')).toEqual({ contents: [] })
+  })
+})
+
+describe('a resource in a prompt', () => {
+  const block = async (mimeType: string, body: object, revision: (typeof revisions)[number]) => {
+    const resource = { uri: 'file:///r/a', name: 'a', mimeType, ...body } as ResourceContent
+    const { messages } = await promptToWire({ messages: [{ role: 'user', content: { resource } }] }, revision)
+    return (messages as readonly { readonly content: object }[])[0]?.content
+  }
+  const bytes = Buffer.from('bytes')
+  const data = bytes.toString('base64')
+
+  test.each(revisions)('is an image where it is one, and a sound where %s has such', async (revision) => {
+    expect(await block('image/png', { bytes }, revision)).toEqual({ type: 'image', data, mimeType: 'image/png' })
+    const stream = (async function* () {
+      yield bytes
+    })()
+    expect(await block('image/webp', { stream, length: bytes.length }, revision)).toMatchObject({ type: 'image', data })
+    const sound = await block('audio/wav', { bytes }, revision)
+    if (revision >= '2025-03-26') expect(sound).toEqual({ type: 'audio', data, mimeType: 'audio/wav' })
+    else expect(sound).toMatchObject({ type: 'resource', resource: { blob: data, mimeType: 'audio/wav' } })
+  })
+
+  test.each(revisions)('is embedded as it is where it is text, or something else, on %s', async (revision) => {
+    const drawing = await block('image/svg+xml', { text: '<svg/>' }, revision)
+    expect(drawing).toMatchObject({ type: 'resource', resource: { text: '<svg/>' } })
+    expect(await block('application/pdf', { bytes }, revision)).toMatchObject({
+      type: 'resource',
+      resource: { blob: data },
+    })
+    expect(await block('image/png\r\nx: y', { bytes }, revision)).toMatchObject({ type: 'resource' })
   })
 })

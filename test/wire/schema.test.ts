@@ -97,7 +97,7 @@ describe.each(sessions)('on $revision over $transport', ({ revision, transport }
     const titled = {
       title: 'All of it',
       annotations: { ...all.annotations, lastModified: '2026-07-28T00:00:00.000Z' },
-      _meta: { 'dev.hikidashi/version': 'v1' },
+      _meta: { 'dev.hikidashi/version': 'v1', 'dev.hikidashi/untrusted': ['title', 'description'] },
     }
     const pictured = { icons: [expect.objectContaining({ src: 'https://example.org/icon.png' }), expect.anything()] }
     expect(listed).toContainEqual(

@@ -31,11 +31,21 @@ export function localLaunch({ folders, config, npx, env }: LaunchOptions): Launc
     '--stdio',
   ]
   const command = npx === true ? npxCommand(args) : ownCommand(args)
+  if (command[0] === 'cmd') paths.forEach(refuseForCmd)
   return {
     transport: 'stdio',
     command: command.map((word) => (paths.includes(word) ? { path: word } : word)),
     env: Object.fromEntries(env.map(variableOf)),
   }
+}
+
+/** What `cmd /c` takes for something else than a part of a name, and what hosts that start it do not escape. */
+function refuseForCmd(path: string): void {
+  const [character] = /[&|<>^%!"()=;,`'\p{Cc}]/u.exec(path) ?? []
+  if (character !== undefined)
+    throw misused(
+      `${path} cannot be handed to npx on Windows: cmd would take its ${character} for something else. Leave --npx out, or rename the folder.`,
+    )
 }
 
 /** A server that runs somewhere. */

@@ -1,4 +1,4 @@
-import { isMap, isScalar, type Pair, parseAllDocuments, stringify, type YAMLMap } from 'yaml'
+import { isMap, isScalar, type Pair, parseAllDocuments, Scalar, stringify, type YAMLMap } from 'yaml'
 import type { Format, Path } from './format.ts'
 import { eolOf, formatError, indented } from './text.ts'
 import type { Json } from './values.ts'
@@ -83,7 +83,24 @@ function walk(text: string, root: YAMLMap, path: Path): Walked {
 
 function rendered(path: Path, value: Json, indent: number): string {
   const whole = path.reduceRight<Json>((inner, key) => ({ [key]: inner }), value)
-  return stringify(whole, { indent, lineWidth: 0 })
+  const text = stringify(withQuotes(whole), { indent, lineWidth: 0 })
+  return text.replace(unusual, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** Line ends of YAML 1.1 that are none in 1.2, and other characters that a reader may change or refuse where they are not escaped. */
+const unusual = /[\u007f-\u009f\u2028\u2029\ufeff]/g
+
+/** Texts with control characters in double quotes, the one form in which every reader of YAML 1.1 and 1.2 sees them as they are. */
+function withQuotes(value: Json): unknown {
+  if (typeof value === 'string') {
+    if (!/[\p{Cc}\u2028\u2029\ufeff]/u.test(value)) return value
+    const scalar = new Scalar(value)
+    scalar.type = Scalar.QUOTE_DOUBLE
+    return scalar
+  }
+  if (Array.isArray(value)) return value.map(withQuotes)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withQuotes(inner)]))
 }
 
 /** Comments that are all there is stay. */

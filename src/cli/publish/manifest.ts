@@ -7,8 +7,15 @@ const manifestVersion = '0.3'
 /** Where the texts of other languages are in a bundle. */
 export const localePath = (locale: string) => `mcpb-resources/${locale}.json`
 
-/** What stands in the manifest.json of a bundle. The host asks its user for the folders. */
-export function bundleManifest(own: OwnPackage, author: string): JsonObject {
+/** The operating systems that the manifest can name, as Node names them. */
+export const allPlatformNames: readonly NodeJS.Platform[] = ['darwin', 'win32', 'linux']
+
+/**
+ * What stands in the manifest.json of a bundle. The host asks its user for the folders.
+ *
+ * @param platforms The operating systems that the bundle runs on. The manifest cannot name a processor.
+ */
+export function bundleManifest(own: OwnPackage, author: string, platforms: readonly NodeJS.Platform[]): JsonObject {
   const main = `node_modules/${own.name}/dist/cli/main.js`
   return {
     manifest_version: manifestVersion,
@@ -34,7 +41,7 @@ export function bundleManifest(own: OwnPackage, author: string): JsonObject {
     // Which there are depends on what is served, and on the host.
     tools_generated: true,
     prompts_generated: true,
-    compatibility: { platforms: ['darwin', 'win32', 'linux'], runtimes: { node: own.engines.node } },
+    compatibility: { platforms: [...platforms], runtimes: { node: own.engines.node } },
     user_config: {
       folders: {
         type: 'directory',

@@ -25,16 +25,22 @@ const mode = 0o100644
 /** Of this package, what runs. */
 const ownParts = ['package.json', 'LICENSE', 'dist']
 
+/** A build of SQLite for one platform; see scripts/vendored.ts. */
+const nativeBuild = /^dist\/vendor\/sqlite-([a-z\d]+)-.*\.node$/
+
 /**
  * Writes a bundle for hosts that install MCP servers from a file (.mcpb): a package with all that it needs, and a manifest. The
  * file is there whole or not at all.
  *
  * @param root The folder of the package.
+ * @param platforms Builds of SQLite for other operating systems stay out, those for other processors do not: the manifest names no
+ *   processor, so the bundle runs on each.
  * @param told Is called for each file that is put into it.
  */
 export async function writeBundle(
   root: string,
   manifest: JsonObject,
+  platforms: readonly string[],
   file: string,
   told: (done: number, total: number) => void = () => {},
 ): Promise<Bundle> {
@@ -47,7 +53,7 @@ export async function writeBundle(
     zip.addBuffer(Buffer.from(`${JSON.stringify(value, undefined, 2)}\n`), path, { mtime, mode })
   addText('manifest.json', manifest)
   for (const [locale, texts] of Object.entries(localized)) addText(localePath(locale), texts)
-  const files = await filesIn(packages)
+  const files = await filesIn(packages, platforms)
   for (const [i, [from, to]] of files.entries())
     zip.addReadStreamLazy(to, { mtime, mode }, (ready) => {
       told(i, files.length)
@@ -68,11 +74,17 @@ export async function writeBundle(
 }
 
 /** Each file of the packages, and where it goes. */
-async function filesIn(packages: readonly PlacedPackage[]): Promise<readonly (readonly [string, string])[]> {
+async function filesIn(
+  packages: readonly PlacedPackage[],
+  platforms: readonly string[],
+): Promise<readonly (readonly [string, string])[]> {
   const files: (readonly [string, string])[] = []
   for (const [i, placed] of packages.entries())
-    for (const file of await filesOf(placed, i === 0 ? ownParts : undefined))
+    for (const file of await filesOf(placed, i === 0 ? ownParts : undefined)) {
+      const platform = i === 0 ? nativeBuild.exec(file)?.[1] : undefined
+      if (platform !== undefined && !platforms.includes(platform)) continue
       files.push([join(placed.folder, file), `${placed.at}/${file}`])
+    }
   return files
 }
 

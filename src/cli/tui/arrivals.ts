@@ -117,11 +117,12 @@ function withFound(state: State, query: string, change: (found: FoundList) => Fo
   return found?.query === query ? { ...state, found: change(found) } : state
 }
 
-function withHits(found: FoundList, { hits, notes, next }: Hits, after: string | undefined): FoundList {
+function withHits(found: FoundList, { hits, notes, next, isLoose }: Hits, after: string | undefined): FoundList {
   if (after !== undefined && found.next !== after) return found
   const all = after === undefined ? hits : [...found.hits, ...hits]
   return {
-    ...without(found, 'next', 'wantsMore'),
+    ...without(found, 'next', 'wantsMore', 'isLoose'),
+    ...(isLoose === undefined ? {} : { isLoose }),
     state: 'done',
     hits: all,
     notes,

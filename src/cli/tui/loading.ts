@@ -1,4 +1,4 @@
-import { searchesOf } from '../../config/search.ts'
+import { searchesOf } from '../../config/searches.ts'
 import { assemble } from '../../context/index.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import { parseFound, type SearchPlace } from '../../core/found.ts'
@@ -58,8 +58,9 @@ export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOption
     const found = parseFound(await textAt(view, place.uriOf({ query, ...(after === undefined ? {} : { after }) })))
     if (found === undefined)
       return [{ kind: 'unsearched', query, message: `${place.address} does not answer as a search does.` }]
-    const { hits, notes, next } = found
-    const rest = { hits, notes, ...(next === undefined ? {} : { next }) }
+    const { hits, notes, next, fallback } = found
+    const isLoose = fallback === undefined ? {} : { isLoose: true as const }
+    const rest = { hits, notes, ...isLoose, ...(next === undefined ? {} : { next }) }
     return [
       { kind: 'searches', areThere: true },
       { kind: 'hits', query, found: rest, ...(after === undefined ? {} : { after }) },

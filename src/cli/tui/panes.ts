@@ -65,13 +65,13 @@ function nameOf({ name, uri, mimeType }: TreeRow['resource'], depth: number): st
 function foundPane(state: State, columns: number, height: number): readonly Row[] {
   const { found } = state
   if (found === undefined) return []
-  const { query, hits, top, at, notes, next } = found
+  const { query, hits, top, at, notes, next, isLoose } = found
   const about =
     found.state === 'searching'
       ? 'searching …'
       : found.state === 'failed'
         ? 'no answer'
-        : `${hits.length}${next === undefined ? '' : '+'} found`
+        : `${hits.length}${next === undefined ? '' : '+'} found${isLoose ? ' by single characters alone' : ''}`
   const head = line(columns, span(` ${about}: `, 'dim'), span(query, 'bold'))
   const rows = hits.slice(top).flatMap((hit, index): readonly Row[] => {
     const isChosen = top + index === at

@@ -67,6 +67,8 @@ export interface FoundList {
   readonly state: 'searching' | 'done' | 'failed'
   readonly hits: readonly FoundHit[]
   readonly notes: readonly string[]
+  /** The hits have only single characters of the words. */
+  readonly isLoose?: true
   /** Where the next hits are. */
   readonly next?: string
   readonly wantsMore?: true
@@ -124,6 +126,7 @@ export type Event =
 export interface Hits {
   readonly hits: readonly FoundHit[]
   readonly notes: readonly string[]
+  readonly isLoose?: true
   readonly next?: string
 }
 

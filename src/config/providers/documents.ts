@@ -1,7 +1,7 @@
-import { z } from 'zod'
 import { labelOf } from '../../wrap/encoding/decode.ts'
 import { languageOf } from '../../wrap/encoding/judge.ts'
 import { duration, globs, size, text } from '../fields.ts'
+import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'
 
 const tag = /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/

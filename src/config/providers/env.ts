@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import { glob, text } from '../fields.ts'
+import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'
 
 /** The options of a mount whose provider is `env`. */

@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import { glob, globs, interval, size, text } from '../fields.ts'
+import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'
 
 const rule = z.strictObject({
@@ -44,10 +44,18 @@ export const filesShape = {
   exclude: z.array(glob).exactOptional().describe('What one of these globs matches is not served.'),
   gitignore: z.boolean().exactOptional().describe('Leaves out what .gitignore files ignore. By default true.'),
   defaultExcludes: z
-    .boolean()
+    .union(
+      [z.boolean(), z.strictObject({ except: z.array(glob).describe('What matches one of these globs is served.') })],
+      {
+        error: refusal(
+          'This does not say which files are left out by default.',
+          'Write true, false or { "except": ["docs/credentials.json"] }.',
+        ),
+      },
+    )
     .exactOptional()
     .describe(
-      'Leaves out .git, dependency folders, caches, and files that commonly hold keys or passwords. By default true.',
+      'Leaves out .git, dependency folders, caches, and files that commonly hold keys or passwords; "except" names those that are served all the same. By default true.',
     ),
   hidden: z
     .boolean()

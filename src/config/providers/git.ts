@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import { duration, glob, size, text } from '../fields.ts'
+import * as z from '../schema-builder.ts'
 import { filesShape } from './files.ts'
 
 /** The options of a mount whose provider is `git`. */

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'
 import { describedShape } from './web.ts'
 

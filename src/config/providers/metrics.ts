@@ -1,7 +1,8 @@
-import { z } from 'zod'
 import { apiAddress } from '../../providers/metrics/request.ts'
-import { duration, interval, secret, size, text } from '../fields.ts'
+import { duration, glob, interval, secret, size, text } from '../fields.ts'
+import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'
+import { allowAddresses } from './origin.ts'
 
 const url = text.refine(isApiAddress, {
   error: refusal(
@@ -29,6 +30,20 @@ export const metricsShape = {
   url: url
     .exactOptional()
     .describe('Where the HTTP API of Prometheus is, without /api/v1, such as "http://127.0.0.1:9090".'),
+  allowAddresses: allowAddresses.describe(
+    'Addresses that the name in "url" may lead to though they are not on the internet, such as "10.0.0.0/8". An address in "url", and localhost, need none. By default none.',
+  ),
+  allow: z
+    .array(
+      glob.refine((pattern) => !pattern.includes('/'), {
+        error: refusal('No metric has a slash in its path.', 'Write a name, or a glob over names such as "http_*".'),
+      }),
+    )
+    .min(1)
+    .exactOptional()
+    .describe(
+      'The metrics that are served, by name or glob, such as ["up", "http_*"]. Every other metric is as if it were not there, for queries too; alerts, rules and targets are left out. By default all are served.',
+    ),
   bearer: secret
     .exactOptional()
     .describe('Where the token is that it asks for: { "env": "NAME" } or { "file": "path" }.'),
@@ -70,8 +85,10 @@ export const metricsShape = {
 interface Given {
   readonly source?: 'prometheus' | 'self'
   readonly url?: string
+  readonly allow?: readonly string[]
   readonly bearer?: unknown
   readonly basic?: unknown
+  readonly allowAddresses?: unknown
   readonly keep?: number
 }
 
@@ -87,6 +104,6 @@ export function checkMetrics(given: Given, context: z.RefinementCtx): void {
       refuse('basic', 'There are two kinds of credentials.', 'Remove "bearer" or "basic".')
     return
   }
-  for (const key of ['url', 'bearer', 'basic'] as const)
+  for (const key of ['url', 'allow', 'allowAddresses', 'bearer', 'basic'] as const)
     if (given[key] !== undefined) refuse(key, 'This server measures itself: nothing else is asked.', 'Remove it.')
 }

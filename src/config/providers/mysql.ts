@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import { secret, text } from '../fields.ts'
+import * as z from '../schema-builder.ts'
 import { relationalShape, rowsKey, rowsShape, serverShape, viewsShape } from './relational.ts'
 
 /** The options of a mount whose provider is `mysql`. */

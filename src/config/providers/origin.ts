@@ -1,7 +1,7 @@
-import { z } from 'zod'
 import { addressBlock } from '../../core/address.ts'
-import { isHttpUrl } from '../../providers/http/origin.ts'
+import { isHttpUrl } from '../../core/http-url.ts'
 import { duration, size, text } from '../fields.ts'
+import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'
 
 export const httpUrl = text.refine(isHttpUrl, {
@@ -11,6 +11,20 @@ export const httpUrl = text.refine(isHttpUrl, {
   ),
 })
 
+export const allowAddresses = z
+  .array(
+    text.refine((block) => addressBlock(block) !== undefined, {
+      error: refusal(
+        'This is no address.',
+        'Write one such as "10.0.0.5", or a block such as "10.0.0.0/8" or "fd00::/8".',
+      ),
+    }),
+  )
+  .exactOptional()
+  .describe(
+    'Addresses that may be asked though they are not on the internet: of this machine ("127.0.0.1"), of a private network ("10.0.0.0/8"). By default none.',
+  )
+
 /** How a server of the web is asked: shared by every provider that asks one. */
 export const originShape = {
   redirects: z
@@ -19,19 +33,7 @@ export const originShape = {
     .describe(
       'Other origins that redirects may lead to, such as "https://www.example.org". They are sent no credentials. By default none.',
     ),
-  allowAddresses: z
-    .array(
-      text.refine((block) => addressBlock(block) !== undefined, {
-        error: refusal(
-          'This is no address.',
-          'Write one such as "10.0.0.5", or a block such as "10.0.0.0/8" or "fd00::/8".',
-        ),
-      }),
-    )
-    .exactOptional()
-    .describe(
-      'Addresses that may be asked though they are not on the internet: of this machine ("127.0.0.1"), of a private network ("10.0.0.0/8"). By default none.',
-    ),
+  allowAddresses,
   insecure: z
     .boolean()
     .exactOptional()

@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import { count, duration, glob, interval, size, text } from '../fields.ts'
+import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'
 
 /** A time-out: nothing that waits for the network is given up sooner. */
@@ -60,7 +60,7 @@ export function connectionsShape(description: string) {
 }
 
 /** A key that says which rows are served: all or none, or which and how. */
-export function rowsKey<Shape extends z.ZodRawShape>(shape: Shape) {
+export function rowsKey<Shape extends z.Shape>(shape: Shape) {
   return z
     .union([z.boolean(), z.strictObject(shape)], {
       error: refusal('This does not say which rows are served.', 'Write true, false, or { "tables": ["customers"] }.'),

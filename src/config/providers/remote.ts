@@ -1,6 +1,6 @@
-import { z } from 'zod'
 import { isServerUrl } from '../../providers/remote/target.ts'
 import { duration, interval, secret, size, text } from '../fields.ts'
+import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'
 
 const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
@@ -10,6 +10,8 @@ const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
 const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, {
   error: refusal('This is not the name of a header.', 'Write one such as "Authorization".'),
 })
+
+const leastMemoryBytes = 16 * 1024 * 1024
 
 /** The options of a mount whose provider is `remote`. */
 export const remoteShape = {
@@ -74,6 +76,14 @@ export const remoteShape = {
   maxBytes: size
     .exactOptional()
     .describe('The longest answer that is taken. By default "64MiB" over HTTP, and "10MiB" from a command.'),
+  memory: size
+    .refine((bytes) => bytes >= leastMemoryBytes, {
+      error: refusal('This is too little.', 'It must be at least "16MiB".'),
+    })
+    .exactOptional()
+    .describe(
+      'How much memory the command and all that it starts may hold together, on Linux. Beyond it they are killed, and started again at the next use. By default "4GiB".',
+    ),
   redact: z
     .enum(['mask', 'withhold', 'off'])
     .exactOptional()
@@ -101,7 +111,7 @@ export function checkRemote(given: Given, context: z.RefinementCtx): void {
     refuse(['command'], 'The key is missing.', 'Add "command" to start a server, or "url" of one that runs.')
   if (command !== undefined && url !== undefined)
     refuse(['url'], 'There are two servers.', 'Remove "url" or "command": each server is a mount of its own.')
-  const others = url === undefined ? ['bearer', 'headers', 'insecure'] : ['args', 'env', 'cwd']
+  const others = url === undefined ? ['bearer', 'headers', 'insecure'] : ['args', 'env', 'cwd', 'memory']
   for (const key of others)
     if (given[key] !== undefined && (command === undefined) !== (url === undefined))
       refuse([key], `This is for ${url === undefined ? 'a "url"' : 'a "command"'}.`, 'Remove it.')

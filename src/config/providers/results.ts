@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import { count, duration, size, text } from '../fields.ts'
+import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'
 
 /** The largest analysis that may be kept, in bytes. */

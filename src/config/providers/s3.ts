@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import { secret, text } from '../fields.ts'
+import * as z from '../schema-builder.ts'
 import { objectsShape } from './objects.ts'
 
 /** The options of a mount whose provider is `s3`. */

@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import { duration, size, text } from '../fields.ts'
+import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'
 
 const mostBytes = 64 * 2 ** 20

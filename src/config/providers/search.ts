@@ -1,6 +1,7 @@
-import { z } from 'zod'
 import { duration, interval, secret, size, text } from '../fields.ts'
+import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'
+import { allowAddresses } from './origin.ts'
 
 /** The most of one text that is indexed. */
 const mostBytes = 16 * 2 ** 20
@@ -37,18 +38,36 @@ const embeddings = z
       .describe(
         'A model in this process, by the package @huggingface/transformers, which is installed beside this one.',
       ),
-    timeout: duration.exactOptional().describe('How long one request may take. By default "10s".'),
+    timeout: duration
+      .exactOptional()
+      .describe('How long one request may take. By default "10s", and "1s" for a query.'),
+    allowAddresses: allowAddresses.describe(
+      'Addresses that the name in "url" may lead to though they are not on the internet, such as "10.0.0.0/8". An address in "url", and localhost, need none. By default none.',
+    ),
   })
   .refine(({ openai, ollama, local }) => [openai, ollama, local].filter((one) => one !== undefined).length === 1, {
     error: refusal('This does not say where vectors come from.', 'Write one of "openai", "ollama" and "local".'),
+  })
+  .refine(({ local, allowAddresses }) => local === undefined || allowAddresses === undefined, {
+    path: ['allowAddresses'],
+    error: refusal('A model in this process is asked at no address.', 'Remove it.'),
   })
 
 /** The options of a mount whose provider is `search`. */
 export const searchShape = {
   over: z
-    .array(text.describe('The address of a mount, as it stands under "mounts".'))
-    .min(1, { error: refusal('There is nothing to search.', 'Name the addresses of mounts.') })
-    .describe('What is searched: the addresses of other mounts. Whoever searches finds only what it may see there.'),
+    .union(
+      [
+        z.literal('*'),
+        z
+          .array(text.describe('The address of a mount, as it stands under "mounts".'))
+          .min(1, { error: refusal('There is nothing to search.', 'Name the addresses of mounts.') }),
+      ],
+      { error: refusal('This does not say what is searched.', 'Write "*", or an array of the addresses of mounts.') },
+    )
+    .describe(
+      'The addresses of the mounts that are searched, or "*" for all but searches, displays and metrics. A caller finds only resources that it may see.',
+    ),
   maxBytes: size
     .refine((bytes) => bytes <= mostBytes, {
       error: refusal('This is more than can be indexed.', 'It must be at most "16MiB".'),

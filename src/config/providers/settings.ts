@@ -1,6 +1,6 @@
-import { z } from 'zod'
 import { formats } from '../../providers/settings/formats.ts'
 import { duration, glob, size } from '../fields.ts'
+import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'
 import { encodingShape } from './documents.ts'
 import { filesShape } from './files.ts'

@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import { globs, text } from '../fields.ts'
+import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'
 import { documentsShape } from './documents.ts'
 import { httpUrl, originShape } from './origin.ts'

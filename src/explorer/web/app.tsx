@@ -2,24 +2,32 @@ import { signal, useSignalEffect } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import './shell/shell.css'
 import { lastSegment } from '../../client/wire.ts'
-import { BasketPane } from './basket/pane.tsx'
+import { adding } from './basket/adding.ts'
 import { startBasket } from './basket/store.ts'
-import { FindPane } from './find/pane.tsx'
-import { Palette } from './palette/palette.tsx'
-import { Preview } from './preview/preview.tsx'
-import { Gate, WishDialog } from './shell/gates.tsx'
+import { open, startKeys } from './palette/keys.ts'
+import { ContinuedNotice, Gate, WishDialog } from './shell/gates.tsx'
 import { Header } from './shell/header.tsx'
 import { Shape } from './shell/icons.tsx'
+import { lazily } from './shell/lazily.tsx'
 import { Guarded } from './shell/pane.tsx'
 import { Split } from './shell/split.tsx'
 import { t } from './shell/words.ts'
 import { announce, announced } from './state/announce.ts'
 import { treeState } from './state/browse.ts'
 import { widths } from './state/choices.ts'
+import { peek } from './state/peek.ts'
 import { type Change, go, place } from './state/place.ts'
 import { connection, liveness } from './state/session.ts'
 import { shown } from './state/shown.ts'
 import { BrowsePane } from './tree/pane.tsx'
+
+// What the first screen does not need comes when it is opened.
+const AddingDialog = lazily(async () => (await import('./basket/adding-dialog.tsx')).AddingDialog)
+const BasketPane = lazily(async () => (await import('./basket/pane.tsx')).BasketPane)
+const FindPane = lazily(async () => (await import('./find/pane.tsx')).FindPane)
+const Overview = lazily(async () => (await import('./home/overview.tsx')).Overview)
+const Palette = lazily(async () => (await import('./palette/palette.tsx')).Palette)
+const Preview = lazily(async () => (await import('./preview/preview.tsx')).Preview)
 
 const narrowQuery = matchMedia('(max-width: 699.9px)')
 /** Whether there is room for one pane only. */
@@ -55,6 +63,7 @@ function frontOf(): 'left' | 'middle' | 'right' {
 
 function Panes() {
   useEffect(startBasket, [])
+  useEffect(startKeys, [])
   const { view = 'tree', uri, basket } = place.value
   const front = isNarrow.value ? frontOf() : undefined
   const isAway = (pane: 'left' | 'middle' | 'right') => front !== undefined && front !== pane
@@ -65,6 +74,7 @@ function Panes() {
         {t('skip')}
       </button>
       <Header />
+      <ContinuedNotice />
       <div class="panes">
         <section
           class={`left left-${view}`}
@@ -95,16 +105,23 @@ function Panes() {
           </>
         ) : null}
       </div>
-      <Palette />
+      {open.value === undefined ? null : <Palette />}
+      {adding.value === undefined ? null : <AddingDialog />}
       <WishDialog />
     </div>
   )
 }
 
-function Middle({ uri }: { readonly uri: string | undefined }) {
-  if (uri === undefined) return <Nothing />
+function Middle({ uri: opened }: { readonly uri: string | undefined }) {
+  const uri = peek.value ?? opened
   // What a mount is, only the list of them says: it is on its way.
   if (treeState.value.state === 'loading') return null
+  if (uri === undefined)
+    return (
+      <Guarded>
+        <Overview />
+      </Guarded>
+    )
   return (
     <Guarded key={uri}>
       <Preview uri={uri} />
@@ -120,15 +137,6 @@ function BackBar({ change }: { readonly change: Change }) {
         {t('back')}
       </button>
     </p>
-  )
-}
-
-function Nothing() {
-  return (
-    <div class="nothing">
-      <p>{t('nothingPicked')}</p>
-      <p class="quiet">{t('nothingPickedDo')}</p>
-    </div>
   )
 }
 

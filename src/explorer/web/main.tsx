@@ -4,6 +4,7 @@ import { render } from 'preact'
 import { App } from './app.tsx'
 import { followBrowse } from './state/browse.ts'
 import { keepChoices } from './state/choices.ts'
+import { followHealing } from './state/healing.ts'
 import { followChanges } from './state/live.ts'
 import { followAddress } from './state/place.ts'
 import { followAttention, start } from './state/session.ts'
@@ -18,8 +19,10 @@ followAddress()
 followAttention()
 followChanges()
 followBrowse()
+followHealing()
 render(<App />, page)
 await admitted
 // The server says where MCP is, beside the page: `/` and `/mcp`.
 const mcp = document.querySelector<HTMLMetaElement>('meta[name=mcp]')?.content ?? 'mcp'
-await start(new URL(mcp, document.baseURI).href)
+const isPrivate = document.querySelector<HTMLMetaElement>('meta[name=private]')?.content === 'yes'
+await start(new URL(mcp, document.baseURI).href, isPrivate)

@@ -1,7 +1,7 @@
 import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { createRecent } from '../../core/recent.ts'
-import { compileIgnores, type Ignores, ignoresInside } from './ignores.ts'
+import { compileIgnores, type Ignores, ignoreEverything } from './ignores.ts'
 import { lookAt } from './look.ts'
 import { isSettled, stampOf } from './permit.ts'
 import type { Place, Places } from './place.ts'
@@ -14,6 +14,11 @@ export interface IgnoreFiles {
 
 /** How much of a .gitignore is read, in bytes. */
 const maxBytes = 512 * 1024
+/**
+ * How long the patterns with wildcards may be that a path is compared with, in steps of automata (about one for each
+ * character), those of all directories above it together.
+ */
+const maxSteps = 32_768
 /** For how long `.git/info/exclude`, which hardly ever changes, is not looked at again. */
 const excludeAge = 1000
 
@@ -28,10 +33,9 @@ interface Known {
 /** Reads and compiles .gitignore files, of which it remembers 10,000. `.git/info/exclude` of the root counts as outermost. */
 export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreFiles {
   const files = createRecent<Known>(10_000)
-  const readmitted = createRecent<{ readonly above: Ignores; readonly inside: Ignores }>(10_000)
   let excludes: { readonly time: number; readonly ignores: Ignores | undefined } | undefined
 
-  /** The text of a file at one or more names below a directory, read without following a link; `''` if there is none. */
+  /** The bytes of a file at one or more names below a directory, as characters, read without following a link; `''` if there is none. */
   const readText = async (
     place: Place,
     names: readonly string[],
@@ -56,9 +60,9 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
       let length = 0
       for (let read = 1; read > 0 && length < buffer.length; length += read)
         read = await handle.read(buffer, { offset: length, length: buffer.length - length, position: length }, signal)
-      if (place.stats.size <= maxBytes) return buffer.toString('utf8', 0, length)
+      if (place.stats.size <= maxBytes) return buffer.toString('latin1', 0, length)
       log('warn', 'a file of ignore rules is too large: the rest of it is passed over', { path, limit: maxBytes })
-      return buffer.toString('utf8', 0, buffer.lastIndexOf('\n', length) + 1)
+      return buffer.toString('latin1', 0, buffer.lastIndexOf('\n', length) + 1)
     } finally {
       handle.close()
     }
@@ -84,9 +88,19 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
       throw error
     })
     const same = known !== undefined && known.above === above && known.text === text
-    const ignores = same ? known.ignores : text.trim() === '' ? above : compileIgnores(text, file.base, above)
+    const ignores = same ? known.ignores : text.trim() === '' ? above : compile(text, path, file.base, above)
     files.set(path, { above, stamp, settled, text, ignores })
     return ignores
+  }
+
+  const compile = (text: string, path: string, base: string, above: Ignores | undefined): Ignores => {
+    const ignores = compileIgnores(text, base, above)
+    if (ignores.steps <= maxSteps) return ignores
+    log('warn', 'a file of ignore rules has too many wildcards: nothing in its directory is served', {
+      path,
+      limit: maxSteps,
+    })
+    return ignoreEverything(base, above)
   }
 
   const loadExcludes = async (root: Place, signal: AbortSignal): Promise<Ignores | undefined> => {
@@ -97,18 +111,9 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
     return excludes.ignores
   }
 
-  const outer = (path: string, above: Ignores | undefined): Ignores | undefined => {
-    if (path === '' || above === undefined) return above
-    const known = readmitted.get(path)
-    if (known?.above === above) return known.inside
-    const inside = ignoresInside(path, above)
-    if (inside !== undefined && inside !== above) readmitted.set(path, { above, inside })
-    return inside
-  }
-
   return {
     inside: async (place, path, above, signal) => {
-      const around = path === '' ? await loadExcludes(place, signal) : outer(path, above)
+      const around = path === '' ? await loadExcludes(place, signal) : above
       return load(place, { names: ['.gitignore'], base: path }, around, signal)
     },
   }

@@ -4,14 +4,17 @@ import type { Content, Context, Provider, ReadRequest, Template } from '../../co
 import { createHeadings } from './describe.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
 import { createLister } from './list.ts'
+import { lookAt } from './look.ts'
 import { mimeTypeFor } from './media.ts'
 import { createNameCache } from './names.ts'
 import { completeOptions, type FilesOptions } from './options.ts'
 import { stampOf } from './permit.ts'
+import type { Places } from './place.ts'
 import { createPool, type Pool } from './pool.ts'
 import { readStable, textOf } from './read.ts'
 import { openRoot } from './root.ts'
 import { createRules } from './rules.ts'
+import { createSpelling, type Look } from './spelling.ts'
 import { createVisibility } from './visibility.ts'
 import { createWalk } from './walk.ts'
 import { createWatch } from './watch.ts'
@@ -49,6 +52,9 @@ export interface FilesSystem {
   readonly watches?: number
   /** What runs the calls that may block. */
   readonly pool?: Pool
+  /** Another file system than the real one: what is reached by which name, and what a child of a directory is. */
+  readonly places?: (opened: Places) => Places
+  readonly look?: Look
 }
 
 /** {@link files}, on a system with certain ways. */
@@ -58,10 +64,13 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   const rules = createRules(chosen.rules)
   const permit = { allowMounts, hardlinks }
   const { portable = process.platform !== 'linux', watches = 8192, pool = createPool() } = system
-  const places = await openRoot({ root: options.root, allowMounts, portable }, pool, log)
+  const opened = await openRoot({ root: options.root, allowMounts, portable }, pool, log)
+  const places = system.places?.(opened) ?? opened
   const ignoreFiles = chosen.gitignore ? createIgnoreFiles(places, pool, log) : undefined
-  const walk = createWalk({ places, pool, visible, permit, symlinks, ignoreFiles })
   const names = createNameCache(visible, symlinks === 'beneath', pool)
+  const { look = (place, name, signal) => lookAt(place, name, pool, signal) } = system
+  const isListed = createSpelling(names, look)
+  const walk = createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles })
   const lister = createLister({ walk, names, permit, rules, headings: createHeadings(places), pool })
   const closing = new AbortController()
 
@@ -74,7 +83,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   const read = async ({ path, range }: ReadRequest, context: Context): Promise<Content> => {
     const signal = signalOf(context)
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
-    const { place } = await walk.to(path, signal)
+    const { place } = await walk.to(path, signal, context.allows)
     const handle = await places.open(place, signal).finally(place.close)
     try {
       const found = await readStable(handle, range, maxBytes, context)
@@ -100,12 +109,12 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
 
   return {
     list: async function* (query, context) {
-      for await (const entry of lister.list(query, signalOf(context))) {
+      for await (const entry of lister.list(query, signalOf(context), context.allows)) {
         signalOf(context)
         yield entry
       }
     },
-    stat: async (path, context) => lister.stat(path, signalOf(context)),
+    stat: async (path, context) => lister.stat(path, signalOf(context), context.allows),
     read: async (request, context) => [await read(request, context)],
     templates: async (context) => {
       signalOf(context)

@@ -20,6 +20,10 @@ const { O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = fs.constants
 /** Files that are longer are never read on this thread. */
 const hotBytes = 64 * 1024
 
+/** How often it is looked whether the root is still what is mounted at its path, and how long a call waits for that. */
+const mountCheckMs = 1000
+const mountWaitMs = 50
+
 const never = new AbortController().signal
 
 /**
@@ -64,18 +68,64 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
     last.descriptor.close()
   }
 
+  const reopenOnce = () => {
+    reopening ??= reopen().finally(() => {
+      reopening = undefined
+    })
+    return reopening
+  }
+
+  let checkedAt = performance.now()
+  let checking: Promise<void> | undefined
+  /** Whether the root is in no mount any more, and could not be opened again. */
+  let detached = false
+
+  /** Opens the root again where another file system is mounted at its path, or its own is no longer mounted. */
+  const checkMount = async () => {
+    const there = await pool.run(() => fs.promises.lstat(real, { bigint: true }).catch(() => undefined), {
+      signal: never,
+    })
+    if (closed) return
+    const { descriptor, local, mount } = root
+    const own = await statOf(descriptor, local, pool, never)
+    const isSame = there !== undefined && there.dev === own.dev && there.ino === own.ino
+    const isGone = mount !== undefined && !isMounted(mount)
+    // A directory that was renamed has another path, and goes on being served.
+    const isCovered = there !== undefined && !isSame && fs.readlinkSync(pathOf(descriptor)) === real
+    if (closed || isSame || !(isGone || isCovered)) return
+    detached = isGone
+    await reopenOnce()
+    detached = false
+  }
+
+  /** A path on a mount that does not answer keeps nobody from the root that is open. */
+  const checkSoon = async () => {
+    if (performance.now() - checkedAt < mountCheckMs) return
+    checking ??= checkMount()
+      .catch(() => {})
+      .finally(() => {
+        checking = undefined
+        checkedAt = performance.now()
+      })
+    let timer: NodeJS.Timeout | undefined
+    const waited = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, mountWaitMs)
+    })
+    await Promise.race([checking, waited])
+    clearTimeout(timer)
+  }
+
   return {
     real,
     root: async (signal) => {
       signal.throwIfAborted()
+      if (!closed) await checkSoon()
+      if (detached && !closed) throw gone()
       const place = await rootPlace(signal)
       if (place.stats.nlink > 0n) return place
       place.close()
-      reopening ??= reopen().finally(() => {
-        reopening = undefined
-      })
       try {
-        await reopening
+        await reopenOnce()
       } catch {
         throw gone()
       }
@@ -181,6 +231,12 @@ function pathOf({ fd }: Descriptor): string {
 function mountOf(descriptor: Descriptor): string | undefined {
   const info = fs.readFileSync(`/proc/self/fdinfo/${descriptor.fd}`, 'latin1')
   return /^mnt_id:\s*(\d+)/m.exec(info)?.[1]
+}
+
+/** Whether a mount is one of those that this process sees: one that was taken away (also with `umount -l`) is not. */
+function isMounted(mount: string): boolean {
+  const table = fs.readFileSync('/proc/self/mountinfo', 'latin1')
+  return table.split('\n').some((line) => line.startsWith(`${mount} `))
 }
 
 function selfTest(root: Descriptor, real: string): void {

@@ -11,12 +11,12 @@ import { indexAfter } from './order.ts'
 import { kindOf, modeAllows, type PermitOptions } from './permit.ts'
 import type { Pool } from './pool.ts'
 import type { RuleFacts, Rules } from './rules.ts'
-import { maxDepth, mayRead, type Position, type Walk } from './walk.ts'
+import { type Allows, maxDepth, mayRead, type Position, type Walk } from './walk.ts'
 
 /** Lists files, and says what one file or directory is. The two say the same of a file. */
 export interface Lister {
-  stat(path: string, signal: AbortSignal): Promise<Entry>
-  list(query: ListQuery, signal: AbortSignal): AsyncGenerator<Entry>
+  stat(path: string, signal: AbortSignal, allows?: Allows): Promise<Entry>
+  list(query: ListQuery, signal: AbortSignal, allows?: Allows): AsyncGenerator<Entry>
 }
 
 export interface ListerOptions {
@@ -119,8 +119,8 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
     }
   }
 
-  const stat = async (path: string, signal: AbortSignal): Promise<Entry> => {
-    const position = await walk.to(path, signal)
+  const stat = async (path: string, signal: AbortSignal, allows?: Allows): Promise<Entry> => {
+    const position = await walk.to(path, signal, allows)
     if (position.place.stats.isFile()) return describe(position, signal)
     position.place.close()
     return describeDirectory(path, position.place.stats)
@@ -128,7 +128,7 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
 
   return {
     stat,
-    list: async function* ({ prefix = '', after, shallow = false, skim }, signal) {
+    list: async function* ({ prefix = '', after, shallow = false, skim }, signal, allows) {
       /** Whether one entry of each directory is enough. */
       const isSparing = shallow || skim !== undefined
       const rest = resumeIn(prefix, after)
@@ -141,7 +141,7 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
       const breath = createBreath()
       let size = firstGroup
       try {
-        const start = await walk.to(prefix, signal)
+        const start = await walk.to(prefix, signal, allows)
         try {
           frames.push(await open(start, rest, signal))
         } catch (error) {

@@ -3,6 +3,12 @@ import { invalid } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { FileRule } from './rules.ts'
 
+/**
+ * Whether files are left out that hardly anybody wants served. `except`: globs over paths; a file or folder that matches
+ * is served all the same. A file in a folder that is left out needs the folder to be named.
+ */
+export type DefaultExcludes = boolean | { readonly except: readonly string[] }
+
 export interface FilesOptions {
   /** The absolute path of the directory to serve. */
   readonly root: string
@@ -12,8 +18,8 @@ export interface FilesOptions {
   readonly exclude?: readonly string[]
   /** Whether .gitignore files and `.git/info/exclude` of the root hold. Default true. */
   readonly gitignore?: boolean
-  /** Whether version control, dependencies, caches, keys, `.env` files and editor backups are left out. Default true. */
-  readonly defaultExcludes?: boolean
+  /** Whether version control, dependencies, caches, credentials, `.env` files and editor backups are left out. Default true. */
+  readonly defaultExcludes?: DefaultExcludes
   /**
    * Whether dotenv files (`.env`, `.env.local`, `prod.env`) are served, whatever `defaultExcludes` and .gitignore files say of
    * them. For what takes the secrets out of them. Default false.

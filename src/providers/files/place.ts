@@ -44,7 +44,10 @@ export interface Steps {
 export interface Places {
   /** The path by which the root was opened, without symbolic links. It may have another one by now. */
   readonly real: string
-  /** The root as it is now; opened again by its path when it was deleted. `unavailable` when it is gone. */
+  /**
+   * The root as it is now. It is opened again by its path, in which no symbolic link is followed, when it was deleted, when its
+   * file system is no longer mounted, and when another one is mounted over it. `unavailable` when it is gone.
+   */
   root(signal: AbortSignal): Promise<Place>
   /** A child of a directory. A symbolic link is a place of its own, unless it is to be followed. */
   child(parent: Place, name: string, steps: Steps, signal: AbortSignal): Promise<Place>

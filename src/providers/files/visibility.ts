@@ -2,11 +2,12 @@ import { compileGlobs } from '../../core/glob.ts'
 import { baseName, segmentFault } from '../../core/path.ts'
 import { foldName, isDotenv, isExcludedByDefault } from './excludes.ts'
 import { type Ignores, isIgnored } from './ignores.ts'
+import type { DefaultExcludes } from './options.ts'
 
 export interface VisibilityOptions {
   readonly include?: readonly string[]
   readonly exclude?: readonly string[]
-  readonly defaultExcludes: boolean
+  readonly defaultExcludes: DefaultExcludes
   readonly dotenv?: boolean
   readonly hidden: boolean
 }
@@ -24,17 +25,25 @@ const maxPath = 4096
 export function createVisibility(options: VisibilityOptions): Visibility {
   const excluded = createExclusion(options.exclude ?? [])
   const included = createInclusion(options.include)
+  const excludedByDefault = createDefaultExclusion(options.defaultExcludes)
   return (path, ignores) => {
     const name = baseName(path)
     if (path.length > maxPath || segmentFault(name) !== undefined) return false
     if (!options.hidden && name.startsWith('.')) return false
     const wanted = options.dotenv && isDotenv(path)
-    if (options.defaultExcludes && !wanted && isExcludedByDefault(path)) return false
+    if (!wanted && excludedByDefault(path)) return false
     return !excluded(path) && included(path) && (wanted || !isIgnored(path, ignores))
   }
 }
 
 type PathTest = (path: string) => boolean
+
+function createDefaultExclusion(excludes: DefaultExcludes): PathTest {
+  if (excludes === false) return () => false
+  if (excludes === true || excludes.except.length === 0) return isExcludedByDefault
+  const excepted = compileGlobs(excludes.except)
+  return (path) => isExcludedByDefault(path) && !excepted(path)
+}
 
 /** In any case, and in the folded spelling too: on a file system that folds names, both are one file. */
 function createExclusion(patterns: readonly string[]): PathTest {

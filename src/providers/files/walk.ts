@@ -5,6 +5,7 @@ import type { Ignores } from './ignores.ts'
 import { kindOf, modeAllows, type PermitOptions } from './permit.ts'
 import type { Place, Places } from './place.ts'
 import { failure, type Pool } from './pool.ts'
+import type { IsListed } from './spelling.ts'
 import type { Visibility } from './visibility.ts'
 
 /** A name under which something was reached, and the rules that hold there (for a directory: inside). */
@@ -20,17 +21,21 @@ export interface Position {
   readonly aliases: readonly [Alias, ...Alias[]]
   /** The device of the root. */
   readonly device: bigint
+  /** Whether who asks may see a path: every one but that which was asked for has to pass it. */
+  readonly allows: Allows
   /** The directories on the way here, so that links lead round in no circle. */
   readonly trail: readonly string[]
 }
 
+export type Allows = (path: string) => boolean
+
 /** Finds what may be served. Every method throws `not-found` for anything else, whatever the reason. */
 export interface Walk {
-  root(signal: AbortSignal): Promise<Position>
+  root(signal: AbortSignal, allows?: Allows): Promise<Position>
   /** A child of a directory. The parent stays open. */
   enter(parent: Position, name: string, directory: boolean, signal: AbortSignal): Promise<Position>
   /** What is at a path: a directory where it ends in `/`. */
-  to(path: string, signal: AbortSignal): Promise<Position>
+  to(path: string, signal: AbortSignal, allows?: Allows): Promise<Position>
 }
 
 export interface WalkOptions {
@@ -38,6 +43,7 @@ export interface WalkOptions {
   readonly pool: Pool
   readonly visible: Visibility
   readonly permit: PermitOptions
+  readonly isListed: IsListed
   readonly symlinks: 'deny' | 'beneath'
   /** Where it is left out, .gitignore files mean nothing. */
   readonly ignoreFiles: IgnoreFiles | undefined
@@ -46,17 +52,17 @@ export interface WalkOptions {
 /** Directories deeper than this are not served: a walk holds one descriptor for each. */
 export const maxDepth = 256
 
-export function createWalk({ places, pool, visible, permit, symlinks, ignoreFiles }: WalkOptions): Walk {
+export function createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles }: WalkOptions): Walk {
   const inside = async (place: Place, alias: Alias, signal: AbortSignal): Promise<Alias> => ({
     path: alias.path,
     ignores: await ignoreFiles?.inside(place, alias.path, alias.ignores, signal),
   })
 
-  const root = async (signal: AbortSignal): Promise<Position> => {
+  const root = async (signal: AbortSignal, allows: Allows = () => true): Promise<Position> => {
     const place = await places.root(signal)
     try {
       const alias = await inside(place, { path: '', ignores: undefined }, signal)
-      return { place, aliases: [alias], device: place.stats.dev, trail: [identityOf(place)] }
+      return { place, aliases: [alias], device: place.stats.dev, allows, trail: [identityOf(place)] }
     } catch (error) {
       place.close()
       throw failure(error)
@@ -70,8 +76,9 @@ export function createWalk({ places, pool, visible, permit, symlinks, ignoreFile
     directory: boolean,
     signal: AbortSignal,
   ): Promise<Position> => {
-    const { place, aliases, device, trail } = found
+    const { place, aliases, device, trail, allows } = found
     try {
+      if (![...aliases.slice(1), ...real].every(({ path }) => allows(path))) throw notFound('denied by another name')
       if (kindOf(place.stats, device, permit) !== (directory ? 'directory' : 'file')) throw notFound('not of this kind')
       if (!(await mayRead(place, place.stats, '', pool, signal))) throw notFound('no right to read')
       if (!directory) return { ...found, aliases: [...aliases, ...real] }
@@ -81,7 +88,7 @@ export function createWalk({ places, pool, visible, permit, symlinks, ignoreFile
       const asked = await inside(place, first, signal)
       const rest: Alias[] = []
       for (const alias of others) rest.push(await inside(place, alias, signal))
-      return { place, aliases: [asked, ...rest, ...real], device, trail: [...trail, identity] }
+      return { place, aliases: [asked, ...rest, ...real], device, allows, trail: [...trail, identity] }
     } catch (error) {
       place.close()
       throw failure(error)
@@ -113,6 +120,12 @@ export function createWalk({ places, pool, visible, permit, symlinks, ignoreFile
     }
     const found: Position = { ...parent, aliases: [extend(first), ...others.map(extend)] }
     const place = await places.child(parent.place, name, { directory, only: !links }, signal)
+    try {
+      if (!(await isListed(parent, name, place, signal))) throw notFound('listed in another spelling')
+    } catch (error) {
+      place.close()
+      throw failure(error)
+    }
     if (!place.stats.isSymbolicLink()) return admit({ ...found, place }, [], directory, signal)
     place.close()
     if (!links) throw notFound('a symbolic link')
@@ -120,8 +133,8 @@ export function createWalk({ places, pool, visible, permit, symlinks, ignoreFile
     return admit({ ...found, place: real.place }, real.aliases, directory, signal)
   }
 
-  const walkTo = async (path: string, links: boolean, signal: AbortSignal): Promise<Position> => {
-    let position = await root(signal)
+  const walkTo = async (path: string, links: boolean, signal: AbortSignal, allows?: Allows): Promise<Position> => {
+    let position = await root(signal, allows)
     if (path === '') return position
     const directory = path.endsWith('/')
     const segments = (directory ? path.slice(0, -1) : path).split('/')
@@ -142,7 +155,7 @@ export function createWalk({ places, pool, visible, permit, symlinks, ignoreFile
   return {
     root,
     enter: (parent, name, directory, signal) => find(parent, name, directory, links, signal),
-    to: (path, signal) => walkTo(path, links, signal),
+    to: (path, signal, allows) => walkTo(path, links, signal, allows),
   }
 }
 

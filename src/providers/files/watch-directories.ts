@@ -14,8 +14,12 @@ export interface Directory {
   readonly identity: string
   /** By their names, with a `/`. */
   readonly children: Map<string, Directory>
-  /** What symbolic links in it lead to. */
-  readonly targets: Set<string>
+  /** What symbolic links in it lead to, by their names. */
+  readonly targets: Map<string, readonly string[]>
+  /** What symbolic links in it lead to, or led to before. */
+  readonly linked: Set<string>
+  /** The symbolic links that lead elsewhere by now, which was not told yet. */
+  readonly turned: Set<string>
   aliases: Position['aliases']
   snapshot: Snapshot
   /** Where it is left out, nothing is heard of the directory: it is looked at in rounds alone. */
@@ -40,8 +44,8 @@ export interface Directories {
   know(directory: Directory, snapshot: Snapshot): void
   /** A file in a directory came or went (`listed`), or has changed. */
   tell(directory: Directory, name: string, listed: boolean): void
-  /** A symbolic link in a directory leads to a path: what is told of that is then heard of the link. */
-  link(directory: Directory, path: string): void
+  /** A symbolic link in a directory leads to paths: what is told of those is then heard of the link. */
+  link(directory: Directory, name: string, paths: readonly string[]): void
   /** Takes everything out of a directory, and tells that it is gone. */
   empty(directory: Directory): void
   /** Takes a directory away, and tells that what was in it is gone. */
@@ -92,20 +96,24 @@ export function createDirectories(options: DirectoriesOptions): Directories {
 
   const tell: Directories['tell'] = (directory, name, listed) => {
     const path = `${directory.path}${name}`
-    pending.add(path, listed)
+    const { aliases, targets, turned } = directory
+    const inLinked = aliases.slice(1).map((alias) => `${alias.path}${name}`)
+    // That a link leads elsewhere is no news of the places that it leads to.
+    pending.add(path, listed, turned.delete(name) ? inLinked : [...inLinked, ...(targets.get(name) ?? [])])
     for (const other of linked.get(path) ?? []) hear(other, undefined)
   }
 
   const empty: Directories['empty'] = (directory) => {
     const { children, snapshot, targets } = directory
-    for (const target of targets) {
+    know(directory, emptySnapshot())
+    for (const [index, name] of snapshot.names.names.entries()) if (snapshot.serves(index)) tell(directory, name, true)
+    for (const target of directory.linked) {
       const others = linked.get(target)
       others?.delete(directory)
       if (others?.size === 0) linked.delete(target)
     }
     targets.clear()
-    know(directory, emptySnapshot())
-    for (const [index, name] of snapshot.names.names.entries()) if (snapshot.serves(index)) tell(directory, name, true)
+    directory.linked.clear()
     for (const child of children.values()) drop(child)
   }
 
@@ -130,7 +138,9 @@ export function createDirectories(options: DirectoriesOptions): Directories {
         parent,
         identity: identityOf(position.place),
         children: new Map(),
-        targets: new Set(),
+        targets: new Map(),
+        linked: new Set(),
+        turned: new Set(),
         aliases: position.aliases,
         snapshot: emptySnapshot(),
         handle: undefined,
@@ -147,10 +157,14 @@ export function createDirectories(options: DirectoriesOptions): Directories {
     hear,
     know,
     tell,
-    link: (directory, path) => {
-      directory.targets.add(path)
-      const others = linked.get(path) ?? new Set()
-      linked.set(path, others.add(directory))
+    link: (directory, name, paths) => {
+      const known = directory.targets.get(name)
+      if (known !== undefined && known.join('\0') !== paths.join('\0')) directory.turned.add(name)
+      directory.targets.set(name, paths)
+      for (const path of paths) {
+        directory.linked.add(path)
+        linked.set(path, (linked.get(path) ?? new Set()).add(directory))
+      }
     },
     empty,
     drop,

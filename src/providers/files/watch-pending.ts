@@ -2,7 +2,8 @@ import type { Change } from '../../core/provider.ts'
 
 /** What has changed and was not told yet. */
 export interface Pending {
-  add(path: string, listed: boolean): void
+  /** `aliases`: see `Change`. */
+  add(path: string, listed: boolean, aliases?: readonly string[]): void
   /** Whatever there is may have changed: covers all that was added. */
   everything(): void
   /** Ends the batches: quietly, or with an error. */
@@ -15,8 +16,7 @@ export interface Pending {
 const maxPaths = 10_000
 
 export function createPending(): Pending {
-  /** Whether a path came or went, by path. */
-  let paths = new Map<string, boolean>()
+  let paths = new Map<string, { readonly listed: boolean; readonly aliases: readonly string[] }>()
   let all = false
   let ended: { readonly error?: unknown } | undefined
   let wake = () => {}
@@ -28,16 +28,26 @@ export function createPending(): Pending {
   }
 
   const take = (): readonly Change[] => {
-    const batch = all ? [{}] : Array.from(paths, ([path, listed]) => (listed ? { path, listed } : { path }))
+    const batch = all
+      ? [{}]
+      : Array.from(paths, ([path, { listed, aliases }]) => ({
+          path,
+          ...(listed ? { listed } : {}),
+          ...(aliases.length > 0 ? { aliases } : {}),
+        }))
     paths = new Map()
     all = false
     return batch
   }
 
   return {
-    add: (path, listed) => {
+    add: (path, listed, aliases = []) => {
       if (all) return
-      paths.set(path, listed || paths.get(path) === true)
+      const known = paths.get(path)
+      // What was told of the path alone stays so.
+      const isAlone = aliases.length === 0 || known?.aliases.length === 0
+      const joined = isAlone ? [] : [...new Set([...(known?.aliases ?? []), ...aliases])]
+      paths.set(path, { listed: listed || known?.listed === true, aliases: joined })
       if (paths.size > maxPaths) everything()
       else wake()
     },

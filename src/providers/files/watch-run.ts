@@ -3,11 +3,13 @@ import { isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
+import { lookAt } from './look.ts'
 import { createNameCache } from './names.ts'
 import type { PermitOptions } from './permit.ts'
 import type { Place } from './place.ts'
 import { createPool } from './pool.ts'
 import { type OpenedRoot, openAgain } from './root.ts'
+import { createSpelling } from './spelling.ts'
 import { createVisibility, type VisibilityOptions } from './visibility.ts'
 import { createWalk, identityOf } from './walk.ts'
 import { createDirectories, type Directory } from './watch-directories.ts'
@@ -63,8 +65,9 @@ export async function watchFiles(
   const visible = createVisibility(options)
   const places = await openAgain(options.root, { allowMounts, portable }, pool)
   const ignoreFiles = options.gitignore ? createIgnoreFiles(places, pool, log) : undefined
-  const walk = createWalk({ places, pool, visible, permit, symlinks, ignoreFiles })
   const names = createNameCache(visible, symlinks === 'beneath', pool, true)
+  const isListed = createSpelling(names, (place, name, signal) => lookAt(place, name, pool, signal))
+  const walk = createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles })
   const schedule = createSchedule<Directory>()
   const pending = createPending()
   let suspected = false

@@ -92,7 +92,11 @@ export function createTree(options: TreeOptions): Tree {
     try {
       const found = await walk.enter(position, name, false, signal)
       found.place.close()
-      for (const { path } of found.aliases.slice(1)) directories.link(directory, path)
+      directories.link(
+        directory,
+        name,
+        found.aliases.slice(1).map(({ path }) => path),
+      )
       return found.place.stats
     } catch (error) {
       if (!isResourceError(error, 'not-found')) throw error

@@ -1,9 +1,11 @@
 import { drive_v3 } from '@googleapis/drive'
+import { followFor } from '../../core/abort.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { sleep } from '../../core/sleep.ts'
 import { untilAbort } from '../files/pool.ts'
-import { type Authorization, authorize, type Credentials } from './credentials.ts'
+import { type Authorization, authorize } from './credentials.ts'
 import { type About, errorOf, type Fault, faultOf, isExpired, isPassing, isQuota } from './errors.ts'
+import type { Credentials } from './login.ts'
 import type { RawFile } from './model.ts'
 import { createTransport } from './transport.ts'
 
@@ -112,8 +114,7 @@ export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions
   ): Promise<T> => {
     // Whoever would wait for too long need not.
     if (quietUntil - Date.now() > timeoutMs / 2) throw errorFor({ status: 429 })
-    const late = AbortSignal.timeout(timeoutMs)
-    const own = AbortSignal.any([signal, late, closing.signal])
+    const { signal: own, release } = followFor([signal, closing.signal], timeoutMs)
     let renewed = false
     try {
       for (let attempt = 1; ; attempt++) {
@@ -133,8 +134,10 @@ export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions
       signal.throwIfAborted()
       if (isResourceError(error) || error === expired) throw error
       if (closing.signal.aborted) throw new ResourceError('unavailable', 'The provider is closed.')
-      if (late.aborted) throw new ResourceError('unavailable', tooLate(timeoutMs))
+      if (own.aborted) throw new ResourceError('unavailable', tooLate(timeoutMs))
       throw new ResourceError('internal', 'asking Google failed', {}, { cause: error })
+    } finally {
+      release()
     }
   }
 

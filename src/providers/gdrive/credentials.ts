@@ -1,26 +1,12 @@
 import { auth } from '@googleapis/drive'
 import { invalid, ResourceError } from '../../core/errors.ts'
 import { mayAskMachine } from '../objects/machine.ts'
+import type { Credentials, OAuthClient } from './login.ts'
 import { readRefreshToken } from './token-file.ts'
 import type { Transport } from './transport.ts'
 
 /** The only right that is ever asked for: to read. */
 export const scope = 'https://www.googleapis.com/auth/drive.readonly'
-
-/** How Google is shown who asks. */
-export type Credentials =
-  /** A person, who has allowed it by `hikidashi auth gdrive`. */
-  | { readonly kind: 'person'; readonly client: OAuthClient; readonly tokenFile: string }
-  /** A service account: its key as JSON, and whom it stands for, if it is delegated. */
-  | { readonly kind: 'service'; readonly key: string; readonly subject?: string }
-  /** The application default credentials. */
-  | { readonly kind: 'default' }
-
-/** What Google knows this program by. */
-export interface OAuthClient {
-  readonly id: string
-  readonly secret: string | undefined
-}
 
 /** An authorization as Google's client has it: it adds a token to requests, and renews it, once for all who wait. */
 export type Authorization = InstanceType<typeof auth.OAuth2>

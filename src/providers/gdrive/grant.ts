@@ -1,9 +1,11 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { followFor } from '../../core/abort.ts'
 import { ResourceError } from '../../core/errors.ts'
-import { type Authorization, createOAuth, type OAuthClient, scope } from './credentials.ts'
+import { type Authorization, createOAuth, scope } from './credentials.ts'
 import { faultOf } from './errors.ts'
+import type { OAuthClient } from './login.ts'
 
 import type { RefreshToken } from './token-file.ts'
 import { createTransport, standInEndpoint } from './transport.ts'
@@ -46,7 +48,8 @@ export async function askGrant(options: GrantOptions): Promise<RefreshToken> {
       ...(method === undefined ? {} : { code_challenge_method: method }),
     })
     show(url)
-    const code = await callback.code(AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]))
+    const waiting = followFor(signal, patienceMs)
+    const code = await callback.code(waiting.signal).finally(waiting.release)
     const { tokens } = await oauth.getToken({ code, codeVerifier }).catch((error: unknown) => {
       const { reason, status, code: system } = faultOf(error)
       throw refused(`Google gave nothing for the permission (${reason ?? status ?? system ?? 'no answer'}). Try again.`)

@@ -23,7 +23,7 @@ import { createSnapshot } from './snapshot.ts'
 import { type Placed, placedAt, seek, type Tree } from './tree.ts'
 import { createWatch } from './watch.ts'
 
-export type { Credentials } from './credentials.ts'
+export type { Credentials } from './login.ts'
 export type { GdriveOptions } from './options.ts'
 
 const template: Template = {

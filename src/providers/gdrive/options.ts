@@ -1,10 +1,20 @@
 import { invalid } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { Credentials } from './credentials.ts'
+import type { Credentials } from './login.ts'
 import { isId } from './model.ts'
-import type { What } from './scope.ts'
 import { standInEndpoint } from './transport.ts'
-import type { Shortcuts } from './tree.ts'
+
+/** What of Drive is served. */
+export type What =
+  | { readonly kind: 'my-drive' }
+  | { readonly kind: 'folder'; readonly id: string }
+  /** Those with these ids, or all that the credentials are a member of. */
+  | { readonly kind: 'drives'; readonly ids?: readonly string[] }
+  /** What others have shared with whom the credentials are of. */
+  | { readonly kind: 'shared' }
+
+/** Which shortcuts are resolved: none, those to what is served anyway, or all. */
+export type Shortcuts = 'none' | 'inside' | 'anywhere'
 
 export interface GdriveOptions {
   readonly credentials: Credentials

@@ -1,9 +1,9 @@
 import { ResourceError } from '../../core/errors.ts'
 import type { Corpus, DriveClient } from './client.ts'
 import { type DriveFile, fieldsOf, fileOf, folderType, type RawFile, shortcutType } from './model.ts'
+import type { Shortcuts } from './options.ts'
 import { createReaders, type LookUp } from './readers.ts'
 import type { Scope } from './scope.ts'
-import type { Shortcuts } from './tree.ts'
 
 export interface ScannerParts {
   readonly client: DriveClient

@@ -1,15 +1,7 @@
 import { ResourceError } from '../../core/errors.ts'
 import type { Corpus, DriveClient } from './client.ts'
 import { folderType, isId } from './model.ts'
-
-/** What of Drive is served. */
-export type What =
-  | { readonly kind: 'my-drive' }
-  | { readonly kind: 'folder'; readonly id: string }
-  /** Those with these ids, or all that the credentials are a member of. */
-  | { readonly kind: 'drives'; readonly ids?: readonly string[] }
-  /** What others have shared with whom the credentials are of. */
-  | { readonly kind: 'shared' }
+import type { What } from './options.ts'
 
 /** Where a tree begins: a folder, and the path of what is in it: empty, or ending in `/`. */
 export interface Anchor {

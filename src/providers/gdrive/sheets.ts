@@ -1,4 +1,5 @@
 import { extname, join } from 'node:path'
+import { workerLimits } from '../../core/child-limits.ts'
 import { ResourceError } from '../../core/errors.ts'
 import type { ReadingAnswer, ReadingJob, SheetText } from '../../wrap/reading/job.ts'
 import { createHost } from '../../wrap/redacted/host.ts'
@@ -9,14 +10,13 @@ export interface Sheets {
   close(): void
 }
 
-/** Limits of what one workbook takes: its text in characters, what is unpacked of it in bytes, its time, the memory of the worker. */
+/** Limits of what one workbook takes: its text in characters, what is unpacked of it in bytes. */
 const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
-const [deadlineMs, memoryMb] = [20_000, 256]
 
 /** Cuts workbooks into their sheets, in the worker thread in which documents are read. */
 export function createSheets(): Sheets {
   const file = join(import.meta.dirname, '../../wrap/reading', `worker${extname(import.meta.filename)}`)
-  const host = createHost<ReadingJob, ReadingAnswer>({ file, deadlineMs, memoryMb })
+  const host = createHost<ReadingJob, ReadingAnswer>({ file, ...workerLimits.documents })
   return {
     read: async (bytes, signal) => {
       const outcome = await host.run({ format: 'xlsx', form: 'csv', bytes, limits }, signal)

@@ -3,9 +3,10 @@ import type { Log } from '../../core/log.ts'
 import { untilAbort } from '../files/pool.ts'
 import { type Corpus, type DriveClient, expired } from './client.ts'
 import { type DriveFile, folderType, type RawFile, shortcutType } from './model.ts'
+import type { Shortcuts, What } from './options.ts'
 import type { Files, Scanner } from './scan.ts'
-import { findScope, type Scope, type What } from './scope.ts'
-import { buildTree, type Shortcuts, type Tree } from './tree.ts'
+import { findScope, type Scope } from './scope.ts'
+import { buildTree, type Tree } from './tree.ts'
 
 /** Where in the feed of changes one is. */
 interface Place {

@@ -1,3 +1,4 @@
+import { followFor } from '../../core/abort.ts'
 import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import { parseEndpoint } from '../objects/endpoint.ts'
@@ -47,19 +48,23 @@ export function createTransport({ endpoint, timeoutMs }: TransportOptions): Tran
     const sent = new Headers(headers)
     // Parts of what is stored are parts of it as it is stored.
     if (sent.has('range')) sent.set('accept-encoding', 'identity')
-    const late = AbortSignal.timeout(timeoutMs)
-    const response = await fetch((endpoint ?? target.origin) + target.pathname + target.search, {
-      ...(method === undefined ? {} : { method }),
-      ...(body === undefined || body === null ? {} : { body }),
-      headers: sent,
-      redirect: 'manual',
-      signal: signal === undefined || signal === null ? late : AbortSignal.any([signal, late]),
-    })
-    const held = await bodyOf(response, response.ok ? size : maxRefusal)
-    return new Response([204, 205, 304].includes(response.status) ? null : held, {
-      status: response.status,
-      headers: response.headers,
-    })
+    const own = followFor(signal ?? [], timeoutMs)
+    try {
+      const response = await fetch((endpoint ?? target.origin) + target.pathname + target.search, {
+        ...(method === undefined ? {} : { method }),
+        ...(body === undefined || body === null ? {} : { body }),
+        headers: sent,
+        redirect: 'manual',
+        signal: own.signal,
+      })
+      const held = await bodyOf(response, response.ok ? size : maxRefusal)
+      return new Response([204, 205, 304].includes(response.status) ? null : held, {
+        status: response.status,
+        headers: response.headers,
+      })
+    } finally {
+      own.release()
+    }
   }
 }
 

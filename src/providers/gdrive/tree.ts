@@ -3,10 +3,8 @@ import type { Change } from '../../core/provider.ts'
 import { createBreath } from '../files/breath.ts'
 import { isServed } from './kinds.ts'
 import { type DriveFile, folderType, shortcutType } from './model.ts'
+import type { Shortcuts } from './options.ts'
 import type { Scope } from './scope.ts'
-
-/** Which shortcuts are resolved: none, those to what is served anyway, or all. */
-export type Shortcuts = 'none' | 'inside' | 'anywhere'
 
 /** A file at its place. */
 export interface Placed {

@@ -1,3 +1,4 @@
+import { followFor } from '../../core/abort.ts'
 import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { completeOptions } from './options.ts'
@@ -34,10 +35,19 @@ export async function countActivity(options: ActivityOptions): Promise<ReadonlyM
     ...(alternates === undefined ? {} : { alternates }),
     ...(log === undefined ? {} : { log }),
   })
-  const signal = AbortSignal.any([
-    AbortSignal.timeout(timeoutMs),
-    ...(options.signal === undefined ? [] : [options.signal]),
-  ])
+  const { signal, release } = followFor(options.signal ?? [], timeoutMs)
+  try {
+    return await countIn(settings, maxCommits, signal)
+  } finally {
+    release()
+  }
+}
+
+async function countIn(
+  settings: ReturnType<typeof completeOptions>,
+  maxCommits: number,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, number> | undefined> {
   const repository = await openRepository(settings, 0).catch((error: unknown) => {
     if (isResourceError(error)) return undefined
     throw error

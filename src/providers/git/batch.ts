@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { createAnswerReader } from './batch-reader.ts'
 import { endProcess } from './launch.ts'
+import { isOutOfMemory, tooMuchMemory } from './launch-failures.ts'
 
 /** What git says of an object. `bytes` are missing where only the facts were asked for, or they are over the limit. */
 export interface Found {
@@ -19,7 +20,8 @@ export interface Batch {
    * Asks for an object by its id, or by `id^{type}`. `undefined` where there is none.
    *
    * @param limit The contents of an object of more bytes than this are left out.
-   * @throws ResourceError `unavailable` where git dies over this request twice, or does not answer in time.
+   * @throws ResourceError `unavailable` where git dies over this request twice, or does not answer in time; `too-large` where
+   * it needs more memory for the object than it may use.
    */
   ask(name: string, limit: number): Promise<Found | undefined>
   /** Ends the process; the next request starts a new one. Requests that wait are asked again. */
@@ -43,6 +45,8 @@ interface Request {
   deaths: number
 }
 
+/** So much of what git writes about a failure is kept, in characters. */
+const maxComplaint = 2000
 /** An object over the limit is read to its end and thrown away up to so many bytes; then a new process is cheaper. */
 const drains = 4 * 1024 * 1024
 /** After so long without a request, the process is ended: it holds packs open, even deleted ones. In milliseconds. */
@@ -91,6 +95,7 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
 
   const launch = () => {
     let started: ChildProcess
+    let complaint = ''
     try {
       started = start(['cat-file', mode])
     } catch (error) {
@@ -110,26 +115,31 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
         restart()
       },
       // What nobody asked for: whatever comes behind it cannot be told from it.
-      broken: () => end(started),
+      broken: () => end(started, complaint),
     })
     started.stdout?.on('data', (chunk: Buffer) => {
       if (child === started) reader(chunk)
     })
-    started.stderr?.resume()
-    started.once('error', () => end(started))
-    started.once('close', () => end(started))
+    started.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      complaint = (complaint + text).slice(-maxComplaint)
+    })
+    started.once('error', () => end(started, complaint))
+    started.once('close', () => end(started, complaint))
     unsent = waiting.map(({ name }) => `${name}\n`).join('')
     send()
     watch()
   }
 
   /** Ends a process that died, or has to. What it still owed is asked of a new one. */
-  const end = (ended: ChildProcess) => {
+  const end = (ended: ChildProcess, complaint: string) => {
     endProcess(ended)
     if (child !== ended) return
     child = undefined
     const [head] = waiting
-    if (head !== undefined && ++head.deaths > 1) {
+    if (head !== undefined && isOutOfMemory(complaint)) {
+      waiting.shift()
+      head.reject(tooMuchMemory())
+    } else if (head !== undefined && ++head.deaths > 1) {
       waiting.shift()
       head.reject(damaged('git cat-file ended over an object.'))
     }

@@ -53,7 +53,6 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
 
   /** Whether a commit is a tip that is served, or behind one. */
   const isReachable = async (commit: string, table: RefTable): Promise<boolean> => {
-    if (table.tips.includes(commit)) return true
     const key = `${table.fingerprint} ${commit}`
     const known = reachable.get(key)
     if (known !== undefined) return known.yes
@@ -66,21 +65,28 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
   }
 
   /** git prints the commit where it is not among the ancestors of the tips. */
-  const walk = async (commit: string, { tips, fingerprint }: RefTable): Promise<boolean> => {
-    let yes = await isBehind(commit, tips)
+  const walk = async (commit: string, { isTip, tips, fingerprint }: RefTable): Promise<boolean> => {
+    let yes: boolean | undefined = await isTip(commit)
+    if (!yes) yes = await isBehind(commit, tips())
     // One broken ref does not hide everything: those that lead to commits are asked again.
-    yes ??= await isBehind(
-      commit,
-      (await Promise.all(tips.map((oid) => at({ oid })))).flatMap((end) => end ?? []),
-    )
+    yes ??= await isBehind(commit, commitsAt(tips()))
     if (yes !== undefined) reachable.set(`${fingerprint} ${commit}`, { yes })
     return yes ?? false
   }
 
+  const commitsAt = async function* (tips: AsyncIterable<string>): AsyncGenerator<string> {
+    for await (const oid of tips) {
+      const commit = await at({ oid })
+      if (commit !== undefined) yield commit
+    }
+  }
+
   /** `undefined` where git cannot say, since something is not there. */
-  const isBehind = async (commit: string, ends: readonly string[]): Promise<boolean | undefined> => {
-    if (ends.length === 0) return false
-    const input = [commit, ...ends.map((end) => `^${end}`)].map((line) => `${line}\n`).join('')
+  const isBehind = async (commit: string, ends: AsyncIterable<string>): Promise<boolean | undefined> => {
+    const lines: string[] = []
+    for await (const end of ends) lines.push(`^${end}\n`)
+    if (lines.length === 0) return false
+    const input = `${commit}\n${lines.join('')}`
     // Not --ignore-missing: a commit that was pruned, and is still remembered here, would seem to be behind the tips.
     const args = ['rev-list', '--max-count=1', '--stdin']
     // Several callers may wait for the answer: none of them ends it.

@@ -5,7 +5,9 @@ import type { Commits } from './commits.ts'
 import type { Launcher } from './launch.ts'
 import { type LogLine, readLog } from './log.ts'
 import type { Places } from './places.ts'
+import { nameAt } from './ref-list.ts'
 import type { RefTable } from './refs.ts'
+import { createSlices } from './slices.ts'
 
 export interface Completer {
   complete(request: CompletionRequest, table: RefTable, signal: AbortSignal): Promise<Completion>
@@ -18,7 +20,12 @@ const maxLog = 1024 * 1024
 const nothing: Completion = { values: [], total: 0, hasMore: false }
 
 /** Completes refs (`ref`, `from`, `to`), ids of the latest commits (`sha`), paths at a ref, and authors. */
-export function createCompleter(launcher: Launcher, commits: Commits, places: Places): Completer {
+export function createCompleter(
+  launcher: Launcher,
+  commits: Commits,
+  places: Places,
+  heard?: (entries: number) => void,
+): Completer {
   /** The latest commits, by the one that they begin at. */
   const logs = createRecent<readonly LogLine[]>(16)
 
@@ -32,9 +39,15 @@ export function createCompleter(launcher: Launcher, commits: Commits, places: Pl
     return lines
   }
 
-  const refs = (value: string, table: RefTable): Completion => {
-    const names = table.refs.map((ref) => table.names.shortest(ref))
-    return chosen([...(table.head === undefined ? [] : ['HEAD']), ...names], value)
+  const refs = async (value: string, table: RefTable): Promise<Completion> => {
+    const slices = createSlices(heard)
+    const offered = offers(value)
+    if (table.head !== undefined) offered.take('HEAD')
+    for (let i = 0; i < table.refs.length; i++) {
+      offered.take(table.names.shortest(nameAt(table.refs, i)))
+      if (slices.due()) await slices.rest()
+    }
+    return offered.completion()
   }
 
   const paths = async (value: string, ref: string | undefined, table: RefTable, signal: AbortSignal) => {
@@ -45,11 +58,14 @@ export function createCompleter(launcher: Launcher, commits: Commits, places: Pl
     if (place === undefined) return nothing
     const items = await places.items(place)
     // Names of refs that go on from here are no paths at this one.
-    const keys = items.keys.filter((_, index) => items.at(index)?.entry !== undefined)
-    return chosen(
-      keys.map((key) => `${directory}${key}`),
-      value,
-    )
+    const slices = createSlices(heard)
+    const offered = offers(value)
+    for (let i = 0; i < items.length; i++) {
+      const item = items.at(i)
+      if (item?.entry !== undefined) offered.take(`${directory}${item.key}`)
+      if (slices.due()) await slices.rest()
+    }
+    return offered.completion()
   }
 
   return {
@@ -81,11 +97,26 @@ export function createCompleter(launcher: Launcher, commits: Commits, places: Pl
   }
 }
 
-/** The values that begin with what was typed, in any case. */
+/** Takes values one by one, and keeps those that begin with what was typed, in any case. */
+function offers(text: string): { take(value: string): void; completion(): Completion } {
+  const typed = text.toLowerCase()
+  const values: string[] = []
+  let total = 0
+  return {
+    take: (value) => {
+      if (!value.toLowerCase().startsWith(typed)) return
+      total++
+      if (values.length < maxValues) values.push(value)
+    },
+    completion: () => ({ values, total, hasMore: total > values.length }),
+  }
+}
+
+/** The values that begin with what was typed. */
 function chosen(values: readonly string[], typed: string): Completion {
-  const wanted = typed.toLowerCase()
-  const matching = values.filter((value) => value.toLowerCase().startsWith(wanted))
-  return { values: matching.slice(0, maxValues), total: matching.length, hasMore: matching.length > maxValues }
+  const offered = offers(typed)
+  for (const value of values) offered.take(value)
+  return offered.completion()
 }
 
 function byFrequency(values: readonly string[]): readonly string[] {

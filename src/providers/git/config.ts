@@ -1,8 +1,7 @@
-import { join } from 'node:path'
 import { invalid } from '../../core/errors.ts'
+import { type Folder, readIn } from './folder.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
-import { readSmallFile } from './small-file.ts'
 
 /** What is taken from the configuration of a repository. Everything else in it is never seen by git. */
 export interface RepositoryConfig {
@@ -27,7 +26,7 @@ const plain = /^(?:true|false|input|lf|crlf|native|minimal|default)$/
  * @throws ResourceError `invalid` (reason `repository`) for a file that cannot be read or parsed, and for a format of
  * repository that is not known here.
  */
-export async function readConfig(gitDir: string, launcher: Launcher): Promise<RepositoryConfig> {
+export async function readConfig(gitDir: Folder, launcher: Launcher): Promise<RepositoryConfig> {
   const values = await parse(await load(gitDir), launcher)
   const format = values.get('extensions.objectformat') ?? 'sha1'
   if (format !== 'sha1' && format !== 'sha256')
@@ -52,9 +51,9 @@ function isPromisor(key: string, value: string): boolean {
   return /^remote\..*\.promisor$/s.test(key) && value !== 'false'
 }
 
-async function load(gitDir: string): Promise<Buffer> {
+async function load(gitDir: Folder): Promise<Buffer> {
   try {
-    return (await readSmallFile(join(gitDir, 'config'), maxConfig)) ?? Buffer.alloc(0)
+    return (await readIn(gitDir, 'config', maxConfig)) ?? Buffer.alloc(0)
   } catch (error) {
     throw fault(`has a config that cannot be read: ${error instanceof Error ? error.message : 'unknown'}.`)
   }

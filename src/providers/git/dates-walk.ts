@@ -1,5 +1,8 @@
+import { createPathMap, type PathMap } from './path-map.ts'
+import { createSlices, type Slices } from './slices.ts'
+
 /** When the files of a commit last changed, by path: milliseconds since 1970. What is not known is not in it. */
-export type FileDates = ReadonlyMap<string, number>
+export type FileDates = Pick<PathMap<number>, 'get' | 'has' | 'size' | typeof Symbol.iterator>
 
 /** One commit of a walk through the history. `time` is when it was committed, in milliseconds. */
 export interface Step {
@@ -12,15 +15,23 @@ export interface Step {
 export interface Assignment {
   readonly dates: FileDates
   /** Takes the next commit, and what it changed: paths in comparison with each parent (of a root: with nothing). */
-  take(step: Step, changes: readonly ReadonlySet<string>[]): void
+  take(step: Step, changes: readonly ChangedPaths[]): Promise<void>
   /** Whether no path is left whose commit was not seen. */
   isDone(): boolean
+}
+
+type PathSet = PathMap<true>
+
+/** What a commit changed in comparison with a parent; a `Set` is one as well. */
+export interface ChangedPaths {
+  has(path: string): boolean
+  keys(): Iterable<string>
 }
 
 /** Some paths, or all but some. */
 interface Paths {
   readonly all: boolean
-  readonly named: Set<string>
+  readonly named: PathSet
 }
 
 /**
@@ -31,40 +42,46 @@ interface Paths {
  * Commits come newest first. One whose child comes later (clocks differ) is passed over: its paths have no date.
  */
 export function createAssignment(start: string, known: (commit: string) => FileDates | undefined): Assignment {
-  const dates = new Map<string, number>()
-  const pending = new Map<string, Paths>([[start, { all: true, named: new Set() }]])
+  const slices = createSlices()
+  const dates = createPathMap<number>()
+  const pending = new Map<string, Paths>([[start, { all: true, named: createPathMap() }]])
   const passed = new Set<string>()
   let lost = false
 
-  const handOn = (paths: Paths, parent: string) => {
+  const handOn = async (paths: Paths, parent: string) => {
     if (!paths.all && paths.named.size === 0) return
     const there = known(parent)
     if (there !== undefined) {
-      for (const [path, time] of there) if (holds(paths, path)) dates.set(path, time)
+      for (const [path, time] of there) {
+        if (holds(paths, path)) dates.set(path, time)
+        if (slices.due()) await slices.rest()
+      }
     } else if (passed.has(parent)) lost = true
-    else pending.set(parent, union(pending.get(parent), paths))
+    else pending.set(parent, await union(pending.get(parent), paths, slices))
   }
 
   return {
     dates,
     isDone: () => pending.size === 0 && !lost,
-    take: ({ commit, parents, time }, changes) => {
+    take: async ({ commit, parents, time }, changes) => {
       passed.add(commit)
       const paths = pending.get(commit)
       if (paths === undefined) return
       pending.delete(commit)
-      const [first = new Set<string>(), ...others] = changes
-      const moved = others.map((): Paths => ({ all: false, named: new Set() }))
-      for (const path of first) {
+      const [first = createPathMap<true>(), ...others] = changes
+      const moved = others.map((): Paths => ({ all: false, named: createPathMap() }))
+      for (const path of first.keys()) {
+        if (slices.due()) await slices.rest()
         if (!holds(paths, path)) continue
         drop(paths, path)
         const same = others.findIndex((other) => !other.has(path))
         if (same === -1) dates.set(path, time)
-        else moved[same]?.named.add(path)
+        else moved[same]?.named.set(path, true)
       }
       const [parent, ...rest] = parents
-      if (parent !== undefined) handOn(paths, parent)
-      for (const [index, other] of rest.entries()) handOn(moved[index] ?? { all: false, named: new Set() }, other)
+      if (parent !== undefined) await handOn(paths, parent)
+      for (const [index, other] of rest.entries())
+        await handOn(moved[index] ?? { all: false, named: createPathMap() }, other)
     },
   }
 }
@@ -74,16 +91,17 @@ function holds({ all, named }: Paths, path: string): boolean {
 }
 
 function drop({ all, named }: Paths, path: string): void {
-  if (all) named.add(path)
+  if (all) named.set(path, true)
   else named.delete(path)
 }
 
-function union(a: Paths | undefined, b: Paths): Paths {
+async function union(a: Paths | undefined, b: Paths, slices: Slices): Promise<Paths> {
   if (a === undefined) return b
   const [whole, part] = a.all ? [a, b] : [b, a]
-  for (const path of part.named) {
+  for (const path of part.named.keys()) {
     if (whole.all) whole.named.delete(path)
-    else whole.named.add(path)
+    else whole.named.set(path, true)
+    if (slices.due()) await slices.rest()
   }
   return whole
 }
@@ -91,39 +109,39 @@ function union(a: Paths | undefined, b: Paths): Paths {
 /** Takes `git diff-tree --stdin --raw -z --always` apart: an id for each comparison, then facts and a path for each change. */
 export function createChangeReader(steps: readonly Step[], take: Assignment['take']) {
   let index = -1
-  let changes: Set<string>[] = []
+  let changes: PathSet[] = []
   let rest: Buffer = Buffer.alloc(0)
   let isPath = false
 
   const expected = (step: Step | undefined) => Math.max(1, step?.parents.length ?? 1)
 
   /** Hands a commit on once all its comparisons are there. */
-  const finish = () => {
+  const finish = async () => {
     const step = steps[index]
     if (step !== undefined && changes.length === expected(step)) {
-      take(step, changes)
+      await take(step, changes)
       changes = []
       index++
     } else if (index === -1) index = 0
-    changes.push(new Set())
+    changes.push(createPathMap())
   }
 
   return {
-    read: (chunk: Buffer) => {
+    read: async (chunk: Buffer): Promise<void> => {
       const all = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
       let start = 0
       for (let end = all.indexOf(0); end !== -1; end = all.indexOf(0, start)) {
-        if (isPath) changes.at(-1)?.add(all.toString('utf8', start, end))
-        else if (all[start] !== 0x3a) finish()
+        if (isPath) changes.at(-1)?.set(all.toString('utf8', start, end), true)
+        else if (all[start] !== 0x3a) await finish()
         // A change begins with a colon; its path follows.
         isPath = !isPath && all[start] === 0x3a
         start = end + 1
       }
       rest = all.subarray(start)
     },
-    end: () => {
+    end: async (): Promise<void> => {
       const step = steps[index]
-      if (step !== undefined && changes.length === expected(step)) take(step, changes)
+      if (step !== undefined && changes.length === expected(step)) await take(step, changes)
     },
   }
 }

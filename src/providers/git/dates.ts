@@ -2,6 +2,7 @@ import { isResourceError } from '../../core/errors.ts'
 import { createRecent } from '../../core/recent.ts'
 import { createAssignment, createChangeReader, type FileDates, type Step } from './dates-walk.ts'
 import type { Launcher } from './launch.ts'
+import { createSlices } from './slices.ts'
 
 export interface Dates {
   /** The dates of the last commits of all files at a commit: what `git log -1 -- PATH` says of each of them. */
@@ -18,8 +19,8 @@ export interface DatesOptions {
   readonly shallow: () => ReadonlySet<string>
 }
 
-/** The dates at so many commits are remembered. */
-const maxKnown = 16
+/** The dates of so many files are remembered, over all commits. Those of the last commit are, however many they are. */
+const maxRememberedDates = 500_000
 const maxSteps = 512 * 1024 * 1024
 
 /**
@@ -27,7 +28,7 @@ const maxSteps = 512 * 1024 * 1024
  * than to the commit that was asked for last, whose dates are known.
  */
 export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOptions): Dates {
-  const known = createRecent<FileDates>(maxKnown)
+  const known = createRecent<FileDates>(maxRememberedDates, ({ size }) => size + 1000)
   const walking = new Map<string, Promise<FileDates>>()
   let latest: string | undefined
   let depth = shallow()
@@ -36,11 +37,16 @@ export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOp
     const ends = ['--end-of-options', commit, ...(behind === undefined ? [] : [`^${behind}`]), '--']
     const args = ['rev-list', '--parents', '--timestamp', `--max-count=${maxCommits}`, ...ends]
     const { bytes } = await launcher.run({ args, limit: maxSteps, signal })
-    const lines = bytes.toString('latin1').split('\n').slice(0, -1)
-    return lines.map((line): Step => {
-      const [time, id = '', ...parents] = line.split(' ')
-      return { commit: id, parents, time: Number(time) * 1000 }
-    })
+    const slices = createSlices()
+    const steps: Step[] = []
+    let start = 0
+    for (let end = bytes.indexOf(0x0a); end !== -1; end = bytes.indexOf(0x0a, start)) {
+      const [time, id = '', ...parents] = bytes.toString('latin1', start, end).split(' ')
+      steps.push({ commit: id, parents, time: Number(time) * 1000 })
+      start = end + 1
+      if (slices.due()) await slices.rest()
+    }
+    return steps
   }
 
   /** Whether the dates of all files were found, or all that can be. */
@@ -55,11 +61,11 @@ export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOp
         parents.length === 0 ? [`${id}\n`] : parents.map((parent) => `${id} ${parent}\n`),
       )
       const args = ['diff-tree', '--stdin', '-r', '--raw', '-z', '--root', '--always', '--no-renames', '--no-abbrev']
-      await launcher.pipe({ args, input: input.join(''), signal }, (chunk) => {
-        reader.read(chunk)
+      await launcher.pipe({ args, input: input.join(''), signal }, async (chunk) => {
+        await reader.read(chunk)
         return true
       })
-      reader.end()
+      await reader.end()
       complete = assignment.isDone()
     } catch (error) {
       // Out of time, or out of history (a partial clone): what was seen so far is true all the same.

@@ -1,5 +1,4 @@
-import { join } from 'node:path'
-import { readSmallFile } from './small-file.ts'
+import { type Folder, readIn } from './folder.ts'
 
 /** What `HEAD` says: the branch that it is on, or the commit that it is detached at. */
 export type Head = { readonly branch: string } | { readonly oid: string }
@@ -7,10 +6,10 @@ export type Head = { readonly branch: string } | { readonly oid: string }
 /**
  * Reads `HEAD` as data. `undefined` where it is not what git writes: a symbolic link, or on something that is no branch.
  */
-export async function readHead(gitDir: string, idLength: number): Promise<Head | undefined> {
+export async function readHead(gitDir: Folder, idLength: number): Promise<Head | undefined> {
   let text: string | undefined
   try {
-    text = (await readSmallFile(join(gitDir, 'HEAD'), 4096))?.toString('utf8').trimEnd()
+    text = (await readIn(gitDir, 'HEAD', 4096))?.toString('utf8').trimEnd()
   } catch {
     return undefined
   }

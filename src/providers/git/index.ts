@@ -47,22 +47,27 @@ export async function git(options: GitOptions): Promise<Provider> {
 /** {@link git}, and what only tests choose: see {@link maxAge} and {@link dateBudget}. */
 export async function createGit(
   options: GitOptions,
-  tuning: { readonly maxAgeMs?: number; readonly dateBudgetMs?: number },
+  tuning: {
+    readonly maxAgeMs?: number
+    readonly dateBudgetMs?: number
+    /** Is told of each slice of work how many refs, or names in a tree, it had. */
+    readonly heard?: (entries: number) => void
+  },
 ): Promise<Provider> {
-  const settings = completeOptions(options)
+  const settings = { ...completeOptions(options), ...(tuning.heard === undefined ? {} : { heard: tuning.heard }) }
   const repository = await openRepository(settings, tuning.maxAgeMs ?? maxAge).catch((error: unknown) => {
     throw explained(error)
   })
-  const { launcher, objects, trees, refs, shallow, config } = repository
+  const { launcher, objects, trees, refs, shallow, config, anchors } = repository
   const commits = createCommits(launcher, objects, config.format === 'sha1' ? 40 : 64)
-  const places = createPlaces(commits, trees)
+  const places = createPlaces(commits, trees, tuning.heard)
   const pages = createPages(repository, commits)
   const blobs = createBlobs(launcher, objects, settings.maxBytes)
   const { maxCommits, timeoutMs } = settings
   const budgetMs = tuning.dateBudgetMs ?? Math.min(dateBudget, timeoutMs)
   const dates = createDates({ launcher, maxCommits, budgetMs, shallow })
   const lister = createLister({ refs, places, objects, dates, pages: pages.entries })
-  const completer = createCompleter(launcher, commits, places)
+  const completer = createCompleter(launcher, commits, places, tuning.heard)
   const closing = new AbortController()
   let restarted = Number.NEGATIVE_INFINITY
 
@@ -80,7 +85,11 @@ export async function createGit(
     let table = await refs.table()
     for (let attempt = 1; ; attempt++) {
       try {
-        return await work(table)
+        const answer = await work(table)
+        if (await anchors.isSame()) return answer
+        // Something else was put into the place of the repository meanwhile.
+        if (attempt >= attempts) throw new ResourceError('unavailable', 'The repository is replaced again and again.')
+        table = await refs.table(performance.now())
       } catch (error) {
         if (!isMissing(error)) throw error
         const now = performance.now()

@@ -1,9 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { lstatSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { ResourceError } from '../../core/errors.ts'
+import { type ChildLimits, childLimits } from '../../core/child-limits.ts'
 import type { Log } from '../../core/log.ts'
 import { createPool } from '../files/pool.ts'
+import { spawnLimited } from '../limited-child.ts'
+import { gitEnvironment } from './launch-environment.ts'
+import { explainFailure, firstLine, unavailable } from './launch-failures.ts'
 
 /** One process of git, from its start to its end. */
 export interface Launch {
@@ -12,6 +14,8 @@ export interface Launch {
   readonly signal: AbortSignal
   /** The git directory that it runs in: one of our own, never the repository's. */
   readonly gitDir?: string
+  /** Where it runs. Default: the folder of our own. */
+  readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
   readonly input?: string | Buffer
   /** Exit codes that are no failure, beside 0. */
@@ -35,10 +39,12 @@ export interface Launcher {
    * @throws ResourceError `unavailable` where it fails or takes longer than the time it has.
    */
   run(launch: Launch & { readonly limit: number }): Promise<Output>
-  /** Runs git and hands its output on piece by piece, until `take` answers `false`. */
-  pipe(launch: Launch, take: (chunk: Buffer) => boolean): Promise<Omit<Output, 'bytes'>>
+  /** Runs git and hands its output on piece by piece, one after the other, until `take` answers `false`. */
+  pipe(launch: Launch, take: (chunk: Buffer) => boolean | Promise<boolean>): Promise<Omit<Output, 'bytes'>>
   /** Starts git for a conversation; the caller ends it. */
   start(args: readonly string[]): ChildProcess
+  /** Resolves once every process that runs now has ended. */
+  settled(): Promise<void>
   /** Ends every process. */
   close(): void
 }
@@ -52,6 +58,8 @@ export interface LauncherOptions {
   /** Object directories, as `GIT_ALTERNATE_OBJECT_DIRECTORIES` has them. Asked at every start. */
   readonly objects: () => string
   readonly timeoutMs: number
+  /** The largest object that is held in memory. */
+  readonly maxBytes: number
   readonly log: Log
 }
 
@@ -69,30 +77,16 @@ export function createLauncher(options: LauncherOptions): Launcher {
   const turns = createPool(maxProcesses)
   const own = new Set<ChildProcess>()
 
-  const environment = (gitDir: string, extra: Readonly<Record<string, string>> = {}) => ({
-    // From empty: nothing of this process's environment, and so nothing of a client's, reaches git.
-    PATH: `${dirname(git)}:/usr/bin:/bin`,
-    HOME: '/nonexistent',
-    LC_ALL: 'C',
-    GIT_CONFIG_NOSYSTEM: '1',
-    GIT_CONFIG_GLOBAL: '/dev/null',
-    GIT_ATTR_NOSYSTEM: '1',
-    GIT_CEILING_DIRECTORIES: folder,
-    GIT_DIR: gitDir,
-    GIT_ALTERNATE_OBJECT_DIRECTORIES: options.objects(),
-    GIT_NO_LAZY_FETCH: '1',
-    GIT_ALLOW_PROTOCOL: 'none',
-    GIT_NO_REPLACE_OBJECTS: '1',
-    GIT_OPTIONAL_LOCKS: '0',
-    GIT_TERMINAL_PROMPT: '0',
-    ...extra,
-  })
-
-  const begin = (args: readonly string[], grouped: boolean, launch: Pick<Launch, 'gitDir' | 'env'> = {}) => {
+  const begin = (
+    args: readonly string[],
+    grouped: boolean,
+    limits: ChildLimits,
+    launch: Pick<Launch, 'gitDir' | 'cwd' | 'env'> = {},
+  ) => {
     requireOwn(folder)
-    const child = spawn(git, ['--no-pager', '--literal-pathspecs', ...args], {
-      cwd: folder,
-      env: environment(launch.gitDir ?? options.gitDir, launch.env),
+    const child = spawnLimited(git, ['--no-pager', '--literal-pathspecs', ...args], limits, {
+      cwd: launch.cwd ?? folder,
+      env: gitEnvironment({ git, folder, objects: options.objects() }, launch.gitDir ?? options.gitDir, launch.env),
       stdio: ['pipe', 'pipe', 'pipe'],
       // A process group of its own, so that it can be ended together with whatever it started.
       detached: grouped,
@@ -114,11 +108,11 @@ export function createLauncher(options: LauncherOptions): Launcher {
     return child
   }
 
-  const converse = (launch: Launch, take: (chunk: Buffer) => boolean): Promise<Omit<Output, 'bytes'>> =>
+  const converse = (launch: Launch, take: Parameters<Launcher['pipe']>[1]): Promise<Omit<Output, 'bytes'>> =>
     new Promise((resolve, reject) => {
       const { args, signal, allows = [], quiet = false } = launch
       const name = `git ${args[0] ?? ''}`
-      const child = begin(args, true, launch)
+      const child = begin(args, true, childLimits.git(timeoutMs), launch)
       let complaint = ''
       let ending: { readonly error?: unknown } | undefined
       const end = (error?: unknown) => {
@@ -128,8 +122,28 @@ export function createLauncher(options: LauncherOptions): Launcher {
       const abort = () => end(signal.reason)
       const timer = setTimeout(() => end(unavailable(`${name} did not end within ${timeoutMs} ms.`)), timeoutMs)
       signal.addEventListener('abort', abort, { once: true })
+      let taking: Promise<void> | undefined
+      const hand = async (chunk: Buffer) => {
+        if (ending === undefined && !(await take(chunk))) end()
+      }
       child.stdout?.on('data', (chunk: Buffer) => {
-        if (ending === undefined && !take(chunk)) end()
+        if (ending !== undefined) return
+        const taken = taking === undefined ? take(chunk) : taking.then(() => hand(chunk))
+        if (taken === false) return end()
+        if (taken === true) return
+        // Nothing more is read until it was taken.
+        child.stdout?.pause()
+        const mine: Promise<void> = Promise.resolve(taken)
+          .then(
+            (more) => (more === false ? end() : undefined),
+            (error: unknown) => end(error),
+          )
+          .then(() => {
+            if (taking !== mine) return
+            taking = undefined
+            child.stdout?.resume()
+          })
+        taking = mine
       })
       child.stderr?.setEncoding('utf8').on('data', (text: string) => {
         if (complaint.length < maxComplaint) complaint += text
@@ -139,7 +153,8 @@ export function createLauncher(options: LauncherOptions): Launcher {
         // Without a process there is no end to wait for.
         if (child.pid === undefined) child.emit('close', -1, null)
       })
-      child.once('close', (code) => {
+      child.once('close', async (code) => {
+        while (taking !== undefined) await taking
         clearTimeout(timer)
         signal.removeEventListener('abort', abort)
         if (ending !== undefined) {
@@ -149,7 +164,7 @@ export function createLauncher(options: LauncherOptions): Launcher {
         else {
           const said = quiet ? {} : { said: firstLine(complaint) }
           log('warn', 'git failed', { command: args[0], code, ...said })
-          reject(explain(name, code, complaint))
+          reject(explainFailure(name, code, complaint))
         }
       })
       child.stdin?.end(launch.input ?? '')
@@ -174,7 +189,10 @@ export function createLauncher(options: LauncherOptions): Launcher {
     },
     // With a group comes a session, which Linux gives processor time of its own: on a busy machine, questions and answers
     // in turn take four times as long then. cat-file starts nothing, and ends with its input.
-    start: (args) => begin(args, false),
+    start: (args) => begin(args, false, childLimits.gitObjects(options.maxBytes)),
+    settled: async () => {
+      await Promise.all([...own].map((child) => new Promise<void>((resolve) => child.once('close', () => resolve()))))
+    },
     close: () => {
       for (const child of own) endProcess(child)
     },
@@ -207,25 +225,4 @@ function watchExit(): void {
   process.on('exit', () => {
     for (const child of running.keys()) endProcess(child)
   })
-}
-
-function explain(name: string, code: number | null, complaint: string): ResourceError {
-  if (complaint.includes('dubious ownership'))
-    return unavailable(
-      `${name} refuses the repository, since another user owns it. Run this server as its owner, or give it to this user (chown -R).`,
-    )
-  return unavailable(`${name} failed (${code === null ? 'it was killed' : `exit code ${code}`}).`)
-}
-
-function unavailable(message: string, cause?: unknown): ResourceError {
-  return new ResourceError('unavailable', message, {}, cause === undefined ? {} : { cause })
-}
-
-function firstLine(text: string): string {
-  return (
-    text
-      .slice(0, 300)
-      .split('\n')[0]
-      ?.replace(/\p{Cc}/gu, '?') ?? ''
-  )
 }

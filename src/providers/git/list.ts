@@ -2,7 +2,6 @@ import { comparePaths } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { createBreath } from '../files/breath.ts'
 import { mimeTypeOf } from '../files/media.ts'
-import { indexAfter } from '../files/order.ts'
 import { isDamaged } from './batch.ts'
 import type { Dates } from './dates.ts'
 import type { FileDates } from './dates-walk.ts'
@@ -42,10 +41,10 @@ const [firstGroup, lastGroup] = [4, 512]
 /** Lists the pages and the files at `HEAD`, or whatever a prefix leads to: the files of any commit, names of refs. */
 export function createLister({ refs, places, objects, dates, pages }: ListerOptions): Lister {
   const frameOf = (path: string, place: Place, items: Items, after: string): Frame => {
-    const index = after === '' ? 0 : indexAfter(items.keys, after)
+    const index = after === '' ? 0 : indexAfter(items, after)
     // The directory that `after` lies in comes before it, and holds what comes behind it.
-    const inside = items.keys[index - 1]
-    const enters = inside?.endsWith('/') === true && after.startsWith(inside)
+    const inside = items.keyAt(index - 1)
+    const enters = inside.endsWith('/') && after.startsWith(inside)
     return { path, place, items, index: enters ? index - 1 : index, after }
   }
 
@@ -89,7 +88,7 @@ export function createLister({ refs, places, objects, dates, pages }: ListerOpti
       if (start === undefined) return
       const first = prefix === '' ? rootItems(table) : await places.items(start)
       // Over many refs at once, dates would take a walk for each.
-      const isDated = start.names === undefined || start.names.below.size === 0
+      const isDated = start.names === undefined || !start.names.goesOn
       const frames: Frame[] = [frameOf(prefix, start, first, rest)]
       const breath = createBreath()
       let size = firstGroup
@@ -103,8 +102,8 @@ export function createLister({ refs, places, objects, dates, pages }: ListerOpti
           const child = await enter(frame, item, table, signal)
           if (child !== undefined) frames.push(child)
         } else {
-          frame.index = endOfGroup(items.keys, index, size)
-          const group = items.keys.slice(index, frame.index).flatMap((_, i) => items.at(index + i) ?? [])
+          const group = groupAt(items, index, size)
+          frame.index += group.length
           size = Math.min(size * 2, lastGroup)
           const commit = isDated ? frame.place.tree?.commit : undefined
           const known = commit === undefined ? undefined : await dates.of(commit)
@@ -159,8 +158,23 @@ function resumeIn(prefix: string, after: string | undefined): string | undefined
   return comparePaths(after, prefix) < 0 ? '' : undefined
 }
 
-function endOfGroup(keys: readonly string[], first: number, size: number): number {
-  let end = first + 1
-  while (end < keys.length && end - first < size && keys[end]?.endsWith('/') === false) end++
-  return end
+/** The items from an index on that are no directories, at most so many; the first one whatever it is. */
+function groupAt(items: Items, first: number, size: number): readonly Item[] {
+  const group: Item[] = []
+  for (let item = items.at(first); item !== undefined && group.length < size; item = items.at(first + group.length)) {
+    if (group.length > 0 && item.key.endsWith('/')) break
+    group.push(item)
+  }
+  return group
+}
+
+/** The index of the first item that comes after a path. */
+function indexAfter(items: Items, path: string): number {
+  let [low, high] = [0, items.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (comparePaths(items.keyAt(middle), path) > 0) high = middle
+    else low = middle + 1
+  }
+  return low
 }

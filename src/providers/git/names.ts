@@ -1,14 +1,24 @@
 import { comparePaths } from '../../core/path.ts'
+import { createRecent } from '../../core/recent.ts'
+import { indexOfRef, type Range, type RefList, rangeBelow, refAt } from './ref-list.ts'
 import type { Ref } from './refs.ts'
+import type { Slices } from './slices.ts'
 
-/** A segment of names of refs: what is called so far, and what goes on from there. */
+/** A directory of names of refs, a ref, or both: what is called so far, and what goes on from there. */
 export interface NameNode {
   readonly ref?: Ref
   /** A branch and a tag are both called this: it means neither. */
   readonly ambiguous: boolean
-  readonly below: ReadonlyMap<string, NameNode>
-  /** The keys of `below` in path order, each with a `/` behind it. */
-  keys(): readonly string[]
+  /** Whether names go on from here. */
+  readonly goesOn: boolean
+  child(segment: string): NameNode | undefined
+  children(slices: Slices): Promise<NameChildren>
+}
+
+/** The segments with which names go on, in path order, each with a `/` behind it. They are decoded as they are asked for. */
+export interface NameChildren {
+  readonly length: number
+  keyAt(index: number): string
 }
 
 /** What a path that begins with the name of a ref means. */
@@ -28,64 +38,134 @@ export interface Names {
   /** What a directory of names leads to: `refs/`, `refs/heads/feature/`, `feature/`. Without segments, nothing. */
   nodeAt(segments: readonly string[]): NameNode | undefined
   /** The shortest name of a ref that means it. */
-  shortest(ref: Ref): string
+  shortest(name: string): string
 }
 
 /** First segments that mean something else than a branch or tag of that name; it is then called by its full name. */
 const reserved = new Set(['HEAD', 'refs', 'log', 'commits', 'diff', 'blame', 'branches', 'tags', 'status'])
+/** Where children begin is remembered, of so many children over all directories. */
+const maxRemembered = 1_000_000
 
-interface MutableNode {
-  ref?: Ref
-  ambiguous: boolean
-  readonly below: Map<string, MutableNode>
-  sorted?: readonly string[]
-  keys(): readonly string[]
+/** The refs whose names begin with a prefix, which ends in `/`. */
+interface Below extends Range {
+  readonly prefix: string
 }
 
-export function createNames(refs: readonly Ref[]): Names {
-  let roots: { readonly full: MutableNode; readonly short: MutableNode } | undefined
+/** Finds refs by what paths call them, by binary search in the list: nothing is made of a ref before it is asked for. */
+export function createNames(list: RefList): Names {
+  const remembered = createRecent<NameChildren>(maxRemembered, ({ length }) => length + 1)
+  const everything = { start: 0, end: list.length }
 
-  // Most tables of a busy repository are never asked for a name.
-  const build = () => {
-    if (roots !== undefined) return roots
-    roots = { full: createNode(), short: createNode() }
-    for (const ref of refs) {
-      add(roots.full, ref.name.split('/'), ref)
-      const short = shortName(ref.name)
-      if (short !== undefined) add(roots.short, short.split('/'), ref)
-    }
-    return roots
+  const below = (prefix: string, within: Range): readonly Below[] => {
+    const range = rangeBelow(list, prefix, within)
+    return range.start === range.end ? [] : [{ ...range, prefix }]
   }
 
-  const rootFor = (first: string | undefined) => (first === 'refs' ? build().full : build().short)
+  /** Whether the first of the refs is called like the prefix itself. */
+  const isNamed = ({ start, prefix }: Below) =>
+    (list.starts[start + 1] ?? 0) - (list.starts[start] ?? 0) === Buffer.byteLength(prefix)
+
+  const nodeOf = (places: readonly Below[]): NameNode | undefined => {
+    if (places.length === 0) return undefined
+    const named = places.filter(isNamed)
+    const [only] = named
+    const going = places.map((place) => (isNamed(place) ? { ...place, start: place.start + 1 } : place))
+    return {
+      ...(named.length === 1 && only !== undefined ? { ref: refAt(list, only.start) } : {}),
+      ambiguous: named.length > 1,
+      goesOn: going.some(({ start, end }) => start < end),
+      child: (segment) => nodeOf(going.flatMap((place) => below(`${place.prefix}${segment}/`, place))),
+      children: async (slices) => {
+        const key = places.map(({ prefix }) => prefix).join('\0')
+        const known = remembered.get(key)
+        if (known !== undefined) return known
+        const children = await childrenIn(list, going, slices)
+        remembered.set(key, children)
+        return children
+      },
+    }
+  }
+
+  /** Names that begin with `refs` are full ones; branches and tags are called without what they begin with as well. */
+  const topOf = (first: string | undefined): NameNode | undefined => {
+    if (first === undefined) return undefined
+    if (first === 'refs') return nodeOf(below('refs/', everything))
+    if (isTaken(first)) return undefined
+    return nodeOf([...below(`refs/heads/${first}/`, everything), ...below(`refs/tags/${first}/`, everything)])
+  }
 
   return {
     find: (path) => {
       const segments = path.split('/')
-      let node: MutableNode | undefined = rootFor(segments[0])
+      let node = topOf(segments[0])
       let found: NamedPath | 'ambiguous' | undefined
-      for (const [index, segment] of segments.entries()) {
-        node = node.below.get(segment)
-        if (node === undefined) break
-        const rest = segments.slice(index + 1).join('/')
+      for (let depth = 1; node !== undefined; depth++) {
         if (node.ambiguous) found = 'ambiguous'
-        else if (node.ref !== undefined) found = { ref: node.ref, rest }
+        else if (node.ref !== undefined) found = { ref: node.ref, rest: segments.slice(depth).join('/') }
+        const segment = segments[depth]
+        node = segment === undefined ? undefined : node.child(segment)
       }
       return found
     },
     nodeAt: (segments) => {
-      let node: MutableNode | undefined = rootFor(segments[0])
-      for (const segment of segments) node = node?.below.get(segment)
-      return segments.length === 0 ? undefined : node
+      const [first, ...rest] = segments
+      return rest.reduce<NameNode | undefined>((node, segment) => node?.child(segment), topOf(first))
     },
-    shortest: (ref) => {
-      const short = shortName(ref.name)
-      if (short === undefined) return ref.name
-      let node: MutableNode | undefined = build().short
-      for (const segment of short.split('/')) node = node?.below.get(segment)
-      return node?.ref === ref ? short : ref.name
+    shortest: (name) => {
+      const short = shortName(name)
+      if (short === undefined) return name
+      const other = name.startsWith('refs/heads/') ? 'refs/tags/' : 'refs/heads/'
+      return indexOfRef(list, `${other}${short}`) === -1 ? short : name
     },
   }
+}
+
+/** The children of one or two ranges of refs: of a branch's name, and of a tag's. */
+async function childrenIn(list: RefList, places: readonly Below[], slices: Slices): Promise<NameChildren> {
+  const all = await Promise.all(
+    places.map(async (place) => ({
+      length: Buffer.byteLength(place.prefix),
+      begins: await beginsIn(list, place, slices),
+    })),
+  )
+  const keyOf = (prefixLength: number, index: number) => {
+    const start = (list.starts[index] ?? 0) + prefixLength
+    return list.names.toString('utf8', start, list.names.indexOf(0x2f, start) + 1)
+  }
+  const [first, second] = all
+  if (first === undefined) return { length: 0, keyAt: () => '' }
+  if (second === undefined)
+    return { length: first.begins.length, keyAt: (index) => keyOf(first.length, first.begins[index] ?? 0) }
+  const merged: string[] = []
+  for (let i = 0, j = 0; i < first.begins.length || j < second.begins.length; ) {
+    const a = first.begins[i] === undefined ? undefined : keyOf(first.length, first.begins[i] ?? 0)
+    const b = second.begins[j] === undefined ? undefined : keyOf(second.length, second.begins[j] ?? 0)
+    const order = a === undefined ? 1 : b === undefined ? -1 : comparePaths(a, b)
+    merged.push((order <= 0 ? a : b) ?? '')
+    if (order <= 0) i++
+    if (order >= 0) j++
+    if (slices.due()) await slices.rest()
+  }
+  return { length: merged.length, keyAt: (index) => merged[index] ?? '' }
+}
+
+/** The indices of the first ref of each child. */
+async function beginsIn(list: RefList, { start, end, prefix }: Below, slices: Slices): Promise<Uint32Array> {
+  const begins = new Uint32Array(end - start)
+  const length = Buffer.byteLength(prefix)
+  let count = 0
+  for (let at = start; at < end; ) {
+    begins[count++] = at
+    const from = list.starts[at] ?? 0
+    const next = list.starts[at + 1] ?? 0
+    const slash = list.names.indexOf(0x2f, from + length)
+    // Most names end here, and no other one goes on from them.
+    const child = list.names.subarray(from, slash + 1)
+    const goesOn = slash + 1 < next || (at + 1 < end && child.equals(list.names.subarray(next, next + child.length)))
+    at = goesOn ? rangeBelow(list, child.toString('utf8'), { start: at, end }).end : at + 1
+    if (slices.due()) await slices.rest()
+  }
+  return begins.slice(0, count)
 }
 
 /**
@@ -94,36 +174,10 @@ export function createNames(refs: readonly Ref[]): Names {
  */
 export function shortName(name: string): string | undefined {
   const short = /^refs\/(?:heads|tags)\/(.+)$/s.exec(name)?.[1]
-  const first = short?.split('/')[0] ?? ''
-  return reserved.has(first) || /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(first) ? undefined : short
+  return short === undefined || isTaken(short.split('/', 1)[0] ?? '') ? undefined : short
 }
 
-function createNode(): MutableNode {
-  const below = new Map<string, MutableNode>()
-  const node: MutableNode = {
-    ambiguous: false,
-    below,
-    keys: () => {
-      node.sorted ??= Array.from(below.keys(), (name) => `${name}/`).sort(comparePaths)
-      return node.sorted
-    },
-  }
-  return node
-}
-
-function add(root: MutableNode, segments: readonly string[], ref: Ref): void {
-  let node = root
-  for (const segment of segments) {
-    let next = node.below.get(segment)
-    if (next === undefined) {
-      next = createNode()
-      node.below.set(segment, next)
-    }
-    node = next
-  }
-  if (node.ref === undefined && !node.ambiguous) node.ref = ref
-  else {
-    node.ambiguous = true
-    delete node.ref
-  }
+/** Whether a first segment means something else than the name of a branch or tag. */
+function isTaken(first: string): boolean {
+  return reserved.has(first) || /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(first)
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { createRecent } from '../../core/recent.ts'
+import { createBreath } from '../files/breath.ts'
 import { type Batch, createBatch, damaged, type Found } from './batch.ts'
 import type { Launcher } from './launch.ts'
 
@@ -28,6 +29,9 @@ const readers = 3
 const patience = 60
 /** So many objects are remembered with their type and size, and so many bytes of small contents. */
 const maxFacts = 50_000
+/** So many bytes are hashed before it is seen whether it is time for others. */
+const hashedAtOnce = 1024 * 1024
+const maxTooMuch = 1000
 const maxKept = 32 * 1024 * 1024
 const keeps = 4 * 1024 * 1024
 
@@ -36,6 +40,8 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
   const contents = Array.from({ length: readers }, () => make('--batch'))
   const checker = make('--batch-check')
   const known = createRecent<Found>(maxFacts)
+  /** Objects that git cannot make within its memory: it would end over each of them again. */
+  const tooMuch = createRecent<{ readonly error: ResourceError }>(maxTooMuch)
   const kept = createRecent<Found>(maxKept, ({ size }) => size + 200)
 
   /**
@@ -47,10 +53,15 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
     return quick ?? contents.reduce((best, batch) => (batch.delay() < best.delay() ? batch : best))
   }
 
-  const check = (name: string, { bytes, oid, type, size }: Found): void => {
+  const check = async (name: string, { bytes, oid, type, size }: Found): Promise<void> => {
     if (bytes === undefined) return
-    const hash = createHash(format).update(`${type} ${size}\0`).update(bytes).digest('hex')
-    if (hash !== oid || (oid !== name && !name.includes('^')))
+    const hash = createHash(format).update(`${type} ${size}\0`)
+    const breath = createBreath()
+    for (let at = 0; at < bytes.length; at += hashedAtOnce) {
+      hash.update(bytes.subarray(at, at + hashedAtOnce))
+      if (breath.due()) await breath.take()
+    }
+    if (hash.digest('hex') !== oid || (oid !== name && !name.includes('^')))
       throw damaged(`The contents of the object ${oid} are not what its id says.`)
   }
 
@@ -67,9 +78,16 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
       if (remembered !== undefined && remembered.size <= limit) return remembered
       const facts = known.get(name)
       if (facts !== undefined && facts.size > limit) return facts
-      const found = await readiest().ask(name, limit)
+      const failed = tooMuch.get(name)
+      if (failed !== undefined) throw failed.error
+      const found = await readiest()
+        .ask(name, limit)
+        .catch((error: unknown) => {
+          if (isResourceError(error, 'too-large')) tooMuch.set(name, { error })
+          throw error
+        })
       if (found === undefined) throw missing(name)
-      check(name, found)
+      await check(name, found)
       known.set(name, { oid: found.oid, type: found.type, size: found.size })
       // A copy: the bytes may be a part of a larger piece of output.
       if (keep && found.bytes !== undefined && found.size <= keeps)

@@ -47,6 +47,8 @@ export interface Settings {
   readonly serves: PathTest
   /** What `git for-each-ref` is asked for: the parts of the globs before their first wildcard. */
   readonly patterns: readonly string[]
+  /** Is told how many entries were worked on at once: only tests listen. */
+  readonly heard?: (entries: number) => void
 }
 
 const defaultRefs = ['HEAD', 'refs/heads/**', 'refs/tags/**']

@@ -36,10 +36,9 @@ export function createPages(repository: Repository, commits: Commits): Pages {
   const { maxBytes, maxCommits } = settings
   const tips = createTips(commits)
   const { workTree } = location
+  const { anchors, lend } = repository
   const status =
-    workTree === undefined
-      ? undefined
-      : createStatus({ launcher, folder: shadow.folder, ...location, workTree, ...config })
+    workTree === undefined ? undefined : createStatus({ launcher, folder: shadow.folder, anchors, lend, ...config })
 
   const named = async (text: string, table: RefTable, signal: AbortSignal): Promise<Named> => {
     const found = await commits.named(text, table, signal)

@@ -2,10 +2,11 @@ import { isResourceError } from '../../core/errors.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Entry } from '../../core/provider.ts'
 import type { Commits } from './commits.ts'
-import type { NameNode } from './names.ts'
+import type { NameChildren, NameNode } from './names.ts'
 import { isMissing } from './objects.ts'
 import type { RefTable } from './refs.ts'
-import type { TreeEntry, Trees } from './trees.ts'
+import { createSlices, type Slices } from './slices.ts'
+import type { Tree, TreeEntry, Trees } from './trees.ts'
 
 /** A directory of a tree, at a commit. */
 export interface TreePlace {
@@ -32,9 +33,11 @@ export interface Item {
   readonly page?: Entry
 }
 
-/** What is in a place, in path order. Large directories are looked at again and again: nothing is made of them at once. */
+/** What is in a place, in path order. Items are made when they are asked for: a directory can have a million. */
 export interface Items {
-  readonly keys: readonly string[]
+  readonly length: number
+  /** The key of an item; empty where there is none. */
+  keyAt(index: number): string
   at(index: number): Item | undefined
 }
 
@@ -46,7 +49,7 @@ export interface Places {
   enter(place: Place, item: Item): Promise<Place | undefined>
 }
 
-export function createPlaces(commits: Commits, trees: Trees): Places {
+export function createPlaces(commits: Commits, trees: Trees, heard?: (entries: number) => void): Places {
   const rootOf = (commit: string): TreePlace => ({ commit, tree: `${commit}^{tree}`, inside: '' })
 
   /** The place of a ref, or of names that go on. */
@@ -65,18 +68,6 @@ export function createPlaces(commits: Commits, trees: Trees): Places {
     if (path === '') return place
     const entry = await trees.find(place.tree, path.slice(0, -1))
     return entry?.kind === 'directory' ? { commit: place.commit, tree: entry.oid, inside: path } : undefined
-  }
-
-  const itemsOf = async (place: TreePlace | undefined): Promise<Items> => {
-    if (place === undefined) return itemsIn([])
-    const { keys, entries } = await trees.read(place.tree)
-    return {
-      keys,
-      at: (index) => {
-        const [key, entry] = [keys[index], entries[index]]
-        return key === undefined || entry === undefined ? undefined : { key, entry }
-      },
-    }
   }
 
   /** A name that could mean two refs leads nowhere, and so does one whose commit is not there. */
@@ -98,21 +89,11 @@ export function createPlaces(commits: Commits, trees: Trees): Places {
       return { ...(tree === undefined ? {} : { tree }), ...(names === undefined ? {} : { names }) }
     },
     items: async ({ tree, names }) => {
-      const files = await itemsOf(tree)
-      if (names === undefined || names.below.size === 0) return files
-      // What a ref is called hides what a file or directory of another one is: the longest name counts.
-      const all = files.keys.flatMap((_, index) => files.at(index) ?? [])
-      const left = all.filter(({ key, entry }) => {
-        const node = names.below.get(entry?.name ?? '')
-        return node === undefined || (isBetween(node) && !key.endsWith('/'))
-      })
-      const called = names.keys().flatMap((key): readonly Item[] => {
-        const node = names.below.get(key.slice(0, -1))
-        if (node === undefined) return []
-        const entry = isBetween(node) ? all.find((item) => item.key === key)?.entry : undefined
-        return [{ key, node, ...(entry === undefined ? {} : { entry }) }]
-      })
-      return itemsIn([...left, ...called].sort((a, b) => comparePaths(a.key, b.key)))
+      const files = tree === undefined ? undefined : await trees.read(tree.tree)
+      if (names === undefined || !names.goesOn) return files === undefined ? itemsIn([]) : filesIn(files)
+      const slices = createSlices(heard)
+      const children = await names.children(slices)
+      return files === undefined ? namesIn(names, children) : bothIn(files, names, children, slices)
     },
     enter: async (place, { node, entry }) => {
       const tree = entry?.kind === 'directory' && place.tree !== undefined ? subtree(place.tree, entry) : undefined
@@ -125,7 +106,71 @@ export function createPlaces(commits: Commits, trees: Trees): Places {
 
 /** A few items, in path order. */
 export function itemsIn(items: readonly Item[]): Items {
-  return { keys: items.map(({ key }) => key), at: (index) => items[index] }
+  return { length: items.length, keyAt: (index) => items[index]?.key ?? '', at: (index) => items[index] }
+}
+
+function filesIn(files: Tree): Items {
+  const keyAt = (index: number) => (index < 0 || index >= files.length ? '' : files.keyAt(index))
+  return {
+    length: files.length,
+    keyAt,
+    at: (index) => {
+      const entry = files.entryAt(index)
+      return entry === undefined ? undefined : { key: keyAt(index), entry }
+    },
+  }
+}
+
+function namesIn(names: NameNode, { length, keyAt }: NameChildren): Items {
+  return {
+    length,
+    keyAt: (index) => (index < 0 || index >= length ? '' : keyAt(index)),
+    at: (index) => {
+      const key = index < 0 || index >= length ? '' : keyAt(index)
+      const node = key === '' ? undefined : names.child(key.slice(0, -1))
+      return node === undefined ? undefined : { key, node }
+    },
+  }
+}
+
+/** The longest name counts: what a ref is called hides a file or directory of another one, and names that go on share its directory. */
+async function bothIn(files: Tree, names: NameNode, children: NameChildren, slices: Slices): Promise<Items> {
+  const hidden = new Uint8Array(files.length)
+  for (let i = 0; i < children.length; i++) {
+    const name = children.keyAt(i).slice(0, -1)
+    const node = names.child(name)
+    const [file, directory] = [files.indexOf(name, false), files.indexOf(name, true)]
+    if (directory !== -1) hidden[directory] = 1
+    if (file !== -1 && node !== undefined && !isBetween(node)) hidden[file] = 1
+    if (slices.due()) await slices.rest()
+  }
+  /** An index of the files, or of the names as -1 - index. */
+  const order = new Int32Array(files.length + children.length)
+  let length = 0
+  for (let i = 0, j = 0; i < files.length || j < children.length; ) {
+    const takesFile =
+      j === children.length || (i < files.length && comparePaths(files.keyAt(i), children.keyAt(j)) <= 0)
+    if (!takesFile) order[length++] = -1 - j++
+    else if (hidden[i++] === 0) order[length++] = i - 1
+    if (slices.due()) await slices.rest()
+  }
+  const [ofFiles, ofNames] = [filesIn(files), namesIn(names, children)]
+  return {
+    length,
+    keyAt: (index) => {
+      const at = index < length ? order[index] : undefined
+      return at === undefined ? '' : at < 0 ? ofNames.keyAt(-1 - at) : ofFiles.keyAt(at)
+    },
+    at: (index) => {
+      const at = index < length ? order[index] : undefined
+      if (at === undefined) return undefined
+      if (at >= 0) return ofFiles.at(at)
+      const item = ofNames.at(-1 - at)
+      const shared = item?.node !== undefined && isBetween(item.node)
+      const entry = shared ? files.entryAt(files.indexOf(item.key.slice(0, -1), true)) : undefined
+      return item === undefined ? undefined : { ...item, ...(entry === undefined ? {} : { entry }) }
+    },
+  }
 }
 
 /** Whether nothing is called what leads to a node: names only begin like it. */

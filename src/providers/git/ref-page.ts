@@ -1,5 +1,10 @@
+import { randomUUID } from 'node:crypto'
+import { open, rename } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Launcher } from './launch.ts'
+import { indexOfRef, type Range, type RefList, rangeBelow, refAt } from './ref-list.ts'
 import type { RefTable } from './refs.ts'
+import { createSlices } from './slices.ts'
 import { cutMark, oneLine, type Page, shortId, wholeLines } from './text.ts'
 
 /** So many branches or tags are listed. */
@@ -15,15 +20,19 @@ export async function readRefPage(
   signal: AbortSignal,
 ): Promise<Page> {
   const folder = kind === 'branches' ? 'refs/heads/' : 'refs/tags/'
-  const served = new Map(table.refs.filter(({ name }) => name.startsWith(folder)).map((ref) => [ref.name, ref]))
+  const { refs, names } = table
+  const served = rangeBelow(refs, folder)
   const lines: string[] = []
   let cut = false
-  if (served.size > 0) {
+  if (served.start < served.end) {
+    await writeRefs(refsDir, refs, served)
     const output = await launcher.run({
       args: [
         'for-each-ref',
         '--sort=refname',
         '--sort=-creatordate',
+        // One more than is shown, to know whether there are more.
+        `--count=${maxRefs + 1}`,
         // The date of a tag, or of the commit that it or a branch is at; the subject of the same.
         '--format=%(refname)%00%(objectname)%00%(creatordate:iso-strict)%00%(subject)%00%(*objectname)',
         '--end-of-options',
@@ -37,14 +46,14 @@ export async function readRefPage(
     cut = output.cut
     for (const line of wholeLines(output).split('\n')) {
       const [name = '', oid = '', date = '', subject = '', peeled = ''] = line.split('\0')
-      const ref = served.get(name)
-      if (ref === undefined) continue
+      // Another question at the same time may have written other refs.
+      if (indexOfRef(refs, name) === -1) continue
       if (lines.length === maxRefs) {
         cut = true
         break
       }
       const mark = name === table.branch ? '* ' : '  '
-      const called = oneLine(table.names.shortest(ref))
+      const called = oneLine(names.shortest(name))
       lines.push(`${mark}${called} ${shortId(peeled === '' ? oid : peeled)} ${date} ${oneLine(subject, 200)}`.trimEnd())
     }
   }
@@ -55,6 +64,29 @@ export async function readRefPage(
     ...(cut ? [cutMark(`there are more ${kind} than the ${lines.length} shown`)] : []),
   ]
   return { text: `${text.join('\n')}\n`, cut, version: table.fingerprint }
+}
+
+/** Writes refs into a git directory of our own, for git to be asked about them. */
+async function writeRefs(refsDir: string, refs: RefList, { start, end }: Range): Promise<void> {
+  const slices = createSlices()
+  // Two questions at once write two files; the last one counts.
+  const written = join(refsDir, `packed-refs.${randomUUID()}`)
+  const file = await open(written, 'wx', 0o600)
+  try {
+    let lines = ''
+    for (let i = start; i < end; i++) {
+      const { name, oid } = refAt(refs, i)
+      lines += `${oid} ${name}\n`
+      if (!slices.due()) continue
+      await file.write(lines)
+      lines = ''
+      await slices.rest()
+    }
+    await file.write(lines)
+  } finally {
+    await file.close()
+  }
+  await rename(written, join(refsDir, 'packed-refs'))
 }
 
 function titleOf(kind: 'branches' | 'tags', { head, branch }: RefTable): string {

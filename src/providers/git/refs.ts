@@ -1,10 +1,10 @@
-import { isUtf8 } from 'node:buffer'
-import { createHash } from 'node:crypto'
-import { ResourceError } from '../../core/errors.ts'
-import { isPath } from '../../core/path.ts'
+import { createHash, type Hash } from 'node:crypto'
+import type { Anchors } from './anchors.ts'
 import { readHead } from './head.ts'
-import type { Launcher } from './launch.ts'
 import { createNames, type Names } from './names.ts'
+import { createRefFiles } from './ref-files.ts'
+import { createRefListWriter, holdsId, indexOfRef, oidAt, type RefList, refsIn } from './ref-list.ts'
+import { createSlices, type Slices } from './slices.ts'
 
 /** A ref that is served, and the object that it is at: a commit, or a tag that leads to one. */
 export interface Ref {
@@ -15,13 +15,15 @@ export interface Ref {
 
 /** All refs that are served, as they were at one moment. */
 export interface RefTable {
-  readonly refs: readonly Ref[]
+  readonly refs: RefList
   /** What `HEAD` is at; absent where it is not served, or has no commit yet. */
   readonly head?: { readonly oid: string; readonly branch?: string }
   /** The branch that `HEAD` is on, also where it has no commit yet. */
   readonly branch?: string
-  /** Ids at the ends of everything that is served. */
-  readonly tips: readonly string[]
+  /** Whether a ref that is served, or `HEAD`, is at an object. */
+  isTip(oid: string): Promise<boolean>
+  /** The ids at the ends of everything that is served; one may be there several times. */
+  tips(): AsyncIterable<string>
   readonly names: Names
   /** Changes whenever any of it does. */
   readonly fingerprint: string
@@ -33,64 +35,64 @@ export interface Refs {
 }
 
 export interface RefsOptions {
-  readonly launcher: Launcher
-  /** The git directory of our own whose refs are the repository's. */
-  readonly refsDir: string
-  /** The git directory of the repository, for its `HEAD`. */
-  readonly gitDir: string
   readonly serves: (ref: string) => boolean
   readonly patterns: readonly string[]
-  /** Called before refs are read: checks that the repository is still one, and lends its objects. */
-  readonly prepare: () => Promise<void>
+  /** Called before refs are read: checks that the repository is still one. Answers its directories, which are held open. */
+  readonly prepare: () => Promise<Anchors>
+  /** Called behind that: lends its objects. */
+  readonly lend: () => Promise<void>
   /** Commits whose parents are not there: what can be read of the history depends on them. */
   readonly shallow: () => ReadonlySet<string>
   /** How old a table may become, in milliseconds. */
   readonly maxAgeMs: number
   readonly idLength: number
+  /** Is told how many entries were worked on at once. */
+  readonly heard?: (entries: number) => void
 }
 
-/** As many bytes of refs are read; that is about a million of them. */
-const maxBytes = 128 * 1024 * 1024
-
 export function createRefs(options: RefsOptions): Refs {
-  const { launcher, refsDir, serves } = options
+  const { serves } = options
+  const files = createRefFiles(options.idLength, serves, options.heard)
   let known: { readonly since: number; readonly table: Promise<RefTable> } | undefined
-  let last: RefTable | undefined
+  let last: { readonly table: RefTable; readonly all: RefList; readonly key: string } | undefined
 
   const load = async (): Promise<RefTable> => {
-    await options.prepare()
-    const head = await readHead(options.gitDir, options.idLength)
+    const { gitDir, commonDir } = await options.prepare()
+    const slices = createSlices(options.heard)
+    const head = await readHead(gitDir, options.idLength)
     const branch = head !== undefined && 'branch' in head ? head.branch : undefined
     const patterns = [...options.patterns, ...(branch === undefined ? [] : [branch])]
-    const { bytes, cut } = await launcher.run({
-      args: ['for-each-ref', '--format=%(refname)%00%(objectname)', '--end-of-options', ...patterns],
-      gitDir: refsDir,
-      limit: maxBytes,
-      // Many callers may wait for one answer: none of them ends it.
-      signal: new AbortController().signal,
-      quiet: true,
-    })
-    if (cut)
-      throw new ResourceError('unavailable', 'The repository has too many refs. Serve fewer: see the option "refs".')
-    const fingerprint = createHash('sha256')
-      .update(JSON.stringify([head ?? null, ...options.shallow()]))
-      .update(bytes)
-      .digest('hex')
-      .slice(0, 32)
-    if (last?.fingerprint === fingerprint) return last
-    const all = parse(bytes)
-    const refs = all.filter(({ name }) => serves(name))
-    const oid = head !== undefined && 'oid' in head ? head.oid : all.find(({ name }) => name === branch)?.oid
+    const all = await files.read(commonDir, patterns)
+    // Objects after refs: what refs lead to was there before them.
+    await options.lend()
+    const key = JSON.stringify([head ?? null, ...options.shallow()])
+    if (last?.all === all && last.key === key) return last.table
+    const hash = createHash('sha256').update(key)
+    for (const column of [all.names, all.ids]) await hashInParts(hash, column, slices)
+    const fingerprint = hash.digest('hex').slice(0, 32)
+    if (last?.table.fingerprint === fingerprint) {
+      last = { ...last, all, key }
+      return last.table
+    }
+    const refs = await servedOf(all, slices)
+    const current = branch === undefined ? -1 : indexOfRef(all, branch)
+    const oid = current !== -1 ? oidAt(all, current) : head !== undefined && 'oid' in head ? head.oid : undefined
     const served = serves('HEAD') || (branch !== undefined && serves(branch))
-    last = {
+    const headOid = served ? oid : undefined
+    const table: RefTable = {
       refs,
-      ...(oid !== undefined && served ? { head: { oid, ...(branch === undefined ? {} : { branch }) } } : {}),
+      ...(headOid === undefined ? {} : { head: { oid: headOid, ...(branch === undefined ? {} : { branch }) } }),
       ...(branch !== undefined && served ? { branch } : {}),
-      tips: [...new Set([...(oid !== undefined && served ? [oid] : []), ...refs.map((ref) => ref.oid)])],
+      isTip: async (id) => id === headOid || holdsId(refs, id, createSlices(options.heard)),
+      tips: async function* () {
+        if (headOid !== undefined) yield headOid
+        for await (const ref of refsIn(refs, createSlices(options.heard))) yield ref.oid
+      },
       names: createNames(refs),
       fingerprint,
     }
-    return last
+    last = { table, all, key }
+    return table
   }
 
   return {
@@ -111,13 +113,22 @@ export function createRefs(options: RefsOptions): Refs {
   }
 }
 
-/** Lines of a name, a NUL and an id. Names that no path can hold are left out. */
-function parse(bytes: Buffer): readonly Ref[] {
-  const text = bytes.toString('utf8')
-  const valid = !text.includes('\ufffd') || isUtf8(bytes)
-  return text.split('\n').flatMap((line) => {
-    const [name = '', oid = ''] = line.split('\0')
-    if (oid === '' || !isPath(name) || (!valid && name.includes('\ufffd'))) return []
-    return [{ name, oid }]
-  })
+const hashedAtOnce = 1024 * 1024
+
+async function hashInParts(hash: Hash, bytes: Buffer, slices: Slices): Promise<void> {
+  for (let at = 0; at < bytes.length; at += hashedAtOnce) {
+    hash.update(bytes.subarray(at, at + hashedAtOnce))
+    await slices.rest()
+  }
+}
+
+/** The refs that are served: the same list where all of them are. */
+async function servedOf(all: RefList, slices: Slices): Promise<RefList> {
+  if (!all.served.includes(0)) return all
+  const writer = createRefListWriter(all.idBytes, { refs: all.length, bytes: all.names.length })
+  for (let i = 0; i < all.length; i++) {
+    if (all.served[i] === 1) writer.copy(all, i)
+    if (slices.due()) await slices.rest()
+  }
+  return writer.finish()
 }

@@ -1,28 +1,33 @@
 import { rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { invalid, ResourceError } from '../../core/errors.ts'
+import { invalid } from '../../core/errors.ts'
+import { type Anchored, anchor } from './anchors.ts'
 import { checkVersion, findGit } from './binary.ts'
 import { type RepositoryConfig, readConfig } from './config.ts'
+import { type Folder, openFolder, readIn } from './folder.ts'
 import { createLauncher, type Launcher } from './launch.ts'
 import { type Location, locateRepository } from './locate.ts'
 import { createObjects, type Objects } from './objects.ts'
 import type { Settings } from './options.ts'
 import { createRefs, type Refs } from './refs.ts'
 import { createShadow, type Shadow } from './shadow.ts'
-import { lookAt, readSmallFile } from './small-file.ts'
-import { findStores } from './stores.ts'
+import { openStores } from './stores.ts'
 import { createTrees, type Trees } from './trees.ts'
 
 /** A repository that is open: how it is read, and by what. */
 export interface Repository {
   readonly settings: Settings
   readonly location: Location
+  /** The directories that it is read from. */
+  readonly anchors: Anchored
   readonly config: RepositoryConfig
   readonly shadow: Shadow
   readonly launcher: Launcher
   readonly objects: Objects
   readonly trees: Trees
   readonly refs: Refs
+  /** Takes over the objects that came into the repository, and where its history ends. */
+  lend(): Promise<void>
   /** Commits whose parents are not there. */
   readonly shallow: () => ReadonlySet<string>
   close(): Promise<void>
@@ -43,15 +48,25 @@ export async function openRepository(settings: Settings, maxAgeMs: number): Prom
     throw invalid('Git repositories are not served on Windows yet: run the server in WSL.', 'platform')
   const git = await findGit(settings.git)
   const shadow = await createShadow()
-  const { folder, gitDir, objects } = shadow
-  const launcher = createLauncher({ git, folder, gitDir, objects, timeoutMs: settings.timeoutMs, log: settings.log })
+  const { folder, gitDir, lent } = shadow
+  const launcher = createLauncher({
+    ...{ git, folder, gitDir, objects: lent.directories },
+    ...{ timeoutMs: settings.timeoutMs, maxBytes: settings.maxBytes, log: settings.log },
+  })
   const close = async () => {
     launcher.close()
     await shadow.remove()
   }
   try {
     await requireVersion(git, launcher)
-    return { ...(await connect(settings, maxAgeMs, shadow, launcher)), close }
+    const repository = await connect(settings, maxAgeMs, shadow, launcher)
+    return {
+      ...repository,
+      close: async () => {
+        await close()
+        repository.anchors.close()
+      },
+    }
   } catch (error) {
     await close()
     throw error
@@ -71,72 +86,86 @@ async function connect(
 ): Promise<Omit<Repository, 'close'>> {
   const largeBytes = settings.maxBytes
   await shadow.create({ format: 'sha1', largeBytes })
-  const location = await locateRepository(
-    settings.repository,
-    async (gitDir) => (await readConfig(gitDir, launcher)).workTree,
-  )
-  const config = await readConfig(location.commonDir, launcher)
+  const location = await locateRepository(settings.repository, async (gitDir) => {
+    const folder = await openFolder(gitDir)
+    try {
+      return (await readConfig(folder, launcher)).workTree
+    } finally {
+      folder.close()
+    }
+  })
+  const anchors = await anchor(location)
+  try {
+    return { ...(await read(settings, maxAgeMs, shadow, launcher, location, anchors)), anchors }
+  } catch (error) {
+    anchors.close()
+    throw error
+  }
+}
+
+async function read(
+  settings: Settings,
+  maxAgeMs: number,
+  shadow: Shadow,
+  launcher: Launcher,
+  location: Location,
+  anchors: Anchored,
+): Promise<Omit<Repository, 'close' | 'anchors'>> {
+  const { commonDir } = await anchors.current()
+  const config = await readConfig(commonDir, launcher)
   const idBytes = config.format === 'sha1' ? 20 : 32
-  const own = { format: config.format, largeBytes, commonDir: location.commonDir }
+  const own = { format: config.format, largeBytes: settings.maxBytes }
   await shadow.create(own)
   await warnOfOwner(location, settings)
 
   const objects = createObjects(launcher, config.format, settings.timeoutMs)
   const roots = [...location.roots, ...settings.alternates]
-  let stores = ''
   let shallow: ReadonlySet<string> = new Set()
+  let stores = ''
+  let lending: Promise<void> = Promise.resolve()
 
-  /** Looks whether the repository is still what it was, and follows it where its objects moved. */
-  const prepare = async (): Promise<void> => {
-    await requirePlain(location)
+  const takeOver = async (): Promise<void> => {
+    const current = await anchors.current()
     if (!(await shadow.isWhole())) {
       await shadow.create(own)
       stores = ''
       shallow = new Set()
     }
-    const found = await findStores(join(location.commonDir, 'objects'), roots)
-    if (found.join('\0') !== stores) {
-      await shadow.linkObjects(found)
-      stores = found.join('\0')
-      objects.restart()
+    const folders = await openStores(current.commonDir, roots)
+    try {
+      const release = await shadow.lent.sync(folders)
+      const found = shadow.lent.directories()
+      // A long-lived process has packs open that are gone, or looks for objects elsewhere.
+      if (found !== stores || release !== undefined) objects.restart()
+      stores = found
+      if (release !== undefined) void launcher.settled().then(release)
+    } finally {
+      for (const folder of folders) folder.close()
     }
-    shallow = await copyShallow(location.commonDir, shadow.gitDir, idBytes * 2, shallow)
+    shallow = await copyShallow(current.commonDir, shadow.gitDir, idBytes * 2, shallow)
   }
 
-  const { serves, patterns } = settings
+  /** One after the other: they write into one folder. */
+  const lend = (): Promise<void> => {
+    lending = lending.catch(() => {}).then(takeOver)
+    return lending
+  }
+
+  const { serves, patterns, heard } = settings
   const refs = createRefs({
-    launcher,
-    refsDir: shadow.refsDir,
-    gitDir: location.gitDir,
     serves,
     patterns,
-    prepare,
+    prepare: anchors.current,
+    lend,
     shallow: () => shallow,
     maxAgeMs,
     idLength: idBytes * 2,
+    ...(heard === undefined ? {} : { heard }),
   })
   // What is wrong shows now, and not at the first request.
   await refs.table()
-  const trees = createTrees(objects, idBytes)
-  return { settings, location, config, shadow, launcher, objects, trees, refs, shallow: () => shallow }
-}
-
-async function requirePlain({ commonDir }: Location): Promise<void> {
-  const [objects, refs, packed] = await Promise.all(
-    ['objects', 'refs', 'packed-refs'].map((name) => lookAt(join(commonDir, name))),
-  )
-  if (objects?.isDirectory() !== true || refs?.isDirectory() !== true)
-    throw new ResourceError('unavailable', 'The repository is gone: it has no objects or no refs.')
-  for (const name of ['heads', 'tags'])
-    if ((await lookAt(join(commonDir, 'refs', name)))?.isSymbolicLink() === true) throw linked(`refs/${name}`)
-  if (packed !== undefined && !packed.isFile()) throw linked('packed-refs')
-}
-
-function linked(name: string): ResourceError {
-  return new ResourceError(
-    'unavailable',
-    `The repository has a symbolic link, or no regular file, in place of its ${name}.`,
-  )
+  const trees = createTrees(objects, idBytes, heard)
+  return { settings, location, config, shadow, launcher, objects, trees, refs, lend, shallow: () => shallow }
 }
 
 /**
@@ -144,12 +173,12 @@ function linked(name: string): ResourceError {
  * nothing changes.
  */
 async function copyShallow(
-  commonDir: string,
+  commonDir: Folder,
   gitDir: string,
   idLength: number,
   known: ReadonlySet<string>,
 ): Promise<ReadonlySet<string>> {
-  const bytes = await readSmallFile(join(commonDir, 'shallow'), maxShallow).catch(() => undefined)
+  const bytes = await readIn(commonDir, 'shallow', maxShallow).catch(() => undefined)
   const ids = (bytes?.toString('latin1') ?? '').split('\n').filter((line) => line.length === idLength)
   const valid = ids.filter((line) => /^[0-9a-f]+$/.test(line))
   if (valid.length === known.size && valid.every((id) => known.has(id))) return known

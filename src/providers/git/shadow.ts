@@ -1,31 +1,29 @@
 import { rmSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { ResourceError } from '../../core/errors.ts'
 import { codeOf } from '../files/pool.ts'
+import { createLentObjects, type LentObjects } from './lent-objects.ts'
 import type { ObjectFormat } from './objects.ts'
 import { lookAt } from './small-file.ts'
 
 /**
  * The folder in which git runs, and that it takes for its repository. Nothing in it comes from the repository that is
- * served, but for what is linked to: its objects and its refs. So git never sees a configuration, hook, attribute, graft,
+ * served, but for its objects. So git never sees a configuration, hook, attribute, graft,
  * alternate or index that is not ours.
  */
 export interface Shadow {
   readonly folder: string
   /** An empty bare repository, whose objects are lent by {@link Shadow.objects}. */
   readonly gitDir: string
-  /** A second one, whose refs are those of a git directory. */
+  /** A second one, into which refs are written that git is asked about. */
   readonly refsDir: string
-  /** Makes the bare repositories. Refs are linked where a git directory is named. */
+  /** Makes the bare repositories anew. */
   create(options: ShadowOptions): Promise<void>
   /** Whether everything is still there: what is in a folder for temporary files can be cleared away. */
   isWhole(): Promise<boolean>
-  /** Lends the objects of these object directories from now on. */
-  linkObjects(stores: readonly string[]): Promise<void>
-  /** What is lent, as `GIT_ALTERNATE_OBJECT_DIRECTORIES` has it. */
-  objects(): string
+  readonly lent: LentObjects
   remove(): Promise<void>
 }
 
@@ -33,11 +31,7 @@ export interface ShadowOptions {
   readonly format: ObjectFormat
   /** Files of more bytes are not held in memory by git, nor compared line by line. */
   readonly largeBytes: number
-  readonly commonDir?: string
 }
-
-/** The directories that loose objects are in: `00` to `ff`. */
-const fans = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0'))
 
 const leastLarge = 1024 * 1024
 
@@ -60,50 +54,35 @@ export async function createShadow(): Promise<Shadow> {
   const refsDir = join(folder, 'refs.git')
   leftovers.add(folder)
   watchExit()
-  let lent: readonly string[] = []
-  let generation = 0
+  const lent = createLentObjects(folder)
   let removed = false
 
   return {
     folder,
     gitDir,
     refsDir,
-    create: async ({ format, largeBytes, commonDir }) => {
+    lent,
+    create: async ({ format, largeBytes }) => {
       // What still runs after the end makes no folder that nobody removes.
       if (removed) throw new ResourceError('unavailable', 'The git provider is closed.')
       await mkdir(folder, { recursive: true, mode: 0o700 })
+      lent.reset()
       const config = configOf(format, [`bigFileThreshold = ${Math.max(largeBytes, leastLarge)}`])
       for (const directory of [gitDir, refsDir]) {
         await rm(directory, { recursive: true, force: true })
         await createBare(directory, config)
       }
-      if (commonDir === undefined) return
-      await rm(join(refsDir, 'refs'), { recursive: true })
-      for (const name of ['refs', 'packed-refs']) await symlink(join(commonDir, name), join(refsDir, name))
     },
     isWhole: async () => {
       const files = [gitDir, refsDir].flatMap((path) =>
         ['HEAD', 'config', 'objects', 'refs'].map((name) => join(path, name)),
       )
-      const found = await Promise.all([...files, ...lent.map((path) => join(path, 'pack'))].map(lookAt))
-      return found.every((stats) => stats !== undefined)
+      const found = await Promise.all(files.map(lookAt))
+      return lent.isWhole() && found.every((stats) => stats !== undefined)
     },
-    linkObjects: async (stores) => {
-      // What runs may still look at those of the last time.
-      for (const [index] of stores.entries())
-        await rm(join(folder, `objects-${generation - 1}-${index}`), { recursive: true, force: true })
-      generation++
-      const made: string[] = []
-      for (const [index, store] of stores.entries()) {
-        const place = join(folder, `objects-${generation}-${index}`)
-        await lend(store, place)
-        made.push(place)
-      }
-      lent = made
-    },
-    objects: () => lent.map((path) => (path.includes(delimiter) ? JSON.stringify(path) : path)).join(delimiter),
     remove: async () => {
       removed = true
+      lent.reset()
       leftovers.delete(folder)
       // What still runs may put something into it meanwhile.
       await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 })
@@ -140,14 +119,4 @@ export async function createBare(directory: string, config: string): Promise<voi
     await makeDirectory(path)
   await writeFile(join(directory, 'HEAD'), 'ref: refs/heads/none\n')
   await writeFile(join(directory, 'config'), config)
-}
-
-/**
- * Makes an object directory that holds links to the objects of another. Its `info/alternates` is not among them: which
- * repositories it borrows from is decided by us, and stays so whatever is written there later.
- */
-async function lend(store: string, place: string): Promise<void> {
-  for (const path of [place, join(place, 'info')]) await makeDirectory(path)
-  const names = [...fans, 'pack', 'info/commit-graph', 'info/commit-graphs']
-  await Promise.all(names.map((name) => symlink(join(store, name), join(place, name))))
 }

@@ -1,12 +1,14 @@
-import { copyFile, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { copyFile, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ResourceError } from '../../core/errors.ts'
+import { notFound, ResourceError } from '../../core/errors.ts'
+import type { Anchored, Anchors } from './anchors.ts'
+import { entriesOf, type Folder, holdIn, LinkError, lookIn, openIn, readIn } from './folder.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
 import type { RefTable } from './refs.ts'
 import { configOf, createBare } from './shadow.ts'
-import { lookAt, readSmallFile } from './small-file.ts'
-import { formatStatus, parseStatus } from './status-format.ts'
+import { createSlices } from './slices.ts'
+import { formatStatus, parseStatus, type StatusLine } from './status-format.ts'
 import type { Page } from './text.ts'
 
 /** The state of the working tree against the index and `HEAD`. */
@@ -18,9 +20,9 @@ export interface StatusOptions {
   readonly launcher: Launcher
   /** A folder of our own. */
   readonly folder: string
-  readonly gitDir: string
-  readonly commonDir: string
-  readonly workTree: string
+  readonly anchors: Anchored
+  /** Takes over the objects that came into the repository: what is staged is not committed yet. */
+  readonly lend: () => Promise<void>
   readonly format: ObjectFormat
   /** Lines for the section `core`: how files are checked out. */
   readonly checkout: readonly string[]
@@ -28,7 +30,11 @@ export interface StatusOptions {
 
 const maxBytes = 4 * 1024 * 1024
 const maxExclude = 512 * 1024
-const maxIndex = 512 * 1024 * 1024
+/** How much is copied: the index, and the one that it shares. By how long they are, and by the room that they take. */
+const maxIndexBytes = 256 * 1024 * 1024
+/** In a longer index it is not looked for the one that it shares. */
+const maxSplitIndexBytes = 64 * 1024 * 1024
+const statBlockBytes = 512
 
 /**
  * Runs `git status` in a git directory of our own, over a copy of the index. So no filter, monitor or hook of the
@@ -36,22 +42,27 @@ const maxIndex = 512 * 1024 * 1024
  * known: a file that goes through one shows as modified when its time has changed.
  */
 export function createStatus(options: StatusOptions): Status {
-  const { launcher, folder, gitDir, commonDir, workTree, format, checkout } = options
+  const { launcher, folder, anchors, lend, format, checkout } = options
   const own = join(folder, 'status.git')
   /** One at a time: they share a directory. */
   let turn: Promise<unknown> = Promise.resolve()
 
-  const prepare = async ({ head }: RefTable): Promise<void> => {
+  const prepare = async ({ head }: RefTable, { gitDir, commonDir }: Anchors): Promise<void> => {
     await createBare(own, configOf(format, checkout))
     if (head !== undefined) await writeFile(join(own, 'HEAD'), `${head.oid}\n`)
-    const exclude = await readSmallFile(join(commonDir, 'info', 'exclude'), maxExclude).catch(() => undefined)
-    await writeFile(join(own, 'info', 'exclude'), exclude ?? '')
-    const shared = (await readdir(gitDir)).filter((name) => /^sharedindex\.[0-9a-f]{40,64}$/.test(name))
-    for (const name of ['index', ...shared]) await copyIndex(join(gitDir, name), join(own, name))
+    await writeFile(join(own, 'info', 'exclude'), await excludesOf(commonDir))
+    for (const name of await readdir(own)) if (name.startsWith('sharedindex.')) await rm(join(own, name))
+    const copied = await copyIndex(gitDir, 'index', own, maxIndexBytes)
+    const shared = copied > maxSplitIndexBytes ? undefined : await sharedIndexOf(gitDir, join(own, 'index'))
+    if (shared !== undefined) await copyIndex(gitDir, shared, own, maxIndexBytes - copied)
+    await lend()
   }
 
   const run = async (table: RefTable, signal: AbortSignal): Promise<Page> => {
-    await prepare(table)
+    const current = await anchors.current()
+    const { workTree } = current
+    if (workTree === undefined) throw notFound('a bare repository has no status')
+    await prepare(table, current)
     const { bytes, cut } = await launcher.run({
       args: [
         'status',
@@ -62,11 +73,18 @@ export function createStatus(options: StatusOptions): Status {
         '--no-ahead-behind',
       ],
       gitDir: own,
-      env: { GIT_WORK_TREE: workTree, GIT_INDEX_FILE: join(own, 'index') },
+      cwd: workTree.shared,
+      env: { GIT_WORK_TREE: '.', GIT_INDEX_FILE: join(own, 'index') },
       limit: maxBytes,
       signal,
     })
-    return formatStatus(parseStatus(bytes.toString('utf8')), cut, table)
+    const lines: StatusLine[] = []
+    const slices = createSlices()
+    for (const line of parseStatus(bytes.toString('utf8'))) {
+      if (line.staged !== '?' || (await isThere(workTree, line.path))) lines.push(line)
+      if (slices.due()) await slices.rest()
+    }
+    return formatStatus(lines, cut, table)
   }
 
   return {
@@ -78,16 +96,91 @@ export function createStatus(options: StatusOptions): Status {
   }
 }
 
-/** Copies an index, with its time: git compares files that are as new as the index byte by byte. */
-async function copyIndex(from: string, to: string): Promise<void> {
-  const stats = await lookAt(from)
-  if (stats === undefined) {
+async function excludesOf(commonDir: Folder): Promise<Buffer | string> {
+  try {
+    const info = await openIn(commonDir, 'info')
+    if (info === undefined) return ''
+    try {
+      return (await readIn(info, 'exclude', maxExclude)) ?? ''
+    } finally {
+      info.close()
+    }
+  } catch {
+    return ''
+  }
+}
+
+/**
+ * Copies an index, with its time: git compares files that are as new as the index byte by byte. Answers how much it counts.
+ *
+ * @throws ResourceError `unavailable` for what is no file, and for more than `most` bytes.
+ */
+async function copyIndex(gitDir: Folder, name: string, own: string, most: number): Promise<number> {
+  const to = join(own, name)
+  const held = await holdIn(gitDir, name).catch((error: unknown) => {
+    throw error instanceof LinkError ? unusable() : error
+  })
+  if (held === undefined) {
+    if ((await lookIn(gitDir, name)) !== undefined) throw unusable()
     // Nothing is staged; an older copy would say otherwise.
     await rm(to, { force: true })
-    return
+    return 0
   }
-  if (!stats.isFile() || stats.size > maxIndex)
-    throw new ResourceError('unavailable', 'The index of the repository is not a file, or too large.')
-  await copyFile(from, to)
-  await utimes(to, Math.floor(stats.mtimeMs / 1000), Math.floor(stats.mtimeMs / 1000))
+  try {
+    const { size, blocks, mtimeMs } = held.stats
+    const bytes = Math.max(Number(size), Number(blocks) * statBlockBytes)
+    if (bytes > most) throw unusable()
+    await copyFile(held.shared, to)
+    const seconds = Math.floor(Number(mtimeMs) / 1000)
+    await utimes(to, seconds, seconds)
+    return bytes
+  } finally {
+    held.close()
+  }
+}
+
+/**
+ * The name of the shared index that an index is a part of: gitformat-index(5), "Split index". Names of files in the index may look
+ * like that, too, so it is only one that is there.
+ */
+async function sharedIndexOf(gitDir: Folder, index: string): Promise<string | undefined> {
+  const there = new Set((await entriesOf(gitDir)).map(({ name }) => name).filter((name) => sharedName.test(name)))
+  if (there.size === 0) return undefined
+  const bytes = await readFile(index).catch(() => Buffer.alloc(0))
+  const signature = Buffer.from('link')
+  for (let at = bytes.lastIndexOf(signature); at > 0; at = bytes.lastIndexOf(signature, at - 1)) {
+    for (const idBytes of [20, 32]) {
+      const start = at + 8
+      const name = `sharedindex.${bytes.toString('hex', start, start + idBytes)}`
+      if (there.has(name)) return name
+    }
+  }
+  return undefined
+}
+
+const sharedName = /^sharedindex\.[0-9a-f]{40,64}$/
+
+/** Whether a file is in the working tree itself: git follows a symbolic link that takes the place of a directory meanwhile. */
+async function isThere(workTree: Folder, path: string): Promise<boolean> {
+  const opened: Folder[] = []
+  const segments = path.replace(/\/$/, '').split('/')
+  const last = segments.pop() ?? ''
+  try {
+    let folder = workTree
+    for (const segment of segments) {
+      const inner = await openIn(folder, segment)
+      if (inner === undefined) return false
+      opened.push(inner)
+      folder = inner
+    }
+    return (await lookIn(folder, last)) !== undefined
+  } catch {
+    return false
+  } finally {
+    for (const folder of opened) folder.close()
+  }
+}
+
+function unusable(): ResourceError {
+  return new ResourceError('unavailable', 'The index of the repository is not a file, or too large.')
 }

@@ -1,8 +1,8 @@
-import { readdir, realpath } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { realpath } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { ResourceError } from '../../core/errors.ts'
+import { type Folder, LinkError, openFolder, openIn, readIn } from './folder.ts'
 import { isInside } from './locate.ts'
-import { lookAt, readSmallFile } from './small-file.ts'
 
 /** As many object directories as git itself would follow, at most. */
 const maxStores = 32
@@ -10,51 +10,51 @@ const maxDepth = 5
 const maxAlternates = 64 * 1024
 
 /**
- * The object directories of a repository: its own, and those that it borrows from. All of them lie inside `roots`, and
- * hold no symbolic links, as far as a look at the directories tells: the loose objects are not looked at one by one.
+ * Opens the object directories of a repository: its own, and those that it borrows from, which all lie inside `roots`. The
+ * caller closes them.
  *
- * @throws ResourceError `unavailable` for one that lies elsewhere.
+ * @throws ResourceError `unavailable` for one that lies elsewhere, or is a symbolic link.
  */
-export async function findStores(objects: string, roots: readonly string[]): Promise<readonly string[]> {
-  const found: string[] = []
-  const visit = async (directory: string, depth: number): Promise<void> => {
-    if (found.includes(directory)) return
-    if (depth > maxDepth || found.length >= maxStores) throw fault('borrows objects over too many repositories.')
-    await requirePlain(directory)
+export async function openStores(commonDir: Folder, roots: readonly string[]): Promise<readonly Folder[]> {
+  const found: Folder[] = []
+  const visit = async (directory: Folder, depth: number): Promise<void> => {
+    if (found.some(({ identity }) => identity === directory.identity)) return directory.close()
     found.push(directory)
+    if (depth > maxDepth || found.length > maxStores) throw fault('borrows objects over too many repositories.')
     for (const line of await alternatesOf(directory)) {
-      const real = await realPath(resolve(directory, line))
+      const real = await realPath(resolve(directory.path, line))
       // What is not there lends nothing, which is how git takes it.
       if (real === undefined) continue
       if (!isInside(real, roots))
         throw fault(
           'borrows objects from another one (objects/info/alternates), outside of it. Name that folder in "alternates", or run git repack -a -d and delete the file.',
         )
-      await visit(real, depth + 1)
+      await visit(await openFolder(real), depth + 1)
     }
   }
-  await visit(objects, 0)
-  return found
+  try {
+    const objects = await openIn(commonDir, 'objects')
+    if (objects === undefined) throw fault('is gone: it has no objects.')
+    await visit(objects, 0)
+    return found
+  } catch (error) {
+    for (const folder of found) folder.close()
+    throw error instanceof LinkError ? linkedObjects() : error
+  }
 }
 
-async function alternatesOf(directory: string): Promise<readonly string[]> {
+async function alternatesOf(directory: Folder): Promise<readonly string[]> {
+  const info = await openIn(directory, 'info')
+  if (info === undefined) return []
   try {
-    const text = (await readSmallFile(join(directory, 'info', 'alternates'), maxAlternates))?.toString('utf8') ?? ''
+    const text = (await readIn(info, 'alternates', maxAlternates))?.toString('utf8') ?? ''
     const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
     if (lines.some((line) => line.startsWith('"'))) throw new Error('a path in it is quoted')
     return lines
   } catch (error) {
     throw fault(`has an objects/info/alternates that cannot be used: ${sentence(error)}.`)
-  }
-}
-
-/** Symbolic links in place of packs or directories of objects would lead to objects elsewhere. */
-async function requirePlain(directory: string): Promise<void> {
-  for (const path of [directory, join(directory, 'pack'), join(directory, 'info')]) {
-    const stats = await lookAt(path)
-    if (stats?.isSymbolicLink() === true) throw linked()
-    if (stats?.isDirectory() !== true) continue
-    for (const entry of await readdir(path, { withFileTypes: true })) if (entry.isSymbolicLink()) throw linked()
+  } finally {
+    info.close()
   }
 }
 
@@ -66,14 +66,16 @@ async function realPath(path: string): Promise<string | undefined> {
   }
 }
 
-function linked(): ResourceError {
+/** Symbolic links in place of packs or directories of objects would lead to objects elsewhere. */
+export function linkedObjects(): ResourceError {
   return fault('has symbolic links among its objects. Name the repository that they lead to.')
+}
+
+/** A fault of the objects of a repository. `what` goes on after "The repository". */
+export function fault(what: string): ResourceError {
+  return new ResourceError('unavailable', `The repository ${what}`, { reason: 'repository' })
 }
 
 function sentence(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown'
-}
-
-function fault(what: string): ResourceError {
-  return new ResourceError('unavailable', `The repository ${what}`, { reason: 'repository' })
 }

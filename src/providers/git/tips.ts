@@ -1,4 +1,5 @@
 import type { Commits } from './commits.ts'
+import { refAt } from './ref-list.ts'
 import type { RefTable } from './refs.ts'
 
 /** What refs are at each commit, by the shortest names. */
@@ -23,9 +24,10 @@ export function createTips(commits: Commits): Tips {
         else names.push(name)
       }
       if (table.head !== undefined) mark(await commits.at(table.head), 'HEAD')
-      const refs = table.refs.slice(0, maxRefs)
+      const shown = Math.min(table.refs.length, maxRefs)
+      const refs = Array.from({ length: shown }, (_, index) => refAt(table.refs, index))
       const ids = await Promise.all(refs.map((ref) => commits.at(ref)))
-      for (const [index, ref] of refs.entries()) mark(ids[index], table.names.shortest(ref))
+      for (const [index, { name }] of refs.entries()) mark(ids[index], table.names.shortest(name))
       known.set(table, marks)
       return marks
     },

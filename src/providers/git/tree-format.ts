@@ -1,50 +1,176 @@
 import { isUtf8 } from 'node:buffer'
-import { comparePaths, segmentFault } from '../../core/path.ts'
+import { segmentFault } from '../../core/path.ts'
+import { type Slices, sortInSlices } from './slices.ts'
 import type { Tree, TreeEntry, TreeKind } from './trees.ts'
 
+/** The kinds, and the numbers that stand for them in a column. */
+const kinds: readonly TreeKind[] = ['file', 'directory', 'link', 'submodule']
+const [file, directory, link, submodule] = [0, 1, 2, 3] as const
+/** The fewest bytes of an entry that is kept, without its id: `40000 a` and a NUL. */
+const fewestBytes = 8
+
+/** The entries of a tree in columns, in no particular order: where the name of each begins in the bytes of the tree, and its kind. */
+interface Columns {
+  readonly bytes: Buffer
+  readonly length: number
+  readonly starts: Uint32Array
+  readonly kinds: Uint8Array
+}
+
 /**
- * Takes a tree object apart: `mode name NUL id`, again and again.
+ * Takes a tree object apart: `mode name NUL id`, again and again. The tree keeps the bytes, and decodes an entry when it is asked
+ * for: a million objects would keep the garbage collector busy.
  *
  * Trees come from strangers, so their order is not trusted, and some names are left out: those that no path can hold
  * (`..`, with a slash, with a control character, not UTF-8), `.git` in any case, and what Windows takes for it. Of two
  * entries of one name the first is kept.
  */
-export function parseTree(oid: string, bytes: Buffer, idBytes: number): Tree {
-  const found: { readonly key: string; readonly entry: TreeEntry }[] = []
-  let sorted = true
+export async function parseTree(oid: string, bytes: Buffer, idBytes: number, slices: Slices): Promise<Tree> {
+  const stored = await readColumns(bytes, idBytes, slices)
+  const columns = await withoutTwins(await inPathOrder(stored, slices), slices)
+  const nameAt = (index: number): string => {
+    const start = columns.starts[index] ?? 0
+    return bytes.toString('utf8', start, bytes.indexOf(0, start))
+  }
+  const kindAt = (index: number): TreeKind => kinds[columns.kinds[index] ?? file] ?? 'file'
+  return {
+    oid,
+    length: columns.length,
+    weight: bytes.length + 5 * columns.length + 200,
+    keyAt: (index) => (columns.kinds[index] === directory ? `${nameAt(index)}/` : nameAt(index)),
+    entryAt: (index): TreeEntry | undefined => {
+      if (index < 0 || index >= columns.length) return undefined
+      const end = bytes.indexOf(0, columns.starts[index] ?? 0) + 1
+      return { name: nameAt(index), kind: kindAt(index), oid: bytes.toString('hex', end, end + idBytes) }
+    },
+    indexOf: (name, isDirectory) =>
+      name.includes('\0') ? -1 : indexIn(columns, Buffer.from(`${name}\0`), 0, isDirectory),
+  }
+}
+
+async function readColumns(bytes: Buffer, idBytes: number, slices: Slices): Promise<Columns> {
+  const room = Math.ceil(bytes.length / (fewestBytes + idBytes))
+  const columns = { bytes, starts: new Uint32Array(room), kinds: new Uint8Array(room) }
+  let length = 0
   for (let at = 0; at < bytes.length; ) {
     const space = bytes.indexOf(0x20, at)
     const nul = bytes.indexOf(0, space)
     const end = nul + 1 + idBytes
     if (space === -1 || nul === -1 || end > bytes.length) break
-    const kind = kindOf(bytes.toString('latin1', at, space))
-    const name = nameIn(bytes, space + 1, nul)
-    if (kind !== undefined && name !== undefined) {
-      const key = kind === 'directory' ? `${name}/` : name
-      const previous = found.at(-1)
-      if (previous !== undefined && comparePaths(previous.key, key) >= 0) sorted = false
-      found.push({ key, entry: { name, kind, oid: bytes.toString('hex', nul + 1, end) } })
+    const kind = kindOf(bytes, at, space)
+    if (kind !== undefined && isServed(bytes, space + 1, nul)) {
+      columns.starts[length] = space + 1
+      columns.kinds[length] = kind
+      length++
     }
     at = end
+    if (slices.due()) await slices.rest()
   }
-  if (!sorted) found.sort((a, b) => comparePaths(a.key, b.key))
-  const seen = new Set<string>()
-  // A file and a directory of one name are in order, and still two of one name.
-  const kept = found.filter(({ entry }) => !seen.has(entry.name) && seen.add(entry.name))
-  return { oid, keys: kept.map(({ key }) => key), entries: kept.map(({ entry }) => entry) }
+  return { ...columns, length }
 }
 
-function kindOf(mode: string): TreeKind | undefined {
-  if (mode === '40000' || mode === '040000') return 'directory'
-  if (mode === '120000') return 'link'
-  if (mode === '160000') return 'submodule'
-  return /^100[0-7]{3}$/.test(mode) ? 'file' : undefined
+/** The same where the entries are in path order already, as git stores them. */
+async function inPathOrder(columns: Columns, slices: Slices): Promise<Columns> {
+  let sorted = true
+  for (let i = 1; i < columns.length && sorted; i++) {
+    sorted = compareEntries(columns, i - 1, i) <= 0
+    if (slices.due()) await slices.rest()
+  }
+  if (sorted) return columns
+  const indices: number[] = []
+  for (let i = 0; i < columns.length; i++) {
+    indices.push(i)
+    if (slices.due()) await slices.rest()
+  }
+  return select(columns, await sortInSlices(indices, (a, b) => compareEntries(columns, a, b), slices), slices)
 }
 
-function nameIn(bytes: Buffer, start: number, end: number): string | undefined {
+/** Leaves out entries that are there twice, and a directory that has the name of a file: it comes behind the file. */
+async function withoutTwins(columns: Columns, slices: Slices): Promise<Columns> {
+  const { bytes, length, starts } = columns
+  const kept: number[] = []
+  for (let i = 0; i < length; i++) {
+    const isDirectory = columns.kinds[i] === directory
+    const isTwin =
+      (i > 0 && compareEntries(columns, i - 1, i) === 0) ||
+      (isDirectory && indexIn(columns, bytes, starts[i] ?? 0, false) !== -1)
+    if (!isTwin) kept.push(i)
+    if (slices.due()) await slices.rest()
+  }
+  return kept.length === length ? columns : select(columns, kept, slices)
+}
+
+async function select(columns: Columns, indices: readonly number[], slices: Slices): Promise<Columns> {
+  const starts = new Uint32Array(indices.length)
+  const kindColumn = new Uint8Array(indices.length)
+  for (const [place, index] of indices.entries()) {
+    starts[place] = columns.starts[index] ?? 0
+    kindColumn[place] = columns.kinds[index] ?? file
+    if (slices.due()) await slices.rest()
+  }
+  return { bytes: columns.bytes, length: indices.length, starts, kinds: kindColumn }
+}
+
+function compareEntries({ bytes, starts, kinds: all }: Columns, i: number, j: number): number {
+  return compareNames(bytes, starts[i] ?? 0, all[i] === directory, bytes, starts[j] ?? 0, all[j] === directory)
+}
+
+/** Compares two names that end with a NUL as parts of paths: a directory has a `/` at its end. */
+function compareNames(a: Buffer, from: number, isDirA: boolean, b: Buffer, start: number, isDirB: boolean): number {
+  for (let k = 0; ; k++) {
+    const [x, y] = [a[from + k] ?? 0, b[start + k] ?? 0]
+    if (x !== 0 && x === y) continue
+    const [p, q] = [x === 0 ? endOf(isDirA) : x, y === 0 ? endOf(isDirB) : y]
+    return p - q
+  }
+}
+
+function endOf(isDirectory: boolean): number {
+  return isDirectory ? 0x2f : -1
+}
+
+/** Binary search for a name that ends with a NUL; -1 where it is not there. */
+function indexIn(columns: Columns, name: Buffer, start: number, isDirectory: boolean): number {
+  let [low, high] = [0, columns.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const isDir = columns.kinds[middle] === directory
+    const order = compareNames(columns.bytes, columns.starts[middle] ?? 0, isDir, name, start, isDirectory)
+    if (order === 0) return middle
+    if (order < 0) low = middle + 1
+    else high = middle
+  }
+  return -1
+}
+
+/** The kind that a mode in octal digits means; `undefined` for one that git does not write. */
+function kindOf(bytes: Buffer, start: number, end: number): number | undefined {
+  const length = end - start
+  if (length !== 5 && length !== 6) return undefined
+  let mode = 0
+  for (let at = start; at < end; at++) {
+    const digit = (bytes[at] ?? 0) - 0x30
+    if (digit < 0 || digit > 7) return undefined
+    mode = mode * 8 + digit
+  }
+  if (mode === 0o40000) return directory
+  if (length === 5) return undefined
+  if (mode === 0o120000) return link
+  if (mode === 0o160000) return submodule
+  return mode >> 9 === 0o100 ? file : undefined
+}
+
+/** Whether a name is served. Most consist of letters that need no decoding. */
+function isServed(bytes: Buffer, start: number, end: number): boolean {
+  const first = bytes[start] ?? 0
+  let plain = end > start && first !== 0x2e && first !== 0x67 && first !== 0x47
+  for (let at = start; at < end && plain; at++) {
+    const byte = bytes[at] ?? 0
+    plain = byte >= 0x20 && byte < 0x7f && byte !== 0x2f
+  }
+  if (plain) return true
   const name = bytes.toString('utf8', start, end)
   // Only text that is not UTF-8 decodes to a replacement character, apart from text that holds one.
-  if (name.includes('\ufffd') && !isUtf8(bytes.subarray(start, end))) return undefined
-  if (segmentFault(name) !== undefined || /^(?:\.git|git~1)$/i.test(name)) return undefined
-  return name
+  if (name.includes('\ufffd') && !isUtf8(bytes.subarray(start, end))) return false
+  return segmentFault(name) === undefined && !/^(?:\.git|git~1)$/i.test(name)
 }

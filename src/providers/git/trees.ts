@@ -1,6 +1,7 @@
 import { createRecent } from '../../core/recent.ts'
-import { indexAfter } from '../files/order.ts'
+import type { Found } from './batch.ts'
 import { type Objects, wholeBytes } from './objects.ts'
+import { createSlices } from './slices.ts'
 import { parseTree } from './tree-format.ts'
 
 /** What a name in a tree is: a file, a directory, a symbolic link, or the commit of a submodule. */
@@ -15,9 +16,15 @@ export interface TreeEntry {
 /** One directory, as git stores it. */
 export interface Tree {
   readonly oid: string
-  /** In path order, each name once. Directories have a `/` behind their name here. */
-  readonly keys: readonly string[]
-  readonly entries: readonly TreeEntry[]
+  /** How many entries it has: in path order, each name once. */
+  readonly length: number
+  /** About how many bytes of memory it takes. */
+  readonly weight: number
+  /** The name of an entry; of a directory, with a `/` behind it. */
+  keyAt(index: number): string
+  entryAt(index: number): TreeEntry | undefined
+  /** The index of the entry of a name that is a directory, or is none; -1 where there is none. */
+  indexOf(name: string, isDirectory: boolean): number
 }
 
 export interface Trees {
@@ -29,28 +36,31 @@ export interface Trees {
 
 /** A tree of more bytes than this (about a million names) is not read. */
 const maxTree = 64 * 1024 * 1024
-/** So many names are remembered, over all trees. */
-const maxNames = 200_000
+/** Trees of so many bytes are remembered, by about as many ids. The newest one is, whatever it has. */
+const maxRememberedBytes = 64 * 1024 * 1024
+const maxRememberedNames = 10_000
 /** Deeper than this nothing is served, nor at a longer path below a commit (in UTF-16 units). */
 const maxDepth = 256
 const maxPath = 4096
 
-export function createTrees(objects: Objects, idBytes: number): Trees {
-  const known = createRecent<Tree>(maxNames, ({ keys }) => keys.length + 1)
+export function createTrees(objects: Objects, idBytes: number, heard?: (entries: number) => void): Trees {
+  const known = createRecent<Tree>(maxRememberedBytes, ({ weight }) => weight)
+  /** The ids of trees that were asked for by the id of a commit. */
+  const ids = createRecent<string>(maxRememberedNames)
 
   /** Many calls at once want the same few trees. */
   const loading = new Map<string, Promise<Tree>>()
 
   const load = async (name: string): Promise<Tree> => {
     const object = await objects.read(name, maxTree)
-    const tree = known.get(object.oid) ?? parseTree(object.oid, wholeBytes(object), idBytes)
+    const tree = known.get(object.oid) ?? (await parseTree(object.oid, ownBytes(object), idBytes, createSlices(heard)))
     known.set(object.oid, tree)
-    if (name !== object.oid) known.set(name, tree)
+    if (name !== object.oid) ids.set(name, object.oid)
     return tree
   }
 
   const read: Trees['read'] = async (name) => {
-    const remembered = known.get(name)
+    const remembered = known.get(ids.get(name) ?? name)
     if (remembered !== undefined) return remembered
     let loaded = loading.get(name)
     if (loaded === undefined) {
@@ -82,14 +92,14 @@ export function isTooDeep(path: string): boolean {
   return path.length > maxPath || path.split('/').length > maxDepth
 }
 
-/** The entry of a name. A file and a directory of one name (no tree of git's own making has both) are the first of them. */
-function entryIn(tree: Tree, name: string): TreeEntry | undefined {
-  const indices = [indexOf(tree.keys, name), indexOf(tree.keys, `${name}/`)]
-  const index = indices.find((at) => at !== -1)
-  return index === undefined ? undefined : tree.entries[index]
+/** The contents of an object in memory of their own: they may be a small part of a large piece of output. */
+function ownBytes(object: Found): Buffer {
+  const bytes = wholeBytes(object)
+  return bytes.buffer.byteLength > 2 * bytes.length ? Buffer.from(bytes) : bytes
 }
 
-function indexOf(keys: readonly string[], key: string): number {
-  const index = indexAfter(keys, key) - 1
-  return keys[index] === key ? index : -1
+/** The entry of a name, be it a directory or not. */
+function entryIn(tree: Tree, name: string): TreeEntry | undefined {
+  const index = tree.indexOf(name, false)
+  return tree.entryAt(index === -1 ? tree.indexOf(name, true) : index)
 }

@@ -2,7 +2,9 @@ import { isPath } from '../../core/path.ts'
 import type { Change } from '../../core/provider.ts'
 import type { Launcher } from './launch.ts'
 import { shortName } from './names.ts'
+import { compareRefs, isSameId, nameAt, oidAt } from './ref-list.ts'
 import type { RefTable } from './refs.ts'
+import { createSlices } from './slices.ts'
 
 /** A file that one commit has otherwise than another. `listed`: only one of the two has it. */
 export interface ChangedFile {
@@ -56,7 +58,7 @@ export async function changesBetween(
   after: RefTable,
   changedFiles: ChangedFiles,
 ): Promise<readonly Change[]> {
-  const moved = movedBetween(before, after)
+  const moved = await movedBetween(before, after)
   const changes: Change[] = pagesBetween(before, after, moved)
   const compared = new Map<string, ReturnType<ChangedFiles>>()
   const compare = ({ from, to }: Moved): ReturnType<ChangedFiles> => {
@@ -80,18 +82,25 @@ export async function changesBetween(
   return changes
 }
 
-function movedBetween(before: RefTable, after: RefTable): readonly Moved[] {
+/** Both tables are in the order of names. */
+async function movedBetween(before: RefTable, after: RefTable): Promise<readonly Moved[]> {
+  const slices = createSlices()
   const [from, to] = [before.head?.oid, after.head?.oid]
   const moved: Moved[] = from === to ? [] : [{ names: ['HEAD'], from, to }]
-  const [old, now] = [idsOf(before), idsOf(after)]
-  for (const [name, oid] of now)
-    if (old.get(name) !== oid) moved.push({ names: namesOf(name), from: old.get(name), to: oid })
-  for (const [name, oid] of old) if (!now.has(name)) moved.push({ names: namesOf(name), from: oid, to: undefined })
+  const [old, now] = [before.refs, after.refs]
+  for (let i = 0, j = 0; i < old.length || j < now.length; ) {
+    const order = i === old.length ? 1 : j === now.length ? -1 : compareRefs(old, i, now, j)
+    if (order !== 0 || !isSameId(old, i, now, j))
+      moved.push({
+        names: namesOf(order <= 0 ? nameAt(old, i) : nameAt(now, j)),
+        from: order <= 0 ? oidAt(old, i) : undefined,
+        to: order >= 0 ? oidAt(now, j) : undefined,
+      })
+    if (order <= 0) i++
+    if (order >= 0) j++
+    if (slices.due()) await slices.rest()
+  }
   return moved
-}
-
-function idsOf({ refs }: RefTable): ReadonlyMap<string, string> {
-  return new Map(refs.map(({ name, oid }) => [name, oid]))
 }
 
 /** How a ref is called in paths. Where that means something else as well, it does so only while both are there. */

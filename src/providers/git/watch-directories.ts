@@ -1,10 +1,8 @@
-import type { Stats } from 'node:fs'
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { codeOf } from '../files/pool.ts'
 import type { Handle, Handles } from '../files/watch-handles.ts'
+import type { Anchored } from './anchors.ts'
+import { entriesOf, type Folder, LinkError, openIn } from './folder.ts'
 import type { Location } from './locate.ts'
-import { lookAt } from './small-file.ts'
 
 /** What was heard of: something that refs are read from, or the index. */
 export type Heard = 'refs' | 'index'
@@ -20,6 +18,7 @@ export interface Directories {
 
 export interface DirectoriesOptions {
   readonly location: Location
+  readonly anchors: Anchored
   /** What of the refs is served: the directories above and below these. */
   readonly patterns: readonly string[]
   readonly handles: Handles
@@ -36,7 +35,7 @@ const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs'])
 /** So many directories of refs are looked for. */
 const maxDirectories = 4096
 
-export function createDirectories({ location, patterns, handles, heard }: DirectoriesOptions): Directories {
+export function createDirectories({ location, anchors, patterns, handles, heard }: DirectoriesOptions): Directories {
   const { gitDir, commonDir } = location
   const wanted = [...patterns, 'refs/heads']
   const all = new Map<string, Listened>()
@@ -54,12 +53,11 @@ export function createDirectories({ location, patterns, handles, heard }: Direct
     if (name === undefined || (name === 'index' && directory === gitDir)) heard('index')
   }
 
-  const listen = (directory: string, stats: Stats, doubts: ReadonlySet<string>) => {
+  const listen = (directory: string, { at, identity }: Folder, doubts: ReadonlySet<string>) => {
     const known = all.get(directory)
-    const identity = identityOf(stats)
     // One that a limit kept out is tried again.
     if (known?.handle !== undefined && known.identity === identity && !doubts.has(directory)) return
-    const handle = handles.open({ at: directory }, (name) => hear(directory, name), known?.handle)
+    const handle = handles.open({ at }, (name) => hear(directory, name), known?.handle)
     // What cannot take the place of the old one leaves it open.
     if (handle === undefined) known?.handle?.close()
     all.set(directory, { identity, handle })
@@ -77,47 +75,52 @@ export function createDirectories({ location, patterns, handles, heard }: Direct
       handles.retry()
       const seen = new Set<string>()
       /** Listens to a directory, before it is read: what comes after is heard. */
-      const see = async (directory: string): Promise<boolean> => {
-        const stats = await lookAt(directory)
-        if (stats?.isDirectory() !== true || seen.size >= maxDirectories) return false
+      const see = (directory: string, folder: Folder): boolean => {
+        if (seen.size >= maxDirectories) return false
         seen.add(directory)
-        listen(directory, stats, doubts)
+        listen(directory, folder, doubts)
         return true
       }
-      const descend = async (directory: string, name: string): Promise<void> => {
-        if (!(await see(directory))) return
-        for (const child of await directoriesIn(directory)) {
-          const path = `${name}/${child}`
-          if (wanted.some((one) => isAbove(path, one) || isAbove(one, path)))
-            await descend(join(directory, child), path)
+      const descend = async (parent: Folder, directory: string, last: string, name: string): Promise<void> => {
+        const folder = await openDirectory(parent, last)
+        if (folder === undefined) return
+        try {
+          if (!see(directory, folder)) return
+          for (const child of await directoriesIn(folder)) {
+            const path = `${name}/${child}`
+            if (wanted.some((one) => isAbove(path, one) || isAbove(one, path)))
+              await descend(folder, join(directory, child), child, path)
+          }
+        } finally {
+          folder.close()
         }
       }
-      for (const directory of new Set([gitDir, commonDir])) await see(directory)
-      await descend(join(commonDir, 'refs'), 'refs')
+      const current = await anchors.current()
+      see(gitDir, current.gitDir)
+      if (commonDir !== gitDir) see(commonDir, current.commonDir)
+      await descend(current.commonDir, join(commonDir, 'refs'), 'refs', 'refs')
       for (const directory of all.keys()) if (!seen.has(directory)) forget(directory)
     },
-    isSame: async () => {
-      const stats = await lookAt(gitDir)
-      return stats !== undefined && all.get(gitDir)?.identity === identityOf(stats)
-    },
+    isSame: async () => all.get(gitDir)?.identity === (await anchors.current()).gitDir.identity,
     close: () => {
       for (const directory of all.keys()) forget(directory)
     },
   }
 }
 
-async function directoriesIn(directory: string): Promise<readonly string[]> {
+/** `undefined` for what is no directory, or a symbolic link. */
+async function openDirectory(parent: Folder, name: string): Promise<Folder | undefined> {
   try {
-    const entries = await readdir(directory, { withFileTypes: true })
-    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+    return await openIn(parent, name)
   } catch (error) {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return []
+    if (error instanceof LinkError) return undefined
     throw error
   }
 }
 
-function identityOf({ dev, ino }: Stats): string {
-  return `${dev}:${ino}`
+async function directoriesIn(directory: Folder): Promise<readonly string[]> {
+  const entries = await entriesOf(directory)
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
 }
 
 /** Whether a name of refs is another one, or begins it. */

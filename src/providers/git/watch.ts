@@ -69,7 +69,7 @@ export function createWatch(
 }
 
 async function begin(repository: Repository, readStatus: ReadStatus, signal: AbortSignal) {
-  const { refs, location, settings, launcher } = repository
+  const { refs, location, anchors, settings, launcher } = repository
   const { log, reconcile, patterns } = settings
   const parts = { refs: { of: 'refs' }, index: { of: 'status' } } as const
   const schedule = createSchedule<Part>()
@@ -80,7 +80,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     heard('index')
   }
   const handles = createHandles({ limit: maxHandles, log, overflown })
-  const directories = createDirectories({ location, patterns, handles, heard })
+  const directories = createDirectories({ location, anchors, patterns, handles, heard })
   const changedFiles = createChangedFiles(launcher, signal)
   /** Whether the repository could not be looked at the last time. */
   let away = false

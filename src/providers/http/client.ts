@@ -1,10 +1,11 @@
-import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
+import type { IncomingMessage } from 'node:http'
 import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { followFor } from '../../core/abort.ts'
+import type { Guard } from '../../core/address-guard.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { sendGuarded } from '../../core/guarded-request.ts'
 import { type HttpUrl, originOf, resolveHttpUrl } from '../../core/http-url.ts'
-import { type Guard, refusedHost } from './guard.ts'
 import { codeOf, reasonOf } from './reasons.ts'
 
 export interface ClientOptions {
@@ -43,9 +44,6 @@ export interface Answer {
 export type Get = (ask: Ask) => Promise<Answer>
 
 const maxHops = 5
-const maxHeaders = 32 * 1024
-/** So many answers before the answer (100 Continue, 103 Early Hints) are passed over. */
-const maxPreliminary = 16
 
 /**
  * Asks servers over HTTP by GET, within bounds of time and size, and nowhere but where the guard lets it. Every request has a connection
@@ -60,36 +58,11 @@ export function createClient(options: ClientOptions): Get {
   const send = (url: HttpUrl, headers: Readonly<Record<string, string>>, signal: AbortSignal) => {
     const refusal = guard.refusal(url)
     if (refusal !== undefined) throw unreachable(url, refusal)
-    return new Promise<IncomingMessage>((resolve, reject) => {
-      const asked: RequestOptions & { ca?: string } = {
-        method: 'GET',
-        hostname: url.host,
-        port: url.port,
-        path: url.target,
-        headers: { 'User-Agent': userAgent, 'Accept-Encoding': 'gzip, br', ...headers },
-        agent: false,
-        lookup: guard.lookup,
-        maxHeaderSize: maxHeaders,
-        signal,
-        ...(ca === undefined ? {} : { ca }),
-      }
-      const request =
-        url.scheme === 'https'
-          ? requestHttps({ ...asked, minVersion: 'TLSv1.2' }, resolve)
-          : requestHttp(asked, resolve)
-      let preliminary = 0
-      request.on('information', () => {
-        if (++preliminary > maxPreliminary) request.destroy(Object.assign(new Error('stalled'), { code: 'ECONNRESET' }))
-      })
-      request.on('upgrade', (_, socket) => socket.destroy())
-      request.on('socket', (socket) =>
-        socket.once('connect', () => {
-          if (!guard.allows(socket.remoteAddress))
-            request.destroy(Object.assign(new Error('refused'), { code: refusedHost }))
-        }),
-      )
-      request.on('error', reject)
-      request.end()
+    return sendGuarded(guard, {
+      url,
+      headers: { 'User-Agent': userAgent, 'Accept-Encoding': 'gzip, br', ...headers },
+      signal,
+      ...(ca === undefined ? {} : { ca }),
     })
   }
 
@@ -137,17 +110,19 @@ export function createClient(options: ClientOptions): Get {
 
   return async (asked) => {
     asked.signal.throwIfAborted()
-    const late = AbortSignal.timeout(timeoutMs)
+    const { signal, release } = followFor(asked.signal, timeoutMs)
     try {
-      return await ask(asked, AbortSignal.any([asked.signal, late]))
+      return await ask(asked, signal)
     } catch (error) {
       asked.signal.throwIfAborted()
       if (isResourceError(error)) throw error
       throw unreachable(
         asked.url,
-        late.aborted ? `it took longer than ${timeoutMs} ms` : reasonOf(error),
+        signal.aborted ? `it took longer than ${timeoutMs} ms` : reasonOf(error),
         codeOf(error),
       )
+    } finally {
+      release()
     }
   }
 }
@@ -160,19 +135,28 @@ const userAgent = 'hikidashi (reads what its operator configured; https://modelc
 /** The body of an answer, unpacked: it may be packed once. */
 async function bodyOf(response: IncomingMessage, url: HttpUrl, maxBytes: number): Promise<Buffer> {
   if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
-  const encoding = (response.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
-  const unpack = unpackers[encoding]
-  if (unpack === undefined) throw unreachable(url, 'its answer is packed in a way that is not known, or twice')
-  const stream: Readable =
-    encoding === 'identity' ? response : pipeline(response, bounded(response, unpack(), maxBytes), () => {})
   const chunks: Buffer[] = []
   let length = 0
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
+  for await (const chunk of unpackedBody(response, url, maxBytes)) {
     length += chunk.length
     if (length > maxBytes) throw tooLarge(maxBytes)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
+}
+
+/**
+ * The body of an answer, piece by piece, unpacked. The caller counts what comes out; of what is packed, at most `maxBytes` are read.
+ *
+ * @throws ResourceError `unavailable` for an encoding that is not known, and for one upon another.
+ */
+export function unpackedBody(response: IncomingMessage, url: HttpUrl, maxBytes: number): AsyncIterable<Buffer> {
+  const encoding = (response.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
+  const unpack = unpackers[encoding]
+  if (unpack === undefined) throw unreachable(url, 'its answer is packed in a way that is not known, or twice')
+  const stream: Readable =
+    encoding === 'identity' ? response : pipeline(response, bounded(response, unpack(), maxBytes), () => {})
+  return stream as AsyncIterable<Buffer>
 }
 
 const unpackers: Readonly<Record<string, () => ReturnType<typeof createGunzip>>> = {

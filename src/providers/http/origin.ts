@@ -1,9 +1,8 @@
-import { addressBlock } from '../../core/address.ts'
+import { createGuard, parseAllowed, type Resolve } from '../../core/address-guard.ts'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
-import { formatHttpUrl, type HttpUrl, originOf, parseHttpUrl } from '../../core/http-url.ts'
+import { type HttpUrl, originOf, parseHttpUrl } from '../../core/http-url.ts'
 import { createClient, type Get } from './client.ts'
-import { createGuard, type Resolve } from './guard.ts'
 
 /** How a server of the web is asked. */
 export interface OriginOptions {
@@ -41,15 +40,7 @@ export function openOrigin(options: OriginOptions): Origin {
   } = options
   const base = checkedUrl('url', options.url, insecure)
   if (base.target.includes('?')) throw invalid('"url" has a query (?). Leave it away.', 'url')
-  const guard = createGuard(
-    allowAddresses.map((text) => {
-      const block = addressBlock(text)
-      if (block === undefined)
-        throw invalid(`"allowAddresses" names no address: write one such as 10.0.0.5, or 10.0.0.0/8.`, 'address')
-      return block
-    }),
-    options.resolve,
-  )
+  const guard = createGuard(parseAllowed(allowAddresses), options.resolve)
   const refusal = guard.refusal(base)
   if (refusal !== undefined) throw invalid(`"url" cannot be asked: ${refusal}.`, 'url')
   const get = createClient({
@@ -82,13 +73,4 @@ function checkedUrl(key: string, text: string, insecure: boolean): HttpUrl {
       'insecure',
     )
   return url
-}
-
-/** Whether a text is a URL of the web in its proper spelling. */
-export function isHttpUrl(text: string): boolean {
-  try {
-    return formatHttpUrl(parseHttpUrl(text)) !== ''
-  } catch {
-    return false
-  }
 }

@@ -1,4 +1,4 @@
-import { notPublic, refusedHost } from './guard.ts'
+import { refusedHost } from '../../core/address-guard.ts'
 
 /** What the way to a server has come to, by the code of the system or of the client: in words that follow "does not answer:". */
 const reasons: Readonly<Record<string, string>> = {
@@ -24,12 +24,12 @@ const reasons: Readonly<Record<string, string>> = {
   EPROTO: 'it does not speak TLS',
   Z_DATA_ERROR: 'its answer is packed, and damaged',
   Z_BUF_ERROR: 'its answer is packed, and cut off',
-  [refusedHost]: notPublic,
 }
 
 /** Why a server does not answer. Never a text that came from there. */
 export function reasonOf(error: unknown): string {
   const code = codeOf(error)
+  if (code === refusedHost && error instanceof Error) return error.message
   return reasons[code] ?? (code.startsWith('HPE_') ? 'its answer is not one of HTTP' : code)
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { invalid, notFound } from '../../core/errors.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Content, Context, Params, Provider } from '../../core/provider.ts'
+import { allowed } from './allowed.ts'
 import { formatChart } from './chart.ts'
 import { completeMetrics } from './complete.ts'
 import { formatCsv } from './csv.ts'
@@ -9,6 +10,7 @@ import { createDirectories, jsonType, metricAt } from './directory.ts'
 import { formatJson } from './json.ts'
 import { bounded, defaults, type MetricsOptions } from './options.ts'
 import { prometheus } from './prometheus.ts'
+import { maxQueryLength } from './promql.ts'
 import { formatSelector, parseMatchers } from './selector.ts'
 import { self } from './self.ts'
 import { type Shown, thinned } from './shown.ts'
@@ -23,8 +25,6 @@ export type { Credentials } from './request.ts'
 
 type Text = Content & { readonly text: string }
 
-/** The longest query, in characters. */
-const maxQuery = 4000
 /** How many points of a picture, or of series whose step was asked for, are shown: of one series, and of all. */
 const many = { perSeries: 2000, inAll: 40_000 }
 const table = { perSeries: 11_000, inAll: 50_000 }
@@ -41,7 +41,7 @@ const inAll = 12_000
  * Reads throw ResourceError `invalid` (reasons `as`, `match`, `query`, `step`, `time`), and `too-large` for a query that asks for more
  * than the source gives.
  *
- * @throws ResourceError `invalid` for options out of bounds, and for a URL that is none.
+ * @throws ResourceError `invalid` for options out of bounds, for a URL that is none and for a malformed glob.
  */
 export async function metrics(options: MetricsOptions): Promise<Provider> {
   const interval = bounded('interval', options.interval ?? defaults.interval, 100, 24 * 3_600_000)
@@ -64,7 +64,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
     const query = params.get('query') ?? ''
     if (query.trim() === '')
       throw invalid('Write the query: ?query=up, or ?query=sum(rate(http_requests_total[5m])).', 'query')
-    if (query.length > maxQuery) throw invalid(`The query is longer than ${maxQuery} characters.`, 'query')
+    if (query.length > maxQueryLength) throw invalid(`The query is longer than ${maxQueryLength} characters.`, 'query')
     const wanted = wantedIn(params, { interval: source.interval, now: now(), spans: false })
     const answer = await source.query(query, wanted.when, signal)
     return contentOf(answer, wanted, { query })
@@ -145,12 +145,14 @@ async function open(options: MetricsOptions, intervalMs: number, maxSeries: numb
     const keep = bounded('keep', options.keep ?? defaults.keep, intervalMs, 366 * 24 * 3_600_000)
     return self({ ...options, interval, keep: keep / 1000, maxSeries })
   }
-  const { url, credentials } = options
-  return prometheus({
-    ...{ url, credentials, interval, maxSeries },
+  const { url, credentials, allow, allowAddresses = [], resolve } = options
+  const source = prometheus({
+    ...{ url, credentials, interval, maxSeries, allowAddresses },
+    ...(resolve === undefined ? {} : { resolve }),
     timeoutMs: bounded('timeoutMs', options.timeoutMs ?? defaults.timeoutMs, 1, 600_000),
     maxBytes: bounded('maxBytes', options.maxBytes ?? defaults.maxBytes, 1024, 1024 * 1024 * 1024),
   })
+  return allow === undefined ? source : allowed(source, allow)
 }
 
 /** The index of the first entry strictly after a path, by halving. */

@@ -1,3 +1,4 @@
+import type { ServiceNetwork } from '../../core/address-guard.ts'
 import { invalid } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Measurements } from '../../core/measurements.ts'
@@ -17,11 +18,13 @@ interface CommonOptions {
   readonly log?: Log
 }
 
-export interface PrometheusMount extends CommonOptions {
+export interface PrometheusMount extends CommonOptions, ServiceNetwork {
   readonly source?: 'prometheus'
   /** Where its HTTP API is, without `/api/v1`: `http://127.0.0.1:9090`, `https://example.org/prometheus`. */
   readonly url: string
   readonly credentials?: Credentials | undefined
+  /** Globs over the names of metrics, as paths have them: every other metric is absent, for queries too. By default all are there. */
+  readonly allow?: readonly string[]
   /** How long an answer may take, in milliseconds. Default 20,000. */
   readonly timeoutMs?: number
   /** The longest answer, in bytes. Default 64 MiB. */

@@ -1,11 +1,16 @@
+import { followFor } from '../../core/abort.ts'
+import { createServiceGuard, type ServiceNetwork } from '../../core/address-guard.ts'
 import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
+import { sendGuarded } from '../../core/guarded-request.ts'
+import { httpUrlBelow, parseHttpUrl } from '../../core/http-url.ts'
 import { parseUri } from '../../core/uri.ts'
-import { codeOf, reasonOf } from '../http/reasons.ts'
+import { unpackedBody } from '../http/client.ts'
+import { reasonOf } from '../http/reasons.ts'
 
 /** How a caller shows who it is. */
 export type Credentials = { readonly bearer: string } | { readonly user: string; readonly password: string }
 
-export interface ClientOptions {
+export interface ClientOptions extends ServiceNetwork {
   /** Where the API is, without `/api/v1`. */
   readonly url: string
   readonly credentials?: Credentials | undefined
@@ -42,62 +47,60 @@ export function apiAddress(url: string): string {
   if ((scheme !== 'http' && scheme !== 'https') || authority === '')
     throw invalid('It does not begin with http:// or https:// and a host.', 'url')
   if (query !== undefined) throw invalid('It has a query (?).', 'url')
+  parseHttpUrl(url)
   return url.replace(/\/+$/, '')
 }
 
 /**
- * Asks an API over HTTP. It asks nothing but this address: redirects are not followed, and no environment sends it elsewhere.
+ * Asks an API over HTTP. It asks nothing but this address, as {@link createServiceGuard} allows: redirects are not followed, and no
+ * environment sends it elsewhere.
  *
  * Throws ResourceError `unavailable` where there is no answer, and `too-large` for one that is too long. No error holds anything of the
  * answer.
  */
-export function createClient({ url, credentials, timeoutMs, maxBytes }: ClientOptions): Client {
-  const base = apiAddress(url)
+export function createClient({ url, credentials, timeoutMs, maxBytes, ...network }: ClientOptions): Client {
+  const base = parseHttpUrl(apiAddress(url))
+  const guard = createServiceGuard(base, network)
   const credentialHeaders = credentials === undefined ? {} : { Authorization: authorizationOf(credentials) }
 
   const send = async ({ path, fields = [], post = false, signal }: Ask, take: (chunk: Uint8Array) => void) => {
     const encoded = new URLSearchParams(fields.map(([name, value]): [string, string] => [name, value])).toString()
     const query = post || encoded === '' ? '' : `?${encoded}`
-    const response = await fetch(`${base}/api/v1/${path}${query}`, {
-      method: post ? 'POST' : 'GET',
-      redirect: 'manual',
+    const asked = httpUrlBelow(base, `api/v1/${path}${query}`)
+    const response = await sendGuarded(guard, {
+      url: asked,
       signal,
       headers: {
         Accept: 'application/json',
+        'Accept-Encoding': 'gzip, br',
         ...credentialHeaders,
         ...(post ? { 'Content-Type': 'application/x-www-form-urlencoded' } : {}),
       },
       ...(post ? { body: encoded } : {}),
     })
-    let length = 0
-    // Bytes are counted as they come out of the decompression: leaving the loop ends the connection.
-    for await (const chunk of response.body ?? []) {
-      length += (chunk as Uint8Array).length
-      if (length > maxBytes) throw tooLong(maxBytes)
-      take(chunk as Uint8Array)
+    try {
+      let length = 0
+      for await (const chunk of unpackedBody(response, asked, maxBytes)) {
+        length += chunk.length
+        if (length > maxBytes) throw tooLong(maxBytes)
+        take(chunk)
+      }
+      return { status: response.statusCode ?? 0 }
+    } finally {
+      response.destroy()
     }
-    return { status: response.status }
   }
 
   return async (ask, take) => {
-    const late = AbortSignal.timeout(timeoutMs)
-    const signal = AbortSignal.any([ask.signal, late])
-    let begun = false
-    const note = (chunk: Uint8Array) => {
-      begun = true
-      take(chunk)
-    }
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await send({ ...ask, signal }, note)
-      } catch (error) {
-        ask.signal.throwIfAborted()
-        if (isResourceError(error)) throw error
-        const code = codeOf(error)
-        // A connection that was kept open may be gone by now, which shows only when it is used.
-        if (attempt === 1 && !begun && !late.aborted && closedCodes.has(code)) continue
-        throw unreachable(late.aborted ? `it took longer than ${timeoutMs} ms` : reasonOf(error), error)
-      }
+    const { signal, release } = followFor(ask.signal, timeoutMs)
+    try {
+      return await send({ ...ask, signal }, take)
+    } catch (error) {
+      ask.signal.throwIfAborted()
+      if (isResourceError(error)) throw error
+      throw unreachable(signal.aborted ? `it took longer than ${timeoutMs} ms` : reasonOf(error), error)
+    } finally {
+      release()
     }
   }
 }
@@ -123,5 +126,3 @@ function tooLong(limit: number): ResourceError {
     { reason: 'too-large', limit },
   )
 }
-
-const closedCodes: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])

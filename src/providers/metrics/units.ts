@@ -84,12 +84,15 @@ export function formatOf(unit: string | undefined): ValueFormat {
       return write(String(Number((value / scale.size).toPrecision(4))), scale)
     },
     formatMarks: (values, apart) => {
-      const scale = scaleFor(Math.max(...values.map(Math.abs)))
+      const size = Math.max(...values.map(Math.abs))
+      const scale = scaleFor(size)
       const decimals = decimalsOf(apart / scale.size)
+      // Enough significant digits that values which differ by `apart` do not read alike.
+      const significant = Math.max(4, Math.min(17, Math.ceil(Math.log10(size / apart)) + 2))
       const digits = (value: number) => {
         const inScale = value / scale.size
         const isPlain = decimals <= 12 && Math.abs(inScale) < 1e15
-        return isPlain ? inScale.toFixed(decimals) : String(Number(inScale.toPrecision(4)))
+        return isPlain ? inScale.toFixed(decimals) : String(Number(inScale.toPrecision(significant)))
       }
       return values.map((value) => (value === 0 ? '0' : write(digits(value), scale)))
     },

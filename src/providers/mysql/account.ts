@@ -81,11 +81,31 @@ export function powersIn(line: string, schemas: readonly string[] | undefined): 
 /** Whether the pattern of a grant takes in something that is served. */
 function reaches(pattern: string, schemas: readonly string[] | undefined): boolean {
   if (schemas === undefined) return true
-  const source = pattern.replace(/\\?[\s\S]/gu, (part) => {
-    if (part === '%') return '[\\s\\S]*'
-    if (part === '_') return '[\\s\\S]'
-    return (part.length > 1 ? part.slice(1) : part).replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
-  })
   // Names are compared without regard to case on some systems: here on all.
-  return schemas.some((schema) => new RegExp(`^${source}$`, 'iu').test(schema))
+  const parts = pattern.toLowerCase().match(/\\?[\s\S]/gu) ?? []
+  return schemas.some((schema) => isLike(Array.from(schema.toLowerCase()), parts))
+}
+
+/**
+ * Whether a text is like a pattern of SQL, whose parts are `%`, `_` and characters, escaped ones with their backslash. It
+ * takes time in proportion to the lengths of both: only the last `%` is ever tried again.
+ */
+function isLike(text: readonly string[], parts: readonly string[]): boolean {
+  let [at, part] = [0, 0]
+  let retry: { at: number; readonly part: number } | undefined
+  while (at < text.length) {
+    const wanted = parts[part]
+    if (wanted === '%') {
+      part++
+      retry = { at, part }
+    } else if (wanted === '_' || (wanted !== undefined && wanted.replace(/^\\(?=[\s\S])/u, '') === text[at])) {
+      at++
+      part++
+    } else if (retry !== undefined) {
+      retry.at++
+      at = retry.at
+      part = retry.part
+    } else return false
+  }
+  return parts.slice(part).every((left) => left === '%')
 }

@@ -41,6 +41,7 @@ function createSource(options: MysqlOptions): { readonly source: Source; readonl
     open: (signal) => openSession(target, settings, signal),
     close: (session) => session.close(),
     isUsable: (session) => session.isUsable(),
+    reset: (session) => session.reset(),
     size: settings.connections,
     patience: settings.waitTimeoutMs,
     idle: settings.idleTimeoutMs,

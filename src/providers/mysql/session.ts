@@ -18,6 +18,8 @@ export interface Session {
   /** The same for several statements, in one snapshot. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
   isUsable(): boolean
+  /** Undoes what code in views may have done to the session: locks, variables, settings, temporary tables. */
+  reset(): Promise<void>
   /** Ends the connection at once, and what it is doing. */
   close(): void
 }
@@ -112,10 +114,23 @@ export async function openSession(target: Target, settings: ServerSettings, sign
     await prepare(run, facts, settings)
     requireHarmless(facts, settings, target.database)
     await requireSchema(run, settings.schemas === undefined ? target.database : undefined)
+    // Whether rows were read since the session was as new: only then code in views may have run.
+    let used = false
     return {
       isMaria: facts.isMaria,
       query: run,
+      reset: async () => {
+        if (!used) return
+        used = false
+        await answered<void>(statementTimeoutMs + grace, (settle) =>
+          connection.reset((error) => settle(error, undefined)),
+        )
+        // The character set of the connection goes with the other settings.
+        await say('SET NAMES utf8mb4 COLLATE utf8mb4_bin')
+        await prepare(run, facts, settings)
+      },
       transaction: async (work) => {
+        used = true
         await say('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY')
         try {
           return await work(run)

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net'
 import { addressBytes, isMetadataAddress as isMetadata } from '../../core/address.ts'
+import { guardedLookup as createLookup } from '../../core/address-guard.ts'
 import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import { parseUri } from '../../core/uri.ts'
-import { guardedLookup as createLookup } from '../http/guard.ts'
 import { refusedAddress } from './ways.ts'
 
 /** Where a store is asked. */

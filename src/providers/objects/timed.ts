@@ -1,3 +1,4 @@
+import { followFor } from '../../core/abort.ts'
 import { ResourceError } from '../../core/errors.ts'
 import { untilAbort } from '../files/pool.ts'
 import type { ObjectStore } from './store.ts'
@@ -46,19 +47,17 @@ async function once<T>(ms: number, signal: AbortSignal, work: (signal: AbortSign
 }
 
 function createWatch(ms: number, signal: AbortSignal) {
-  const late = new AbortController()
-  const own = AbortSignal.any([signal, late.signal])
-  const timer = setTimeout(() => late.abort(), ms)
+  const own = followFor(signal, ms)
   return {
     run: async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
       try {
-        return await untilAbort(work(own), own)
+        return await untilAbort(work(own.signal), own.signal)
       } catch (error) {
         signal.throwIfAborted()
-        throw late.signal.aborted ? tooLate(ms) : error
+        throw own.signal.aborted ? tooLate(ms) : error
       }
     },
-    end: () => clearTimeout(timer),
+    end: own.release,
   }
 }
 

@@ -133,14 +133,28 @@ export async function openSession(target: Target, settings: ServerSettings, sign
         await run(checkStatement, [], false).catch(() => {})
       }
 
+      const plainly = (text: string) => run({ text }, [], false)
+      /** Undoes everything that a function in a view may have done to the session. */
+      const cleanUp = async () => {
+        // Rolling back takes back settings, roles, temporary tables, cursors and LISTEN.
+        await plainly(shared ? 'ROLLBACK TO SAVEPOINT own' : 'ROLLBACK')
+        // Behind a pooler the next statement outside of the transaction may go to another session.
+        const [row] = await run(leftoversStatement, [], !shared)
+        if (shared) await plainly('ROLLBACK')
+        // A statement that a function prepared lasts as long as the connection does.
+        if (row?.[0] !== 'f') throw endedError()
+      }
+
       const transaction: Session['transaction'] = async (work) => {
-        await run({ text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' }, [], false)
+        await plainly('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
         try {
-          if (shared) await set(true)
+          if (shared) {
+            await set(true)
+            await plainly('SAVEPOINT own')
+          }
           return await work((statement, values) => run(statement, values, !shared))
         } finally {
-          // Rolled back, so that nothing that a function in a view may have set is left.
-          if (!ended) await run({ text: 'ROLLBACK' }, [], false).catch(destroy)
+          if (!ended) await cleanUp().catch(destroy)
         }
       }
       return {
@@ -174,6 +188,15 @@ function streamOf(client: pg.Client, first: { destroy(): void }): { destroy(): v
 
 const settingsStatement: Statement = {
   text: 'SELECT pg_catalog.set_config(s.name, s.value, $3::bool) FROM ROWS FROM (pg_catalog.unnest($1::text[]), pg_catalog.unnest($2::text[])) AS s(name, value)',
+  fixed: true,
+}
+
+/**
+ * Gives back the advisory locks of the session, which outlive a transaction, and tells whether anything was prepared by a
+ * statement of SQL: ours are prepared by the protocol.
+ */
+const leftoversStatement: Statement = {
+  text: 'SELECT EXISTS (SELECT FROM pg_catalog.pg_prepared_statements WHERE from_sql) FROM pg_catalog.pg_advisory_unlock_all()',
   fixed: true,
 }
 

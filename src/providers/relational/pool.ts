@@ -7,6 +7,8 @@ export interface PoolOptions<C> {
   readonly close: (connection: C) => void
   /** Whether a connection can be used once more. */
   readonly isUsable: (connection: C) => boolean
+  /** Makes a connection as new between two uses. Nobody waits for it but the next use; where it fails, the connection is ended. */
+  readonly reset?: (connection: C) => Promise<void>
   /** How many connections there are at most. */
   readonly size: number
   /** How long one waits for a connection, in milliseconds. */
@@ -32,7 +34,8 @@ interface Waiting {
 }
 
 /** A bounded pool of connections: so many at once, and whoever waits does so for a while and no longer. */
-export function createPool<C>({ open, close, isUsable, size, patience, idle }: PoolOptions<C>): Pool<C> {
+export function createPool<C>(options: PoolOptions<C>): Pool<C> {
+  const { open, close, isUsable, reset, size, patience, idle } = options
   const free = new Map<C, NodeJS.Timeout>()
   const queue = new Set<Waiting>()
   const closing = new AbortController()
@@ -92,24 +95,38 @@ export function createPool<C>({ open, close, isUsable, size, patience, idle }: P
     free.set(connection, timer)
   }
 
+  const giveBack = async (connection: C): Promise<void> => {
+    if (reset === undefined || !isUsable(connection)) return keep(connection)
+    const onClose = () => close(connection)
+    closing.signal.addEventListener('abort', onClose, { once: true })
+    try {
+      await reset(connection)
+      keep(connection)
+    } catch {
+      close(connection)
+    } finally {
+      closing.signal.removeEventListener('abort', onClose)
+    }
+  }
+
   return {
     use: async (signal, work) => {
       const either = AbortSignal.any([signal, closing.signal])
       await enter(either)
+      let connection: C | undefined
+      const onAbort = () => connection !== undefined && close(connection)
+      either.addEventListener('abort', onAbort, { once: true })
       try {
-        const connection = takeFree() ?? (await open(either))
-        const onAbort = () => close(connection)
-        either.addEventListener('abort', onAbort, { once: true })
-        try {
-          either.throwIfAborted()
-          return await work(connection)
-        } finally {
-          either.removeEventListener('abort', onAbort)
-          if (either.aborted) close(connection)
-          else keep(connection)
-        }
+        connection = takeFree() ?? (await open(either))
+        either.throwIfAborted()
+        return await work(connection)
       } finally {
-        leave()
+        either.removeEventListener('abort', onAbort)
+        if (connection === undefined) leave()
+        else if (either.aborted) {
+          close(connection)
+          leave()
+        } else void giveBack(connection).finally(leave)
       }
     },
     close: () => {

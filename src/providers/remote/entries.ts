@@ -1,6 +1,7 @@
 import { pathOfForeign } from '../../core/foreign.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'
+import { claimedPriority } from '../../core/priority.ts'
 import type { Description, Entry } from '../../core/provider.ts'
 import type { Resource, ResourceTemplate } from '../../core/view.ts'
 
@@ -14,6 +15,8 @@ const longest = {
   version: 1024,
 } as const
 const maxIcons = 16
+/** A value of `_meta` that is nested deeper is left out. */
+const deepestMeta = 16
 
 /** An entry with the URI that the server knows it by. */
 export interface Known {
@@ -58,23 +61,43 @@ function describe(facts: Description, mark: string): Description | undefined {
     ...(title === undefined ? {} : { title: cut(title, longest.title) }),
     ...(description === undefined ? {} : { description: cut(description, longest.description) }),
     ...(mimeType === undefined ? {} : { mimeType }),
-    ...(priority === undefined ? {} : { priority }),
+    ...(priority === undefined ? {} : { priority: claimedPriority(priority) }),
     ...(audience === undefined ? {} : { audience }),
     ...(icons === undefined ? {} : { icons: icons.filter(({ src }) => src.length <= longest.icon).slice(0, maxIcons) }),
     meta: { ...relayed(meta), [metaKeys.via]: [...via, mark] },
   }
 }
 
-/** The marks of those that it was relayed by, so far. */
+/** The marks of those that it was relayed by, so far. They are the only claim of another server's that is read, to find loops. */
 function viaOf({ [metaKeys.via]: via }: Readonly<Record<string, unknown>>): readonly string[] {
-  return Array.isArray(via) ? via.filter((mark) => typeof mark === 'string').slice(0, 32) : []
+  return Array.isArray(via)
+    ? via.filter((mark) => typeof mark === 'string' && /^[\w-]{1,64}$/.test(mark)).slice(0, 32)
+    : []
 }
 
-/** What a server says in `_meta`, without keys that mean something between it and its own client (MCP, basic: `_meta`). */
+/** Keys that mean something between a server and its own client (MCP, basic: `_meta`). */
+const protocolKey = /^(?:[\w-]+\.)?(?:modelcontextprotocol|mcp)[./]/i
+/** Keys by which this server says something: another one cannot say it in its place. */
+const ownKey = /^dev\.hikidashi(?:[./]|$)/i
+
+/** What a server says in `_meta`, without the keys of the protocol and without ours, however deep they stand. */
 export function relayed(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const kept = Object.entries(meta).filter(([key]) => !/^(?:[\w-]+\.)?(?:modelcontextprotocol|mcp)[./]/i.test(key))
-  const all = Object.fromEntries(kept)
-  return kept.length === 0 || JSON.stringify(all).length > longest.meta ? {} : all
+  const kept = Object.entries(meta).filter(([key, value]) => !protocolKey.test(key) && depthOf(value) <= deepestMeta)
+  const all = withoutOwnKeys(Object.fromEntries(kept)) as Readonly<Record<string, unknown>>
+  return JSON.stringify(all).length > longest.meta ? {} : all
+}
+
+function withoutOwnKeys(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(withoutOwnKeys)
+  const kept = Object.entries(value).filter(([key]) => !ownKey.test(key))
+  return Object.fromEntries(kept.map(([key, one]) => [key, withoutOwnKeys(one)]))
+}
+
+/** How many objects and arrays stand in one another, counted no further than needed to know that there are too many. */
+function depthOf(value: unknown, left = deepestMeta + 1): number {
+  if (left === 0 || typeof value !== 'object' || value === null) return 0
+  return 1 + Object.values(value).reduce<number>((most, one) => Math.max(most, depthOf(one, left - 1)), 0)
 }
 
 function cut(text: string, most: number): string {

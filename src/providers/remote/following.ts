@@ -1,12 +1,12 @@
 import type { RemoteView } from '../../client/index.ts'
+import { untilAborted } from '../../core/abort.ts'
 import { isResourceError } from '../../core/errors.ts'
-import { foreignOf, isUsual, pathOfForeign } from '../../core/foreign.ts'
+import { foreignOf, pathOfForeign } from '../../core/foreign.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { createChangeQueue } from './change-queue.ts'
 import { listFaultOf } from './faults.ts'
 import type { Kept } from './kept.ts'
-import { untilAborted } from './session.ts'
 import { differences, entriesIn, entryAt, type Snapshot } from './snapshot.ts'
 
 /** So many resources of one directory are listened to, at a server that does not know directories. */
@@ -23,6 +23,8 @@ export interface Following {
 export interface FollowingOptions {
   readonly open: (signal: AbortSignal) => Promise<RemoteView>
   readonly listing: Kept<Snapshot>
+  /** Whether a path that is not listed is spelled in the one way that counts. */
+  readonly isSpelled: (path: string) => Promise<boolean>
   /** How often the listing is looked at, where the server does not tell, in milliseconds. */
   readonly refresh: number
   /** Called when what there is may have changed. */
@@ -37,7 +39,7 @@ interface Run {
   remove(uri: string): void
 }
 
-export function createFollowing({ open, listing, refresh, onListed, log }: FollowingOptions): Following {
+export function createFollowing({ open, listing, isSpelled, refresh, onListed, log }: FollowingOptions): Following {
   /** What is followed, and by which of the server's URIs. */
   const followed = new Map<string, readonly string[]>()
   /** What a change of a URI is a change of. */
@@ -52,7 +54,7 @@ export function createFollowing({ open, listing, refresh, onListed, log }: Follo
     const directory = path === '' || path.endsWith('/') ? path : `${path}/`
     const inIt = last === undefined ? [] : [...take(entriesIn(last, { prefix: directory }), maxInDirectory)]
     if (inIt.length === 0) {
-      const uri = isUsual(path) ? foreignOf(path) : undefined
+      const uri = (await isSpelled(path)) ? foreignOf(path) : undefined
       return uri === undefined ? [] : [uri]
     }
     if (!view.isOurs) return inIt.map(({ uri }) => uri)

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { type ConnectOptions, connect, type Target } from '../../client/index.ts'
+import { followFor } from '../../core/abort.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
-import { foreignOf, isUsual, pathOfForeign, withParams } from '../../core/foreign.ts'
+import { foreignOf, isOfTemplate, isUsual, pathOfForeign, withParams } from '../../core/foreign.ts'
 import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Content, Context, Entry, Provider } from '../../core/provider.ts'
-import type { ResourceContent } from '../../core/view.ts'
+import { compileTemplate } from '../../core/template.ts'
+import { directoryMimeType, type ResourceContent } from '../../core/view.ts'
 import { childrenThere, merge } from './directories.ts'
 import { type Known, relayed } from './entries.ts'
 import { faultOf, listFaultOf, readFaultOf } from './faults.ts'
@@ -27,6 +29,8 @@ export interface RemoteOptions {
   readonly maxResources?: number
   /** The longest answer that is taken, in bytes of JSON. */
   readonly maxBytes?: number
+  /** How much memory a command and all that it starts may hold together, in bytes. Default 4 GiB. */
+  readonly memoryBytes?: number
   /** Where it is mounted: what a search there finds is then told by our URIs. */
   readonly address?: string
   readonly log?: Log
@@ -53,6 +57,7 @@ export function remote(options: RemoteOptions): Provider {
     timeoutMs,
     log,
     ...(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes }),
+    ...(options.memoryBytes === undefined ? {} : { memoryBytes: options.memoryBytes }),
   }
   const session = createSession({ connect: (signal) => connect(target, { ...limits, signal }), log })
   const closing = new AbortController()
@@ -62,8 +67,8 @@ export function remote(options: RemoteOptions): Provider {
 
   const listing = createKept<Snapshot>({
     fetch: () => {
-      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(maxListing)])
-      return session.ask((view) => takeSnapshot(view, { mark, bounds, log, signal }), signal)
+      const { signal, release } = followFor(closing.signal, maxListing)
+      return session.ask((view) => takeSnapshot(view, { mark, bounds, log, signal }), signal).finally(release)
     },
     refresh: refreshMs,
     patience,
@@ -73,9 +78,17 @@ export function remote(options: RemoteOptions): Provider {
     refresh: refreshMs,
     patience,
   })
+  /** Whether a path that is not listed is spelled in the one way that counts: as usual, or as a template of the server. */
+  const isSpelled = async (path: string, signal: AbortSignal): Promise<boolean> => {
+    if (isUsual(path)) return true
+    const declared = await templates.current(signal).catch(() => [])
+    return declared.some(({ template: { template } }) => isOfTemplate(path, template))
+  }
+
   const following = createFollowing({
     open: session.open,
     listing,
+    isSpelled: (path) => isSpelled(path, closing.signal),
     refresh: refreshMs,
     onListed: () => void templates.renew(closing.signal).catch(() => {}),
     log,
@@ -92,7 +105,8 @@ export function remote(options: RemoteOptions): Provider {
 
   /** The server's URI of a path. What it does not list has to be spelled as usual: there is one way to it, for rules too. */
   const uriOf = async (path: string, context: Context): Promise<string> => {
-    const uri = isUsual(path) ? foreignOf(path) : entryAt(await snapshot(context), path)?.uri
+    const listed = isUsual(path) ? undefined : entryAt(await snapshot(context), path)?.uri
+    const uri = listed ?? ((await isSpelled(path, context.signal)) ? foreignOf(path) : undefined)
     if (uri === undefined || path.endsWith('/')) throw notFound('no URI of the server is at this path')
     return uri
   }
@@ -126,13 +140,17 @@ export function remote(options: RemoteOptions): Provider {
     },
     read: async ({ path, params }, context) => {
       const uri = withParams(await uriOf(path, context), params)
-      try {
-        const { contents } = await session.ask((view) => view.read(uri, context), context.signal)
-        return contents.map((content) => withFound(contentOf(content, uri, path), options.address))
-      } catch (error) {
-        context.signal.throwIfAborted()
-        throw readFaultOf(error, params.size > 0)
-      }
+      const { contents } = await session
+        .ask((view) => view.read(uri, context), context.signal)
+        .catch((error: unknown) => {
+          context.signal.throwIfAborted()
+          throw readFaultOf(error, params.size > 0)
+        })
+      const told = contents.map((content) => contentOf(content, uri, path))
+      // Servers answer the read of a directory with what is in it, by their rules. Ours are applied to what is listed.
+      if (params.size === 0 && isDirectory(told, path) && isOnlyDirectory(await snapshot(context), path))
+        throw notFound('it is a directory of the server: what is in it is listed')
+      return told.map((content) => withFound(content, options.address))
     },
     templates: async ({ signal }) => {
       try {
@@ -146,9 +164,12 @@ export function remote(options: RemoteOptions): Provider {
       try {
         const known = (await templates.current(signal)).find((one) => one.template.template === template)
         if (known === undefined) return undefined
-        const request = { uriTemplate: known.uriTemplate, argument, arguments: given }
+        const { textFrom, valueFor } = compileTemplate(template)
+        const filled = new Map(Array.from(given, ([name, text]) => [name, valueFor(name, text)]))
+        const request = { uriTemplate: known.uriTemplate, argument, arguments: filled }
         const { values, ...rest } = await session.ask((view) => view.complete(request, { signal }), signal)
-        return { ...rest, values: values.filter((value) => value.length <= maxValue) }
+        const short = values.filter((value) => value.length <= maxValue)
+        return { ...rest, values: short.map((value) => textFrom(argument.name, value)) }
       } catch (error) {
         signal.throwIfAborted()
         // One that completes nothing of it may still list what can be completed.
@@ -175,6 +196,19 @@ function contentOf({ uri, name: _, meta, ...content }: ResourceContent, asked: s
     ...(at === path ? {} : { path: at }),
     ...(told === undefined || Object.keys(told).length === 0 ? {} : { meta: told }),
   }
+}
+
+/** Whether contents are those of a directory: what is in it, or a listing of it. */
+function isDirectory(contents: readonly Content[], path: string): boolean {
+  return contents.every(({ path: at = path, mimeType }) =>
+    at === path ? mimeType === directoryMimeType : at.startsWith(`${path}/`),
+  )
+}
+
+/** Whether something is listed below a path, and nothing at it. */
+function isOnlyDirectory(taken: Snapshot, path: string): boolean {
+  const [first] = entriesIn(taken, { prefix: `${path}/` })
+  return first !== undefined && entryAt(taken, path) === undefined
 }
 
 /** Whether two URIs are the same but for how they are spelled, or for a query that only one of them has. */

@@ -1,5 +1,5 @@
+import { followFor, untilAborted } from '../../core/abort.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
-import { untilAborted } from './session.ts'
 
 /** Something of a server that takes long to fetch, kept for a while. */
 export interface Kept<T> {
@@ -44,14 +44,16 @@ export function createKept<T>({ fetch, refresh, patience }: KeptOptions<T>): Kep
   }
 
   const waitFor = async (work: Promise<T>, signal: AbortSignal): Promise<T> => {
-    const late = AbortSignal.timeout(patience)
+    const own = followFor(signal, patience)
     try {
-      return await untilAborted(work, AbortSignal.any([signal, late]))
+      return await untilAborted(work, own.signal)
     } catch (error) {
       signal.throwIfAborted()
-      if (isResourceError(error) || !late.aborted) throw error
+      if (isResourceError(error) || !own.signal.aborted) throw error
       if (last !== undefined) return last.value
       throw new ResourceError('unavailable', 'The server is still being listed.', { retryAfter: 2 })
+    } finally {
+      own.release()
     }
   }
 

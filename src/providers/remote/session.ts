@@ -1,4 +1,5 @@
 import { isLost, type RemoteView } from '../../client/index.ts'
+import { untilAborted } from '../../core/abort.ts'
 import { ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 
@@ -116,14 +117,4 @@ export function createSession(options: SessionOptions): Session {
       await view?.close()
     },
   }
-}
-
-/** Awaits what others wait for too: who leaves does not end it. */
-export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason)
-    if (signal.aborted) return leave()
-    signal.addEventListener('abort', leave, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave))
-  })
 }

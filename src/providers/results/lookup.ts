@@ -1,6 +1,6 @@
 import type { Collection } from '../../store/store.ts'
+import type { Analysis, TaskType } from './analysis.ts'
 import { recordPath } from './places.ts'
-import type { Analysis, TaskType } from './record.ts'
 import { type Found, gramTerms, hashTerm, parseRow } from './row.ts'
 import { gramsOf, sampled, similarityOf } from './text.ts'
 

@@ -1,10 +1,10 @@
 import { invalid, notFound } from '../../core/errors.ts'
 import type { Content, Params } from '../../core/provider.ts'
 import type { Collection } from '../../store/store.ts'
+import { taskTypes } from './analysis.ts'
 import { findRecord } from './list.ts'
 import { formatJson, formatMatch, look, type Question, summaryOf } from './lookup.ts'
 import type { Place } from './places.ts'
-import { taskTypes } from './record.ts'
 import { formatReport, reportLanguageOf, reportLanguages } from './report.ts'
 import { type Found, parseRow, tagTerm } from './row.ts'
 

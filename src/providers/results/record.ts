@@ -1,11 +1,8 @@
 import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
+import { type NewAnalysis, taskTypes } from './analysis.ts'
 import { faultsOf, wordsFor } from './faults.ts'
 import { idPattern, nameFault } from './names.ts'
-
-/** How much was spent on an answer. */
-export const taskTypes = ['basic', 'premium', 'critical'] as const
-export type TaskType = (typeof taskTypes)[number]
 
 /** The largest parts of a record, in characters and items. A record as a whole has a limit in bytes beside. */
 export const largest = { prompt: 262_144, content: 524_288, name: 128, tag: 64, tags: 32, votes: 64, rounds: 1000 }
@@ -40,7 +37,7 @@ const vote = z
   })
 
 /** What is put: everything that the writer knows of an analysis. The descriptions are those of the MCP tool, too. */
-export const analysisSchema = z.strictObject({
+const analysisSchema = z.strictObject({
   id: z
     .string()
     .regex(idPattern, {
@@ -101,19 +98,6 @@ export const analysisSchema = z.strictObject({
     .exactOptional()
     .describe('What it is found by, beside its prompt.'),
 })
-
-export type NewAnalysis = z.output<typeof analysisSchema>
-export type Vote = NewAnalysis['votes'][number]
-
-/** An analysis as it is kept. */
-export type Analysis = Omit<NewAnalysis, 'id' | 'language' | 'totalCost' | 'created' | 'tags'> & {
-  readonly id: string
-  readonly language: string
-  readonly totalCost: number
-  readonly created: string
-  /** Each once, in order. */
-  readonly tags: readonly string[]
-}
 
 function withoutFault(text: string, context: z.RefinementCtx): void {
   const fault = nameFault(text)

@@ -1,6 +1,6 @@
 import { ResourceError } from '../../core/errors.ts'
 import type { Row } from '../../store/store.ts'
-import type { Analysis, TaskType } from './record.ts'
+import type { Analysis, TaskType } from './analysis.ts'
 import { gramsOf, hashPrompt, sampled, sampleGrams, sha256 } from './text.ts'
 
 /** What listings say of an analysis. It stands in front of the analysis in its row, so that none of that need be parsed. */

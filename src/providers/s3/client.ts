@@ -2,15 +2,10 @@ import { Transform } from 'node:stream'
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3'
 import type { Endpoint } from '../objects/endpoint.ts'
 import { guardedLookup } from '../objects/endpoint.ts'
+import type { Keys } from './keys.ts'
 
 /** What the machine that this runs on has to say about credentials is only asked for where the operator says so. */
 process.env.AWS_EC2_METADATA_DISABLED ??= 'true'
-
-export interface Keys {
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-  readonly sessionToken?: string
-}
 
 export interface ClientOptions {
   readonly endpoint: Endpoint | undefined

@@ -3,7 +3,8 @@ import type { Provider } from '../../core/provider.ts'
 import { parseEndpoint } from '../objects/endpoint.ts'
 import { type BucketOptions, completeOptions } from '../objects/options.ts'
 import { createObjects } from '../objects/provider.ts'
-import { createClient, type Keys } from './client.ts'
+import { createClient } from './client.ts'
+import type { Keys } from './keys.ts'
 import { createS3Store } from './store.ts'
 
 export interface S3Options extends BucketOptions {

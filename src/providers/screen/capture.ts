@@ -1,8 +1,10 @@
-import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { childLimits } from '../../core/child-limits.ts'
 import { ResourceError } from '../../core/errors.ts'
+import { spawnLimited } from '../limited-child.ts'
 import type { CaptureCommand } from './command.ts'
 
 export interface CaptureLimits {
@@ -50,25 +52,27 @@ function run(
   // Four characters of base64 are three bytes.
   const most = from === 'base64' ? Math.ceil(maxBytes / 3) * 4 : maxBytes
   return new Promise((resolve, reject) => {
-    const child = spawn(program, [...args], {
+    const child = spawnLimited(program, args, childLimits.screen(timeoutMs, maxBytes), {
       env: { ...env },
       cwd,
       stdio: ['ignore', 'pipe', 'ignore'],
       windowsHide: true,
+      // A process group of its own, so that it ends together with whatever it started.
+      detached: process.platform !== 'win32',
     })
     const chunks: Buffer[] = []
     let length = 0
     let failure: unknown
     const end = (error: unknown) => {
       failure ??= error
-      child.kill('SIGKILL')
+      endGroup(child)
     }
     const abort = () => end(signal.reason)
-    const killWithUs = () => child.kill('SIGKILL')
+    const killWithUs = () => endGroup(child)
     const timer = setTimeout(() => end(unavailable(`The display was not captured within ${timeoutMs} ms.`)), timeoutMs)
     signal.addEventListener('abort', abort, { once: true })
     process.once('exit', killWithUs)
-    child.stdout.on('data', (chunk: Buffer) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
       length += chunk.length
       if (length > most) end(tooLarge(maxBytes))
       else chunks.push(chunk)
@@ -83,6 +87,15 @@ function run(
       else reject(unavailable('The display cannot be captured: it is not there, or this user may not look at it.'))
     })
   })
+}
+
+function endGroup(child: ChildProcess): void {
+  try {
+    if (child.pid === undefined || process.platform === 'win32') child.kill('SIGKILL')
+    else process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    // It has ended just now.
+  }
 }
 
 async function readAtMost(file: string, maxBytes: number): Promise<Buffer> {

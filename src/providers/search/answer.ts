@@ -46,11 +46,12 @@ export function formatFound(found: Found): string {
 }
 
 /** An answer for a model or a person to read. What was found stands in quotes: it is what others wrote. */
-export function formatMarkdown({ query, hits, next, total, notes }: Found): string {
+export function formatMarkdown({ query, hits, next, total, notes, fallback }: Found): string {
   const many = total === undefined ? `the first ${hits.length}` : String(total)
   const lines = [
     `# Found for “${escapeMarkdown(query)}”: ${next === undefined && total === undefined ? hits.length : many}`,
     '',
+    ...(fallback === undefined ? [] : [fallback, '']),
   ]
   for (const [index, hit] of hits.entries()) {
     const name = escapeMarkdown(hit.title ?? nameOf(hit.document))

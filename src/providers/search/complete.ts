@@ -1,8 +1,7 @@
 import type { MountReader } from '../../core/mount-reader.ts'
 import type { Completion, CompletionRequest } from '../../core/provider.ts'
 import { isOf } from '../../search/feed-document.ts'
-import type { SearchIndex, Suggestion } from '../../search/search-index.ts'
-import type { Allows } from './hits.ts'
+import type { Allows, SearchIndex, Suggestion } from '../../search/search-index.ts'
 
 /** So many values are answered, and so many of all looked at for that. */
 const mostValues = 100
@@ -30,7 +29,10 @@ export async function completeSearch({ argument }: CompletionRequest, known: Kno
   const { name, value } = argument
   if (name === 'query' || name === 'q') return completeText(value, known)
   if (name === 'mount') return listed(await visibleMounts(value, known))
-  if (name === 'mime') return take(known.index.mimeTypes(), known, (text) => text.startsWith(value.toLowerCase()))
+  if (name === 'mime') {
+    const types = await known.index.mimeTypes(known)
+    return listed(types.filter((type) => type.startsWith(value.toLowerCase())))
+  }
   return listed((fixed[name] ?? []).filter((one) => one.startsWith(value)))
 }
 
@@ -54,17 +56,13 @@ async function completeText(value: string, known: Known): Promise<Completion> {
 }
 
 /** Those of which some document may be seen, in their order. */
-async function take(
-  suggestions: AsyncIterable<Suggestion>,
-  known: Known,
-  keep: (text: string) => boolean = () => true,
-): Promise<Completion> {
+async function take(suggestions: AsyncIterable<Suggestion>, known: Known): Promise<Completion> {
   const values = new Set<string>()
   let looks = 0
   for await (const { text, uris } of suggestions) {
     known.signal.throwIfAborted()
     if (++looks > mostLooks) return { values: [...values], hasMore: true }
-    if (!keep(text) || values.has(text) || !(await isVisible(uris, known))) continue
+    if (values.has(text) || !(await isVisible(uris, known))) continue
     if (values.size === mostValues) return { values: [...values], hasMore: true }
     values.add(text)
   }
@@ -82,12 +80,7 @@ async function isVisible(uris: AsyncIterable<string>, { mounts, allows }: Known)
 }
 
 /** The mounts in which the caller may see something that is indexed. */
-async function visibleMounts(typed: string, { index, mounts, allows }: Known): Promise<readonly string[]> {
-  const visible: string[] = []
-  for (const address of mounts.keys()) {
-    if (!address.startsWith(typed)) continue
-    const some = await index.documents({ prefix: address, limit: mostLooks })
-    if (some.some(({ uri }) => isOf(uri, address) && allows({ uri, mount: address }))) visible.push(address)
-  }
-  return visible.sort()
+function visibleMounts(typed: string, { index, mounts, allows, signal }: Known): Promise<readonly string[]> {
+  const begun = [...mounts.keys()].filter((address) => address.startsWith(typed))
+  return index.mounts(begun, { allows, signal })
 }

@@ -1,7 +1,8 @@
+import { followFor } from '../../core/abort.ts'
 import { isResourceError } from '../../core/errors.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
-import type { DocumentFacts, SearchHit, SearchIndex } from '../../search/search-index.ts'
+import type { Allows, MountVisibility, SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Asked } from './query.ts'
 
 export interface Finding {
@@ -13,10 +14,9 @@ export interface Finding {
   readonly total?: number
   readonly more: boolean
   readonly notes: readonly string[]
+  /** As in `Found`. */
+  readonly fallback?: string
 }
-
-/** Whether somebody may see a document. */
-export type Allows = (document: Pick<DocumentFacts, 'uri'> & { readonly mount: string }) => boolean
 
 export interface Searched {
   readonly index: SearchIndex
@@ -35,13 +35,19 @@ export const stoppedNote = 'Not everything was looked at: ask for something that
 
 /** What a principal may see of what the index holds, by the rules of now. */
 export function allowsFor(mounts: Searched['mounts'], principal: Principal): Allows {
-  const reaches = new Map([...mounts].map(([address, mount]) => [address, mount.reach(principal)]))
-  return ({ uri, mount }) => {
-    const reach = reaches.get(mount)
+  const known = new Map(
+    [...mounts].map(([address, mount]): [string, MountVisibility] => {
+      const callers = mount.callers(principal)
+      return [address, { reach: mount.reach(principal), ...(callers === undefined ? {} : { callers }) }]
+    }),
+  )
+  const allows = ({ uri, mount }: Parameters<Allows>[0]): boolean => {
+    const reach = known.get(mount)?.reach
     if (reach === 'all') return true
     const reader = reach === 'some' ? mounts.get(mount) : undefined
     return reader?.allows(principal, reader.pathOf(uri)) ?? false
   }
+  return Object.assign(allows, { mounts: known })
 }
 
 /** The mounts of which it is known who may see what: where that is not, nobody sees anything. */
@@ -49,8 +55,10 @@ export async function knownMounts(mounts: Searched['mounts'], signal: AbortSigna
   const known = await Promise.all(
     [...mounts.values()].map(async ({ knows }) => {
       if (knows === undefined) return true
-      const patience = AbortSignal.any([signal, AbortSignal.timeout(patienceMs * 5)])
-      return knows(patience).catch(() => false)
+      const waiting = followFor(signal, patienceMs * 5)
+      return knows(waiting.signal)
+        .catch(() => false)
+        .finally(waiting.release)
     }),
   )
   signal.throwIfAborted()
@@ -66,13 +74,17 @@ export async function findHits(
 ): Promise<Finding> {
   const notes: string[] = []
   const degraded = (why: string) => void notes.push(why)
+  let why: string | undefined
+  const fallback = (told: string) => {
+    why = told
+  }
   const there = createPresence(mounts, isCurrent, signal)
   const hits: SearchHit[] = []
   const wanted = after + limit
   const end = performance.now() + mostMs
   let [looked, seen, best, ended] = [0, 0, 0, true]
   // One more than is wanted tells whether there are more.
-  for await (const hit of index.search({ text, where, allows, degraded, signal })) {
+  for await (const hit of index.search({ text, where, allows, degraded, fallback, signal })) {
     signal.throwIfAborted()
     if (++looked > mostLooks || performance.now() > end) {
       notes.push(stoppedNote)
@@ -88,7 +100,8 @@ export async function findHits(
     }
     if (seen > after) hits.push(hit)
   }
-  return { hits, best, ...(ended ? { total: seen } : {}), more: seen > wanted, notes }
+  const told = why === undefined || hits.length === 0 ? {} : { fallback: why }
+  return { hits, best, ...(ended ? { total: seen } : {}), more: seen > wanted, notes, ...told }
 }
 
 /** Tells whether a document is still there, where the index may not know yet: each is asked for once. */
@@ -99,15 +112,17 @@ function createPresence(mounts: Searched['mounts'], isCurrent: Searched['isCurre
   const look = async ({ uri, mount }: SearchHit): Promise<boolean> => {
     const reader = mounts.get(mount)
     if (reader === undefined || silent.has(mount)) return reader !== undefined
+    const waiting = followFor(signal, patienceMs)
     try {
-      const patience = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)])
-      return (await reader.find(reader.pathOf(uri), patience)) !== undefined
+      return (await reader.find(reader.pathOf(uri), waiting.signal)) !== undefined
     } catch (error) {
       signal.throwIfAborted()
       if (isResourceError(error, 'not-found')) return false
       // A source that does not answer keeps what is indexed of it.
       silent.add(mount)
       return true
+    } finally {
+      waiting.release()
     }
   }
   return (hit: SearchHit): Promise<boolean> => {

@@ -116,6 +116,7 @@ export function search(options: SearchOptions): Search {
       ...(found.total === undefined ? {} : { total: found.total }),
       ...(found.more && next <= maxAfter ? { next: String(next) } : {}),
       notes: [...found.notes, ...notesOf(statusFor(principal, mounts(), status), asked.where.mounts)],
+      ...(found.fallback === undefined ? {} : { fallback: found.fallback }),
     }
     return asked.as === 'markdown'
       ? { text: formatMarkdown(whole), mimeType: 'text/markdown' }

@@ -16,6 +16,8 @@ export interface Asked {
 
 /** The longest text that is searched for, in characters. */
 const maxLength = 1000
+/** The longest glob, in characters. It is compared with the path of each document that is found. */
+const maxGlobLength = 256
 const defaultLimit = 20
 export const maxLimit = 100
 /** How far one can go on, in hits. */
@@ -91,6 +93,7 @@ function parsePriority(value: string): number {
 }
 
 function parsePath(value: string): string {
+  if (value.length > maxGlobLength) throw refused('path', `path has more than ${maxGlobLength} characters.`)
   try {
     compileGlob(value)
     return value

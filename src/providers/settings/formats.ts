@@ -45,9 +45,9 @@ export function createFormats({ include, formats: own = {} }: FormatRules): Form
     const rule = rules.findLast(({ matches }) => matches(path))
     if (rule !== undefined) return rule.format
     const name = baseName(path).toLowerCase()
+    const format = names.find(([pattern]) => pattern.test(name))?.[1]
     // A file that is nothing but secrets has no settings to show.
-    if (locks.test(name) || isVault(path)) return undefined
-    return names.find(([pattern]) => pattern.test(name))?.[1]
+    return format === undefined || locks.test(name) || isVault(path) ? undefined : format
   }
 }
 

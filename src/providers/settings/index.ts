@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { workerLimits } from '../../core/child-limits.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import type { Change, Content, ContentFacts, Context, Entry, Params, Provider, Template } from '../../core/provider.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
@@ -21,7 +22,7 @@ export interface SettingsOptions extends FormatRules, Partial<Policy>, Partial<L
   readonly key?: Uint8Array
   /** Values that are known to be secret: they are taken out as well. */
   readonly scrubber?: Scrubber
-  /** How long reading one file may take, in milliseconds. Default 5000. */
+  /** How long reading one file may take, in milliseconds. Default `workerLimits.settings`: 5000. */
   readonly deadlineMs?: number
   /** What the worker runs, and layers that are left out: for tests. */
   readonly file?: string
@@ -59,7 +60,7 @@ export function settings(options: SettingsOptions): Provider {
     source,
     policy: { show, allow },
     limits,
-    deadlineMs: options.deadlineMs ?? 5000,
+    deadlineMs: options.deadlineMs ?? workerLimits.settings.deadlineMs,
     without: options.without ?? [],
     ...(options.file === undefined ? {} : { file: options.file }),
   })
@@ -116,7 +117,8 @@ export function settings(options: SettingsOptions): Provider {
 
 /** The format of a file that is served. */
 function served(formatOf: FormatOf, path: string) {
-  return isSecretPath(path) ? undefined : formatOf(path)
+  const format = formatOf(path)
+  return format === undefined || isSecretPath(path) ? undefined : format
 }
 
 function wantIn(params: Params): Want {

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { childLimits } from '../../core/child-limits.ts'
 import type { ResourceError } from '../../core/errors.ts'
 import { createCatalog } from './catalog.ts'
 import { failureOf, isLost, stale } from './failures.ts'
@@ -47,8 +48,15 @@ process.on('message', (question: Question) => {
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit())
 
-/** While SQLite works, nothing else is done here: whether the one who asked is still there has to be seen by another thread. */
+/**
+ * While SQLite works, nothing else is done here: another thread sees whether the one who asked is still there, and how much memory
+ * is in use. The system refuses more memory where it can (see `childLimits`); elsewhere this thread ends the process.
+ */
 const watchdog = `
+const { memoryBytes } = require('node:worker_threads').workerData
 const parent = process.ppid
-setInterval(() => { if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL') }, 1000)`
-if (process.platform !== 'win32') new Worker(watchdog, { eval: true, env: {}, execArgv: [] }).unref()
+setInterval(() => {
+  if (process.ppid !== parent || process.memoryUsage.rss() > memoryBytes) process.kill(process.pid, 'SIGKILL')
+}, 100)`
+if (process.platform !== 'win32')
+  new Worker(watchdog, { eval: true, env: {}, execArgv: [], workerData: childLimits.sqlite() }).unref()

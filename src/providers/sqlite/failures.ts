@@ -31,7 +31,6 @@ const messages: Readonly<Record<number, string>> = {
   3: 'The file of the database may not be read by this user.', // PERM
   5: 'Another process holds a lock on the database for longer than we wait for one.', // BUSY
   6: 'Another process holds a lock on the database for longer than we wait for one.', // LOCKED
-  7: 'There is not enough memory for what is asked of the database.', // NOMEM
   8: 'The database was left in the middle of a change. Open it once with a program that may write to it.', // READONLY
   10: 'The file of the database cannot be read.', // IOERR
   11: 'The database is damaged.', // CORRUPT
@@ -40,6 +39,15 @@ const messages: Readonly<Record<number, string>> = {
   17: 'The database changed too often while it was read.', // SCHEMA
   22: 'The file of the database is too large for this system.', // NOLFS
   26: 'The file is not a database of SQLite, or it is encrypted.', // NOTADB
+}
+
+/** What a view or a generated column computes takes more memory, or is longer, than it may: NOMEM and TOOBIG. */
+const tooMuch = new Set([7, 18])
+
+function tooLarge(): ResourceError {
+  const message =
+    'The database computes values here that take more memory than they may. Ask for fewer columns or rows.'
+  return new ResourceError('too-large', message, { reason: 'too-large' })
 }
 
 /** Codes after which a file that is opened anew may be as good as ever. */
@@ -56,7 +64,9 @@ export function failureOf(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const code = codeOf(error)
   if (code !== undefined) {
-    const message = messages[code & 0xff]
+    const primary = code & 0xff
+    if (tooMuch.has(primary)) return tooLarge()
+    const message = messages[primary]
     if (message !== undefined) return away(message, `SQLite ${code}`)
     // What a view or a generated column does wrong is no reason to leave the source alone.
     return new ResourceError('internal', `The database cannot answer this. (SQLite ${code})`)

@@ -23,6 +23,11 @@ export interface OpenFile {
 type Way = 'locked' | 'still'
 
 const [headerLength, magic] = [100, 'SQLite format 3\0']
+/**
+ * The longest value that a statement may make, in bytes: more than any that is answered (see `pieceOf`). Of a longer one that is
+ * stored the length can still be asked for.
+ */
+const maxComputed = 64 * 1024 * 1024
 /** Such files beside a database belong to it. */
 const companions = ['-wal', '-shm', '-journal']
 /** A file that was written so lately may be written once more without its time telling, in milliseconds. */
@@ -49,6 +54,7 @@ export function openFile(file: string, lockTimeoutMs: number): OpenFile {
     enableDoubleQuotedStringLiterals: false,
     readBigInts: true,
     returnArrays: true,
+    limits: { length: maxComputed },
   })
   checkDescriptor(identity)
   database.exec('pragma query_only = on; pragma trusted_schema = off; pragma cell_size_check = on')

@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path'
-import { invalid } from '../../core/errors.ts'
+import { invalid, isResourceError } from '../../core/errors.ts'
 import type { Provider } from '../../core/provider.ts'
 import type { ObjectName, Relation } from '../relational/model.ts'
 import { openRelational } from '../relational/open.ts'
@@ -61,7 +61,8 @@ function createSource(options: SqliteOptions): { readonly source: Source; readon
       try {
         return await reader.ask(name, values)
       } catch (error) {
-        if (reasonOf(error) === 'stale') reader.close()
+        // Memory that ran short once is given back as a whole.
+        if (reasonOf(error) === 'stale' || isResourceError(error, 'too-large')) reader.close()
         throw error
       }
     })

@@ -1,6 +1,8 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { childLimits } from '../../core/child-limits.ts'
 import { ResourceError } from '../../core/errors.ts'
+import { spawnLimited } from '../limited-child.ts'
 import type { Answer, Question } from './child.ts'
 import { away } from './failures.ts'
 
@@ -106,13 +108,20 @@ function hold(child: ChildProcess, isBusy: boolean): void {
   }
 }
 
-/** A process without our environment, and with nothing of ours open. Its sources need a loader where they run as they are, on a Node that reads no TypeScript. */
+/** How much JavaScript of the process may be alive, in MiB: the rest of its memory is for SQLite. */
+const heapMb = 128
+
+/**
+ * A process without our environment, and with nothing of ours open. What goes beyond the memory that it may have ends it, or the
+ * statement. Its sources need a loader where they run as they are, on a Node that reads no TypeScript.
+ */
 function startProcess(): ChildProcess {
   const code = new URL(import.meta.url.endsWith('.ts') ? './child.ts' : './child.js', import.meta.url)
   const needsLoader = code.pathname.endsWith('.ts') && !('typescript' in process.features)
   const { SystemRoot } = process.env
-  return fork(fileURLToPath(code), [], {
-    execArgv: needsLoader ? ['--import', import.meta.resolve('tsx/esm')] : [],
+  const loader = needsLoader ? ['--import', import.meta.resolve('tsx/esm')] : []
+  const args = [`--max-old-space-size=${heapMb}`, ...loader, fileURLToPath(code)]
+  return spawnLimited(process.execPath, args, childLimits.sqlite(), {
     env: SystemRoot === undefined ? {} : { SystemRoot },
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

@@ -1,7 +1,11 @@
+import type { IncomingMessage } from 'node:http'
+import { createServiceGuard, refusedHost, type ServiceNetwork } from '../../core/address-guard.ts'
 import { ResourceError } from '../../core/errors.ts'
+import { sendGuarded } from '../../core/guarded-request.ts'
+import { parseHttpUrl } from '../../core/http-url.ts'
 
 /** How long an issuer may take for an answer, in milliseconds. */
-const patience = 3000
+const timeoutMs = 3000
 /** How long it may be, in bytes. */
 const maxBytes = 256 * 1024
 
@@ -11,25 +15,28 @@ export interface Fetched {
   readonly ahead: number | undefined
 }
 
+/** What is sent besides the URL, and where it may go. */
+export interface FetchOptions extends ServiceNetwork {
+  /** A form that is sent by POST. Without it, the request is a GET. */
+  readonly body?: string
+  readonly authorization?: string
+}
+
 /**
- * Fetches JSON from an address that the operator gave. Nothing leads it elsewhere: redirects are refused.
+ * Fetches JSON from a URL of the configuration, where its host leads nowhere but {@link createServiceGuard} allows. A redirect is no good
+ * answer.
  *
  * @throws ResourceError `unavailable`, whatever the fault.
  */
-export async function fetchJson(
-  url: string,
-  init: { readonly body?: string; readonly authorization?: string } = {},
-): Promise<Fetched> {
-  const { body, authorization } = init
+export async function fetchJson(url: string, options: FetchOptions = {}): Promise<Fetched> {
+  const { body, authorization } = options
   try {
-    const response = await fetch(url, {
-      method: body === undefined ? 'GET' : 'POST',
-      redirect: 'error',
-      signal: AbortSignal.timeout(patience),
+    const parsed = parseHttpUrl(url)
+    const response = await sendGuarded(createServiceGuard(parsed, options), {
+      url: parsed,
+      signal: AbortSignal.timeout(timeoutMs),
       headers: {
         Accept: 'application/json',
-        // One that was kept may be gone by now, and nobody would be told apart from an issuer that is down.
-        Connection: 'close',
         // What is not compressed cannot grow.
         'Accept-Encoding': 'identity',
         ...(body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' }),
@@ -37,19 +44,24 @@ export async function fetchJson(
       },
       ...(body === undefined ? {} : { body }),
     })
-    const text = await textOf(response)
-    if (response.status !== 200) throw new Error(`the answer has the status ${response.status}`)
-    const date = Date.parse(response.headers.get('date') ?? '')
-    return { value: JSON.parse(text), ahead: Number.isNaN(date) ? undefined : date - Date.now() }
+    const { statusCode: status = 0, headers } = response
+    try {
+      if (status !== 200) throw new Error(`the answer has the status ${status}`)
+      const date = Date.parse(headers.date ?? '')
+      const value: unknown = JSON.parse(await textOf(response))
+      return { value, ahead: Number.isNaN(date) ? undefined : date - Date.now() }
+    } finally {
+      response.destroy()
+    }
   } catch (error) {
     throw new ResourceError('unavailable', `There is no good answer from ${url}: ${reasonOf(error)}`)
   }
 }
 
-async function textOf(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
+async function textOf(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
   let length = 0
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of response as AsyncIterable<Buffer>) {
     length += chunk.length
     if (length > maxBytes) throw new Error(`the answer is longer than ${maxBytes} bytes`)
     chunks.push(chunk)
@@ -61,7 +73,7 @@ async function textOf(response: Response): Promise<string> {
 function reasonOf(error: unknown): string {
   if (error instanceof SyntaxError) return 'it is not JSON'
   if (!(error instanceof Error)) return 'unknown'
-  const cause = error.cause instanceof Error ? error.cause : undefined
-  const code = cause !== undefined && 'code' in cause ? String(cause.code) : undefined
-  return code ?? cause?.message ?? error.message
+  const code = 'code' in error ? String(error.code) : undefined
+  if (code === refusedHost) return error.message
+  return error.name === 'AbortError' ? `it took longer than ${timeoutMs} ms` : (code ?? error.message)
 }

@@ -5,7 +5,7 @@ import { type Claims, judgeClaims } from './claims.ts'
 import { fetchJson } from './fetch.ts'
 import { issuerOf } from './jwt.ts'
 import { createMemo } from './memo.ts'
-import type { Issuer } from './options.ts'
+import { type Issuer, networkOf } from './options.ts'
 import { digestOf, type Verdict, type Verifier } from './verdict.ts'
 
 /** So long an answer is taken without asking again, in milliseconds, and so many such are remembered. */
@@ -27,13 +27,14 @@ export function createIntrospection(
   implies: Readonly<Record<string, readonly string[]>>,
 ): Verifier {
   const { url, clientId, clientSecret } = issuer.introspection
+  const network = networkOf(issuer)
   const authorization = `Basic ${Buffer.from([clientId, clientSecret].map(formEncode).join(':')).toString('base64')}`
   const gate = createGate(concurrent, waiting)
   const verdicts = createMemo<Verdict>(most)
 
   const ask = async (token: string): Promise<Verdict> => {
     const body = `token=${formEncode(token)}&token_type_hint=access_token`
-    const answered = await gate.run(() => fetchJson(url, { body, authorization }))
+    const answered = await gate.run(() => fetchJson(url, { ...network, body, authorization }))
     if ('refused' in answered) throw new ResourceError('unavailable', 'Too many tokens are asked about at once')
     const claims = answered.value.value
     if (!isObject(claims) || typeof claims.active !== 'boolean')

@@ -1,10 +1,11 @@
+import type { JWTVerifyOptions } from 'jose'
 import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { isObject } from '../messages.ts'
 import { type Claims, judgeClaims } from './claims.ts'
 import { createKeys, type FindKey } from './keys.ts'
 import { createMemo } from './memo.ts'
-import { type Issuer, leeway } from './options.ts'
+import { type Issuer, leeway, networkOf } from './options.ts'
 import { digestOf, type Verdict, type Verifier } from './verdict.ts'
 
 /** The asymmetric signatures of JSON Object Signing. With a shared secret, who can check a token can also make one. */
@@ -12,6 +13,8 @@ const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 /** So long a token that was good is taken without looking again, in milliseconds, and so many such are remembered. */
 const remembered = 60_000
 const most = 2000
+/** The most keys that one token is tried with. */
+const maxTried = 8
 
 /** An issuer whose keys are known, with what its tokens must be for. */
 export type JwtIssuer = Issuer & { readonly jwks: string; readonly audiences: readonly string[] }
@@ -24,12 +27,34 @@ export async function createJwtVerifier(
 ): Promise<Verifier> {
   const { createLocalJWKSet, errors, jwtVerify } = await import('jose')
   const byName = new Map(
-    issuers.map((issuer) => [issuer.issuer, { issuer, keys: createKeys(issuer.jwks, createLocalJWKSet, log) }]),
+    issuers.map((issuer) => [
+      issuer.issuer,
+      { issuer, keys: createKeys(issuer.jwks, createLocalJWKSet, log, networkOf(issuer)) },
+    ]),
   )
   const verdicts = createMemo<Verdict>(most)
 
+  /** Verifies a token; where several keys fit it, such as two of one `kid`, with each of them in turn. */
+  const verified = async (token: string, find: FindKey, options: JWTVerifyOptions) => {
+    try {
+      return await jwtVerify(token, find, options)
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+      let tried = 0
+      for await (const key of error) {
+        if (++tried > maxTried) break
+        try {
+          return await jwtVerify(token, key, options)
+        } catch (failure) {
+          if (!(failure instanceof errors.JWSSignatureVerificationFailed)) throw failure
+        }
+      }
+      throw new errors.JWSSignatureVerificationFailed()
+    }
+  }
+
   const check = async (token: string, issuer: JwtIssuer, find: FindKey): Promise<Verdict> => {
-    const { payload, protectedHeader } = await jwtVerify(token, find, {
+    const { payload, protectedHeader } = await verified(token, find, {
       issuer: issuer.issuer,
       audience: [...issuer.audiences],
       algorithms: [...(issuer.algorithms ?? asymmetric)],

@@ -1,4 +1,5 @@
 import type { createLocalJWKSet, JSONWebKeySet } from 'jose'
+import type { ServiceNetwork } from '../../core/address-guard.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { isObject } from '../messages.ts'
@@ -15,6 +16,16 @@ const pause = 2000
 /** By how much the clocks may differ before the log says so. */
 const maxAhead = 60_000
 
+/**
+ * Whether anybody could sign for a key: with an RSA exponent of 1 a signature is the message itself. An exponent is odd and
+ * greater than 1 (RFC 8017, section 3.1).
+ */
+function isForgeable(key: unknown): boolean {
+  if (!isObject(key) || key.kty !== 'RSA') return false
+  const exponent = typeof key.e === 'string' ? Buffer.from(key.e, 'base64url').toString('hex').replace(/^0+/, '') : ''
+  return exponent === '' || exponent === '1' || !/[13579bdf]$/.test(exponent)
+}
+
 export type FindKey = ReturnType<typeof createLocalJWKSet>
 
 /** The keys of one issuer. */
@@ -29,7 +40,12 @@ export interface Keys {
   refreshed(): Promise<FindKey | undefined>
 }
 
-export function createKeys(url: string, create: typeof createLocalJWKSet, log: Log): Keys {
+export function createKeys(
+  url: string,
+  create: typeof createLocalJWKSet,
+  log: Log,
+  network: ServiceNetwork = {},
+): Keys {
   let known: { readonly find: FindKey; readonly at: number } | undefined
   let fetching: Promise<FindKey> | undefined
   let failedAt = Number.NEGATIVE_INFINITY
@@ -37,7 +53,7 @@ export function createKeys(url: string, create: typeof createLocalJWKSet, log: L
 
   const load = async (): Promise<FindKey> => {
     try {
-      const { value, ahead = 0 } = await fetchJson(url)
+      const { value, ahead = 0 } = await fetchJson(url, network)
       if (!isObject(value) || !Array.isArray(value.keys))
         throw new ResourceError('unavailable', `There are no keys at ${url}`)
       if (Math.abs(ahead) > maxAhead)
@@ -45,7 +61,7 @@ export function createKeys(url: string, create: typeof createLocalJWKSet, log: L
           jwks: url,
           seconds: Math.round(ahead / 1000),
         })
-      const find = create(value as unknown as JSONWebKeySet)
+      const find = create({ keys: value.keys.filter((key) => !isForgeable(key)) } as JSONWebKeySet)
       known = { find, at: performance.now() }
       return find
     } catch (error) {

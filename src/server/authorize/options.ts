@@ -1,3 +1,5 @@
+import type { ServiceNetwork } from '../../core/address-guard.ts'
+
 /** How clients say who they are over HTTP: with access tokens of authorization servers, or tokens of our own. */
 export interface AuthorizationOptions {
   /**
@@ -21,8 +23,8 @@ export interface ScopeRule {
   readonly methods?: readonly string[]
 }
 
-/** An authorization server. Keys and introspection are where this says: nothing in a token or a document moves them. */
-export interface Issuer {
+/** An authorization server. Keys and introspection are where this says: nothing in a token or a document moves them. Both are asked under the guard of addresses. */
+export interface Issuer extends ServiceNetwork {
   /** Its identifier, exactly as it stands in `iss`. */
   readonly issuer: string
   /** What `aud` may name, exactly. By default the resource. */
@@ -54,3 +56,8 @@ export type RoleRule =
 
 /** By how much clocks may differ, in milliseconds. */
 export const leeway = 30_000
+
+/** Where the requests to an issuer may go. */
+export function networkOf({ allowAddresses, resolve }: Issuer): ServiceNetwork {
+  return { ...(allowAddresses === undefined ? {} : { allowAddresses }), ...(resolve === undefined ? {} : { resolve }) }
+}

@@ -41,7 +41,8 @@ export const absent = 'absent'
 /**
  * Reads the tokens of a file. One that is not there has none.
  *
- * @throws ResourceError `invalid` for a file that is not one of tokens, or that others may write.
+ * @throws ResourceError `invalid` for a file that is not one of tokens, that others may write, or that belongs to a user who
+ *   is neither the one of this process nor root.
  */
 export async function readTokenFile(file: string): Promise<TokenFile> {
   let handle: FileHandle
@@ -58,6 +59,11 @@ export async function readTokenFile(file: string): Promise<TokenFile> {
     if (stat.size > maxBytes) throw refuse(`is longer than ${maxBytes} bytes`)
     if (process.platform !== 'win32' && (Number(stat.mode) & 0o022) !== 0)
       throw refuse('can be written by others, who could let themselves in. Make it yours alone: chmod 600')
+    const own = process.getuid?.()
+    if (own !== undefined && stat.uid !== BigInt(own) && stat.uid !== 0n)
+      throw refuse(
+        `belongs to another user (uid ${stat.uid}), who could let themselves in. Make it yours: chown ${own}, or run the server as that user`,
+      )
     const tokens = parseTokens(await handle.readFile('utf8'))
     if (tokens === undefined) throw refuse('is not one that `hikidashi token` wrote')
     const local = await statfs(file).then(

@@ -4,6 +4,8 @@ import { browseTool, listTool } from './list.ts'
 import { readTool } from './read.ts'
 import { searchTool } from './search.ts'
 
+export { connectorTools } from './connector.ts'
+
 /**
  * Reading as tools, for hosts that have no resources: the same view, so that nobody sees more or less. Everything is of one
  * request; they hold no state.

@@ -6,7 +6,9 @@ import {
   type FoundQuery,
   parseFound,
   type SearchPlace,
+  saidOf,
   searchPlaces,
+  withWords,
 } from '../../core/found.ts'
 import type { JsonObject, Tool, ToolAnswer } from '../../core/tool.ts'
 import type { Resource, View } from '../../core/view.ts'
@@ -93,13 +95,19 @@ export function searchTool(view: View): Tool {
       )
       const [failed] = found.filter(({ error }) => error !== undefined)
       if (failed !== undefined && found.every(({ error }) => error !== undefined)) throw failed.error
-      const hits = unique(found.flatMap(({ found: one }) => one?.hits ?? []))
-      const notes = new Set(found.flatMap(({ found: one }) => one?.notes ?? [oneIsAway]))
+      const answers = found.flatMap(({ place, found: one }) => (one === undefined ? [] : [{ place, ...one }]))
+      const shown = withWords(answers)
+      const hits = unique(shown.flatMap((one) => one.hits))
+      const notes = new Set([
+        ...shown.flatMap((one) => one.notes),
+        ...(answers.length < found.length ? [oneIsAway] : []),
+      ])
       const next = Object.fromEntries(
-        found.flatMap(({ place, found: one }) => (one?.next === undefined ? [] : [[place.uriTemplate, one.next]])),
+        shown.flatMap((one) => (one.next === undefined ? [] : [[one.place.uriTemplate, one.next]])),
       )
       const best = hits.sort((a, b) => b.score - a.score).map(resultOf)
-      return answer(query, best, [...notes], Object.keys(next).length === 0 ? undefined : seal(next))
+      const fallback = shown.find((one) => one.fallback !== undefined)?.fallback
+      return answer(query, best, [...notes], Object.keys(next).length === 0 ? undefined : seal(next), fallback)
     },
   }
 }
@@ -121,12 +129,14 @@ function answer(
   results: readonly Result[],
   notes: readonly string[],
   next: string | undefined,
+  fallback?: string,
 ): ToolAnswer {
   const lines = results.map(
     ({ uri, name, snippet }, index) =>
       `${index + 1}. ${uri}  ${oneLine(name, 120)}${snippet === '' ? '' : `\n   ${oneLine(snippet, 400)}`}`,
   )
   const told = [
+    ...(fallback === undefined ? [] : [`(${oneLine(fallback, 300)})`]),
     results.length === 0 ? 'Nothing was found.' : lines.join('\n'),
     ...notes.map((note) => `(${oneLine(note, 300)})`),
     ...(next === undefined ? [] : [`There are more: cursor ${next}`]),
@@ -142,7 +152,7 @@ function answer(
         ...(snippet === '' ? {} : { snippet }),
         score,
       })),
-      notes,
+      notes: saidOf({ notes, ...(fallback === undefined ? {} : { fallback }) }),
       ...(next === undefined ? {} : { next }),
     },
     resources: results.map(({ uri, name, snippet, facts }) => ({

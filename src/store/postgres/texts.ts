@@ -1,6 +1,6 @@
 import type { Remote, TextOperations } from '../engine.ts'
 import { endOf } from '../rules.ts'
-import type { NewText, PartQuery, TextFilter } from '../texts.ts'
+import type { NewText, PartQuery, TextFilter, TextSet } from '../texts.ts'
 import { bytesOf } from '../texts-rules.ts'
 import type { Ask, Found } from './server.ts'
 
@@ -35,7 +35,24 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
         edition: Number(edition),
       }))
     },
-    textsMimeTypes: async (name) => {
+    textsEntries: async (name, after, limit) => {
+      const found = await ask(
+        `select id, key, mount, parts, length from ${schema}.texts where home = ${home} and id > $2 order by id limit $3`,
+        [name, after, limit],
+      )
+      return found.map(({ id, key, mount, parts, length }) => ({
+        id: Number(id),
+        key: String(key),
+        mount: String(mount),
+        parts: Number(parts),
+        length: Number(length),
+      }))
+    },
+    textsIds: async (name) => {
+      const found = await ask(`select id from ${schema}.texts where home = ${home} order by id`, [name])
+      return found.map(({ id }) => Number(id))
+    },
+    textsMimeTypes: async (name, among) => {
       // From each to the next one: there are few, each of many.
       const found = await ask(
         `with recursive types(mime) as (
@@ -43,16 +60,24 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
            union all select (select min(t.mime) from ${schema}.texts t where t.home = ${home} and t.mime > types.mime) from types
            where types.mime is not null
          )
-         select mime from types where mime is not null order by mime`,
-        [name],
+         select mime from types where mime is not null ${
+           among === undefined
+             ? ''
+             : `and exists (
+                  select 1 from ${schema}.texts t where t.home = ${home} and t.mime = types.mime
+                  and ${inSetSql('t.id', '$2', '$3')}
+                )`
+         } order by mime`,
+        [name, ...(among === undefined ? [] : setValues(among))],
       )
       return found.map(({ mime }) => String(mime))
     },
-    textsCounts: async (name, terms) => {
+    textsCounts: async (name, terms, among) => {
+      const within = among === undefined ? '' : `and ${inSetSql('p.text', '$3', '$4')}`
       const found = await ask(
-        `select (select count(*) from ${schema}.parts p where p.terms @@ ${queryOf(home, 'w.term', false)}) as n
+        `select (select count(*) from ${schema}.parts p where p.terms @@ ${queryOf(home, 'w.term', false)} ${within}) as n
          from unnest($2::text[]) with ordinality w(term, i) order by w.i`,
-        [name, terms],
+        [name, terms, ...(among === undefined ? [] : setValues(among))],
       )
       return found.map(({ n }) => Number(n))
     },
@@ -114,13 +139,14 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
     },
     textsVectors: async (name, model, after, limit) => {
       const found = await ask(
-        `select position, part, vector from ${schema}.vectors where home = ${home} and model = $2 and position > $3
-         order by position limit $4`,
+        `select v.position, v.part, v.vector, p.text from ${schema}.vectors v join ${schema}.parts p on p.id = v.part
+         where v.home = ${home} and v.model = $2 and v.position > $3 order by v.position limit $4`,
         [name, model, after, limit],
       )
-      return found.map(({ position, part, vector }: Found) => ({
+      return found.map(({ position, part, text, vector }: Found) => ({
         order: Number(position),
         id: Number(part),
+        text: Number(text),
         vector: vector instanceof Uint8Array ? new Uint8Array(vector) : new Uint8Array(),
       }))
     },
@@ -141,10 +167,24 @@ function queryOf(home: string, term: string, prefix: boolean): string {
   return `('''' || ${home} || '~' || ${term} || '''${prefix ? ':*' : ''}')::tsquery`
 }
 
-function findSql(schema: string, home: string, name: string, { terms, where, limit }: PartQuery) {
+/** Whether a set of texts has an id. PostgreSQL numbers the bits of a byte from the lowest, as a {@link TextSet} does. */
+function inSetSql(id: string, bits: string, first: string): string {
+  const place = `(${id} - ${first}::bigint)`
+  // A case is evaluated in its order: outside of the bits, none is looked at.
+  return `case when ${place} >= 0 and ${place} < 8 * octet_length(${bits}::bytea)
+    then get_bit(${bits}::bytea, ${place}::integer) = 1 else false end`
+}
+
+function setValues({ bits, first }: TextSet): readonly [Buffer, number] {
+  return [Buffer.from(bits), first]
+}
+
+function findSql(schema: string, home: string, name: string, { terms, where, among, limit }: PartQuery) {
   const values: unknown[] = [name]
   const value = (given: unknown, type: string) => `$${values.push(given)}::${type}`
   const own = terms.filter(({ beside }) => beside !== true)
+  const [bits, first] = among === undefined ? [] : setValues(among)
+  const isSeen = among === undefined ? '' : `and ${inSetSql('p.text', value(bits, 'bytea'), value(first, 'bigint'))}`
   const kinds = [
     { some: own.filter(({ prefix }) => prefix !== true), prefix: false, within: '' },
     { some: own.filter(({ prefix }) => prefix === true), prefix: true, within: '' },
@@ -161,7 +201,7 @@ function findSql(schema: string, home: string, name: string, { terms, where, lim
     )
     return `select p.id, w.weight from unnest(${names}, ${weights}) w(term, weight)
       cross join lateral (
-        select p.id from ${schema}.parts p where p.terms @@ ${queryOf(home, 'w.term', prefix)} ${within}
+        select p.id from ${schema}.parts p where p.terms @@ ${queryOf(home, 'w.term', prefix)} ${within} ${isSeen}
       ) p`
   })
   const filter = where === undefined ? '' : filterSql(schema, where, value)

@@ -35,6 +35,11 @@ export function openDatabase(file: string, busyMs: number): Database {
   }
 }
 
+/** A list that a statement answers as JSON, such as one of `json_group_array`. */
+export function listIn(value: Value | undefined): readonly unknown[] {
+  return JSON.parse(String(value)) as readonly unknown[]
+}
+
 /** Does something in one transaction, whole or not at all. It takes the lock for writing at once, so it never waits halfway. */
 export function transaction<Result>(database: Database, act: () => Result): Result {
   database.exec('begin immediate')
@@ -63,6 +68,7 @@ const codes: Readonly<Record<string, number>> = {
   'database disk image is malformed': 11,
   'database or disk is full': 13,
   'unable to open database file': 14,
+  'string or blob too big': 18,
   'file is not a database': 26,
 }
 

@@ -2,6 +2,8 @@
 export interface Known {
   count(home: Version, token: string, find: () => number): number
   ids(home: Version, match: string, find: () => readonly number[]): readonly number[]
+  /** The same of a few out of a long list: they are kept though they are few, since finding them took the whole list. */
+  chosen(home: Version, match: string, find: () => readonly number[]): readonly number[]
 }
 
 /** Which texts, and as of which change. */
@@ -10,7 +12,7 @@ export interface Version {
   readonly revision: number
 }
 
-/** How many counts are kept, and how many ids in all lists together; lists shorter than `few` are found fast enough. */
+/** How many counts are kept, and how many ids in all lists together; lists shorter than `few` are found fast enough, and count as so many. */
 const most = { counts: 50_000, ids: 1_000_000, few: 500 }
 
 interface Kept {
@@ -29,6 +31,17 @@ export function createKnown(): Known {
     homes.set(id, fresh)
     return fresh
   }
+  const keep = (kept: Kept, match: string, found: readonly number[]): readonly number[] => {
+    const size = Math.max(found.length, most.few)
+    if (size > most.ids / 4) return found
+    if (kept.ids + size > most.ids) {
+      kept.lists.clear()
+      kept.ids = 0
+    }
+    kept.lists.set(match, found)
+    kept.ids += size
+    return found
+  }
   return {
     count: (home, token, find) => {
       const { counts } = keptOf(home)
@@ -44,14 +57,11 @@ export function createKnown(): Known {
       const known = kept.lists.get(match)
       if (known !== undefined) return known
       const found = find()
-      if (found.length < most.few || found.length > most.ids / 4) return found
-      if (kept.ids + found.length > most.ids) {
-        kept.lists.clear()
-        kept.ids = 0
-      }
-      kept.lists.set(match, found)
-      kept.ids += found.length
-      return found
+      return found.length < most.few ? found : keep(kept, match, found)
+    },
+    chosen: (home, match, find) => {
+      const kept = keptOf(home)
+      return kept.lists.get(match) ?? keep(kept, match, find())
     },
   }
 }

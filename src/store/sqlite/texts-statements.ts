@@ -34,6 +34,20 @@ export function prepareTexts(database: Database) {
          )
          select mime from types where mime is not null order by mime`,
     ),
+    // The unary plus keeps SQLite from the index by home, which is not in the order of the ids.
+    entries: prepare(
+      `select json_group_array(json_array(id, key, mount, parts, length)) as entries from (
+         select id, key, mount, parts, length from texts where +home = ?1 and id > ?2 order by id limit ?3
+       )`,
+    ),
+    textIds: prepare('select json_group_array(id) as ids from (select id from texts where home = ? order by id)'),
+    idsOfType: prepare('select json_group_array(id) as ids from texts where home = ? and mime = ?'),
+    partOwners: prepare(
+      `select json_group_array(json_array(text, first, count)) as owners from (
+         select text, min(id) as first, count(*) as count from parts where text > ? group by text order by text limit ?
+       )`,
+    ),
+    howMany: prepare('select count(*) as n from texts'),
     count: prepare('select doc from term_parts where term = ?'),
     ids: prepare('select json_group_array(rowid) as ids from part_terms where part_terms match ?'),
     firstIds: prepare(
@@ -53,7 +67,8 @@ export function prepareTexts(database: Database) {
     dropVector: prepare('delete from vectors where part = ?'),
     addVector: prepare('insert into vectors (home, part, model, sum, vector) values (?, ?, ?, ?, ?)'),
     vectors: prepare(
-      'select position, part, sum, vector from vectors where home = ? and model = ? and position > ? order by position limit ?',
+      `select v.position, v.part, v.sum, v.vector, p.text from vectors v join parts p on p.id = v.part
+       where v.home = ? and v.model = ? and v.position > ? order by v.position limit ?`,
     ),
   }
 }

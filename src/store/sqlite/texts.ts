@@ -2,22 +2,31 @@ import { crc32 } from 'node:zlib'
 import type { TextOperations } from '../engine.ts'
 import { failure } from '../failure.ts'
 import { endOf } from '../rules.ts'
-import type { FoundPart, NewText, PartQuery, TextFilter, WeightedTerm } from '../texts.ts'
+import { isInSet } from '../text-set.ts'
+import type { FoundPart, NewText, PartQuery, TextEntry, TextSet, WeightedTerm } from '../texts.ts'
 import { bytesOf } from '../texts-rules.ts'
-import { type Database, type Found, transaction, type Value } from './database.ts'
+import { type Database, type Found, listIn, transaction, type Value } from './database.ts'
 import { createKnown } from './known.ts'
+import { createOwners, type Owner } from './owners.ts'
 import { bestOf, type Weighed } from './scores.ts'
+import { filterSql } from './texts-filter.ts'
 import { prepareTexts } from './texts-statements.ts'
 
 /** How many texts one part of a removal removes. */
 const batch = 200
 /** How many of the best are looked at for whether a filter lets them pass, at once. */
 const sifted = 2000
+/** A term that more parts have than this is frequent. */
+const frequent = 50_000
 
 /** Texts in a database of the right version: their terms are in an index of FTS5 that has neither the texts nor where in them a term stands. */
 export function createTexts(database: Database): TextOperations {
   const statements = prepareTexts(database)
   const known = createKnown()
+  const owners = createOwners(
+    (after, limit) => listIn(statements.partOwners.get(after, limit)?.owners) as readonly Owner[],
+    () => Number(statements.howMany.get()?.n),
+  )
   const find = (name: string): Home | undefined => {
     const found = statements.home.get(name)
     return found === undefined ? undefined : homeOf(found)
@@ -54,22 +63,36 @@ export function createTexts(database: Database): TextOperations {
 
   const tokensOf = (home: Home, { term, prefix }: WeightedTerm) =>
     `"${tokenOf(home.id, term)}"${prefix === true ? ' *' : ''}`
-  const idsOf = (home: Home, match: string) =>
-    known.ids(home, match, () => JSON.parse(String(statements.ids.get(match)?.ids)) as readonly number[])
+  const lookUp = (match: string) => listIn(statements.ids.get(match)?.ids) as readonly number[]
+  const idsOf = (home: Home, match: string, among: TextSet | undefined) => {
+    if (among === undefined) return known.ids(home, match, () => lookUp(match))
+    return known.chosen(home, `${among.version} ${match}`, () => chosenOf(home, match, among))
+  }
+  const chosenOf = (home: Home, match: string, among: TextSet) => {
+    owners.refresh(home)
+    return owners.within(lookUp(match), among)
+  }
+  /** Only the number is kept: the lists of frequent terms, which nothing is found by, would drive out the others. */
+  const countAmong = (home: Home, token: string, among: TextSet) =>
+    known.count(home, `${among.version} ${token}`, () => {
+      const total = Number(statements.count.get(token)?.doc ?? 0)
+      if (total === 0) return 0
+      return (total > frequent ? chosenOf(home, `"${token}"`, among) : idsOf(home, `"${token}"`, among)).length
+    })
 
-  const listsOf = (home: Home, { terms }: PartQuery): readonly Weighed[] => {
+  const listsOf = (home: Home, { terms, among }: PartQuery): readonly Weighed[] => {
     const own = terms.filter(({ beside }) => beside !== true)
     const others = own.map((term) => tokensOf(home, term)).join(' OR ')
     return terms.map((term) => {
       const match = tokensOf(home, term)
-      if (term.beside !== true) return { weight: term.weight, ids: idsOf(home, match) }
-      return { weight: term.weight, ids: others === '' ? [] : idsOf(home, `${match} AND (${others})`) }
+      if (term.beside !== true) return { weight: term.weight, ids: idsOf(home, match, among) }
+      return { weight: term.weight, ids: others === '' ? [] : idsOf(home, `${match} AND (${others})`, among) }
     })
   }
 
   /** All that have one term are equally good: no more of them are looked up than are asked for. */
   const firstOf = (home: Home, term: WeightedTerm, limit: number): readonly number[] =>
-    JSON.parse(String(statements.firstIds.get(tokensOf(home, term), limit)?.ids)) as readonly number[]
+    listIn(statements.firstIds.get(tokensOf(home, term), limit)?.ids) as readonly number[]
 
   return {
     textsPut: (name, texts) =>
@@ -105,23 +128,37 @@ export function createTexts(database: Database): TextOperations {
           version: String(version),
           edition: Number(edition),
         })),
-    textsMimeTypes: (name) => statements.mimeTypes.all(find(name)?.id ?? 0).map(({ mime }) => String(mime)),
-    textsCounts: (name, terms) => {
+    textsEntries: (name, after, limit) => {
+      const found = listIn(statements.entries.get(find(name)?.id ?? 0, after, limit)?.entries)
+      return (found as readonly (readonly [number, string, string, number, number])[]).map(
+        ([id, key, mount, parts, length]): TextEntry => ({ id, key, mount, parts, length }),
+      )
+    },
+    textsIds: (name) => listIn(statements.textIds.get(find(name)?.id ?? 0)?.ids) as readonly number[],
+    textsMimeTypes: (name, among) => {
+      const home = find(name)?.id ?? 0
+      const types = statements.mimeTypes.all(home).map(({ mime }) => String(mime))
+      if (among === undefined) return types
+      const idsOfType = (mime: string) => listIn(statements.idsOfType.get(home, mime)?.ids) as readonly number[]
+      return types.filter((mime) => idsOfType(mime).some((id) => isInSet(among, id)))
+    },
+    textsCounts: (name, terms, among) => {
       const home = find(name)
       if (home === undefined) return terms.map(() => 0)
       const count = (token: string) => Number(statements.count.get(token)?.doc ?? 0)
       return terms.map((term) => {
         const token = tokenOf(home.id, term)
-        return known.count(home, token, () => count(token))
+        if (among === undefined) return known.count(home, token, () => count(token))
+        return countAmong(home, token, among)
       })
     },
     textsFind: (name, query) => {
       const home = find(name)
       if (home === undefined) return []
-      const { terms, where, limit } = query
+      const { terms, where, among, limit } = query
       const [only] = terms
-      if (where === undefined && only !== undefined && terms.length === 1 && only.beside !== true)
-        return firstOf(home, only, limit)
+      const isOne = only !== undefined && terms.length === 1 && only.beside !== true
+      if (isOne && where === undefined && among === undefined) return firstOf(home, only, limit)
       const lists = listsOf(home, query)
       if (where === undefined) return bestOf(lists, limit)
       const passed: number[] = []
@@ -130,7 +167,7 @@ export function createTexts(database: Database): TextOperations {
       for (let start = 0; start < all.length && passed.length < limit; start += sifted) {
         const some = all.slice(start, start + sifted)
         const found = database.prepare(sql).get(JSON.stringify(some), ...values)
-        const ids = new Set(JSON.parse(String(found?.ids)) as readonly number[])
+        const ids = new Set(listIn(found?.ids) as readonly number[])
         passed.push(...some.filter((id) => ids.has(id)))
       }
       return passed.slice(0, limit)
@@ -170,9 +207,9 @@ export function createTexts(database: Database): TextOperations {
         }
       }),
     textsVectors: (name, model, after, limit) =>
-      statements.vectors.all(find(name)?.id ?? 0, model, after, limit).map(({ position, part, sum, vector }) => {
+      statements.vectors.all(find(name)?.id ?? 0, model, after, limit).map(({ position, part, text, sum, vector }) => {
         if (!(vector instanceof Uint8Array) || crc32(vector) !== sum) throw failure('damaged', 'a vector')
-        return { order: Number(position), id: Number(part), vector }
+        return { order: Number(position), id: Number(part), text: Number(text), vector }
       }),
   }
 }
@@ -248,24 +285,4 @@ function partOf(part: Found, text: Found): FoundPart {
     value: String(part.value),
     text: String(text.value),
   }
-}
-
-/** Which of the parts, given as JSON, a filter lets pass. */
-function filterSql({ mounts, mimeType, audience, minPriority, since }: TextFilter) {
-  const values: Value[] = []
-  const value = (given: Value) => `?${values.push(given) + 1}`
-  const conditions = [
-    ...(mounts === undefined ? [] : [`t.mount in (select value from json_each(${value(JSON.stringify(mounts))}))`]),
-    ...(mimeType === undefined
-      ? []
-      : mimeType.endsWith('/*')
-        ? [`substr(t.mime, 1, ${mimeType.length - 1}) = ${value(mimeType.slice(0, -1))}`]
-        : [`t.mime = ${value(mimeType)}`]),
-    ...(audience === undefined ? [] : [`(t.audience = '  ' or instr(t.audience, ${value(` ${audience} `)}) > 0)`]),
-    ...(minPriority === undefined ? [] : [`t.priority >= ${value(minPriority)}`]),
-    ...(since === undefined ? [] : [`t.modified >= ${value(since)}`]),
-  ]
-  const sql = `select json_group_array(p.id) as ids from json_each(?1) j cross join parts p on p.id = j.value
-    cross join texts t on t.id = p.text where ${['true', ...conditions].join(' and ')}`
-  return { sql, values }
 }

@@ -1,11 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { WrappedPdfiumModule } from '@embedpdf/pdfium'
+import { pdfiumMemoryBytes } from '../../core/child-limits.ts'
 import { type Reading, type ReadingLimits, tooMuch, unreadable } from './job.ts'
 import { createWriter } from './writer.ts'
 
-/** How much memory PDFium may use, in bytes. It is outside of what the worker's own limit counts. */
-const maxMemory = 256 * 1024 * 1024
 const maxPages = 10_000
 
 let loaded: Promise<WrappedPdfiumModule> | undefined
@@ -106,7 +105,7 @@ function limitMemory(): void {
   const memory = Memory.prototype
   const { grow } = memory
   memory.grow = function (this: Memory, pages: number) {
-    if (this.buffer.byteLength + pages * 65_536 > maxMemory) throw new RangeError('too much memory')
+    if (this.buffer.byteLength + pages * 65_536 > pdfiumMemoryBytes) throw new RangeError('too much memory')
     return grow.call(this, pages)
   }
 }

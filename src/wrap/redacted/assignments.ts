@@ -51,6 +51,7 @@ function findSeparated(text: string, style: Style): readonly Span[] {
         !/[{,]/.test(before),
       indent: /^[ \t]*(?:-[ \t]+)?/.exec(text.slice(line, name.start))?.[0].length ?? 0,
       quotedOnly: /^[=!]==?$/.test(sign) && sign !== '=',
+      counts: /tokens?$/i.test(name.text),
     })
     for (const span of spans) found.push({ ...span, key: name.start })
     until = spans.at(-1)?.end ?? until

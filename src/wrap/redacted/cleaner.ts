@@ -1,4 +1,5 @@
 import { ResourceError } from '../../core/errors.ts'
+import { compileGlobs } from '../../core/glob.ts'
 import type { Log } from '../../core/log.ts'
 import type { Content, ContentFacts } from '../../core/provider.ts'
 import type { Scrubber } from '../../core/scrub.ts'
@@ -6,13 +7,17 @@ import { cleanFacts, type Reason, redactedKey, type Seal, withheld } from './fac
 import type { Layer } from './find.ts'
 import { type Clean, cleanParts, piecesOf, type ReadPiece } from './parts.ts'
 import type { Redactor } from './redactor.ts'
+import { isTableFile } from './tables.ts'
 import { isVault } from './vaults.ts'
+import type { Window } from './window.ts'
 
 export interface CleanerOptions {
   readonly mode: 'mask' | 'withhold'
   readonly seal: Seal
   readonly redactor: Redactor
   readonly scrubber: Scrubber | undefined
+  /** Globs: files that are not withheld for their names. */
+  readonly except: readonly string[]
   readonly log: Log
   readonly without: readonly Layer[]
 }
@@ -32,7 +37,9 @@ export interface Cleaner {
 /** The longest stream that is held in memory, in bytes. */
 const maxStream = 64 * 1024 * 1024
 
-export function createCleaner({ mode, seal, redactor, scrubber, log, without }: CleanerOptions): Cleaner {
+export function createCleaner(options: CleanerOptions): Cleaner {
+  const { mode, seal, redactor, scrubber, except, log, without } = options
+  const isExcepted = except.length === 0 ? () => false : compileGlobs(except)
   const cleaner: Cleaner = {
     whole: async (content, requested, signal) => {
       const path = content.path ?? requested
@@ -42,7 +49,8 @@ export function createCleaner({ mode, seal, redactor, scrubber, log, without }: 
       return wholeBytes('bytes' in content ? content.bytes : await collect(content), path, facts, signal)
     },
     parts: async function* (path, read, from, signal) {
-      for await (const part of cleanParts(read, from, (window) => redactor.window(window, { path, without }, signal))) {
+      const redact = (window: Window) => redactor.window(window, { path, without }, signal)
+      for await (const part of cleanParts(read, from, redact, isTableFile(path))) {
         if (typeof part === 'string') {
           yield part
           return
@@ -56,7 +64,7 @@ export function createCleaner({ mode, seal, redactor, scrubber, log, without }: 
       log(reason === 'late' || reason === 'crashed' ? 'warn' : 'debug', 'a content is withheld', { path, reason })
       return withheld(reason, facts)
     },
-    isVault: (path) => !without.includes('vaults') && isVault(path),
+    isVault: (path) => !without.includes('vaults') && isVault(path) && !isExcepted(path),
   }
 
   const wholeText = async (text: string, path: string, facts: ContentFacts, signal: AbortSignal): Promise<Content> => {

@@ -1,4 +1,3 @@
-import { gunzipSync, inflateSync } from 'node:zlib'
 import type { Span } from './spans.ts'
 
 /** How much is unpacked of what was compressed, in bytes. A secret behind that is not found. */
@@ -51,14 +50,17 @@ function holdsBytes(bytes: Buffer, holdsSecret: Finder, depth: number): boolean 
 }
 
 function unpack(bytes: Buffer): Buffer {
+  const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b
+  const isZlib = bytes[0] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].includes(bytes[1] ?? 0)
+  if (!isGzip && !isZlib) return bytes
+  // Loaded here: a process starts with this module, and hardly ever unpacks anything.
+  const { gunzipSync, inflateSync } = process.getBuiltinModule('node:zlib')
   try {
-    if (bytes[0] === 0x1f && bytes[1] === 0x8b) return gunzipSync(bytes, { maxOutputLength: maxUnpacked })
-    if (bytes[0] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].includes(bytes[1] ?? 0))
-      return inflateSync(bytes, { maxOutputLength: maxUnpacked })
+    return (isGzip ? gunzipSync : inflateSync)(bytes, { maxOutputLength: maxUnpacked })
   } catch {
     // Not compressed after all, torn, or too large.
+    return bytes
   }
-  return bytes
 }
 
 /** Runs of 12 printable characters or more in bytes, as ASCII and, where every other byte is zero, as UTF-16. */

@@ -1,10 +1,13 @@
 import { findAssigned, styleOf } from './assignments.ts'
+import { findAttributeSecrets } from './attributes.ts'
 import { findEncoded } from './encoded.ts'
 import { findHeaderSecrets } from './headers.ts'
+import { findJwkSecrets } from './jwk.ts'
 import { findKubernetesSecrets } from './kubernetes.ts'
 import { findKeyBlocks } from './pem.ts'
 import { findShapes } from './shapes.ts'
 import { mergeSpans, replaceSpans, type Span } from './spans.ts'
+import { findTableSecrets } from './tables.ts'
 import { findUrlSecrets } from './urls.ts'
 import type { Style } from './values.ts'
 import { type View, viewsOf } from './views.ts'
@@ -36,6 +39,8 @@ export interface FindOptions {
   readonly path: string
   /** What is left out: by tests, to show that each layer is needed. */
   readonly without?: readonly Layer[]
+  /** The first line of the file, where the text is a later part of it: it may name the columns of a table. */
+  readonly head?: string
 }
 
 /** A secret in a text, and what found it. */
@@ -75,14 +80,22 @@ export function redactPhrase(text: string): string {
 
 type Finder = readonly [Layer, (text: string) => readonly Span[]]
 
-function finders({ path, without = [] }: FindOptions): readonly Finder[] {
+function finders({ path, without = [], head }: FindOptions): readonly Finder[] {
   const style: Style = styleOf(path)
   const plain: readonly Finder[] = [
     ['blocks', findKeyBlocks],
     ['urls', findUrlSecrets],
     ['headers', findHeaderSecrets],
     ['kubernetes', findKubernetesSecrets],
-    ['keys', (text) => findAssigned(text, style)],
+    [
+      'keys',
+      (text) => [
+        ...findAssigned(text, style),
+        ...findAttributeSecrets(text, style),
+        ...findJwkSecrets(text),
+        ...(style === 'code' ? [] : findTableSecrets(text, path, head)),
+      ],
+    ],
     ['shapes', findShapes],
   ]
   const kept = plain.filter(([layer]) => !without.includes(layer))
@@ -95,7 +108,9 @@ function finders({ path, without = [] }: FindOptions): readonly Finder[] {
   ]
 }
 
-/** Of what bytes decode to, only an assignment that begins a line counts: anything else may be chance. */
+/** Of what bytes decode to, only an assignment that begins a line counts, and a JSON Web Key: anything else may be chance. */
 function findDecoded(text: string): readonly Span[] {
+  const jwk = text.includes('kty') ? findJwkSecrets(text) : []
+  if (jwk.length > 0) return jwk
   return /^[ \t"'{]*[A-Za-z][\w.-]{2,}["']?[ \t]*[=:]/m.test(text) ? findAssigned(text, 'prose') : []
 }

@@ -25,13 +25,18 @@ export interface Clean {
 /**
  * The parts of a text without their secrets, in order, from a place on where one begins. They are the same whether the
  * whole text is at hand or read piece by piece. A failure ends them.
+ *
+ * @param needsHead Whether a later window is given the first line of the text: it names the columns of a table.
  */
 export async function* cleanParts(
   read: ReadPiece,
   from: number,
   redact: (window: Window) => Promise<CleanPart | Failure>,
+  needsHead = false,
 ): AsyncGenerator<Clean | Failure> {
+  let head: string | undefined
   for (let at = from; ; ) {
+    if (needsHead && head === undefined && at > contextBytes) head = firstLine((await read(0, maxHeadBytes)).bytes)
     const piece = await read(Math.max(0, at - contextBytes), at + windowBytes + contextBytes)
     const whole = wholeCharacters(piece.bytes)
     // What a text ends with is shown, even where it is no character.
@@ -40,7 +45,7 @@ export async function* cleanParts(
     const text = bytes.toString()
     // A byte order mark is not among the bytes, which then begin behind it.
     const begin = bytes.subarray(0, Math.max(0, at - start)).toString().length
-    const part = await redact({ text, from: begin, final: piece.final })
+    const part = await redact({ text, from: begin, final: piece.final, ...(head === undefined ? {} : { head }) })
     if (typeof part === 'string') {
       yield part
       return
@@ -51,6 +56,11 @@ export async function* cleanParts(
     if (final) return
   }
 }
+
+/** The longest first line that is looked at, in bytes. */
+const maxHeadBytes = 4096
+
+const firstLine = (bytes: Buffer) => /^[^\r\n]*/.exec(bytes.toString())?.[0] ?? ''
 
 /** Reads pieces of what is in memory. */
 export function piecesOf(bytes: Buffer): ReadPiece {

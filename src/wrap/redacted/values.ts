@@ -18,12 +18,18 @@ export interface Assignment {
   readonly indent: number
   /** Whether only a text in quotes is a value: behind a comparison, or in a call. */
   readonly quotedOnly: boolean
+  /** Whether the name may be that of a count: `tokens: 8000`. */
+  readonly counts?: boolean
+  /** Whether it is a value of YAML that begins on a line below its name. */
+  readonly isBelow?: boolean
 }
 
 /** The longest value, in characters: one that does not end before is taken to end here, or at the end of its line. */
 const maxValue = 64 * 1024
 /** The longest list in brackets. */
 const maxList = 2 * 1024
+/** So much is looked at to tell how a value is written: a comment may stand behind the sign of a block. */
+const maxProbe = 1024
 /** So much is looked at of one that nobody closes, in prose. */
 const maxOpen = 256
 
@@ -46,7 +52,7 @@ export function secretValues(text: string, assignment: Assignment): readonly Spa
   const opening = /^[a-z$@]{0,2}(\\?(?:"""|'''|["'`]))/i.exec(text.slice(from, from + 8))
   if (opening?.[1] !== undefined) return quotedValues(text, from + opening[0].length, opening[1], assignment)
   if (assignment.quotedOnly) return []
-  const rest = text.slice(from, from + 80)
+  const rest = text.slice(from, from + maxProbe)
   if (/^[|>][+-]?\d?[+-]?[ \t]*(?:#.*)?\r?(?:\n|$)/.test(rest)) return block(text, from, assignment)
   if (/^\r?\n/.test(rest)) return below(text, from, assignment)
   if (rest.startsWith(redactedMark)) return []
@@ -57,7 +63,7 @@ export function secretValues(text: string, assignment: Assignment): readonly Spa
 /** Passes over spaces, tags and anchors of YAML, and the type that code may have between a name and its value. */
 function skip(text: string, { from, style }: Assignment): number {
   const rest = text.slice(from, from + 160)
-  const spaces = /^[ \t]*(?:[!&][\w!:/.-]+[ \t]+){0,2}/.exec(rest)?.[0].length ?? 0
+  const spaces = /^[ \t]*(?:[!&][\w!:/.-]+(?:[ \t]+|(?=\r?\n))){0,2}/.exec(rest)?.[0].length ?? 0
   const type = style === 'code' ? /^[\w.<>[\]|&?, ]{1,60}=\s*(?=[a-z]?["'`])/.exec(rest.slice(spaces))?.[0].length : 0
   const breaks = style === 'config' || type ? 0 : (/^\s+(?=["'`])/.exec(rest.slice(spaces))?.[0].length ?? 0)
   return from + spaces + (type ?? 0) + breaks
@@ -68,15 +74,42 @@ function quotedValues(text: string, start: number, quote: string, assignment: As
   const found: Span[] = []
   let at = start
   for (let count = 0; count < 100; count++) {
-    const end = endOfQuoted(text, at, quote)
+    const end = endOfScalar(text, at, quote, assignment) ?? endOfQuoted(text, at, quote)
     found.push({ start: at, end })
     const joint = /^\s*(?:[+.&\\]\s*)?(?=["'`])/.exec(text.slice(end + quote.length, end + quote.length + 80))?.[0]
     const next = end + quote.length + (joint?.length ?? 0)
-    if (joint === undefined || joint.trim() === '' || !text.startsWith(quote, next)) break
+    // Two quotes beside each other are one: in YAML, SQL and CSV.
+    const isDoubled = joint === '' && quote.length === 1
+    if (joint === undefined || (joint.trim() === '' && !isDoubled) || !text.startsWith(quote, next)) break
     at = next + quote.length
   }
   const value = found.map((span) => text.slice(span.start, span.end)).join('')
-  return isSecretText(value, assignment) ? found : []
+  const [line = ''] = value.split('\n', 1)
+  return isSecretText(value, assignment) || (line.length < value.length && isSecretText(line, assignment)) ? found : []
+}
+
+/**
+ * Where a quoted scalar of YAML over several lines is closed: its lines are empty, or indented further than its name, and
+ * nothing but a comma, a bracket or a comment stands behind it. `undefined` for any other value.
+ */
+function endOfScalar(text: string, start: number, quote: string, assignment: Assignment): number | undefined {
+  const { style, first, indent } = assignment
+  if (style === 'code' || quote === '`' || quote.length > 1 || (style === 'prose' && !first)) return undefined
+  let isFirst = true
+  for (const { 0: line, index } of linesFrom(text, start)) {
+    if (!isFirst && line.trim() !== '' && indentOf(line) <= indent && (first || !/^[ \t]/.test(line))) return undefined
+    for (let at = index; at < index + line.length; at++) {
+      if (quote === '"' && text[at] === '\\') at++
+      else if (text[at] === quote) {
+        if (isFirst) return undefined
+        if (text[at + 1] !== quote)
+          return /^[ \t]*(?:[,}\]].*|#.*)?\r?$/.test(line.slice(at + 1 - index)) ? at : undefined
+        at++
+      }
+    }
+    isFirst = false
+  }
+  return undefined
 }
 
 function endOfQuoted(text: string, start: number, quote: string): number {
@@ -102,7 +135,7 @@ function isSecretText(value: string, { kind, style, quotedOnly }: Assignment): b
 }
 
 /** Whether a text could be a password by more than its name: by digits, capitals within, signs. */
-function isPlausible(text: string): boolean {
+export function isPlausible(text: string): boolean {
   const head = text.slice(0, 1024)
   if (head.length < 4) return false
   return /[\d!@#$%^&*+=]/.test(head) || (/[a-z]/.test(head) && /[A-Z]/.test(head.slice(1))) || looksOpaque(head)
@@ -124,11 +157,14 @@ function block(text: string, from: number, { indent }: Assignment): readonly Spa
 
 /** A value on the lines below: items of a list, or a scalar that is indented further than the name. */
 function below(text: string, from: number, assignment: Assignment): readonly Span[] {
-  if (assignment.style !== 'config') return []
+  const { style } = assignment
+  if (style === 'code' || (style === 'prose' && !assignment.first)) return []
   const found: Span[] = []
+  let isList = false
+  let until = 0
   const body = text.indexOf('\n', from) + 1
   for (const { 0: line, index } of linesFrom(text, body)) {
-    if (line.trim() === '' || line.trim().startsWith('#')) continue
+    if (index < until || line.trim() === '' || line.trim().startsWith('#')) continue
     const indent = indentOf(line)
     const item = /^\s*-[ \t]+/.exec(line)?.[0]
     const at = index + (item?.length ?? indent)
@@ -136,8 +172,14 @@ function below(text: string, from: number, assignment: Assignment): readonly Spa
     if (indent < assignment.indent || (item === undefined && indent === assignment.indent)) break
     // Names below it are on their own.
     if (/^["']?[\w.$/-]+["']?\s*:(?:\s|$)/.test(rest) || /^[{[]/.test(rest)) break
-    found.push(...secretValues(text, { ...assignment, from: at, first: true, indent }))
-    if (item === undefined) break
+    // Lists and sentences below a name are common in prose.
+    if (style === 'prose' && (item !== undefined || /\S\s+\S/.test(rest))) break
+    const own = item === undefined ? assignment.indent : indent
+    const spans = secretValues(text, { ...assignment, from: at, first: true, indent: own, isBelow: true })
+    found.push(...spans)
+    until = spans.at(-1)?.end ?? index
+    isList ||= item !== undefined
+    if (!isList) break
   }
   return found
 }
@@ -173,15 +215,48 @@ function closingAfter(text: string, from: number): number {
   return closings.at
 }
 
+/**
+ * Whether a value is words of Japanese or Chinese: most of it is in their scripts, and nothing in it is long enough for a password
+ * in ASCII.
+ */
+function isSentence(value: string): boolean {
+  const head = value.slice(0, 200)
+  const inScript = head.match(/[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}ー、。]/gu)?.length ?? 0
+  return inScript >= 6 && inScript * 2 >= head.length && !/[!-~]{6}/.test(head)
+}
+
 /** A value without quotes. */
-function bareValue(text: string, from: number, { style, first, kind }: Assignment): readonly Span[] {
-  const end = style === 'config' && first ? endOfLine(text, from) : from + wordAt(text, from, style).length
+function bareValue(text: string, from: number, assignment: Assignment): readonly Span[] {
+  const { style, first, kind, counts } = assignment
+  const near = style === 'config' && first ? endOfLine(text, from) : from + wordAt(text, from, style).length
+  const end = endOfPlain(text, near, assignment)
+  if (end > near && style === 'prose' && !isPlausible(text.slice(from, near))) return []
   const line = text.slice(from, end).trimEnd()
   const value = /[,;.]$/.test(line) ? line.slice(0, -1).trimEnd() : line
   if (isNothing(value)) return []
+  if (isSentence(value) && !/=\s*$/.test(text.slice(Math.max(0, from - 8), from))) return []
+  if (style === 'prose' && counts && /^\d{1,3}(?:[,_]?\d{3}){0,2}[kKM]?$/.test(value)) return []
   if (style === 'config' ? kind === 'weak' && !isPlausible(value) : !isPlausible(value)) return []
   if (style === 'code' && (!isToken(value) || /[.([]/.test(text[end] ?? ''))) return []
   return [{ start: from, end: from + value.length }]
+}
+
+/**
+ * Where a plain scalar of YAML ends that goes over lines: those that are empty, or indented further than its name, up to a
+ * comment, a name or a bracket. Where its first line does not end with it, there is one line.
+ */
+function endOfPlain(text: string, near: number, { style, first, indent, from, isBelow = false }: Assignment): number {
+  const isOpen = style !== 'code' && first && (isBelow || text[from - 1] === ':')
+  if (!isOpen || !/^[ \t]*\r?\n/.test(text.slice(near, near + 80))) return near
+  let end = near
+  for (const { 0: line, index } of linesFrom(text, text.indexOf('\n', near) + 1)) {
+    if (line.trim() === '') continue
+    if (indentOf(line) <= indent || /^\s*(?:[#<[\]{}()]|["']?[\w.$/-]+["']?\s*(?::(?:\s|$)|\s=\s))/.test(line)) break
+    const comment = /[ \t]#/.exec(line)
+    end = index + (comment === null ? line.trimEnd().length : line.slice(0, comment.index).trimEnd().length)
+    if (comment !== null) break
+  }
+  return end
 }
 
 /** What stands at a place without a space, a quote or a bracket. In code, signs end it that values seldom have. */

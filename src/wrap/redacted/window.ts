@@ -9,6 +9,8 @@ export interface Window {
   readonly from: number
   /** Whether the text ends with this. */
   readonly final: boolean
+  /** The first line of the text, where the window does not begin with it and it may name the columns of a table. */
+  readonly head?: string
 }
 
 export interface CleanPart {
@@ -26,8 +28,8 @@ export const contextBytes = 64 * 1024
  * Takes the secrets out of a part of a text, and chooses where it ends: at the end of a line if there is one, never within a
  * secret. So the parts of a text make up the whole, wherever they were torn apart.
  */
-export async function redactWindow({ text, from, final }: Window, options: FindOptions): Promise<CleanPart> {
-  const spans = mergeSpans(await findSecrets(text, options))
+export async function redactWindow({ text, from, final, head }: Window, options: FindOptions): Promise<CleanPart> {
+  const spans = mergeSpans(await findSecrets(text, head === undefined ? options : { ...options, head }))
   const cut = final ? text.length : cutOf(text, from, spans)
   const inside = spans.flatMap(({ start, end }) =>
     end <= from || start >= cut ? [] : [{ start: Math.max(start, from) - from, end: Math.min(end, cut) - from }],

@@ -83,18 +83,35 @@ export const identity: readonly UriCase[] = [
   ...row('UR04', 'NF', { 'a declared query on nothing': behind('none?lines=1-1') }),
   ...row('UR04', 'ctl', { 'an encoded ? in a name that exists': behind('q%3Fx=1') }, 'question mark\n'),
   ...row('UR04', 'ctl', { 'a declared query': behind('a.txt?lines=1-1') }, 'alpha\n'),
+  // Issue 16, item 24: schemes and hosts have no case (RFC 3986, section 6.2.2.1).
+  ...row(
+    'UR06',
+    'ctl',
+    {
+      'the scheme in capitals': (address) => `${address.replace('file:', 'FILE:')}/a.txt`,
+      'the scheme with a capital': (address) => `${address.replace('file:', 'File:')}/a.txt`,
+    },
+    'alpha\n',
+  ),
+  ...row('UR06', 'ctl', { 'another scheme in capitals': 'RULE://guarded/open.txt' }, 'open\n'),
+  ...row('UR06', 'NF', { 'what a rule denies, by a scheme in capitals': 'RULE://guarded/denied.txt' }),
   ...row('UR06', 'BAD', {
-    'the scheme in capitals': (address) => address.replace('file:', 'FILE:'),
-    'the scheme with a capital': (address) => `${address.replace('file:', 'File:')}/a.txt`,
-    'another scheme in capitals': 'RULE://guarded/open.txt',
     'an encoded letter in the scheme': (address) => `${address.replace('file:', 'f%69le:')}/a.txt`,
     'a letter of another script in the scheme': (address) => `${address.replace('file:', 'fıle:')}/a.txt`,
     'a full-width colon': (address) => `${address.replace('file:', 'file：')}/a.txt`,
     'a digit before the scheme': '1rule://guarded/open.txt',
   }),
+  ...row(
+    'UR07',
+    'ctl',
+    {
+      'the authority in capitals': 'rule://GUARDED/open.txt',
+      'the authority with a capital': 'rule://Guarded/open.txt',
+    },
+    'open\n',
+  ),
   ...row('UR07', 'NF', {
-    'the authority in capitals': 'rule://GUARDED/open.txt',
-    'the authority with a capital': 'rule://Guarded/open.txt',
+    'what a rule denies, by an authority in capitals': 'rule://GUARDED/denied.txt',
     'a dot behind the authority': 'rule://guarded./open.txt',
     'the authority with more behind it': 'rule://guardedx/open.txt',
     'the authority with less': 'rule://guarde/open.txt',

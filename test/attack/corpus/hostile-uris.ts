@@ -100,10 +100,15 @@ export const traversal: readonly UriCase[] = [
     'a truncated character': '%e3%81',
     'a stray continuation': 'a%80b',
     'beyond Unicode': '%f4%90%80%80',
+    'a percent sign that escapes nothing before a truncated character': '%%e3%81',
+  }),
+  // Issue 16, item 24: a % that escapes nothing is itself, since VS Code sends it so. It is part of a name then.
+  ...row('PT08', 'NF', {
     'a lone percent sign': 'a%',
     'a percent sign before no digits': 'a%zz',
     'half an escape': 'a%4',
     'an escape of Unicode (%u)': '%u002e%u002e/secret',
+    'a percent sign before an escape': '%%2e%2e/secret',
   }),
   ...row('PT09', 'BAD', {
     'NUL behind a name': 'a.txt%00',
@@ -122,14 +127,35 @@ export const traversal: readonly UriCase[] = [
   }),
   ...row('PT12', 'BAD', {
     'no slash': (address) => `file:${path(address).slice(1)}/a.txt`,
-    'one slash': (address) => `file:${path(address)}/a.txt`,
+    'one slash, and then dots': (address) => `file:${path(address)}/../secret`,
+    'one slash of another scheme': () => 'rule:/guarded/open.txt',
     'a path': (address) => `${path(address)}/a.txt`,
     'a relative path': () => 'a.txt',
     'a reference without a scheme': (address) => `//${path(address)}/a.txt`,
     'a URL of a URL': (address) => `url:${address}/a.txt`,
   }),
+  // Issue 16, item 24: file:/path and file://localhost/path are file:///path (RFC 8089).
+  ...row(
+    'PT12',
+    'ctl',
+    {
+      'one slash': (address) => `file:${path(address)}/a.txt`,
+      'one slash, and the scheme in capitals': (address) => `FILE:${path(address)}/a.txt`,
+    },
+    'alpha\n',
+  ),
+  ...row(
+    'PT13',
+    'ctl',
+    {
+      localhost: (address) => `file://localhost${path(address)}/a.txt`,
+      'localhost in capitals': (address) => `file://LocalHost${path(address)}/a.txt`,
+    },
+    'alpha\n',
+  ),
   ...row('PT13', 'BAD', {
-    localhost: (address) => `file://localhost${path(address)}/a.txt`,
+    'localhost with a port': (address) => `file://localhost:80${path(address)}/a.txt`,
+    'localhost with a dot': (address) => `file://localhost.${path(address)}/a.txt`,
     'a host': () => 'file://evil/share',
     'an address': (address) => `file://127.0.0.1${path(address)}/a.txt`,
     'an IPv6 address': (address) => `file://[::1]${path(address)}/a.txt`,

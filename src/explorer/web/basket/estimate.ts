@@ -5,5 +5,7 @@ export function estimateOf({ size, mimeType = '' }: Resource): number | undefine
   if (size === undefined) return undefined
   // Of what is no text, a context has a link.
   if (/^(?:image|audio|video|font)\//.test(mimeType)) return 30
+  // How much text a document holds, its size does not tell.
+  if (/pdf|officedocument/.test(mimeType)) return undefined
   return Math.ceil(size / 3.6)
 }

@@ -5,18 +5,19 @@ import { download } from '../state/download.ts'
 import { addressOf, fragmentOf } from '../state/place.ts'
 import { reasonOf } from '../state/reason.ts'
 import { connected } from '../state/session.ts'
-import { type Assembled, assemble, type Format, formats } from './ask.ts'
+import { type Assembled, assemble, type Format } from './ask.ts'
+import { PromptPreview } from './prompt-preview.tsx'
 import { picksOf } from './share.ts'
 import { plan, settings } from './store.ts'
 import { t } from './words.ts'
 
 const endings: Readonly<Record<Format, string>> = { xml: 'xml', markdown: 'md', json: 'json' }
-const names: Readonly<Record<Format, string>> = { xml: 'XML', markdown: 'Markdown', json: 'JSON' }
 
 /** The way out: the assembled text, copied or downloaded, and what makes it reproducible. */
 export function Export() {
   const isBusy = useSignal(false)
   const told = useSignal('')
+  const preview = useSignal<Assembled | undefined>(undefined)
   const { format } = settings.value
   const cannot = isBusy.value || plan.value.over > 0 || !plan.value.isWhole
 
@@ -42,22 +43,6 @@ export function Export() {
   }
   return (
     <div class="basket-export">
-      <label>
-        <span>{t('format')}</span>
-        <select
-          class="field"
-          value={format}
-          onChange={({ currentTarget }) => {
-            settings.value = { ...settings.value, format: currentTarget.value as Format }
-          }}
-        >
-          {formats.map((one) => (
-            <option key={one} value={one}>
-              {names[one]}
-            </option>
-          ))}
-        </select>
-      </label>
       <div class="basket-outs">
         <button
           type="button"
@@ -74,6 +59,19 @@ export function Export() {
           class="button"
           disabled={cannot}
           onClick={() =>
+            use((assembled) => {
+              preview.value = assembled
+              return ''
+            })
+          }
+        >
+          {t('preview')}
+        </button>
+        <button
+          type="button"
+          class="button"
+          disabled={cannot}
+          onClick={() =>
             use(({ text, tokens }) => {
               download(`context.${endings[format]}`, text)
               return t('tokens', { count: tokens })
@@ -82,27 +80,40 @@ export function Export() {
         >
           {t('download')}
         </button>
-        <button
-          type="button"
-          class="button"
-          disabled={cannot}
-          title={t('manifestHint')}
-          onClick={() =>
-            use(({ manifest, tokens }) => {
-              download('context.manifest.json', `${JSON.stringify(manifest, undefined, 2)}\n`)
-              return t('tokens', { count: tokens })
-            })
-          }
-        >
-          {t('manifest')}
-        </button>
-        <button type="button" class="button" onClick={share}>
-          {t('share')}
-        </button>
       </div>
       <p class="basket-hint" role="status">
         {told.value}
       </p>
+      <details class="basket-more">
+        <summary>{t('moreWays')}</summary>
+        <div class="basket-outs">
+          <button
+            type="button"
+            class="button"
+            disabled={cannot}
+            title={t('manifestHint')}
+            onClick={() =>
+              use(({ manifest, tokens }) => {
+                download('context.manifest.json', `${JSON.stringify(manifest, undefined, 2)}\n`)
+                return t('tokens', { count: tokens })
+              })
+            }
+          >
+            {t('manifest')}
+          </button>
+          <button type="button" class="button" onClick={share}>
+            {t('share')}
+          </button>
+        </div>
+      </details>
+      {preview.value === undefined ? null : (
+        <PromptPreview
+          assembled={preview.value}
+          onClose={() => {
+            preview.value = undefined
+          }}
+        />
+      )}
     </div>
   )
 }

@@ -1,10 +1,11 @@
+import { Shape } from '../shell/icons.tsx'
 import { type BasketLevel, move, remove, setLevel } from '../state/basket.ts'
 import { linkTo } from '../state/place.ts'
-import { shown, tailOf } from '../state/shown.ts'
+import { shown } from '../state/shown.ts'
 import { readableUri } from '../tree/columns.ts'
 import { formatNumber } from '../words/language.ts'
 import { estimateOf } from './estimate.ts'
-import { levelsOf, type PlannedItem } from './plan.ts'
+import { isShortened, levelsOf, type PlannedItem } from './plan.ts'
 import { costs, plan, stale } from './store.ts'
 import { t } from './words.ts'
 
@@ -14,69 +15,57 @@ interface ItemProps {
   readonly isLast: boolean
 }
 
-/** One thing in the basket: how much of it is taken, and what that costs. */
+/** One thing in the basket, on one line: how much of it is taken, and what that costs. What is wrong with it stands below. */
 export function Item({ item, isFirst, isLast }: ItemProps) {
-  const { resource, level, taken, tokens, missing, notes } = item
+  const { resource, taken, tokens, missing, notes } = item
   const { uri, name } = resource
-  const label = shown(resource.title ?? name)
+  const label = shown(name)
   const estimate = tokens === undefined ? estimateOf(resource) : undefined
   const share = (100 * (tokens ?? estimate ?? 0)) / Math.max(1, plan.value.tokens)
-  const cost = costs.value.get(uri)
-  const there = levelsOf(cost)
+  const isShort = isShortened(item, costs.value.get(uri))
+  const title = [resource.title, readableUri(uri), t('share_of', { percent: Math.round(share) })]
   return (
-    <li class={missing ? 'basket-item basket-missing' : 'basket-item'}>
-      <div class="basket-item-top">
-        <a href={linkTo({ uri })} title={uri}>
+    <li class={`basket-item${missing ? ' basket-missing' : ''}${isShort ? ' basket-short' : ''}`}>
+      <div class="basket-line">
+        <a href={linkTo({ uri })} title={shown(title.filter((one) => one !== undefined).join('\n'))}>
           <bdi>{label}</bdi>
         </a>
+        {isShort ? (
+          <span class="basket-mark" title={t('shortened', { level: t(taken) })}>
+            <Shape name="warn" />
+            <span class="unseen">{t('shortened', { level: t(taken) })}</span>
+          </span>
+        ) : null}
+        <LevelChoice item={item} label={label} />
         <span class="basket-tokens">
           {tokens !== undefined ? formatNumber(tokens) : estimate === undefined ? '…' : `~${formatNumber(estimate)}`}
         </span>
-      </div>
-      <div class="basket-share" title={t('share_of', { percent: Math.round(share) })} aria-hidden="true">
-        <div style={{ width: `${Math.min(100, share)}%` }} />
-      </div>
-      <p class="basket-uri">
-        <bdi>{tailOf(readableUri(uri), 48)}</bdi>
-      </p>
-      <div class="basket-acts">
-        <select
-          class="field"
-          aria-label={t('level', { name: label })}
-          value={level}
-          onChange={({ currentTarget }) => setLevel(uri, currentTarget.value as BasketLevel)}
-        >
-          <option value="auto">{t('auto', { level: t(taken) })}</option>
-          {there.map((one) => {
-            const count = cost?.levels[one]
-            return (
-              <option key={one} value={one}>
-                {count === undefined ? t(one) : `${t(one)} · ${formatNumber(count)}`}
-              </option>
-            )
-          })}
-        </select>
         <span class="basket-buttons">
           <button
             type="button"
-            class="button"
+            class="button button-icon"
             aria-label={t('up', { name: label })}
             disabled={isFirst}
             onClick={() => move(uri, -1)}
           >
-            ↑
+            <Shape name="up" />
           </button>
           <button
             type="button"
-            class="button"
+            class="button button-icon"
             aria-label={t('down', { name: label })}
             disabled={isLast}
             onClick={() => move(uri, 1)}
           >
-            ↓
+            <Shape name="down" />
           </button>
-          <button type="button" class="button" aria-label={t('remove', { name: label })} onClick={() => remove(uri)}>
-            ×
+          <button
+            type="button"
+            class="button button-icon"
+            aria-label={t('remove', { name: label })}
+            onClick={() => remove(uri)}
+          >
+            <Shape name="close" />
           </button>
         </span>
       </div>
@@ -88,5 +77,29 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
         </p>
       ))}
     </li>
+  )
+}
+
+/** How much of it is taken: as much as fits, or what the reader says. */
+function LevelChoice({ item, label }: { readonly item: PlannedItem; readonly label: string }) {
+  const { resource, level, taken } = item
+  const cost = costs.value.get(resource.uri)
+  return (
+    <select
+      class="field"
+      aria-label={t('level', { name: label })}
+      value={level}
+      onChange={({ currentTarget }) => setLevel(resource.uri, currentTarget.value as BasketLevel)}
+    >
+      <option value="auto">{t('auto', { level: t(taken) })}</option>
+      {levelsOf(cost).map((one) => {
+        const count = cost?.levels[one]
+        return (
+          <option key={one} value={one}>
+            {count === undefined ? t(one) : `${t(one)} · ${formatNumber(count)}`}
+          </option>
+        )
+      })}
+    </select>
   )
 }

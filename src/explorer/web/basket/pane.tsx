@@ -1,16 +1,17 @@
 import './basket.css'
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import { Shape } from '../shell/icons.tsx'
 import { type BasketItem, basket } from '../state/basket.ts'
 import { go } from '../state/place.ts'
 import { reasonOf } from '../state/reason.ts'
 import { estimateOf } from './estimate.ts'
 import { Export } from './export.tsx'
 import { Item } from './item.tsx'
-import { usableOf } from './plan.ts'
+import { isShortened, usableOf } from './plan.ts'
 import { Savings } from './savings.tsx'
 import { BasketSettings } from './settings.tsx'
-import { canAssemble, countAgain, countingError, isCounting, plan, settings, startBasket } from './store.ts'
+import { canAssemble, costs, countAgain, countingError, isCounting, plan, settings, startBasket } from './store.ts'
 import { Suggestions } from './suggestions.tsx'
 import { t } from './words.ts'
 
@@ -25,16 +26,19 @@ export function BasketPane() {
         <h2 id="basket-title">{t('basket')}</h2>
         <button
           type="button"
-          class="button"
+          class="button button-icon"
           aria-label={t('close')}
           title={t('close')}
           onClick={() => go({ basket: undefined })}
         >
-          ×
+          <Shape name="close" />
         </button>
       </header>
       {items.length === 0 ? (
-        <>
+        <div class="basket-scroll">
+          <div class="basket-nothing" aria-hidden="true">
+            <Shape name="basket" />
+          </div>
           <p class="basket-strong">{t('empty')}</p>
           <p class="basket-hint">{t('emptyHint')}</p>
           {undone.value.length === 0 ? null : (
@@ -52,40 +56,43 @@ export function BasketPane() {
               </button>
             </p>
           )}
-        </>
+          {canAssemble.value ? <Suggestions /> : null}
+        </div>
       ) : (
         <>
           <Sum />
-          {canAssemble.value ? null : <p class="basket-note">{t('estimated')}</p>}
-          {countingError.value === undefined ? null : (
-            <p class="basket-note basket-bad" role="alert">
-              {reasonOf(countingError.value)}{' '}
-              <button type="button" class="button" onClick={countAgain}>
-                ↻
-              </button>
-            </p>
-          )}
-          <Savings />
-          <ol class="basket-items">
-            {items.map((item, at) => (
-              <Item key={item.resource.uri} item={item} isFirst={at === 0} isLast={at === items.length - 1} />
-            ))}
-          </ol>
-          <BasketSettings />
+          <div class="basket-scroll">
+            {canAssemble.value ? null : <p class="basket-note">{t('estimated')}</p>}
+            {countingError.value === undefined ? null : (
+              <p class="basket-note basket-bad" role="alert">
+                {reasonOf(countingError.value)}{' '}
+                <button type="button" class="button" onClick={countAgain}>
+                  ↻
+                </button>
+              </p>
+            )}
+            <Savings />
+            <ol class="basket-items">
+              {items.map((item, at) => (
+                <Item key={item.resource.uri} item={item} isFirst={at === 0} isLast={at === items.length - 1} />
+              ))}
+            </ol>
+            <BasketSettings />
+            {canAssemble.value ? <Suggestions /> : null}
+            <button
+              type="button"
+              class="button basket-clear"
+              onClick={() => {
+                undone.value = basket.value
+                basket.value = []
+              }}
+            >
+              {t('clear')}
+            </button>
+          </div>
           {canAssemble.value ? <Export /> : null}
-          <button
-            type="button"
-            class="button basket-clear"
-            onClick={() => {
-              undone.value = basket.value
-              basket.value = []
-            }}
-          >
-            {t('clear')}
-          </button>
         </>
       )}
-      {canAssemble.value ? <Suggestions /> : null}
     </section>
   )
 }
@@ -97,6 +104,7 @@ function Sum() {
   const missing = items.filter((item) => item.tokens === undefined)
   const used = tokens + missing.reduce((sum, { resource }) => sum + (estimateOf(resource) ?? 0), 0)
   const left = usable - used
+  const shortened = items.filter((item) => isShortened(item, costs.value.get(item.resource.uri))).length
   return (
     <div class="basket-sum">
       <div class={over > 0 ? 'basket-bar basket-bar-over' : 'basket-bar'} aria-hidden="true">
@@ -108,6 +116,10 @@ function Sum() {
           {isCounting.value ? t('counting') : left < 0 ? t('over', { count: -left }) : t('left', { count: left })}
         </span>
       </p>
+      {shortened === 0 ? null : (
+        <p class="basket-warn">{t('someShortened', { count: shortened, all: items.length })}</p>
+      )}
+      <p class="basket-reserve">{t('reserve', { budget: settings.value.budget, usable })}</p>
     </div>
   )
 }

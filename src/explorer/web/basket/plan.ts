@@ -89,6 +89,11 @@ export function planOf(
   }
 }
 
+/** Whether less of an item is taken than there is of it, so that the rest fits. */
+export function isShortened({ level, taken }: PlannedItem, cost: Cost | undefined): boolean {
+  return cost !== undefined && level === 'auto' && cost.levels.full !== undefined && taken !== 'full'
+}
+
 function lowerThan(there: readonly Level[], level: Level): Level | undefined {
   return there.find((one) => levels.indexOf(one) > levels.indexOf(level))
 }

@@ -1,13 +1,15 @@
 import { useSignal } from '@preact/signals'
-import { type Encoding, encodings, type Settings } from './ask.ts'
+import { type Encoding, encodings, type Format, formats, type Settings } from './ask.ts'
 import { settings } from './store.ts'
 import { t } from './words.ts'
 
 const presets = [4000, 8000, 32_000, 128_000, 200_000] as const
 
+const names: Readonly<Record<Format, string>> = { xml: 'XML', markdown: 'Markdown', json: 'JSON' }
+
 /** The budget, how tokens are counted, and what it is for. */
 export function BasketSettings() {
-  const { budget, encoding, purpose } = settings.value
+  const { budget, encoding, format, purpose } = settings.value
   const isOwn = useSignal(!presets.some((preset) => preset === budget))
   const set = (change: Partial<Settings>) => {
     settings.value = { ...settings.value, ...change }
@@ -59,6 +61,20 @@ export function BasketSettings() {
           {encodings.map((one) => (
             <option key={one} value={one}>
               {one}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        <span>{t('format')}</span>
+        <select
+          class="field"
+          value={format}
+          onChange={({ currentTarget }) => set({ format: currentTarget.value as Format })}
+        >
+          {formats.map((one) => (
+            <option key={one} value={one}>
+              {names[one]}
             </option>
           ))}
         </select>

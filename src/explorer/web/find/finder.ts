@@ -1,5 +1,5 @@
 import type { Found, FoundHit, FoundQuery, SearchPlace } from '../../../core/found.ts'
-import { parseFound } from '../../../core/found.ts'
+import { parseFound, saidOf, withWords } from '../../../core/found.ts'
 import type { View } from '../../../core/view.ts'
 import type { Place } from '../state/place.ts'
 
@@ -55,7 +55,7 @@ export async function find(
       }
     }),
   )
-  const found = answers.flatMap((answer) => ('found' in answer ? [answer.found] : []))
+  const found = withWords(answers.flatMap((answer) => ('found' in answer ? [answer.found] : [])))
   const hits = found.flatMap((one) => one.hits).sort((a, b) => b.score - a.score)
   const totals = found.map(({ total }) => total)
   return {
@@ -67,10 +67,10 @@ export async function find(
             (sum, one) => (sum === undefined || one === undefined ? undefined : sum + one),
             0,
           ),
-    notes: [...new Set([...(before?.notes ?? []), ...found.flatMap(({ notes }) => notes)])],
+    notes: [...new Set([...(before?.notes ?? []), ...found.flatMap(saidOf)])],
     next: new Map(
       answers.flatMap((answer) =>
-        'found' in answer && answer.found.next !== undefined
+        'found' in answer && answer.found.next !== undefined && found.includes(answer.found)
           ? [[answer.place.address, answer.found.next] as const]
           : [],
       ),

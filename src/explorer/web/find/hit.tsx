@@ -1,61 +1,158 @@
 import { type FoundHit, piecesOf } from '../../../core/found.ts'
 import type { Resource } from '../../../core/view.ts'
+import { mediaTypeOf } from '../preview/model/kind.ts'
+import { languageOf } from '../preview/model/language.ts'
+import { iconOf, Shape } from '../shell/icons.tsx'
 import { isPicked, toggle } from '../state/basket.ts'
+import { crumbsOf } from '../state/crumbs.ts'
 import { langOf } from '../state/lang.ts'
+import { peek } from '../state/peek.ts'
 import { linkTo, place } from '../state/place.ts'
-import { shown, tailOf } from '../state/shown.ts'
-import { readableUri } from '../tree/columns.ts'
+import { remember } from '../state/recent.ts'
+import { shown } from '../state/shown.ts'
 import { formatTime } from '../words/language.ts'
+import type { HitGroup } from './groups.ts'
 import { t } from './words.ts'
 
-/** One hit: what it is, where, and what of it matches. */
-export function Hit({ hit }: { readonly hit: FoundHit }) {
-  const title = [...new Set([hit.title ?? nameOf(hit.document), hit.heading])]
-    .filter((text) => text !== undefined && text !== '')
-    .join(' · ')
-  const isOpen = place.value.uri === hit.uri
-  const picked = isPicked(hit.document)
-  const time = hit.modified === undefined ? Number.NaN : Date.parse(hit.modified)
+/** The hits of one file: its name, where it lies, and what of it matches. */
+export function Group({ group: { document, hits } }: { readonly group: HitGroup }) {
+  const [best] = hits
+  if (best === undefined) return null
+  const { title, mimeType, link } = best
+  const name = nameOf(document)
+  const picked = isPicked(document)
+  const time = best.modified === undefined ? Number.NaN : Date.parse(best.modified)
+  const isCode = isCodeOf(best)
   return (
-    <li class={isOpen ? 'hit hit-open' : 'hit'} lang={langOf(`${title}${hit.snippet.text}`)}>
+    <li class="group">
+      <div class="group-head">
+        <Shape name={iconOf(mimeType)} />
+        <h3 class="group-name" lang={langOf(name)}>
+          <bdi>{shown(name)}</bdi>
+        </h3>
+        {title === undefined || title === name ? null : (
+          <span class="group-title" lang={langOf(title)}>
+            <bdi>{shown(title)}</bdi>
+          </span>
+        )}
+        <span class="group-count">{hits.length}</span>
+        <button
+          type="button"
+          class="button button-icon"
+          aria-pressed={picked}
+          aria-label={picked ? t('unpick') : t('pick')}
+          title={picked ? t('unpick') : t('pick')}
+          onClick={() => toggle(resourceOf(best))}
+        >
+          <Shape name={picked ? 'tick' : 'basket'} />
+        </button>
+      </div>
+      <p class="group-facts">
+        <bdi class="group-path" title={shown(document)}>
+          {pathOf(document)}
+        </bdi>
+        {Number.isFinite(time) ? <span>{formatTime(time)}</span> : null}
+        <a href={linkTo({ view: 'tree', uri: document })}>{t('showInTree')}</a>
+        {link !== undefined && /^https?:\/\//i.test(link) ? (
+          <a href={link} target="_blank" rel="noopener noreferrer">
+            {t('atSource')} ↗
+          </a>
+        ) : null}
+      </p>
+      <ol>
+        {hits.map((hit) => (
+          <Hit key={hit.uri} hit={hit} isCode={isCode} />
+        ))}
+      </ol>
+    </li>
+  )
+}
+
+/** One hit: where in the file it is, and what matches. */
+function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean }) {
+  const { lines, heading, uri, snippet } = hit
+  const at = t('lines', { start: lines.start, end: lines.end })
+  const label = heading === undefined || heading === '' ? at : heading
+  const isOpen = (peek.value ?? place.value.uri) === uri
+  return (
+    <li class={isOpen ? 'hit hit-open' : 'hit'} lang={langOf(`${label}${snippet.text}`)}>
       <a
-        class="hit-link"
-        href={linkTo({ uri: hit.uri })}
+        class={isCode ? 'hit-link mono' : 'hit-link'}
+        href={linkTo({ uri })}
         aria-current={isOpen ? 'true' : undefined}
+        onFocus={() => {
+          peek.value = uri
+        }}
+        onClick={chosen}
         onKeyDown={(event) => {
           if (event.key !== ' ') return
           event.preventDefault()
           toggle(resourceOf(hit))
         }}
       >
-        <bdi>{shown(title)}</bdi>
+        <bdi>{shown(label)}</bdi>
       </a>
-      <p class="hit-place" title={hit.document}>
-        <bdi>{tailOf(readableUri(hit.document), 60)}</bdi>
-      </p>
-      <p class="hit-snippet">
-        {piecesOf(hit.snippet).map(({ text, marked }, index) =>
+      {label === at ? null : <span class="hit-lines">{at}</span>}
+      <p class={isCode ? 'hit-snippet mono' : 'hit-snippet'}>
+        {piecesOf(snippet).map(({ text, marked }, index) =>
           marked ? <mark key={index}>{shown(text)}</mark> : <span key={index}>{shown(text)}</span>,
         )}
-      </p>
-      <p class="hit-facts">
-        <span>{t('lines', { start: hit.lines.start, end: hit.lines.end })}</span>
-        {Number.isFinite(time) ? <span>{formatTime(time)}</span> : null}
-        <a href={linkTo({ view: 'tree', uri: hit.document })}>{t('showInTree')}</a>
-        {hit.link !== undefined && /^https?:\/\//i.test(hit.link) ? (
-          <a href={hit.link} target="_blank" rel="noopener noreferrer">
-            {t('atSource')} ↗
-          </a>
-        ) : null}
-        <button type="button" class="button" aria-pressed={picked} onClick={() => toggle(resourceOf(hit))}>
-          {picked ? t('unpick') : t('pick')}
-        </button>
       </p>
     </li>
   )
 }
 
-function resourceOf(hit: FoundHit): Resource {
+/** A resource whose name fits. */
+export function NameHit({ resource }: { readonly resource: Resource }) {
+  const { uri, name, mimeType } = resource
+  const isOpen = (peek.value ?? place.value.uri) === uri
+  return (
+    <li class={isOpen ? 'name-hit hit-open' : 'name-hit'}>
+      <Shape name={iconOf(mimeType)} />
+      <a
+        class="hit-link"
+        href={linkTo({ uri })}
+        aria-current={isOpen ? 'true' : undefined}
+        lang={langOf(name)}
+        onFocus={() => {
+          peek.value = uri
+        }}
+        onClick={chosen}
+        onKeyDown={(event) => {
+          if (event.key !== ' ') return
+          event.preventDefault()
+          toggle(resource)
+        }}
+      >
+        <bdi>{shown(name)}</bdi>
+      </a>
+      <bdi class="group-path" title={shown(uri)}>
+        {pathOf(uri)}
+      </bdi>
+    </li>
+  )
+}
+
+/** What was opened is looked at: the search that led there is worth keeping. */
+function chosen(): void {
+  peek.value = undefined
+  remember(place.value.q ?? '')
+}
+
+/** The folders that a resource lies in, from its mount down. */
+function pathOf(uri: string): string {
+  return crumbsOf(uri)
+    .slice(0, -1)
+    .map(({ label }) => shown(label))
+    .join(' › ')
+}
+
+function isCodeOf({ mimeType, document }: FoundHit): boolean {
+  const type = mediaTypeOf(mimeType)
+  return type !== 'text/markdown' && languageOf(type, document) !== undefined
+}
+
+export function resourceOf(hit: FoundHit): Resource {
   const { document, title, mimeType, priority, audience, modified } = hit
   const time = modified === undefined ? Number.NaN : Date.parse(modified)
   return {
@@ -70,15 +167,5 @@ function resourceOf(hit: FoundHit): Resource {
 }
 
 function nameOf(uri: string): string {
-  const segment =
-    uri
-      .replace(/[?#].*$/s, '')
-      .replace(/\/+$/, '')
-      .split('/')
-      .at(-1) ?? uri
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return segment
-  }
+  return crumbsOf(uri).at(-1)?.label ?? uri
 }

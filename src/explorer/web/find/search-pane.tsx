@@ -1,32 +1,159 @@
 import { useComputed, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import { askFor } from '../basket/adding.ts'
+import { mostPicked } from '../state/basket.ts'
+import { healed } from '../state/healing.ts'
+import { loadNames, names } from '../state/names.ts'
+import { peek } from '../state/peek.ts'
 import { go, type Place, place } from '../state/place.ts'
 import { reasonOf } from '../state/reason.ts'
+import { forgetAll, recent } from '../state/recent.ts'
 import { connected } from '../state/session.ts'
+import { shown } from '../state/shown.ts'
 import { loadTemplates, places, templates } from '../state/templates.ts'
 import { Facets } from './facets.tsx'
 import { find, noResults, queryOf, type Results } from './finder.ts'
-import { Hit } from './hit.tsx'
+import { groupsOf } from './groups.ts'
+import { Group, NameHit, resourceOf } from './hit.tsx'
+import { nameHits } from './name-hits.ts'
 import { t } from './words.ts'
 
-/** How long the reader pauses before what was typed is searched for, in milliseconds. */
-const pause = 200
+/** How long the reader pauses before contents are searched, in milliseconds. */
+const pauseMs = 250
 
-/** What was found for the words in the place, and how to narrow it down. */
+/** What was found for the words in the place: names at once, contents after a pause. */
 export function SearchPane() {
+  const { q = '' } = place.value
+  const { results, isBusy, run } = useResults()
+  const list = useRef<HTMLDivElement>(null)
+  const { state } = templates.value
+  const hasSearch = state !== 'loaded' || places.value.length > 0
+  const { hits } = results.value ?? noResults
+  useEffect(() => void loadNames(connected().view).catch(() => {}), [])
+  const named = useComputed(() => nameHits(names.value.resources, place.value.q ?? '')).value
+  usePeek(results.value, named[0]?.uri)
+  if (q.trim() === '') return <Beginning />
+  return (
+    <section class="find" aria-label={t('results')} aria-busy={isBusy.value}>
+      <div ref={list} role="group" aria-label={t('results')} onKeyDown={(event) => moveInHits(event, list.current)}>
+        {named.length === 0 ? null : (
+          <>
+            <h2 class="find-part">{t('names')}</h2>
+            <ul class="name-hits">
+              {named.map((resource) => (
+                <NameHit key={resource.uri} resource={resource} />
+              ))}
+            </ul>
+          </>
+        )}
+        {hasSearch ? (
+          <>
+            <Facets mimes={hits.flatMap(({ mimeType }) => (mimeType === undefined ? [] : [mimeType]))} />
+            <Contents results={results.value} isBusy={isBusy.value} q={q} run={run} />
+          </>
+        ) : (
+          <WithoutSearch q={q} />
+        )}
+      </div>
+    </section>
+  )
+}
+
+interface ContentsProps {
+  readonly results: Results | undefined
+  readonly isBusy: boolean
+  readonly q: string
+  readonly run: (before?: Results) => Promise<void>
+}
+
+function Contents({ results, isBusy, q, run }: ContentsProps) {
+  const { hits, notes, next, failed } = results ?? noResults
+  const { state, error } = templates.value
+  if (state === 'failed')
+    return (
+      <>
+        <p class="find-note find-bad">{reasonOf(error)}</p>
+        <button type="button" class="button" onClick={() => void loadTemplates()}>
+          {t('retry')}
+        </button>
+      </>
+    )
+  return (
+    <>
+      <div class="find-line">
+        <p class="find-count" role="status">
+          {countOf(results, isBusy, q)}
+        </p>
+        {results === undefined || hits.length === 0 ? null : (
+          <button type="button" class="button" onClick={() => addAll(results, q)}>
+            {t('addAll')}
+          </button>
+        )}
+      </div>
+      {results !== undefined && !isBusy && hits.length === 0 ? <p class="find-hint">{t('nothingHint')}</p> : null}
+      {notes.map((note) => (
+        <p key={note} class="find-note">
+          {note}
+        </p>
+      ))}
+      {failed.map(({ address, error: fault }) => (
+        <p key={address} class="find-note find-bad">
+          {t('failed', { address, reason: reasonOf(fault) })}{' '}
+          <button type="button" class="button" onClick={() => void run()}>
+            {t('retry')}
+          </button>
+        </p>
+      ))}
+      <ol class="hits">
+        {groupsOf(hits).map((group) => (
+          <Group key={group.document} group={group} />
+        ))}
+      </ol>
+      {next.size > 0 ? (
+        <button type="button" class="button find-more" disabled={isBusy} onClick={() => void run(results)}>
+          {t('more')}
+        </button>
+      ) : null}
+    </>
+  )
+}
+
+/** Asks whether the files of all hits are to be put into the basket: what was not shown yet is looked for as well. */
+function addAll(results: Results, q: string): void {
+  askFor({ name: t('filesOf', { query: shown(q) }) }, async (signal) => {
+    const query = queryOf(place.value)
+    let found = results
+    while (query !== undefined && found.next.size > 0 && groupsOf(found.hits).length <= mostPicked)
+      found = await find(connected().view, places.value, { ...query, limit: 100 }, found, signal)
+    const files = groupsOf(found.hits).flatMap(({ hits: [best] }) => (best === undefined ? [] : [resourceOf(best)]))
+    return { files: files.slice(0, mostPicked + 1), counts: new Map(), isPart: found.next.size > 0 }
+  })
+}
+
+function countOf(results: Results | undefined, isBusy: boolean, q: string): string {
+  const { hits, total, next } = results ?? noResults
+  if (results === undefined || (isBusy && hits.length === 0)) return t('searching')
+  if (hits.length === 0) return t('nothing', { query: q })
+  const files = groupsOf(hits).length
+  if (next.size === 0) return t('hitsIn', { count: hits.length, files })
+  return total === undefined
+    ? t('hitsMore', { count: hits.length, files })
+    : t('hitsOf', { count: hits.length, total, files })
+}
+
+/** Searches the contents for what is in the place, once the reader pauses. */
+function useResults() {
   const results = useSignal<Results | undefined>(undefined)
   const isBusy = useSignal(false)
   const running = useRef<AbortController | undefined>(undefined)
-  const list = useRef<HTMLOListElement>(null)
   const key = useComputed(() => JSON.stringify(queryOf(place.value)))
-  const { q = '' } = place.value
   const { state } = templates.value
-
   const run = async (before?: Results) => {
     running.current?.abort()
     const query = queryOf(place.value)
-    if (query === undefined) {
+    if (query === undefined || places.value.length === 0) {
       results.value = undefined
+      isBusy.value = false
       return
     }
     const controller = new AbortController()
@@ -41,91 +168,86 @@ export function SearchPane() {
       if (running.current === controller) isBusy.value = false
     }
   }
-
   useEffect(() => {
     if (state !== 'loaded') return
-    const timer = setTimeout(() => void run(), results.value === undefined ? 0 : pause)
+    const timer = setTimeout(() => void run(), results.value === undefined ? 0 : pauseMs)
     return () => clearTimeout(timer)
   }, [key.value, state])
+  useEffect(() => {
+    if (healed.value > 0 && (results.value?.failed.length ?? 0) > 0) void run()
+  }, [healed.value])
   useEffect(() => () => running.current?.abort(), [])
+  return { results, isBusy, run }
+}
 
-  if (state === 'failed')
-    return (
-      <section class="find" aria-label={t('results')}>
-        <p class="find-note find-bad">{reasonOf(templates.value.error)}</p>
-        <button type="button" class="button" onClick={() => void loadTemplates()}>
-          {t('retry')}
-        </button>
-      </section>
-    )
-  if (state === 'loaded' && places.value.length === 0) return <WithoutSearch q={q} />
-  const { hits, total, notes, next, failed } = results.value ?? noResults
-  const isEmpty = q.trim() === ''
+/** Previews the first hit of each search, as long as the reader has opened nothing. */
+function usePeek(results: Results | undefined, firstName: string | undefined): void {
+  const { uri } = place.value
+  useEffect(() => {
+    const first = results?.hits[0]?.uri ?? firstName
+    if (place.value.uri === undefined && first !== undefined) peek.value = first
+  }, [results])
+  useEffect(() => {
+    if (uri !== undefined) peek.value = undefined
+  }, [uri])
+  useEffect(
+    () => () => {
+      peek.value = undefined
+    },
+    [],
+  )
+}
+
+/** Nothing is typed yet: what was searched for before. */
+function Beginning() {
   return (
-    <section class="find" aria-label={t('results')} aria-busy={isBusy.value}>
-      <Facets mimes={hits.flatMap(({ mimeType }) => (mimeType === undefined ? [] : [mimeType]))} />
-      <p class="find-count" role="status">
-        {isEmpty
-          ? t('type')
-          : results.value === undefined || (isBusy.value && hits.length === 0)
-            ? t('searching')
-            : hits.length === 0
-              ? t('nothing', { query: q })
-              : total === undefined || next.size > 0
-                ? t('hitsMore', { count: hits.length })
-                : t('hits', { count: total })}
-      </p>
-      {isEmpty ? <p class="find-hint">{t('quoted')}</p> : null}
-      {!isEmpty && results.value !== undefined && !isBusy.value && hits.length === 0 ? (
-        <p class="find-hint">{t('nothingHint')}</p>
-      ) : null}
-      {notes.map((note) => (
-        <p key={note} class="find-note">
-          {note}
-        </p>
-      ))}
-      {failed.map(({ address, error }) => (
-        <p key={address} class="find-note find-bad">
-          {t('failed', { address, reason: reasonOf(error) })}{' '}
-          <button type="button" class="button" onClick={() => void run()}>
-            {t('retry')}
+    <section class="find" aria-label={t('results')}>
+      <p class="find-count">{t('type')}</p>
+      <p class="find-hint">{t('quoted')}</p>
+      {recent.value.length === 0 ? null : (
+        <>
+          <h2 class="find-part">{t('recent')}</h2>
+          <ul class="recent">
+            {recent.value.map((query) => (
+              <li key={query}>
+                <button type="button" class="recent-query" onClick={() => go({ view: 'search', q: query })}>
+                  <bdi>{shown(query)}</bdi>
+                </button>
+              </li>
+            ))}
+          </ul>
+          <button type="button" class="button" onClick={forgetAll}>
+            {t('forget')}
           </button>
-        </p>
-      ))}
-      <ol class="hits" ref={list} onKeyDown={(event) => moveInHits(event, list.current)}>
-        {hits.map((hit) => (
-          <Hit key={hit.uri} hit={hit} />
-        ))}
-      </ol>
-      {next.size > 0 ? (
-        <button type="button" class="button find-more" disabled={isBusy.value} onClick={() => void run(results.value)}>
-          {t('more')}
-        </button>
-      ) : null}
+        </>
+      )}
     </section>
   )
 }
 
 function WithoutSearch({ q }: Required<Pick<Place, 'q'>>) {
   return (
-    <section class="find" aria-label={t('results')}>
+    <>
       <p class="find-count">{t('noSearch')}</p>
       <p class="find-hint">{t('noSearchHint')}</p>
-      {q.trim() === '' ? null : (
-        <button type="button" class="button" onClick={() => go({ view: 'list', filter: q, q: undefined })}>
-          {t('filterNames', { query: q })}
-        </button>
-      )}
-    </section>
+      <button type="button" class="button" onClick={() => go({ view: 'list', filter: q, q: undefined })}>
+        {t('filterNames', { query: q })}
+      </button>
+    </>
   )
 }
 
-/** Arrows go from hit to hit; Home and End to the first and the last. */
-function moveInHits(event: KeyboardEvent, list: HTMLOListElement | null): void {
+/** Arrows go from hit to hit, and from the first one back to the field; Home and End to the first and the last. */
+function moveInHits(event: KeyboardEvent, list: HTMLElement | null): void {
   const links: readonly Element[] = [...(list?.querySelectorAll('.hit-link') ?? [])]
   const focused = document.activeElement
   const at = focused === null ? -1 : links.indexOf(focused)
   if (at === -1) return
+  if (event.key === 'ArrowUp' && at === 0) {
+    event.preventDefault()
+    document.getElementById('search')?.focus()
+    return
+  }
   const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: links.length - 1 }[event.key]
   const link = to === undefined ? undefined : links[to]
   if (!(link instanceof HTMLElement)) return

@@ -47,7 +47,7 @@ interface Listener {
 }
 
 export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}): Changes {
-  const { onState = () => {}, waits = [500, 1000, 2000, 5000, 15_000, 30_000], joining = 50 } = options
+  const { onState = () => {}, waits = [500, 1000, 2000, 4000], joining = 50 } = options
   const listeners = new Set<Listener>()
   /** Who waits for what was added last to be heard. */
   let waiting: (() => void)[] = []
@@ -95,7 +95,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
   const backOff = () => {
     isBackingOff = true
     failures++
-    plan(waits[Math.min(failures, waits.length) - 1] ?? 30_000)
+    plan(waits[Math.min(failures, waits.length) - 1] ?? 4000)
     if (current !== undefined) return
     isGap = true
     setState('lost')

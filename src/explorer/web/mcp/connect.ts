@@ -16,6 +16,12 @@ import { type Endpoint, request, type Wire } from './request.ts'
 /** A server, as the page sees it. */
 export interface Connection {
   readonly server: { readonly name: string; readonly title?: string; readonly version?: string }
+  /** The address of MCP. */
+  readonly url: string
+  /** Whether the page is guarded by a session of its own (`hikidashi ui`): no host can use its address. */
+  readonly isPrivate: boolean
+  /** Whether the server asked for a token. */
+  asksToken(): boolean
   readonly view: View
   /** What changes there, over one stream for the whole page. Absent where the server cannot tell. */
   readonly changes?: Changes
@@ -51,6 +57,9 @@ export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions 
   const tools = Array.isArray(listed.tools) ? listed.tools : []
   return {
     server: serverOf(discovered),
+    url: String(endpoint.url),
+    isPrivate: endpoint.isPrivate === true,
+    asksToken: () => endpoint.token() !== undefined,
     view: createView(endpoint, changes),
     ...(changes === undefined ? {} : { changes }),
     tools: new Set(tools.flatMap((tool) => (typeof tool?.name === 'string' ? [tool.name] : []))),

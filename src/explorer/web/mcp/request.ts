@@ -13,6 +13,8 @@ export type Wire = Readonly<Record<string, unknown>>
 export interface Endpoint {
   /** Where MCP is. */
   readonly url: string | URL
+  /** Whether the page has a session of its own, which nobody else can use. */
+  readonly isPrivate?: boolean
   /** The access token to send. It is kept in memory alone. */
   token(): string | undefined
   /**
@@ -20,8 +22,9 @@ export interface Endpoint {
    *
    * @param challenge The scheme that the server names in `WWW-Authenticate`: `Bearer`, or `Session` where the page has to be
    * opened by an address of its own.
+   * @param error Why, where the server says it: `reused`, where two browsers have used that address.
    */
-  renew(challenge: string): Promise<void>
+  renew(challenge: string, error?: string): Promise<void>
 }
 
 /** So often a request is sent again that came when there was no room for it. */
@@ -113,10 +116,16 @@ async function post(endpoint: Endpoint, method: string, params: Wire, signal: Ab
     if (response.status !== 401) return { id, response }
     void response.body?.cancel()
     // Somebody else may have renewed it while this was under way.
-    if (endpoint.token() === token)
-      await endpoint.renew(/^\w+/.exec(response.headers.get('www-authenticate') ?? '')?.[0] ?? 'Bearer')
+    if (endpoint.token() === token) await endpoint.renew(...challengeOf(response.headers.get('www-authenticate') ?? ''))
     signal?.throwIfAborted()
   }
+}
+
+/** The scheme of a challenge, and its error where it has one (RFC 9110, section 11.6.1). */
+function challengeOf(header: string): readonly [scheme: string, error?: string] {
+  const [, error] = /[\s,]error="(\w+)"/.exec(header) ?? []
+  const scheme = /^\w+/.exec(header)?.[0] ?? 'Bearer'
+  return error === undefined ? [scheme] : [scheme, error]
 }
 
 /** `Mcp-Name` repeats what is named in the body; what a header cannot hold goes as base64 (2026-07-28, basic/transports). */

@@ -7,7 +7,13 @@ type Row = readonly [keys: readonly string[], what: string]
 /** Every key, in the reader's language. */
 export function Help() {
   const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => dialog.current?.showModal(), [])
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    dialog.current?.showModal()
+    // The first thing to press is at the end: the reader begins at the top.
+    heading.current?.focus()
+    dialog.current?.scrollTo(0, 0)
+  }, [])
   const close = () => {
     open.value = undefined
   }
@@ -35,7 +41,9 @@ export function Help() {
   const elsewhere: readonly Row[] = [[['↑', '↓'], t('keyHits')]]
   return (
     <dialog ref={dialog} class="palette help" aria-labelledby="help-title" onClose={close}>
-      <h2 id="help-title">{t('helpTitle')}</h2>
+      <h2 id="help-title" ref={heading} tabIndex={-1}>
+        {t('helpTitle')}
+      </h2>
       <Keys title={t('everywhere')} rows={everywhere} />
       <Keys title={t('inTree')} rows={inTree} />
       <Keys title={t('inPreview')} rows={inPreview} />

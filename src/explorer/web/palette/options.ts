@@ -1,4 +1,4 @@
-import type { Resource, View } from '../../../core/view.ts'
+import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../state/basket.ts'
 import { theme } from '../state/choices.ts'
 import { copy } from '../state/copy.ts'
@@ -77,7 +77,8 @@ export function resourceOption({ uri, title, name }: Resource): Option {
   const isDirectory = uri.endsWith('/')
   return {
     id: `resource ${uri}`,
-    label: title ?? name,
+    label: name,
+    ...(title === undefined || title === name ? {} : { aside: title }),
     detail: uri,
     kind: 'resource',
     run: () => go(isDirectory ? { view: 'tree', uri } : { uri }),
@@ -98,32 +99,6 @@ export function typedOptions(query: string): readonly Option[] {
     run: () => go({ view: 'search', q: text }),
   }
   return [...uri, words]
-}
-
-/** So many names are matched: the whole list is in the list view. */
-const mostNames = 20_000
-/** How long names are kept, in milliseconds. */
-const keptFor = 60_000
-
-let names: { readonly resources: readonly Resource[]; readonly until: number } | undefined
-
-/** The names of the server, page by page, as they come; the first time, and when they are old. */
-export async function loadNames(
-  view: View,
-  onNames: (resources: readonly Resource[]) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  if (names !== undefined && names.until > Date.now()) return onNames(names.resources)
-  const mounts = await view.mounts({ signal })
-  const resources: Resource[] = [...mounts]
-  let cursor: string | undefined
-  do {
-    const page = await view.list(cursor === undefined ? {} : { cursor }, { signal })
-    resources.push(...page.items)
-    onNames([...resources])
-    cursor = page.nextCursor
-  } while (cursor !== undefined && resources.length < mostNames)
-  names = { resources, until: Date.now() + keptFor }
 }
 
 function lastOf(uri: string): string {

@@ -1,20 +1,23 @@
 import './palette.css'
-import { useComputed, useSignal } from '@preact/signals'
+import { type Signal, useComputed, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
+import { find } from '../find/finder.ts'
+import { groupsOf } from '../find/groups.ts'
+import { resourceOf } from '../find/hit.tsx'
+import { loadNames, names } from '../state/names.ts'
 import { connected } from '../state/session.ts'
 import { shown, tailOf } from '../state/shown.ts'
-import { loadTemplates, templates } from '../state/templates.ts'
+import { loadTemplates, places, templates } from '../state/templates.ts'
 import { readableUri } from '../tree/columns.ts'
 import { Help } from './help.tsx'
-import { open, startKeys } from './keys.ts'
-import { actions, loadNames, resourceOption, templateOptions, typedOptions } from './options.ts'
-import { ranked } from './rank.ts'
+import { open } from './keys.ts'
+import { actions, resourceOption, templateOptions, typedOptions } from './options.ts'
+import { type Option, ranked } from './rank.ts'
 import { t } from './words.ts'
 
 /** What opens above the page: the command palette, and the help. */
 export function Palette() {
-  useEffect(startKeys, [])
   if (open.value === 'palette') return <CommandPalette />
   return open.value === 'help' ? <Help /> : null
 }
@@ -23,26 +26,15 @@ function CommandPalette() {
   const dialog = useRef<HTMLDialogElement>(null)
   const query = useSignal('')
   const active = useSignal(0)
-  const names = useSignal<readonly Resource[]>([])
-  const isLoading = useSignal(true)
+  const asked = useSignal<readonly Resource[]>([])
+  const isAsking = useSignal(false)
 
   useEffect(() => {
     dialog.current?.showModal()
-    const controller = new AbortController()
     if (templates.value.state !== 'loaded') void loadTemplates()
-    loadNames(
-      connected().view,
-      (found) => {
-        names.value = found
-      },
-      controller.signal,
-    )
-      .catch(() => {})
-      .finally(() => {
-        isLoading.value = false
-      })
-    return () => controller.abort()
+    loadNames(connected().view).catch(() => {})
   }, [])
+  useAsking(query, asked, isAsking)
 
   // Not with each arrow: there may be many names.
   const fitting = useComputed(() => {
@@ -50,7 +42,8 @@ function CommandPalette() {
     return text.trim() === ''
       ? actions()
       : [
-          ...ranked([...actions(), ...templateOptions(), ...names.value.map(resourceOption)], text, 12),
+          ...ranked([...actions(), ...templateOptions(), ...names.value.resources.map(resourceOption)], text, 12),
+          ...unlisted(asked.value),
           ...typedOptions(text),
         ]
   })
@@ -101,7 +94,7 @@ function CommandPalette() {
         }}
       />
       <div role="listbox" id="palette-list" class="palette-list" aria-label={t('palette')}>
-        {options.map(({ id, label, detail, kind }, index) => (
+        {options.map(({ id, label, aside, detail, kind }, index) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the focus and the keys.
           <div
             key={id}
@@ -115,6 +108,11 @@ function CommandPalette() {
             <span class="palette-label">
               <bdi>{shown(label)}</bdi>
             </span>
+            {aside === undefined ? null : (
+              <span class="palette-aside">
+                <bdi>{shown(aside)}</bdi>
+              </span>
+            )}
             {detail === undefined ? null : (
               <span class="palette-detail">
                 <bdi>{tailOf(kind === 'resource' ? readableUri(detail) : detail, 56)}</bdi>
@@ -125,8 +123,54 @@ function CommandPalette() {
         ))}
       </div>
       <p class="palette-note" role="status">
-        {options.length === 0 ? t('none') : isLoading.value && text !== '' ? t('loading') : ''}
+        {noteOf(options.length, text, isAsking.value)}
       </p>
     </dialog>
   )
+}
+
+/** How long the reader pauses before the server is asked, in milliseconds. */
+const pauseMs = 150
+/** The most documents of an answer that are offered. */
+const maxAsked = 8
+
+/** Asks the server's search for what is typed: it knows the names that are not held here, and the contents. */
+function useAsking(query: Signal<string>, asked: Signal<readonly Resource[]>, isAsking: Signal<boolean>): void {
+  const text = query.value.trim()
+  useEffect(() => {
+    asked.value = []
+    isAsking.value = text !== '' && places.value.length > 0
+    if (!isAsking.value) return
+    const controller = new AbortController()
+    const timer = setTimeout(async () => {
+      try {
+        const { hits } = await find(connected().view, places.value, { query: text }, undefined, controller.signal)
+        const documents = groupsOf(hits).flatMap(({ hits: [best] }) => (best === undefined ? [] : [resourceOf(best)]))
+        if (!controller.signal.aborted) asked.value = documents.slice(0, maxAsked)
+      } catch {
+        // The names that are held are offered all the same.
+      }
+      if (!controller.signal.aborted) isAsking.value = false
+    }, pauseMs)
+    return () => {
+      clearTimeout(timer)
+      controller.abort()
+    }
+  }, [text, templates.value.state])
+}
+
+/** What the server found and the list of names does not show already. */
+function unlisted(asked: readonly Resource[]): readonly Option[] {
+  const held = new Set(names.value.resources.map(({ uri }) => uri))
+  const isHeld = names.value.state === 'loaded' && !names.value.isPart
+  return asked.filter(({ uri }) => !isHeld || !held.has(uri)).map(resourceOption)
+}
+
+function noteOf(count: number, text: string, isAsking: boolean): string {
+  const { state, isPart, resources } = names.value
+  if (text.trim() === '') return ''
+  if (isAsking) return t('asking')
+  if (state === 'loading') return t('loading')
+  if (isPart) return t(places.value.length > 0 ? 'partAsked' : 'part', { count: resources.length })
+  return count === 0 ? t('none') : ''
 }

@@ -5,6 +5,8 @@ export interface Option {
   readonly id: string
   /** What is matched and shown first. */
   readonly label: string
+  /** Shown in grey behind the label, and matched too: the title of a file. */
+  readonly aside?: string
   /** Shown behind it, and matched too: an address, a key. */
   readonly detail?: string
   readonly kind: 'action' | 'mount' | 'template' | 'resource'
@@ -55,7 +57,9 @@ export function ranked(options: readonly Option[], query: string, most = 50): re
   const fitting = options.flatMap((option, at) => {
     const label = fitOf(needle, fold(option.label))
     const detail = option.detail === undefined ? undefined : fitOf(needle, fold(option.detail))
-    const fit = Math.max(label ?? Number.NEGATIVE_INFINITY, (detail ?? Number.NEGATIVE_INFINITY) - 50)
+    const aside = option.aside === undefined ? undefined : fitOf(needle, fold(option.aside))
+    const others = Math.max(aside ?? Number.NEGATIVE_INFINITY, detail ?? Number.NEGATIVE_INFINITY)
+    const fit = Math.max(label ?? Number.NEGATIVE_INFINITY, others - 50)
     return Number.isFinite(fit) ? [{ option, fit, at }] : []
   })
   return fitting

@@ -2,14 +2,16 @@ import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { ResourceContent } from '../../../core/view.ts'
-import { go, place } from '../state/place.ts'
+import { go, linkTo, place } from '../state/place.ts'
 import { shown } from '../state/shown.ts'
 import { Choice } from './choice.tsx'
 import { nameOf } from './facts.ts'
+import { isFinding } from './find-bar.tsx'
 import { copyText } from './head.tsx'
 import type { Reader, Reading } from './load.ts'
+import { documentFormOf, isPdf } from './model/documents.ts'
 import { mediaTypeOf, type Shape, shapeOf } from './model/kind.ts'
-import { linesIn } from './model/reference.ts'
+import { linesIn, parameterOf, withPart } from './model/reference.ts'
 import { Rendered, rendersText } from './rendered.tsx'
 import { TextView } from './text.tsx'
 import { t } from './words.ts'
@@ -53,19 +55,30 @@ function One({ reader, reading, content, parts }: OneProps) {
   const { text, bytes } = useMemo(() => bodyOf(content), [content])
   const shape = shapeOf({ uri: content.uri, mimeType: content.mimeType, text, bytes })
   const found = linesIn(reader.uri)
-  const isSource = place.value.source === '1' || found !== undefined
+  const isDocument = documentFormOf(reader.uri, reader.resource.value?.mimeType) !== undefined
+  const isSource = (place.value.source === '1' && !isDocument) || found !== undefined
   const isText = text !== undefined && shape.kind !== 'empty'
+  const isTailed = parameterOf(reader.uri, 'tail') !== undefined
   // The beginning of a JSON document is none.
   const isCut = shape.kind === 'json' && reading.part?.next !== undefined
-  const hasBoth = found === undefined && rendersText(shape) && !isCut
-  const showsText = isText && (isSource || !hasBoth)
+  const hasBoth = found === undefined && rendersText(shape) && !isCut && !isDocument
+  const isLaidOut = found === undefined && rendersText(shape) && !isCut
+  const showsText = isText && (isSource || !isLaidOut)
   return (
     <>
-      {isText || parts !== null ? (
+      {isText || isDocument || parts !== null ? (
         <div class="preview-bar" role="toolbar" aria-label={t('view')}>
           {parts}
           {hasBoth ? <SourceSwitch isSource={isSource} /> : null}
+          {isDocument && found === undefined && !reader.uri.includes('?') ? <DocumentSwitch reader={reader} /> : null}
           <span class="spring" />
+          {showsText && isTailed ? <FollowSwitch /> : null}
+          {showsText && hasEnd(reader, reading) ? (
+            <a class="button" href={linkTo({ uri: withPart(reader.uri, `tail=${tailLines}`) })}>
+              {t('toEnd')}
+            </a>
+          ) : null}
+          {showsText ? <FindButton /> : null}
           {showsText ? <WrapSwitch /> : null}
           {isText ? (
             <button type="button" class="button" onClick={() => void copyText(text)}>
@@ -81,6 +94,7 @@ function One({ reader, reading, content, parts }: OneProps) {
             shape={shape}
             reading={reading}
             marked={found}
+            isEnd={isTailed && follows.value}
             changedAt={reader.standing.value.changedAt}
           />
         ) : (
@@ -96,12 +110,15 @@ interface SourceProps {
   readonly shape: Shape
   readonly reading: Props['reading']
   readonly marked: ReturnType<typeof linesIn>
+  /** Whether its last line is to be seen. */
+  readonly isEnd: boolean
   readonly changedAt: number | undefined
 }
 
-function Source({ text, shape, reading: { part }, marked, changedAt }: SourceProps) {
+function Source({ text, shape, reading: { part, contents }, marked, isEnd, changedAt }: SourceProps) {
+  const isTail = contents[0] !== undefined && parameterOf(contents[0].uri, 'tail') !== undefined
   // Of several parts that were read one after the other, the first begins the text.
-  const first = marked !== undefined && part?.unit === 'lines' ? part.first : 1
+  const first = (marked !== undefined || isTail) && part?.unit === 'lines' ? part.first : 1
   return (
     <TextView
       text={text}
@@ -109,8 +126,51 @@ function Source({ text, shape, reading: { part }, marked, changedAt }: SourcePro
       first={first}
       marked={marked}
       wrap={wraps.value}
+      isEnd={isEnd}
       changedAt={changedAt}
     />
+  )
+}
+
+/** How many lines the end of a text has. */
+const tailLines = 500
+
+/** Whether the end of a text that grows stays in view. */
+const follows = signal(true)
+
+/** Whether a text is one whose end is worth a way of its own: it is long, or a log. */
+function hasEnd({ uri }: Reader, { part }: Props['reading']): boolean {
+  if (/[?]/.test(uri)) return false
+  return part?.next !== undefined || /\.(?:log|out|err)$/i.test(uri)
+}
+
+function FollowSwitch() {
+  return (
+    <button
+      type="button"
+      class="button"
+      aria-pressed={follows.value}
+      onClick={() => {
+        follows.value = !follows.value
+      }}
+    >
+      {t('follow')}
+    </button>
+  )
+}
+
+function FindButton() {
+  return (
+    <button
+      type="button"
+      class="button"
+      aria-pressed={isFinding.value}
+      onClick={() => {
+        isFinding.value = !isFinding.value
+      }}
+    >
+      {t('find')}
+    </button>
   )
 }
 
@@ -123,6 +183,26 @@ function SourceSwitch({ isSource }: { readonly isSource: boolean }) {
         ['1', t('source')],
       ]}
       value={isSource ? '1' : ''}
+      onChoose={(source) => go({ source })}
+    />
+  )
+}
+
+/** The text of a document, or the document as it is. */
+function DocumentSwitch({ reader: { uri, resource, noText } }: { readonly reader: Reader }) {
+  const original = t(isPdf(uri, resource.value?.mimeType) ? 'asPages' : 'asBytes')
+  return (
+    <Choice
+      label={t('view')}
+      options={
+        noText.value === undefined
+          ? [
+              ['', t('asTextView')],
+              ['1', original],
+            ]
+          : [['1', original]]
+      }
+      value={place.value.source === '1' || noText.value !== undefined ? '1' : ''}
       onChoose={(source) => go({ source })}
     />
   )

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Choice } from './choice.tsx'
 import { DataTable } from './data-table.tsx'
 import { lazily } from './lazily.tsx'
+import { maxColumns } from './model/bounds.ts'
 import { delimiterOf, parseCsv, type Rows } from './model/csv.ts'
 import { mediaTypeOf } from './model/kind.ts'
 import { chartOfTable } from './model/series.ts'
@@ -20,7 +21,10 @@ export function Csv({ text, mimeType }: { readonly text: string; readonly mimeTy
   const rows = useRows(text, mimeType)
   const [form, setForm] = useState<'table' | 'chart'>('table')
   const chart = useMemo(
-    () => (rows === undefined || rows.length > mostCharted ? undefined : chartOfTable(rows)),
+    () =>
+      rows === undefined || rows.length > mostCharted || (rows[0]?.length ?? 0) > maxColumns
+        ? undefined
+        : chartOfTable(rows),
     [rows],
   )
   if (rows === undefined) return <p class="preview-note">{t('loading')}</p>

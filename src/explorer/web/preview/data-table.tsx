@@ -5,6 +5,7 @@ import { langOf } from '../state/lang.ts'
 import { shown } from '../state/shown.ts'
 import { formatNumber } from '../words/language.ts'
 import { copyText } from './head.tsx'
+import { maxColumns } from './model/bounds.ts'
 import { numberOf, type Rows, sortedBy } from './model/csv.ts'
 import { VirtualRows } from './virtual.tsx'
 import { t } from './words.ts'
@@ -24,7 +25,8 @@ interface Sort {
 export function DataTable({ rows, children }: Props) {
   const head = useMemo(() => rows[0] ?? [], [rows])
   const body = useMemo(() => rows.slice(1), [rows])
-  const width = useMemo(() => Math.max(head.length, ...body.slice(0, 500).map((row) => row.length)), [head, body])
+  const wholeWidth = useMemo(() => Math.max(head.length, ...body.slice(0, 500).map((row) => row.length)), [head, body])
+  const width = Math.min(wholeWidth, maxColumns)
   const columns = useMemo(() => columnsOf(head, body, width), [head, body, width])
   const [sort, setSort] = useState<Sort>()
   const order = useMemo(
@@ -66,7 +68,7 @@ export function DataTable({ rows, children }: Props) {
         <span class="quiet">
           {body.length === 1 ? t('rowsOne') : t('rowsCount', { count: body.length })}
           {', '}
-          {t('columnsCount', { count: width })}
+          {t('columnsCount', { count: wholeWidth })}
         </span>
         {children}
         <span class="spring" />
@@ -75,6 +77,7 @@ export function DataTable({ rows, children }: Props) {
           {t('copyCell')}
         </button>
       </div>
+      {wholeWidth > width ? <p class="preview-banner">{t('shortened')}</p> : null}
       <VirtualRows
         class="grid"
         role="grid"

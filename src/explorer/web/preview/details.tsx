@@ -60,7 +60,7 @@ export function Details({ reader }: { readonly reader: Reader }) {
           </a>
         </Fact>
       )}
-      <Readings uri={uri} told={meta['dev.hikidashi/reading']} />
+      <Readings uri={uri} told={meta[metaKeys.reading]} />
       <Alternates uri={uri} told={meta['dev.hikidashi/alternates']} />
       {Object.keys(meta).length === 0 ? null : (
         <Fact term={t('meta')}>

@@ -1,15 +1,20 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
+import { Readme } from '../home/readme.tsx'
+import { insideOf } from '../home/survey.ts'
 import { Shape as Icon, iconOf } from '../shell/icons.tsx'
+import { healed } from '../state/healing.ts'
 import { knownOf, remember } from '../state/known.ts'
 import { langOf } from '../state/lang.ts'
 import { onListChange } from '../state/live.ts'
 import { go, linkTo } from '../state/place.ts'
 import { connected } from '../state/session.ts'
 import { shown } from '../state/shown.ts'
+import { natural } from '../tree/natural.ts'
 import { formatSize, formatTime } from '../words/language.ts'
+import { typeName } from './model/type-name.ts'
 import { Failure } from './notes.tsx'
-import { VirtualRows } from './virtual.tsx'
+import { rowHeight, VirtualRows } from './virtual.tsx'
 import { t } from './words.ts'
 
 interface Listing {
@@ -19,11 +24,16 @@ interface Listing {
   readonly error?: unknown
 }
 
-/** What is in a directory, page by page. */
+/** How many rows of a folder stand above its README. More of them scroll. */
+const maxRowsOverReadme = 14
+
+/** What is in a directory, page by page, and its README below. */
 export function Directory({ uri }: { readonly uri: string }) {
   const { listing, more, reload } = useListing(uri)
   const [active, setActive] = useState(0)
-  const { items, next, isBusy, error } = listing
+  const { next, isBusy, error } = listing
+  const items = useMemo(() => natural(listing.items), [listing.items])
+  const { folders, files, readme } = insideOf(items, false)
   if (error !== undefined && items.length === 0) return <Failure uri={uri} error={error} retry={reload} />
   if (items.length === 0) return <p class="preview-note">{t(isBusy ? 'loading' : 'emptyFolder')}</p>
   const onKeyDown = (event: KeyboardEvent) => {
@@ -36,9 +46,9 @@ export function Directory({ uri }: { readonly uri: string }) {
       go({ uri: item.uri, source: undefined })
   }
   return (
-    <div class="folder">
+    <div class={readme === undefined ? 'folder' : 'folder folder-told'}>
       <p class="preview-note">
-        {t(next === undefined ? 'entries' : 'entriesMore', { count: items.length })}{' '}
+        {next === undefined ? t('inside', { folders, files }) : t('entriesMore', { count: items.length })}{' '}
         {next === undefined ? null : (
           <button type="button" class="button" disabled={isBusy} onClick={more}>
             {t(isBusy ? 'showingMore' : error === undefined ? 'showMore' : 'moreFailed')}
@@ -47,6 +57,9 @@ export function Directory({ uri }: { readonly uri: string }) {
       </p>
       <VirtualRows
         class="folder-rows"
+        {...(readme === undefined
+          ? {}
+          : { style: { height: `${Math.min(items.length, maxRowsOverReadme) * rowHeight + 2}px` } })}
         role="listbox"
         tabIndex={0}
         aria-label={t('directory')}
@@ -60,6 +73,11 @@ export function Directory({ uri }: { readonly uri: string }) {
           return <Entry key={item.uri} item={item} index={index} count={items.length} isActive={index === active} />
         }}
       />
+      {readme === undefined ? null : (
+        <div class="folder-readme">
+          <Readme resource={readme} />
+        </div>
+      )}
     </div>
   )
 }
@@ -73,7 +91,8 @@ interface EntryProps {
 
 function Entry({ item, index, count, isActive }: EntryProps) {
   const isFolder = item.mimeType === directoryMimeType
-  const name = item.title ?? item.name
+  const { name } = item
+  const aside = item.title === undefined || item.title === name ? undefined : item.title
   return (
     <a
       id={`entry-${index}`}
@@ -89,9 +108,13 @@ function Entry({ item, index, count, isActive }: EntryProps) {
       <Icon name={iconOf(item.mimeType)} />
       <bdi class="folder-name" lang={langOf(name)}>
         {shown(name)}
-        {isFolder && item.title === undefined ? '/' : ''}
+        {aside === undefined ? null : (
+          <small class="preview-aside" lang={langOf(aside)}>
+            {shown(aside)}
+          </small>
+        )}
       </bdi>
-      <span class="folder-type">{isFolder ? t('folder') : shown(item.mimeType ?? '')}</span>
+      <span class="folder-type">{isFolder ? t('folder') : shown(typeName(item.mimeType))}</span>
       <span class="folder-size">{item.size === undefined ? '' : formatSize(item.size)}</span>
       <span class="folder-time">{item.modified === undefined ? '' : formatTime(item.modified)}</span>
     </a>
@@ -147,7 +170,7 @@ function useListing(uri: string) {
       controller.abort()
       stop()
     }
-  }, [uri, round])
+  }, [uri, round, healed.value])
   const more = () => {
     setListing((before) => ({ ...before, isBusy: true }))
     page(listing.next).then(

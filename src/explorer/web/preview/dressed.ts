@@ -30,7 +30,11 @@ export function dressed(
     box.setAttribute('aria-label', (box.parentElement?.textContent ?? '').trim().slice(0, 80))
   }
   for (const table of page.querySelectorAll('table')) scrollable(table)
-  for (const code of page.querySelectorAll<HTMLElement>('pre > code')) void colour(code, controller.signal)
+  let coloured = 0
+  for (const code of page.querySelectorAll<HTMLElement>('pre > code')) {
+    coloured += code.textContent?.length ?? 0
+    if (coloured <= maxColoured) void colour(code, controller.signal)
+  }
   return {
     headings,
     end: () => {
@@ -40,13 +44,21 @@ export function dressed(
   }
 }
 
+/** How many characters of code in one document are coloured: each word of them becomes an element. */
+const maxColoured = 100_000
+
 function headingsOf(page: HTMLElement): readonly Heading[] {
   const used = new Set<string>()
+  // Where to go on numbering headings of one name: many may have the same.
+  const numbers = new Map<string, number>()
   return [...page.querySelectorAll<HTMLElement>('h1, h2, h3, h4')].map((heading) => {
     const text = heading.textContent ?? ''
     const slug = `user-content-${slugOf(text)}`
     let id = slug
-    for (let number = 1; used.has(id); number++) id = `${slug}-${number}`
+    for (let number = numbers.get(slug) ?? 1; used.has(id); number++) {
+      id = `${slug}-${number}`
+      numbers.set(slug, number + 1)
+    }
     used.add(id)
     heading.id = id
     heading.tabIndex = -1

@@ -5,6 +5,7 @@ import { download } from '../state/download.ts'
 import { reasonOf } from '../state/reason.ts'
 import { connected } from '../state/session.ts'
 import type { Reader } from './load.ts'
+import { documentFormOf } from './model/documents.ts'
 import { withPart } from './model/reference.ts'
 
 export function nameOf(uri: string): string {
@@ -16,7 +17,8 @@ export async function saveContent({ uri, reading }: Reader): Promise<void> {
   const { value } = reading
   if (value.state !== 'ready') return
   try {
-    const isPart = value.part !== undefined
+    // Of a document whose text is shown, the document itself is saved.
+    const isPart = value.part !== undefined || documentFormOf(uri, value.contents[0]?.mimeType) !== undefined
     const contents = isPart ? (await connected().view.read(withPart(uri, undefined))).contents : value.contents
     for (const content of contents) download(nameOf(content.uri), bodyOf(content))
   } catch (error) {

@@ -1,8 +1,11 @@
 import { useComputed } from '@preact/signals'
-import type { Resource } from '../../../core/view.ts'
+import { directoryMimeType, type Resource } from '../../../core/view.ts'
+import { pick } from '../basket/adding.ts'
 import { announce } from '../state/announce.ts'
-import { isPicked, toggle } from '../state/basket.ts'
+import { isPicked, markOf } from '../state/basket.ts'
 import { copy } from '../state/copy.ts'
+import { crumbsOf } from '../state/crumbs.ts'
+import { isSearchMount } from '../state/kinds.ts'
 import { langOf } from '../state/lang.ts'
 import { linkTo } from '../state/place.ts'
 import { shown } from '../state/shown.ts'
@@ -10,14 +13,17 @@ import { formatSize } from '../words/language.ts'
 import { isDetailed } from './details.tsx'
 import { nameOf, saveContent } from './facts.ts'
 import { bare, type Reader } from './load.ts'
-import { mediaTypeOf } from './model/kind.ts'
+import { typeName } from './model/type-name.ts'
 import { t } from './words.ts'
 
 /** The name of what is shown, and what can be done with it. */
 export function Head({ reader }: { readonly reader: Reader }) {
   const { uri, reading, resource } = reader
   const own = resource.value
-  const name = own?.title ?? nameOf(uri)
+  const crumbs = crumbsOf(uri)
+  const last = crumbs.at(-1)?.label ?? nameOf(uri)
+  const name = own?.name ?? last
+  const aside = own?.title === undefined || own.title === name ? undefined : own.title
   const isReady = useComputed(() => reading.value.state === 'ready').value
   const isFolder = reading.value.state === 'directory'
   const picked: Resource = own ?? { uri: bare(uri), name: nameOf(uri) }
@@ -26,36 +32,35 @@ export function Head({ reader }: { readonly reader: Reader }) {
     <header class="preview-head">
       <div class="preview-name">
         <h2 lang={langOf(name)}>
-          <bdi>{shown(name)}</bdi>
+          <bdi>{shown(crumbs.length === 1 ? last : name)}</bdi>
+          {aside === undefined ? null : (
+            <small class="preview-aside" lang={langOf(aside)}>
+              <bdi>{shown(aside)}</bdi>
+            </small>
+          )}
         </h2>
-        <p class="preview-uri" title={shown(uri)}>
-          <bdi>{shown(uri)}</bdi>
-        </p>
+        <Crumbs uri={uri} />
       </div>
       {type === undefined ? null : (
         <span class="chip" title={shown(type)}>
-          {shown(mediaTypeOf(type) ?? type)}
+          {shown(typeName(type) || type)}
         </span>
       )}
       {own?.size === undefined ? null : <span class="chip plain">{formatSize(own.size)}</span>}
       <div class="preview-actions" role="toolbar" aria-label={t('view')}>
-        <button type="button" class="button" aria-pressed={isDetailed.value} onClick={toggleDetails}>
+        <PickButton picked={picked} isFolder={isFolder} />
+        <button type="button" class="button button-quiet" aria-pressed={isDetailed.value} onClick={toggleDetails}>
           {t('details')}
         </button>
-        <button type="button" class="button" onClick={() => void copyText(uri)}>
+        <button type="button" class="button button-quiet" onClick={() => void copyText(uri)}>
           {t('copyUri')}
         </button>
-        {isFolder ? null : (
-          <button type="button" class="button" aria-pressed={isPicked(picked.uri)} onClick={() => toggle(picked)}>
-            {isPicked(picked.uri) ? t('basketRemove') : t('basketAdd')}
-          </button>
-        )}
         {isReady ? (
-          <button type="button" class="button" onClick={() => void saveContent(reader)}>
+          <button type="button" class="button button-quiet" onClick={() => void saveContent(reader)}>
             {t('download')}
           </button>
         ) : null}
-        <a class="button" href={linkTo({ view: 'tree', uri: bare(uri), source: undefined })}>
+        <a class="button button-quiet" href={linkTo({ view: 'tree', uri: bare(uri), source: undefined })}>
           {t('showInTree')}
         </a>
       </div>
@@ -63,8 +68,53 @@ export function Head({ reader }: { readonly reader: Reader }) {
   )
 }
 
+interface PickButtonProps {
+  readonly picked: Resource
+  readonly isFolder: boolean
+}
+
+/** Puts it into the basket; of a folder, all that is in it. */
+function PickButton({ picked, isFolder }: PickButtonProps) {
+  const { uri } = picked
+  if (isSearchMount(uri)) return null
+  const isIn = isFolder ? markOf(uri).isWhole : isPicked(uri)
+  const folder: Resource = { ...picked, mimeType: directoryMimeType }
+  const label = isFolder ? (isIn ? 'basketRemoveAll' : 'basketAddAll') : isIn ? 'basketRemove' : 'basketAdd'
+  return (
+    <button
+      type="button"
+      class={isIn ? 'button' : 'button button-main'}
+      aria-pressed={isIn}
+      onClick={() => pick(isFolder ? folder : picked)}
+    >
+      {t(label)}
+    </button>
+  )
+}
+
 function toggleDetails(): void {
   isDetailed.value = !isDetailed.value
+}
+
+/** The way to what is shown: every part of it leads there. */
+function Crumbs({ uri }: { readonly uri: string }) {
+  const crumbs = crumbsOf(uri)
+  return (
+    <nav class="crumbs" aria-label={t('way')} title={shown(uri)}>
+      <ol>
+        {crumbs.slice(0, -1).map(({ label, uri: to }) => (
+          <li key={to}>
+            <a href={linkTo({ uri: to, source: undefined })} lang={langOf(label)}>
+              <bdi>{shown(label)}</bdi>
+            </a>
+          </li>
+        ))}
+        <li lang={langOf(crumbs.at(-1)?.label ?? '')}>
+          <bdi>{shown(crumbs.at(-1)?.label ?? uri)}</bdi>
+        </li>
+      </ol>
+    </nav>
+  )
 }
 
 /** The type as the content says it, else as the list does. */

@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks'
 import { langOf } from '../state/lang.ts'
 import { shown } from '../state/shown.ts'
 import { copyText } from './head.tsx'
-import { isOpenAtFirst, type JsonRow, jsonRows } from './model/json-rows.ts'
+import { isOpenAtFirst, type JsonRow, jsonRows, maxShown } from './model/json-rows.ts'
 import { VirtualRows } from './virtual.tsx'
 import { t } from './words.ts'
 
@@ -46,6 +46,7 @@ export function JsonTree({ value }: { readonly value: unknown }) {
           {t('copyValue')}
         </button>
       </div>
+      {rows.length >= maxShown ? <p class="preview-banner">{t('shortened')}</p> : null}
       <VirtualRows
         class="json-rows"
         role="tree"

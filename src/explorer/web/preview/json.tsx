@@ -2,6 +2,7 @@ import { useMemo } from 'preact/hooks'
 import { parseFound } from '../../../core/found.ts'
 import { JsonTree } from './json-tree.tsx'
 import { lazily } from './lazily.tsx'
+import { boundedValue, maxColumns } from './model/bounds.ts'
 import { overviewOf } from './model/schema.ts'
 import { chartOfJson, isRecord } from './model/series.ts'
 import { TextView } from './text.tsx'
@@ -35,18 +36,31 @@ export function Json({ text, uri, format }: Props) {
         <TextView text={text} wrap={false} />
       </>
     )
-  const { value } = parsed
-  const chart = chartOfJson(value)
-  if (chart !== undefined) return <ChartView chart={chart} />
+  const { value: whole } = parsed
+  const chart = chartOfJson(whole)
+  if (chart !== undefined && chart.series.length <= maxColumns) return <ChartView chart={chart} />
+  const { value, isCut } = boundedValue(whole)
+  const form = formOf(value, { uri, format })
+  if (form === undefined) return <JsonTree value={whole} />
+  return (
+    <>
+      {isCut ? <p class="preview-banner">{t('shortened')}</p> : null}
+      {form}
+    </>
+  )
+}
+
+/** A document in the form that fits what it tells, where there is one. */
+function formOf(value: unknown, { uri, format }: Omit<Props, 'text'>) {
   const overview = format === 'DatabaseOverview' ? overviewOf(value) : undefined
   if (overview !== undefined && overview.tables.length > 0) return <Diagram overview={overview} uri={uri} />
   if (format === 'DatabaseSchema' && isRecord(value)) return <TableSchema value={value} uri={uri} />
   if (format === 'DatabaseRows' && isRecord(value)) return <DatabaseRows value={value} uri={uri} />
-  const found = format === 'SearchFound' ? parseFound(text) : undefined
+  const found = format === 'SearchFound' ? parseFound(JSON.stringify(value)) : undefined
   if (found !== undefined) return <FoundList found={found} />
   if (isRecord(value) && Array.isArray(value.votes) && isRecord(value.consensus))
     return <Analysis value={value} uri={uri} />
-  return <JsonTree value={value} />
+  return undefined
 }
 
 function parse(text: string): { readonly value: unknown } | { readonly reason: string } {

@@ -1,10 +1,12 @@
-import { signal } from '@preact/signals'
+import { effect, signal, untracked } from '@preact/signals'
 import { isResourceError } from '../../../core/errors.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Resource, type ResourceContent } from '../../../core/view.ts'
+import { healed } from '../state/healing.ts'
 import { knownOf, lookUp } from '../state/known.ts'
 import { markSeen, onChange } from '../state/live.ts'
 import { connected } from '../state/session.ts'
+import { documentFormOf } from './model/documents.ts'
 import { mediaTypeOf } from './model/kind.ts'
 import { around, type Part, partOf } from './model/lines.ts'
 import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
@@ -25,18 +27,24 @@ export interface Standing {
 
 /** A larger text is read in parts; what only makes sense as a whole is read whole up to the other size. Both in bytes. */
 const [largeText, largeWhole] = [1_000_000, 24_000_000]
-const retries = [1000, 2000, 5000, 10_000, 30_000] as const
+const retries = [1000, 2000, 4000] as const
 /** How long it is waited for the size of a resource before it is read without, in milliseconds. */
 const patience = 800
 
 export type Reader = ReturnType<typeof createReader>
 
-/** Reads one resource, for as long as it is looked at, and reads it anew when it changes. */
-export function createReader(uri: string) {
+/**
+ * Reads one resource, for as long as it is looked at, and reads it anew when it changes.
+ *
+ * @param isOriginal Whether a document (Word, Excel, PowerPoint, PDF) is read as it is, and not as text.
+ */
+export function createReader(uri: string, isOriginal = false) {
   const reading = signal<Reading>({ state: 'loading' })
   const standing = signal<Standing>({})
   const resource = signal<Resource | undefined>(knownOf(bare(uri)))
   const more = signal<'idle' | 'busy' | 'failed'>('idle')
+  /** Why a document is shown as it is, and not as text. */
+  const noText = signal<string | undefined>(undefined)
   const controller = new AbortController()
   const { signal: left } = controller
   let queries: readonly (string | undefined)[] = []
@@ -53,6 +61,8 @@ export function createReader(uri: string) {
   /** The content, and by which queries it was asked for, so that as much is read again. */
   const readFirst = async (): Promise<readonly ResourceContent[]> => {
     const wanted = linesIn(uri)
+    const text = isOriginal ? undefined : await readText()
+    if (text !== undefined) return text
     const first = wanted === undefined ? firstQuery(uri, resource.value) : around(wanted)
     try {
       const contents = await read(first)
@@ -65,6 +75,22 @@ export function createReader(uri: string) {
       if (!isTooLarge && (first === undefined || !hasNoParts)) throw error
       const others = first === undefined ? ['lines=1-', 'bytes=0-65535'] : ['bytes=0-65535', undefined]
       return readOther(others, error)
+    }
+  }
+
+  /** The text of a document. `undefined`: it is no document, or has none. */
+  const readText = async (): Promise<readonly ResourceContent[] | undefined> => {
+    const form = documentFormOf(uri, resource.value?.mimeType)
+    if (form === undefined || /[?#]/.test(uri)) return undefined
+    const query = `as=${form}`
+    try {
+      const contents = await read(query)
+      queries = [query]
+      return contents
+    } catch (error) {
+      if (left.aborted || isResourceError(error, 'unavailable')) throw error
+      noText.value = isResourceError(error) ? error.message : undefined
+      return undefined
     }
   }
 
@@ -133,6 +159,9 @@ export function createReader(uri: string) {
     if (!left.aborted) await load()
   }
 
+  const endHealing = effect(() => {
+    if (healed.value > 0 && reading.peek().state === 'failed') untracked(() => void load())
+  })
   const stop = onChange(bare(uri), (missed) => {
     if (reading.value.state === 'directory') return
     clearTimeout(timer)
@@ -146,6 +175,7 @@ export function createReader(uri: string) {
     reading,
     standing,
     resource,
+    noText,
     more,
     reload: () => void load(),
     /** Reads what follows, and puts it behind what is there. */
@@ -168,6 +198,7 @@ export function createReader(uri: string) {
     close: () => {
       controller.abort()
       clearTimeout(timer)
+      endHealing()
       stop()
     },
   }

@@ -9,11 +9,15 @@ import { resolveReference } from './model/reference.ts'
 import { Region } from './region.tsx'
 import { t } from './words.ts'
 
+/** How many commits are drawn: each is about ten elements. */
+const maxCommits = 2000
+
 /** The commits of a repository, newest first: each opens. */
 export function Log({ text, uri }: { readonly text: string; readonly uri: string }) {
   const log = useMemo(() => gitLogOf(text) ?? { title: '', commits: [], notes: [] }, [text])
   return (
     <Region class="sheet" label={t('rendered')}>
+      {log.commits.length > maxCommits ? <p class="preview-banner">{t('shortened')}</p> : null}
       <p class="quiet">{shown(log.title)}</p>
       <div class="scroll-x">
         <table>
@@ -26,7 +30,7 @@ export function Log({ text, uri }: { readonly text: string; readonly uri: string
             </tr>
           </thead>
           <tbody>
-            {log.commits.map(({ id, date, author, names, subject }) => (
+            {log.commits.slice(0, maxCommits).map(({ id, date, author, names, subject }) => (
               <tr key={id}>
                 <td>
                   <a href={linkTo({ uri: resolveReference(uri, `commits/${id}`)?.uri, source: undefined })}>

@@ -1,43 +1,69 @@
 import './markdown.css'
-import { Marked } from 'marked'
-import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { langOf } from '../state/lang.ts'
 import { dressed, type Heading } from './dressed.ts'
+import { parseMarkdown } from './markdown-parse.ts'
+import type { MarkdownHtml } from './model/plain-html.ts'
 import { putClean } from './purify.ts'
 import { Region } from './region.tsx'
 import { t } from './words.ts'
 
-const marked = new Marked({ gfm: true, async: false })
-
 /** Beyond this many characters a text is not laid out as a document: it takes the browser too long. */
-const longest = 2_000_000
+const longest = 1_000_000
 
-/** A document in Markdown. What is HTML in it is cleaned; nothing is fetched from elsewhere. */
-export function Markdown({ text, uri }: { readonly text: string; readonly uri: string }) {
+interface Props {
+  readonly text: string
+  readonly uri: string
+  /** Whether it stands among other things: then it has neither an outline nor a scroll bar of its own. */
+  readonly isInline?: boolean
+}
+
+/**
+ * A document in Markdown. What is HTML in it is cleaned; nothing is fetched from elsewhere. It is parsed in a worker: the page never waits
+ * for that.
+ */
+export function Markdown({ text, uri, isInline = false }: Props) {
   const box = useRef<HTMLElement>(null)
   const page = useRef<HTMLDivElement>(null)
   const [headings, setHeadings] = useState<readonly Heading[]>([])
-  const html = useMemo(() => marked.parse(withFrontMatter(text.slice(0, longest))) as string, [text])
+  const [parsed, setParsed] = useState<MarkdownHtml | undefined>(undefined)
+  useEffect(() => {
+    let isLeft = false
+    void parseMarkdown(withFrontMatter(text.slice(0, longest))).then((found) => {
+      if (!isLeft) setParsed(found)
+    })
+    return () => {
+      isLeft = true
+    }
+  }, [text])
   useLayoutEffect(() => {
-    if (page.current === null) return
+    if (page.current === null || parsed === undefined) return
     const top = box.current?.scrollTop ?? 0
-    putClean(page.current, html)
+    putClean(page.current, parsed.html)
     const { headings: found, end } = dressed(page.current, uri)
     setHeadings(found)
     if (box.current !== null) box.current.scrollTop = top
     return end
-  }, [html, uri])
+  }, [parsed, uri])
+  const document = (
+    <>
+      {parsed === undefined ? <p class="preview-note">{t('loading')}</p> : null}
+      {parsed?.isCut === true ? <p class="preview-banner">{t('shortened')}</p> : null}
+      <div ref={page} class="markdown" lang={langOf(text.slice(0, 20_000))} />
+      {text.length > longest ? <p class="preview-note">{t('truncated')}</p> : null}
+    </>
+  )
+  if (isInline) return <div class="markdown-inline">{document}</div>
   return (
     <div class="markdown-frame">
       <Region box={box} class="markdown-scroll" label={t('rendered')}>
-        <div ref={page} class="markdown" lang={langOf(text.slice(0, 20_000))} />
-        {text.length > longest ? <p class="preview-note">{t('truncated')}</p> : null}
+        {document}
       </Region>
       {headings.length < 3 ? null : (
         <nav class="outline" aria-label={t('outline')}>
           <h3>{t('outline')}</h3>
           <ul>
-            {headings.map(({ id, text: name, level }) => (
+            {headings.slice(0, maxHeadings).map(({ id, text: name, level }) => (
               <li key={id} style={{ paddingLeft: `${(level - 1) * 12}px` }}>
                 <button type="button" onClick={() => goTo(page.current, id)} lang={langOf(name)}>
                   {name}
@@ -50,6 +76,9 @@ export function Markdown({ text, uri }: { readonly text: string; readonly uri: s
     </div>
   )
 }
+
+/** How many headings the outline lists. */
+const maxHeadings = 500
 
 function goTo(page: HTMLElement | null, id: string): void {
   const heading = page?.querySelector<HTMLElement>(`[id="${CSS.escape(id)}"]`)

@@ -1,13 +1,16 @@
 import { useEffect, useState } from 'preact/hooks'
 import { isResourceError } from '../../../core/errors.ts'
 import { metaKeys } from '../../../core/meta.ts'
-import { linkTo } from '../state/place.ts'
+import { addressOf, linkTo, place } from '../state/place.ts'
 import { reasonOf } from '../state/reason.ts'
+import { shown } from '../state/shown.ts'
 import { formatSize, language } from '../words/language.ts'
 import { formatAgo } from './facts.ts'
+import { copyText } from './head.tsx'
 import { bare, type Reader } from './load.ts'
 import type { Part } from './model/lines.ts'
-import { linesIn, parentOf, withPart } from './model/reference.ts'
+import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
+import { isRecord } from './model/series.ts'
 import { t } from './words.ts'
 
 /** What has to be said of what is shown: that it has changed, is gone, or is not all. */
@@ -17,10 +20,15 @@ export function Notes({ reader }: { readonly reader: Reader }) {
   const { value } = reading
   const part = value.state === 'ready' ? value.part : undefined
   const found = linesIn(uri)
+  const isTail = value.state === 'ready' && parameterOf(uri, 'tail') !== undefined
   const meta = value.state === 'ready' ? value.contents[0]?.meta : undefined
   const isCut = part === undefined && meta?.[metaKeys.truncated] === true
   return (
     <>
+      {isReading(meta) && found === undefined ? <p class="preview-banner">{t('readingOf')}</p> : null}
+      {reader.noText.value === undefined ? null : (
+        <p class="preview-banner warn">{t('noReading', { reason: shown(reader.noText.value) })}</p>
+      )}
       {isGone === true ? <p class="preview-banner bad">{t('gone')}</p> : null}
       {isFailing === true ? <p class="preview-banner warn">{t('failing')}</p> : null}
       {changedAt === undefined ? null : <ChangedNote at={changedAt} />}
@@ -32,7 +40,20 @@ export function Notes({ reader }: { readonly reader: Reader }) {
           <a href={linkTo({ uri: withPart(uri, undefined) })}>{t('openWhole')}</a>
         </p>
       )}
-      {part === undefined || found !== undefined || isWhole(part) ? null : (
+      {isTail ? (
+        <p class="preview-banner">
+          {t('tailShown')} <a href={linkTo({ uri: withPart(uri, undefined) })}>{t('openWhole')}</a>
+        </p>
+      ) : null}
+      {value.state === 'ready' && place.value.line !== undefined ? (
+        <p class="preview-banner">
+          {t('lineMarked', { line: place.value.line })}{' '}
+          <button type="button" class="button small" onClick={() => void copyText(addressOf(linkTo({})))}>
+            {t('copyLink')}
+          </button>
+        </p>
+      ) : null}
+      {part === undefined || found !== undefined || isTail || isWhole(part) ? null : (
         <p class="preview-banner">
           {partText(part)}{' '}
           {part.next === undefined ? null : (
@@ -50,6 +71,12 @@ export function Notes({ reader }: { readonly reader: Reader }) {
       {isCut ? <p class="preview-banner">{cutText(meta?.[metaKeys.size])}</p> : null}
     </>
   )
+}
+
+/** Whether a content is the text that was read out of a document. */
+function isReading(meta: Readonly<Record<string, unknown>> | undefined): boolean {
+  const told = meta?.[metaKeys.reading]
+  return isRecord(told) && typeof told.of === 'string' && /pdf|officedocument/.test(told.of)
 }
 
 function isWhole({ first, unit, next }: Part): boolean {

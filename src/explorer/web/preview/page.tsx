@@ -1,7 +1,8 @@
 import './pictures.css'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { shown } from '../state/shown.ts'
 import { nameOf } from './facts.ts'
+import { prune, shallowHtml } from './model/bounds.ts'
 import { t } from './words.ts'
 
 /** What the document may do, whoever serves the page: show its own styles and the images that are in it. */
@@ -18,6 +19,7 @@ const paper =
  */
 export function Page({ text, uri }: { readonly text: string; readonly uri: string }) {
   const outer = useRef<HTMLIFrameElement>(null)
+  const [isCut, setCut] = useState(false)
   const name = shown(nameOf(uri))
   useEffect(() => {
     const frame = outer.current
@@ -30,7 +32,9 @@ export function Page({ text, uri }: { readonly text: string; readonly uri: strin
       inner.setAttribute('sandbox', '')
       inner.setAttribute('referrerpolicy', 'no-referrer')
       inner.title = name
-      inner.srcdoc = `<!doctype html>${policy}${paper}${withoutLinks(frame, text)}`
+      const { html, isCut: cut } = withoutLinks(frame, text)
+      inner.srcdoc = `<!doctype html>${policy}${paper}${html}`
+      setCut(cut)
       Object.assign(inner.style, { position: 'fixed', inset: '0', width: '100%', height: '100%', border: '0' })
       document.documentElement.lang = document.documentElement.lang || 'en'
       document.body.replaceChildren(inner)
@@ -41,6 +45,7 @@ export function Page({ text, uri }: { readonly text: string; readonly uri: strin
   }, [text, name])
   return (
     <div class="page-view">
+      {isCut ? <p class="preview-banner">{t('shortened')}</p> : null}
       <p class="preview-note small">{t('sandboxNote')}</p>
       <iframe ref={outer} class="page-frame" src="frame.html" title={t('frameTitle', { name })} />
     </div>
@@ -52,11 +57,13 @@ export function Page({ text, uri }: { readonly text: string; readonly uri: strin
  * itself, frames, and where a click would lead, since a browser connects while it asks whether it may. Links within it work: they name
  * the document as the frame does, as otherwise they would mean a part of the page around it.
  */
-function withoutLinks(frame: HTMLIFrameElement, text: string): string {
+function withoutLinks(frame: HTMLIFrameElement, text: string): { readonly html: string; readonly isCut: boolean } {
   // The parser of the frame: in the page itself, markup is taken from trusted hands only.
+  const shallow = shallowHtml(text)
   const { DOMParser: Parser } = (frame.contentWindow ?? window) as Window & typeof globalThis
-  const parsed = new Parser().parseFromString(text, 'text/html')
+  const parsed = new Parser().parseFromString(shallow, 'text/html')
   const away = 'link, base, script, iframe, frame, object, embed, portal, meta[http-equiv], [attributeName$="href" i]'
+  const isCut = prune(parsed.documentElement) || shallow !== text
   for (const element of parsed.querySelectorAll(away)) element.remove()
   // Nothing would run: without these, nothing even tries to.
   for (const element of parsed.querySelectorAll('*'))
@@ -74,5 +81,5 @@ function withoutLinks(frame: HTMLIFrameElement, text: string): string {
       link.setAttribute('data-href', target)
       if (!link.hasAttribute('title')) link.setAttribute('title', target)
     }
-  return parsed.documentElement.outerHTML
+  return { html: parsed.documentElement.outerHTML, isCut }
 }

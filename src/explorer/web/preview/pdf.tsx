@@ -1,6 +1,7 @@
 import './pictures.css'
 import type { PDFDocumentProxy, RenderTask } from 'pdfjs-dist'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { metaKeys } from '../../../core/meta.ts'
 import { linkTo } from '../state/place.ts'
 import { readingsIn } from './details.tsx'
 import { bare } from './load.ts'
@@ -44,7 +45,7 @@ export function Pdf({ bytes, uri, meta }: Props) {
       close()
     }
   }, [bytes])
-  const hasText = isRecord(meta) && readingsIn(meta['dev.hikidashi/reading']).includes('text')
+  const hasText = isRecord(meta) && readingsIn(meta[metaKeys.reading]).includes('text')
   const asText = hasText ? (
     <a class="button" href={linkTo({ uri: withParameter(bare(uri), 'as', 'text') })}>
       {t('asText')}

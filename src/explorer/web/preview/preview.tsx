@@ -2,13 +2,14 @@ import './preview.css'
 import { useEffect, useMemo } from 'preact/hooks'
 import { hasSingleKeys } from '../palette/keys.ts'
 import { announce } from '../state/announce.ts'
-import { neighbours } from '../state/known.ts'
-import { go } from '../state/place.ts'
+import { knownOf, neighbours } from '../state/known.ts'
+import { go, place } from '../state/place.ts'
 import { Contents } from './contents.tsx'
 import { Details, isDetailed } from './details.tsx'
 import { Directory } from './directory.tsx'
 import { Head } from './head.tsx'
-import { createReader, type Reader } from './load.ts'
+import { bare, createReader, type Reader } from './load.ts'
+import { documentFormOf } from './model/documents.ts'
 import { Failure, Notes } from './notes.tsx'
 import { t } from './words.ts'
 
@@ -33,7 +34,9 @@ export function Preview({ uri }: { readonly uri: string }) {
 }
 
 function useReader(uri: string): Reader {
-  const reader = useMemo(() => createReader(uri), [uri])
+  // Of anything but a document, the source is the same content.
+  const isOriginal = place.value.source === '1' && documentFormOf(uri, knownOf(bare(uri))?.mimeType) !== undefined
+  const reader = useMemo(() => createReader(uri, isOriginal), [uri, isOriginal])
   useEffect(() => () => reader.close(), [reader])
   const { changedAt } = reader.standing.value
   useEffect(() => {

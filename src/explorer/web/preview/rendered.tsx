@@ -2,6 +2,7 @@ import type { ResourceContent } from '../../../core/view.ts'
 import { Binary } from './binary.tsx'
 import { Directory } from './directory.tsx'
 import { lazily } from './lazily.tsx'
+import { maxNodes, tagsIn } from './model/bounds.ts'
 import type { Shape, shapeOf } from './model/kind.ts'
 import type { Part } from './model/lines.ts'
 import { t } from './words.ts'
@@ -43,6 +44,8 @@ export function Rendered({ uri, shape, content, text = '', bytes, part }: Props)
   if (kind === 'table') return <Csv text={text} mimeType={content.mimeType} />
   if (kind === 'log') return <Log text={text} uri={uri} />
   if (kind === 'page') return <Page text={text} uri={uri} />
+  // A drawing is laid out whole, and the page with it waits.
+  if (kind === 'drawing' && tagsIn(text) > maxNodes) return <p class="preview-banner">{t('tooComplex')}</p>
   if (kind === 'drawing') return <Picture content={text || (bytes ?? '')} mediaType="image/svg+xml" uri={uri} />
   if (bytes === undefined) return <p class="preview-note">{t('empty')}</p>
   const isBeginning = part?.next !== undefined

@@ -1,10 +1,15 @@
 import './text.css'
+import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { langOf } from '../state/lang.ts'
+import { go, place } from '../state/place.ts'
 import { shown } from '../state/shown.ts'
+import { FindBar, isFinding, needle } from './find-bar.tsx'
 import { highlight } from './highlight.ts'
+import { lineFor, numberAt, rangeOf } from './line-link.ts'
 import { differenceOf } from './model/diff.ts'
 import { linesInChunk, linesOf, longestLine } from './model/lines.ts'
+import { type Match, matchesIn } from './model/matches.ts'
 import type { TokenLine } from './model/tokens.ts'
 import { Region } from './region.tsx'
 import { t } from './words.ts'
@@ -16,6 +21,8 @@ interface Props {
   readonly first?: number
   readonly marked?: { readonly first: number; readonly last?: number } | undefined
   readonly wrap: boolean
+  /** Whether it is the end of a text that grows: its last line is shown. */
+  readonly isEnd?: boolean
   /** When the text became another one, so that what is new in it is marked. Text that was only read on is not new. */
   readonly changedAt?: number | undefined
 }
@@ -24,7 +31,7 @@ interface Props {
 const mostAtOnce = 3000
 
 /** A text with the numbers of its lines. Of a long one, only the lines near what is seen are there. */
-export function TextView({ text, language, first = 1, marked, wrap, changedAt }: Props) {
+export function TextView({ text, language, first = 1, marked: given, wrap, isEnd = false, changedAt }: Props) {
   const box = useRef<HTMLElement>(null)
   const lines = useMemo(() => linesOf(text.replace(/^\ufeff/, '')), [text])
   const tokens = useTokens(lines, language)
@@ -32,16 +39,35 @@ export function TextView({ text, language, first = 1, marked, wrap, changedAt }:
   const lang = useMemo(() => langOf(text.slice(0, 20_000)), [text])
   const chunks = Math.ceil(lines.length / linesInChunk)
   const near = useNear(box, chunks, lines.length <= mostAtOnce)
+  const marked = given ?? rangeOf(place.value.line)
   const wanted = marked === undefined ? -1 : marked.first - first
+  const current = useSignal(0)
+  const matches = useMemo(
+    () => (isFinding.value ? matchesIn(lines, needle.value) : []),
+    [lines, isFinding.value, needle.value],
+  )
+  const byLine = useMemo(() => groupedByLine(matches), [matches])
+  const now = matches[Math.min(current.value, matches.length - 1)]
+  useFindKey()
+  useLayoutEffect(() => {
+    if (now !== undefined) scrollTo(box.current, now.line)
+  }, [now])
+  useLayoutEffect(() => {
+    if (isEnd && box.current !== null) box.current.scrollTop = box.current.scrollHeight
+  }, [isEnd, lines])
   useLayoutEffect(() => {
     if (wanted >= 0) scrollTo(box.current, wanted)
   }, [wanted])
   const isMarked = (index: number) =>
     marked !== undefined && index + first >= marked.first && index + first <= (marked.last ?? Number.POSITIVE_INFINITY)
   const digits = String(first + lines.length).length
-  return (
+  const view = (
     <Region
       box={box}
+      onClick={(event) => {
+        const number = numberAt(event)
+        if (number !== undefined && given === undefined) go({ line: lineFor(number, event.shiftKey) })
+      }}
       class={`text ${wrap ? 'wrap' : ''} ${language === 'diff' ? 'diff' : ''}`}
       label={t('text')}
       lang={lang}
@@ -61,6 +87,8 @@ export function TextView({ text, language, first = 1, marked, wrap, changedAt }:
                   number={first + start + offset}
                   line={line}
                   tokens={tokens?.[start + offset]}
+                  matches={byLine.get(start + offset)}
+                  now={now}
                   style={`${isMarked(start + offset) ? 'marked' : ''} ${changed.has(start + offset) ? 'fresh' : ''}`}
                 />
               ))}
@@ -70,16 +98,26 @@ export function TextView({ text, language, first = 1, marked, wrap, changedAt }:
       </div>
     </Region>
   )
+  if (!isFinding.value) return view
+  return (
+    <>
+      <FindBar count={matches.length} current={current} lines={[first, first + lines.length - 1]} />
+      {view}
+    </>
+  )
 }
 
 interface LineProps {
   readonly number: number
   readonly line: string
   readonly tokens: TokenLine | undefined
+  readonly matches: readonly Match[] | undefined
+  /** The match that the reader is at. */
+  readonly now: Match | undefined
   readonly style: string
 }
 
-function Line({ number, line, tokens, style }: LineProps) {
+function Line({ number, line, tokens, matches, now, style }: LineProps) {
   const isLong = line.length > longestLine
   return (
     <div class={`line ${style}`} data-n={number}>
@@ -89,11 +127,38 @@ function Line({ number, line, tokens, style }: LineProps) {
             {shown(line.slice(0, longestLine))}
             <em class="cut">{t('lineCut', { count: line.length - longestLine })}</em>
           </>
-        ) : (
+        ) : matches === undefined ? (
           <Pieces line={line} tokens={tokens} />
+        ) : (
+          <Found line={line} matches={matches} now={now} />
         )}
       </code>
     </div>
+  )
+}
+
+/** A line with what was looked for in it marked. */
+function Found({
+  line,
+  matches,
+  now,
+}: Required<Pick<LineProps, 'line' | 'now'>> & { readonly matches: readonly Match[] }) {
+  let at = 0
+  const pieces = matches.flatMap((match) => {
+    const before = line.slice(at, match.start)
+    at = match.end
+    return [
+      shown(before),
+      <mark key={match.start} class={match === now ? 'found-now' : ''}>
+        {shown(line.slice(match.start, match.end))}
+      </mark>,
+    ]
+  })
+  return (
+    <>
+      {pieces}
+      {shown(line.slice(at))}
+    </>
   )
 }
 
@@ -177,6 +242,29 @@ function useNear(box: { readonly current: HTMLElement | null }, chunks: number, 
     () => (isAll ? new Set(Array.from({ length: chunks }, (_, index) => index)) : near),
     [isAll, chunks, near],
   )
+}
+
+function groupedByLine(matches: readonly Match[]): ReadonlyMap<number, readonly Match[]> {
+  const lines = new Map<number, Match[]>()
+  for (const match of matches) {
+    const own = lines.get(match.line)
+    if (own === undefined) lines.set(match.line, [match])
+    else own.push(match)
+  }
+  return lines
+}
+
+/** Ctrl F looks in the text that is shown: the browser finds only what is drawn of it. */
+function useFindKey(): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'f' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return
+      event.preventDefault()
+      isFinding.value = true
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
 }
 
 function scrollTo(box: HTMLElement | null, index: number): void {

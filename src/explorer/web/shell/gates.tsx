@@ -4,6 +4,7 @@ import { isResourceError } from '../../../core/errors.ts'
 import { reasonOf } from '../state/reason.ts'
 import { failure, retryNow, type Wish, wish } from '../state/session.ts'
 import { shown } from '../state/shown.ts'
+import { dismissContinued, isContinued } from '../state/ticket.ts'
 import { t } from './words.ts'
 
 /** What is shown before there is a connection. */
@@ -56,8 +57,8 @@ export function WishCard({ wish: { what, isRefused, give } }: { readonly wish: W
   if (what === 'address')
     return (
       <div class="card" role="alert">
-        <h1>{t('wantsAddress')}</h1>
-        <p>{t('wantsAddressDo')}</p>
+        <h1>{t(isRefused ? 'addressReused' : 'wantsAddress')}</h1>
+        <p>{t(isRefused ? 'addressReusedDo' : 'wantsAddressDo')}</p>
       </div>
     )
   return (
@@ -96,6 +97,19 @@ export function WishCard({ wish: { what, isRefused, give } }: { readonly wish: W
         </button>
       </p>
     </form>
+  )
+}
+
+/** Says that the address was opened again in the browser that has its session: that is no attack. */
+export function ContinuedNotice() {
+  if (!isContinued.value) return null
+  return (
+    <p class="continued" role="status">
+      {t('continued')}{' '}
+      <button type="button" class="button" onClick={dismissContinued}>
+        {t('understood')}
+      </button>
+    </p>
   )
 }
 

@@ -3,7 +3,9 @@ import { plan } from '../basket/store.ts'
 import { open } from '../palette/keys.ts'
 import { basket } from '../state/basket.ts'
 import { type Theme, theme } from '../state/choices.ts'
+import { peek } from '../state/peek.ts'
 import { go, linkTo, type Place, place } from '../state/place.ts'
+import { remember } from '../state/recent.ts'
 import { connected, liveness } from '../state/session.ts'
 import { shown } from '../state/shown.ts'
 import { formatNumber, type Language, language } from '../words/language.ts'
@@ -24,6 +26,9 @@ export function Header() {
         <span class="top-lost" title={t('lost')}>
           <Shape name="warn" />
           {t('lostShort')}
+          <button type="button" class="button" onClick={() => connected().changes?.retry()}>
+            {t('tryNow')}
+          </button>
         </span>
       ) : null}
       <BasketButton />
@@ -48,19 +53,30 @@ function Views() {
   )
 }
 
+/** The search: names and contents are looked for while one types. */
 function SearchField() {
   const field = useRef<HTMLInputElement>(null)
   const { q = '' } = place.value
   useEffect(() => {
-    if (field.current !== null && field.current.value !== q) field.current.value = q
+    // The blank behind a word is not taken from somebody who types.
+    if (field.current !== null && field.current.value.trim() !== q) field.current.value = q
   }, [q])
+  const search = (text: string) => {
+    const asked = text.trim()
+    const { view, uri } = place.value
+    if (view !== 'search' && asked === '') return
+    // What was shown stays until there is a hit to show.
+    if (uri !== undefined) peek.value = uri
+    go({ view: 'search', q: asked === '' ? undefined : asked, uri: undefined }, { replace: view === 'search' })
+  }
   return (
     <search class="top-search">
       <form
         onSubmit={(event) => {
           event.preventDefault()
-          const asked = field.current?.value.trim() ?? ''
-          if (asked !== '') go({ view: 'search', q: asked })
+          const asked = field.current?.value ?? ''
+          search(asked)
+          remember(asked)
         }}
       >
         <Shape name="search" />
@@ -74,9 +90,20 @@ function SearchField() {
           enterkeyhint="search"
           aria-label={t('searchFor')}
           placeholder={t('searchHint')}
+          // What an input method (Japanese, Chinese, Korean) still composes is not searched for.
+          onInput={(event) => {
+            if (!event.isComposing) search(event.currentTarget.value)
+          }}
+          onCompositionEnd={({ currentTarget }) => search(currentTarget.value)}
           onKeyDown={(event) => {
-            // Enter that ends a composition (Japanese, Chinese, Korean) is not meant for the form.
-            if (event.key === 'Enter' && (event.isComposing || event.keyCode === 229)) event.preventDefault()
+            const isComposing = event.isComposing || event.keyCode === 229
+            // Enter that ends a composition is not meant for the form.
+            if (event.key === 'Enter' && isComposing) event.preventDefault()
+            if (event.key !== 'ArrowDown' || isComposing) return
+            const first = document.querySelector<HTMLElement>('.find .hit-link, .find .recent-query')
+            if (first === null) return
+            event.preventDefault()
+            first.focus()
           }}
         />
       </form>
@@ -133,7 +160,7 @@ function Settings() {
         menu.current.querySelector('summary')?.focus()
       }}
     >
-      <summary class="button" aria-label={t('settings')} title={t('settings')}>
+      <summary class="button button-quiet" aria-label={t('settings')} title={t('settings')}>
         <Shape name="gear" />
       </summary>
       <div class="menu-body">
@@ -178,7 +205,7 @@ function HelpButton() {
   return (
     <button
       type="button"
-      class="button"
+      class="button button-quiet top-help"
       aria-label={t('help')}
       title={t('help')}
       aria-haspopup="dialog"

@@ -38,12 +38,18 @@ export const t = createWords(
     wantsAddress: 'This page was opened without its key',
     wantsAddressDo:
       'Open the address that hikidashi ui printed. It works once: for another one, run hikidashi ui again.',
+    addressReused: 'A second browser used the address of this page',
+    addressReusedDo:
+      'It may have been you, with another browser or profile. It may also have been somebody else who saw the address. To be safe, neither gets in any more: run hikidashi ui again.',
+    continued:
+      'This browser had opened that address before. Its session goes on, and nobody else has used the address.',
+    understood: 'OK',
     lost: 'No connection. Trying again …',
     lostShort: 'No connection',
+    tryNow: 'Try now',
+    loading: 'Loading …',
     paneFailed: 'This part of the page has failed.',
     drawAgain: 'Show it again',
-    nothingPicked: 'Choose a resource to see it here.',
-    nothingPickedDo: 'Arrow keys move in the tree, Enter opens, Space picks for the basket. Press ? for all keys.',
     skip: 'To the resource',
   },
   {
@@ -83,12 +89,18 @@ export const t = createWords(
     wantsAddress: 'このページを開くための鍵がありません',
     wantsAddressDo:
       'hikidashi ui が表示したアドレスを開いてください。アドレスは一度だけ使えます。もう一度 hikidashi ui を実行すると、新しいアドレスが表示されます。',
+    addressReused: 'このページのアドレスが別のブラウザーでも使われました',
+    addressReusedDo:
+      '別のブラウザーやプロファイルで開いたのがご自身でなければ、誰かがアドレスを見た可能性があります。安全のため、どちらも接続できなくなりました。もう一度 hikidashi ui を実行してください。',
+    continued:
+      'このアドレスは、このブラウザーですでに開かれています。セッションは継続しており、ほかの誰もアドレスを使っていません。',
+    understood: 'OK',
     lost: '接続が切れました。再接続しています…',
     lostShort: '接続なし',
+    tryNow: '今すぐ再接続',
+    loading: '読み込んでいます…',
     paneFailed: 'この部分を表示できませんでした。',
     drawAgain: 'もう一度表示',
-    nothingPicked: 'リソースを選ぶと、ここに表示されます。',
-    nothingPickedDo: '矢印キーで移動、Enterで表示、スペースでバスケットに追加。すべてのキーは ? で確認できます。',
     skip: 'リソースへ移動',
   },
 )

@@ -1,5 +1,6 @@
-import { signal } from '@preact/signals'
-import type { Resource } from '../../../core/view.ts'
+import { computed, signal } from '@preact/signals'
+import { directoryMimeType, type Resource } from '../../../core/view.ts'
+import { foldersOf } from './below.ts'
 
 /** How much of a resource can be taken, as `assemble_context` has it, most first. */
 export const levels = ['full', 'windows', 'outline', 'link'] as const
@@ -19,11 +20,47 @@ export const basket = signal<readonly BasketItem[]>([])
 /** As many as `assemble_context` takes. */
 export const mostPicked = 500
 
+export function isFolder({ uri, mimeType }: Resource): boolean {
+  return mimeType === directoryMimeType || uri.endsWith('/')
+}
+
+/** How many picked resources lie below each folder, by the URI of the folder with `/` at its end. */
+const pickedBelow = computed((): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>()
+  for (const { resource } of basket.value)
+    for (const folder of foldersOf(resource.uri)) counts.set(folder, (counts.get(folder) ?? 0) + 1)
+  return counts
+})
+
+const keyOf = (folder: string) => (folder.endsWith('/') ? folder : `${folder}/`)
+
+/** How many files lie below the folders that were picked whole, by the URI with `/` at its end. */
+const wholes = signal<ReadonlyMap<string, number>>(new Map())
+
+/** Keeps how many files lie below folders, so that a folder that is picked whole is marked as such. */
+export function rememberWholes(counts: ReadonlyMap<string, number>): void {
+  wholes.value = new Map([...wholes.value, ...[...counts].map(([uri, count]) => [keyOf(uri), count] as const)])
+}
+
+/** How much of a folder is in the basket. */
+export function markOf(folder: string): { readonly count: number; readonly isWhole: boolean } {
+  const key = keyOf(folder)
+  const count = pickedBelow.value.get(key) ?? 0
+  const whole = wholes.value.get(key)
+  return { count, isWhole: count > 0 && whole !== undefined && count >= whole }
+}
+
+/** Takes out everything below a folder. */
+export function removeBelow(folder: string): void {
+  const key = keyOf(folder)
+  basket.value = basket.value.filter(({ resource }) => !resource.uri.startsWith(key))
+}
+
 export function isPicked(uri: string): boolean {
   return basket.value.some(({ resource }) => resource.uri === uri)
 }
 
-/** Puts a resource into the basket, or takes it out. A directory stays where it is: what is in it is picked one by one. */
+/** Puts a resource into the basket, or takes it out. A folder is left alone: `pick` puts in what is below it. */
 export function toggle(resource: Resource): void {
   if (isPicked(resource.uri)) remove(resource.uri)
   else add([{ resource, level: 'auto' }])
@@ -32,7 +69,7 @@ export function toggle(resource: Resource): void {
 /** Puts in what is not there yet, as long as there is room. */
 export function add(items: readonly BasketItem[]): void {
   const picked = new Set(basket.value.map(({ resource }) => resource.uri))
-  const fresh = items.filter(({ resource }) => !resource.uri.endsWith('/') && !picked.has(resource.uri))
+  const fresh = items.filter(({ resource }) => !isFolder(resource) && !picked.has(resource.uri))
   if (fresh.length > 0) basket.value = [...basket.value, ...fresh].slice(0, mostPicked)
 }
 

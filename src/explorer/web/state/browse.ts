@@ -7,10 +7,12 @@ import type { TreeRow } from '../tree/rows.ts'
 import { isNarrowed, type Selected, type Selection, select } from '../tree/select.ts'
 import { t } from '../tree/words.ts'
 import { announce } from './announce.ts'
+import { arranged, isSearchMount, kindOf } from './kinds.ts'
 import { remember } from './known.ts'
 import { markChanged, markSeen, onListChange } from './live.ts'
 import { place } from './place.ts'
 import { connection } from './session.ts'
+import { loadTemplates } from './templates.ts'
 
 /** What is there to browse: the tree, and the list of everything, each loaded when it is needed. */
 export interface Browse {
@@ -107,10 +109,20 @@ export function followBrowse(): void {
   effect(() => {
     const now = connection.value
     if (now === undefined) return
-    const forest = createForest(now.view, { onChange: () => bump(treeTick), onPage: remember })
+    const forest = createForest(now.view, {
+      onChange: () => bump(treeTick),
+      onPage: remember,
+      isDrawer: ({ uri }) => !isSearchMount(uri),
+      arrange: arranged,
+      mayBeSingle: ({ uri }) => kindOf(uri) === undefined,
+      isOpenAtFirst: ({ uri }) => kindOf(uri) === 'files',
+    })
     const listed = createListed(now.view, { onChange: createThrottle(() => bump(listTick)), onPage: remember, breathe })
     browse.value = { forest, listed }
-    untracked(() => void forest.start())
+    untracked(() => {
+      void forest.start()
+      void loadTemplates().then(() => forest.reconsider())
+    })
     const end = onListChange(createRefresh(forest, listed))
     return () => {
       end()

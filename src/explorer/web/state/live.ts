@@ -1,6 +1,8 @@
 import { effect, signal } from '@preact/signals'
 import type { Subscription } from '../../../core/view.ts'
 import type { PageChange } from '../mcp/changes.ts'
+import { kindOf } from './kinds.ts'
+import { knownOf } from './known.ts'
 import { connection } from './session.ts'
 
 /** The resources that have changed since they were looked at last. */
@@ -17,10 +19,16 @@ const mostMarks = 10_000
 export function markChanged(uris: Iterable<string>): void {
   const next = new Set(changed.value)
   for (const uri of uris) {
+    if (isAlwaysChanging(uri)) continue
     next.delete(uri)
     next.add(uri)
   }
   changed.value = next.size <= mostMarks ? next : new Set([...next].slice(-mostMarks))
+}
+
+/** Whether a resource is other with every look, such as a series of measurements: a mark on it would never go. */
+function isAlwaysChanging(uri: string): boolean {
+  return /format=hikidashi\.Series|openmetrics/i.test(knownOf(uri)?.mimeType ?? '') || kindOf(uri) === 'metrics'
 }
 
 type ListListener = (change: { readonly missed: boolean }) => void

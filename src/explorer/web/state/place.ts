@@ -28,6 +28,8 @@ export interface Place {
   readonly values?: string
   /** `1`: the source is shown instead of the rendered form. */
   readonly source?: string
+  /** The lines of what is shown that are marked: `12`, or `12-20`. */
+  readonly line?: string
   /** `1`: the basket is open. */
   readonly basket?: string
   /** What is to be put into the basket, from a link that somebody shared: lines of a level and a URI. Taken at once, and left out then. */
@@ -36,7 +38,7 @@ export interface Place {
 
 const names = [
   ...['view', 'uri', 'in', 'q', 'filter', 'sort', 'mount', 'mime', 'audience', 'minPriority', 'since'],
-  ...['template', 'values', 'source', 'basket', 'picks'],
+  ...['template', 'values', 'source', 'line', 'basket', 'picks'],
 ] as const
 
 const views = new Set(['tree', 'list', 'search', 'templates'])
@@ -70,7 +72,11 @@ export const place = signal<Place>({})
 export type Change = { readonly [Name in keyof Place]?: Place[Name] | undefined }
 
 function changed(change: Change): Place {
-  const next = Object.entries({ ...place.value, ...change }).filter(([, value]) => value !== undefined && value !== '')
+  // A line is one of what is shown.
+  const isElsewhere = 'uri' in change && change.uri !== place.value.uri && !('line' in change)
+  const next = Object.entries({ ...place.value, ...change, ...(isElsewhere ? { line: undefined } : {}) }).filter(
+    ([, value]) => value !== undefined && value !== '',
+  )
   return Object.fromEntries(next)
 }
 

@@ -17,7 +17,7 @@ export const failure = signal<{ readonly error: unknown; readonly at: number } |
 
 /**
  * What the server wants before it answers: `token`, which the reader can type; `address`, the one that `hikidashi ui` prints.
- * `isRefused`: the token that was given is not good.
+ * `isRefused`: the token that was given is not good; or two browsers have used the address.
  */
 export interface Wish {
   readonly what: 'token' | 'address'
@@ -31,20 +31,21 @@ export const wish = signal<Wish | undefined>(undefined)
 export const liveness = signal<ChangesState>('off')
 
 /** How long it is waited before the next try to connect, in seconds. */
-const waits = [1, 2, 4, 8, 15] as const
+const waits = [1, 2, 4] as const
 
 /** The token stays here, in memory: it is in no storage, address or log. */
-function createKeeper(url: string): Endpoint {
+function createKeeper(url: string, isPrivate: boolean): Endpoint {
   let token: string | undefined
   let renewing: Promise<void> | undefined
   return {
     url,
+    isPrivate,
     token: () => token,
-    renew: (challenge) => {
+    renew: (challenge, error) => {
       renewing ??= new Promise<void>((resolve) => {
         wish.value = {
           what: challenge === 'Session' ? 'address' : 'token',
-          isRefused: token !== undefined,
+          isRefused: token !== undefined || error === 'reused',
           give: (given) => {
             token = given
             wish.value = undefined
@@ -59,8 +60,8 @@ function createKeeper(url: string): Endpoint {
 }
 
 /** Connects, and tries again until that works. */
-export async function start(url: string): Promise<void> {
-  const endpoint = createKeeper(url)
+export async function start(url: string, isPrivate = false): Promise<void> {
+  const endpoint = createKeeper(url, isPrivate)
   const options: ConnectOptions = {
     onChanges: (state) => {
       liveness.value = state
@@ -72,7 +73,7 @@ export async function start(url: string): Promise<void> {
       failure.value = undefined
       return
     } catch (error) {
-      const wait = (waits[Math.min(tries, waits.length - 1)] ?? 15) * 1000
+      const wait = (waits[Math.min(tries, waits.length - 1)] ?? 4) * 1000
       failure.value = { error, at: Date.now() + wait }
       await untilRetry(wait)
     }

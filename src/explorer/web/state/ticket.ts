@@ -1,3 +1,12 @@
+import { signal } from '@preact/signals'
+
+/** Whether this browser has shown its one-time token again, and had the session already. */
+export const isContinued = signal(false)
+
+export function dismissContinued(): void {
+  isContinued.value = false
+}
+
 /**
  * Takes the one-time token that `hikidashi ui` puts into the fragment, and has the server open a session for it. It is gone from the
  * address and the history before anything is drawn, and nothing keeps it. Where the server refuses it, the first request tells.
@@ -9,10 +18,11 @@ export async function takeTicket(url: string): Promise<void> {
   params.delete('token')
   const rest = params.toString()
   history.replaceState(null, '', rest === '' ? `${location.pathname}${location.search}` : `#${rest}`)
-  await fetch(url, {
+  const answer = await fetch(url, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}` },
     credentials: 'same-origin',
     redirect: 'error',
-  }).catch(() => {})
+  }).catch(() => undefined)
+  isContinued.value = answer?.headers.get('hikidashi-session') === 'continued'
 }

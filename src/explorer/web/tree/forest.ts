@@ -1,5 +1,6 @@
-import type { Page, Resource, View } from '../../../core/view.ts'
+import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
 import { bestRoot, type Growing, isFolder, isOnTheWay, isOther, isSame, rowsOf, type TreeNode } from './grown.ts'
+import { maxOrdered, natural } from './natural.ts'
 import type { TreeRow } from './rows.ts'
 
 /** The tree of a view: its mounts, and of them what has been opened. Directories are loaded page by page. */
@@ -8,6 +9,10 @@ export interface Forest {
   readonly rows: readonly TreeRow[]
   readonly state: 'loading' | 'loaded' | 'failed'
   readonly error: unknown
+  /** The mounts, as resources. */
+  readonly mounts: readonly Resource[]
+  /** Asks anew which mounts can be opened. */
+  reconsider(): void
   /** Loads the mounts. Ones that are known stay as they are. */
   start(): Promise<void>
   nodeOf(uri: string): TreeNode | undefined
@@ -15,6 +20,8 @@ export interface Forest {
   close(uri: string): void
   /** Loads the next page of a directory, or the one that failed again. */
   more(uri: string): void
+  /** Loads again whatever could not be loaded. */
+  retry(): void
   /** Loads all that is open anew, in its place. Answers the resources that are new, or other ones than before. */
   refresh(): Promise<readonly string[]>
   /** Opens all directories on the way to a resource. `false`: it is not in the tree. */
@@ -25,9 +32,23 @@ export interface ForestOptions {
   onChange(): void
   /** Called with every page of resources. */
   onPage?(resources: readonly Resource[]): void
+  /** Whether a mount has something in it to open. By default every one that is no single resource has. */
+  isDrawer?(mount: Resource): boolean
+  /** The mounts in the order in which they are shown. By default that of the server. */
+  arrange?(mounts: readonly Resource[]): readonly Resource[]
+  /** Whether a mount may be one resource, and nothing in which others lie: its listing is asked then. */
+  mayBeSingle?(mount: Resource): boolean
+  /** Whether a mount is open from the beginning. By default an only one is. */
+  isOpenAtFirst?(mount: Resource): boolean
 }
 
-export function createForest(view: View, { onChange, onPage = () => {} }: ForestOptions): Forest {
+/** The most mounts that are looked into to tell what they are. */
+const maxLookedInto = 20
+
+export function createForest(
+  view: View,
+  { onChange, onPage = () => {}, isDrawer = () => true, ...options }: ForestOptions,
+): Forest {
   const known = new Map<string, Growing>()
   const top: { count: number } = { count: -1 }
   let roots: readonly Growing[] = []
@@ -39,6 +60,8 @@ export function createForest(view: View, { onChange, onPage = () => {} }: Forest
     rows = undefined
     onChange()
   }
+
+  const isOpenable = (mount: Resource) => (isFolder(mount) || mount.mimeType === undefined) && isDrawer(mount)
 
   const nodeFor = (resource: Resource, parent: Growing | undefined, position: number): Growing => {
     const before = known.get(resource.uri)
@@ -56,7 +79,7 @@ export function createForest(view: View, { onChange, onPage = () => {} }: Forest
       position,
       siblings: parent?.brood ?? top,
       brood: { count: -1 },
-      isDirectory: parent === undefined ? isFolder(resource) || resource.mimeType === undefined : isFolder(resource),
+      isDirectory: parent === undefined ? isOpenable(resource) : isFolder(resource),
       isOpen: false,
       children: [],
       loaded: 'nothing',
@@ -66,6 +89,9 @@ export function createForest(view: View, { onChange, onPage = () => {} }: Forest
     known.set(resource.uri, node)
     return node
   }
+
+  const childrenOf = (entries: readonly Resource[], node: Growing) =>
+    natural(entries).map((resource, index) => nodeFor(resource, node, index + 1))
 
   const forget = (nodes: readonly Growing[]) => {
     for (const node of nodes) {
@@ -88,10 +114,13 @@ export function createForest(view: View, { onChange, onPage = () => {} }: Forest
     const run = async () => {
       try {
         const page = await pageOf(node.key, node.cursor)
-        const at = node.children.length
         const twins = new Set(node.children.map(({ key }) => key))
         const fresh = page.items.filter(({ uri }) => uri !== node.key && !twins.has(uri) && twins.add(uri))
-        node.children = [...node.children, ...fresh.map((resource, index) => nodeFor(resource, node, at + index + 1))]
+        const at = node.children.length
+        node.children =
+          at + fresh.length > maxOrdered
+            ? [...node.children, ...fresh.map((resource, index) => nodeFor(resource, node, at + index + 1))]
+            : childrenOf([...node.children.map(({ resource }) => resource), ...fresh], node)
         node.cursor = page.nextCursor
         node.loaded = page.nextCursor === undefined ? 'all' : 'some'
         node.brood.count = node.loaded === 'all' ? node.children.length : -1
@@ -145,7 +174,7 @@ export function createForest(view: View, { onChange, onPage = () => {} }: Forest
     const changed = items.filter((item) => isOther(before.get(item.uri), item)).map(({ uri }) => uri)
     const left = new Set(items.map(({ uri }) => uri))
     forget(node.children.filter(({ key }) => !left.has(key)))
-    node.children = items.map((resource, index) => nodeFor(resource, node, index + 1))
+    node.children = childrenOf(items, node)
     node.cursor = cursor
     node.loaded = cursor === undefined ? 'all' : 'some'
     node.brood.count = cursor === undefined ? items.length : -1
@@ -158,7 +187,9 @@ export function createForest(view: View, { onChange, onPage = () => {} }: Forest
     state = roots.length === 0 ? 'loading' : state
     tell()
     try {
-      const mounts = await view.mounts()
+      const given = await view.mounts()
+      const mounts = options.arrange?.(given) ?? given
+      const isFirst = state === 'loading'
       onPage(mounts)
       const left = new Set(mounts.map(({ uri }) => uri))
       forget(roots.filter(({ key }) => !left.has(key)))
@@ -166,13 +197,45 @@ export function createForest(view: View, { onChange, onPage = () => {} }: Forest
       top.count = roots.length
       state = 'loaded'
       error = undefined
-      const [only] = roots
-      if (roots.length === 1 && only !== undefined && only.loaded === 'nothing') open(only.key)
+      const opened =
+        roots.length === 1 ? roots : isFirst ? roots.filter((root) => options.isOpenAtFirst?.(root.resource)) : []
+      for (const root of opened) if (root.isDirectory && root.loaded === 'nothing') open(root.key)
     } catch (thrown) {
       error = thrown
       if (roots.length === 0) state = 'failed'
     }
     tell()
+    await Promise.all(
+      roots
+        .filter((root) => options.mayBeSingle?.(root.resource))
+        .slice(0, maxLookedInto)
+        .map(settle),
+    )
+  }
+
+  /** A mount whose listing holds nothing but itself is that resource. */
+  const settle = async (root: Growing) => {
+    try {
+      const { items, nextCursor } = await pageOf(root.key, undefined)
+      if (items.length > 1 || nextCursor !== undefined || (items[0]?.uri ?? root.key) !== root.key) return
+      // Nothing is below it: what is read at its address tells whether it is something itself.
+      const [item = root.resource] = items
+      const [content] = items.length === 0 ? (await view.read(root.key)).contents : []
+      const mimeType = content?.mimeType ?? item.mimeType
+      if (mimeType === directoryMimeType || !isThere(root)) return
+      const { title = item.title } = root.resource
+      root.resource = {
+        ...item,
+        ...(mimeType === undefined ? {} : { mimeType }),
+        ...(title === undefined ? {} : { title }),
+      }
+      onPage([root.resource])
+      root.isDirectory = false
+      root.isOpen = false
+      tell()
+    } catch {
+      // What a mount is shows when it is opened.
+    }
   }
 
   const refresh = async (): Promise<readonly string[]> => {
@@ -225,6 +288,13 @@ export function createForest(view: View, { onChange, onPage = () => {} }: Forest
     get error() {
       return error
     },
+    get mounts() {
+      return roots.map(({ resource }) => resource)
+    },
+    reconsider: () => {
+      for (const root of roots) root.isDirectory = isOpenable(root.resource)
+      tell()
+    },
     start,
     nodeOf: (uri) => known.get(uri),
     open,
@@ -238,6 +308,10 @@ export function createForest(view: View, { onChange, onPage = () => {} }: Forest
       const node = known.get(uri)
       if (node !== undefined && node.loaded !== 'all') void load(node)
       else if (node?.error !== undefined) void reload(node).then(tell)
+    },
+    retry: () => {
+      if (state === 'failed') void start()
+      for (const node of [...known.values()]) if (node.error !== undefined) void load(node)
     },
     refresh,
     reveal,

@@ -14,6 +14,7 @@ export interface TreeNode extends TreeRow {
 export interface Growing extends TreeNode {
   resource: Resource
   position: number
+  isDirectory: boolean
   isOpen: boolean
   children: readonly Growing[]
   loaded: 'nothing' | 'some' | 'all'

@@ -11,7 +11,7 @@ export function ListHead() {
   const now = sortOf(place.value.sort)
   return (
     <div class="list-head list-cells" role="group" aria-label={t('sortBy')}>
-      <span />
+      <span class="cell-icon" />
       {sorts.map((sort) => {
         const isNow = now?.by === sort
         return (
@@ -28,7 +28,8 @@ export function ListHead() {
           </button>
         )
       })}
-      <span />
+      <span class="cell-path" />
+      <span class="cell-do" />
     </div>
   )
 }

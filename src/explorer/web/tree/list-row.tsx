@@ -1,13 +1,15 @@
 import type { Resource } from '../../../core/view.ts'
+import { typeName } from '../preview/model/type-name.ts'
 import { iconOf, Shape } from '../shell/icons.tsx'
 import { isPicked } from '../state/basket.ts'
+import { langOf } from '../state/lang.ts'
 import { changed } from '../state/live.ts'
 import { place } from '../state/place.ts'
 import { shown } from '../state/shown.ts'
 import { formatAge, formatNumber, formatSize, formatTime } from '../words/language.ts'
 import { readableUri } from './columns.ts'
 import { Name, PathText } from './name.tsx'
-import { ChangedDot } from './tree-row.tsx'
+import { asideOf, ChangedDot } from './tree-row.tsx'
 import { t } from './words.ts'
 
 interface ListRowProps {
@@ -23,7 +25,8 @@ interface ListRowProps {
 }
 
 export function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }: ListRowProps) {
-  const { uri, name, title, mimeType, size, modified, priority } = resource
+  const { uri, name, mimeType, size, modified, priority } = resource
+  const aside = asideOf(resource)
   const picked = isPicked(uri)
   const isShown = place.value.uri === uri
   const states = [
@@ -46,14 +49,19 @@ export function ListRow({ resource, path, id, index, isActive, isAway, words, on
     >
       <Shape name={iconOf(mimeType)} />
       <div role="gridcell" class="list-cell cell-name">
-        <Name text={title ?? name} words={words} />
+        <Name text={name} words={words} />
+        {aside === undefined ? null : (
+          <span class="row-aside" lang={langOf(aside)}>
+            <bdi>{shown(aside)}</bdi>
+          </span>
+        )}
         {changed.value.has(uri) ? <ChangedDot /> : null}
       </div>
       <div role="gridcell" class="list-cell cell-path">
         <PathText text={path} words={words} />
       </div>
       <div role="gridcell" class="list-cell cell-type">
-        {mimeType === undefined ? '' : shown(mimeType)}
+        {shown(typeName(mimeType))}
       </div>
       <div role="gridcell" class="list-cell cell-size">
         {size === undefined ? '' : formatSize(size)}

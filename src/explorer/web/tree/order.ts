@@ -18,9 +18,7 @@ export function orderOf(columns: Columns, sort: string | undefined): Uint32Array
   const { by, down } = wanted
   const sign = down ? -1 : 1
   if (by === 'name' || by === 'type') {
-    const keys = columns.resources.map((resource) =>
-      by === 'name' ? nameKey(resource.title ?? resource.name) : resource.mimeType,
-    )
+    const keys = columns.resources.map((resource) => (by === 'name' ? nameKey(resource.name) : resource.mimeType))
     return order.sort((a, b) => compareTexts(keys[a], keys[b], sign) || a - b)
   }
   const keys = Float64Array.from(columns.resources, (resource) => resource[by] ?? Number.NaN)
@@ -28,7 +26,7 @@ export function orderOf(columns: Columns, sort: string | undefined): Uint32Array
 }
 
 /** Numbers in names are ordered as numbers: `part 9` stands before `part 10`. */
-function nameKey(name: string): string {
+export function nameKey(name: string): string {
   return fold(name).replace(/\d+/g, (digits) => {
     const number = digits.replace(/^0+(?=\d)/, '')
     // How many digits it has stands before them.

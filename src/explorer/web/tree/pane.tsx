@@ -4,6 +4,7 @@ import './list.css'
 import { useEffect } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType } from '../../../core/view.ts'
+import { askFor } from '../basket/adding.ts'
 import { announce } from '../state/announce.ts'
 import { browse, isFiltered, progress, selected, treeState } from '../state/browse.ts'
 import { knownOf } from '../state/known.ts'
@@ -13,6 +14,7 @@ import { isRevealing } from '../state/reveal.ts'
 import { shown } from '../state/shown.ts'
 import { FacetsBar } from './facets-bar.tsx'
 import { FilterBar } from './filter-bar.tsx'
+import { fitting } from './fitting.ts'
 import { ListHead } from './list-head.tsx'
 import { ListView } from './list-view.tsx'
 import { TreeView } from './tree-view.tsx'
@@ -138,6 +140,11 @@ function Progress() {
   return (
     <div class="browse-foot">
       <span>{t(key, { count, all })}</span>
+      {isFiltered.value && count > 0 ? (
+        <button type="button" class="narrow-open" onClick={() => askFor({ name: t('theFitting') }, () => fitting())}>
+          {t('addAll', { count })}
+        </button>
+      ) : null}
       {unavailable.length === 0 ? null : (
         <span class="warn">{t('unavailable', { names: unavailable.map(shown).join(', ') })}</span>
       )}

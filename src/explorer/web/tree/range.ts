@@ -1,20 +1,47 @@
 import type { Resource } from '../../../core/view.ts'
-import { basket, toggle } from '../state/basket.ts'
+import { addFolder } from '../basket/adding.ts'
+import { basket, isFolder, remove, toggle } from '../state/basket.ts'
 
-/** Picks the rows from where the reader began to hold Shift to where the reader is. */
+/** Picks the rows from where the reader began to hold Shift to where the reader is. Of a folder, all that is below it. */
 export interface Range {
   /** @param resourceAt What can be picked in a row, if anything. */
   extend(resourceAt: (index: number) => Resource | undefined, from: number, to: number): void
   end(): void
 }
 
-/** So many are picked at once. */
+/** So many rows are picked at once. */
 const most = 2000
+
+/** A folder that a range has taken in: what it put into the basket, once that is known. */
+interface Taken {
+  readonly controller: AbortController
+  uris: readonly string[]
+}
 
 export function createRange(): Range {
   let anchor: number | undefined
   /** What this range has picked: it is put back where the range shrinks. */
   let own = new Set<string>()
+  let folders = new Map<string, Taken>()
+
+  const takeFolder = (uri: string) => {
+    const taken: Taken = { controller: new AbortController(), uris: [] }
+    folders.set(uri, taken)
+    addFolder(uri, taken.controller.signal).then(
+      (uris) => {
+        taken.uris = uris
+      },
+      // A folder that does not answer adds nothing; its row says why when it is opened.
+      () => {},
+    )
+  }
+  const leaveFolder = (uri: string) => {
+    const taken = folders.get(uri)
+    folders.delete(uri)
+    taken?.controller.abort()
+    for (const one of taken?.uris ?? []) remove(one)
+  }
+
   return {
     extend: (resourceAt, from, to) => {
       anchor ??= from
@@ -25,10 +52,14 @@ export function createRange(): Range {
       }
       const picked = new Set(basket.value.map(({ resource }) => resource.uri))
       for (const [uri, resource] of wanted) {
-        if (picked.has(uri)) continue
-        own.add(uri)
-        toggle(resource)
+        if (isFolder(resource)) {
+          if (!folders.has(uri)) takeFolder(uri)
+        } else if (!picked.has(uri)) {
+          own.add(uri)
+          toggle(resource)
+        }
       }
+      for (const uri of [...folders.keys()]) if (!wanted.has(uri)) leaveFolder(uri)
       for (const { resource } of basket.value) {
         if (wanted.has(resource.uri) || !own.delete(resource.uri)) continue
         toggle(resource)
@@ -37,6 +68,7 @@ export function createRange(): Range {
     end: () => {
       anchor = undefined
       own = new Set()
+      folders = new Map()
     },
   }
 }

@@ -1,9 +1,13 @@
+import type { Resource } from '../../../core/view.ts'
 import { iconOf, Shape } from '../shell/icons.tsx'
-import { isPicked } from '../state/basket.ts'
+import { isFolder, isPicked, markOf } from '../state/basket.ts'
+import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/kinds.ts'
+import { langOf } from '../state/lang.ts'
 import { changed } from '../state/live.ts'
 import { place } from '../state/place.ts'
 import { reasonOf } from '../state/reason.ts'
 import { shown } from '../state/shown.ts'
+import { formatNumber } from '../words/language.ts'
 import { readableUri } from './columns.ts'
 import { Name } from './name.tsx'
 import type { TreeRow } from './rows.ts'
@@ -40,7 +44,8 @@ export function TreeRowView(props: TreeRowProps) {
     )
   const { resource, siblings, position } = row
   const uri = readableUri(resource.uri)
-  const picked = isPicked(resource.uri)
+  const mark = isFolder(resource) ? markOf(resource.uri) : undefined
+  const picked = mark?.isWhole ?? isPicked(resource.uri)
   const isShown = place.value.uri !== undefined && place.value.uri === resource.uri
   return (
     <div
@@ -54,14 +59,22 @@ export function TreeRowView(props: TreeRowProps) {
       aria-current={isShown ? 'true' : undefined}
       {...(row.isDirectory ? { 'aria-expanded': row.isOpen } : {})}
     >
-      <NodeParts {...props} picked={picked} />
+      <NodeParts {...props} picked={picked} count={mark?.count ?? 0} />
     </div>
   )
 }
 
-function NodeParts({ row, words, picked }: TreeRowProps & { readonly picked: boolean }) {
+interface NodePartsProps extends TreeRowProps {
+  readonly picked: boolean
+  /** How many resources below it are picked. */
+  readonly count: number
+}
+
+function NodeParts({ row, words, picked, count }: NodePartsProps) {
   const { resource, isDirectory, isOpen, level } = row
-  const label = resource.title ?? resource.name
+  const isMount = level === 1
+  const label = isMount ? titleOfMount(resource) : resource.name
+  const aside = isMount ? asideOfMount(resource) : asideOf(resource)
   return (
     <>
       {isDirectory ? (
@@ -71,17 +84,33 @@ function NodeParts({ row, words, picked }: TreeRowProps & { readonly picked: boo
       ) : (
         <span class="row-twist" />
       )}
-      <Shape name={level === 1 ? 'mount' : isDirectory ? 'folder' : iconOf(resource.mimeType)} />
+      <Shape name={isMount ? iconOfMount(resource.uri) : isDirectory ? 'folder' : iconOf(resource.mimeType)} />
       <Name text={label} words={words} />
-      {level === 1 && resource.title === undefined ? (
-        <span class="row-address">{shown(addressOf(resource.uri))}</span>
-      ) : null}
+      {aside === undefined ? null : (
+        <span class="row-aside" lang={langOf(aside)}>
+          <bdi>{shown(aside)}</bdi>
+        </span>
+      )}
       {changed.value.has(resource.uri) ? <ChangedDot /> : null}
-      <span class={picked ? 'pick pick-on' : 'pick'} title={picked ? t('unpick') : t('pick')} data-do="pick">
-        <Shape name={picked ? 'tick' : 'basket'} />
-      </span>
+      {isMount && isSearchMount(resource.uri) ? null : (
+        <span
+          class={picked || count > 0 ? 'pick pick-on' : 'pick'}
+          title={pickTitle(isFolder(resource), picked, count)}
+          data-do="pick"
+        >
+          {count > 0 ? <span class="pick-count">{formatNumber(count)}</span> : null}
+          <Shape name={picked ? 'tick' : count > 0 ? 'dash' : 'basket'} />
+          {count > 0 ? <span class="unseen">{t('pickedBelow', { count })}</span> : null}
+        </span>
+      )}
     </>
   )
+}
+
+function pickTitle(isDrawer: boolean, picked: boolean, count: number): string {
+  if (!isDrawer) return t(picked ? 'unpick' : 'pick')
+  if (picked) return t('unpickFolder')
+  return count > 0 ? t('pickedBelow', { count }) : t('pickFolder')
 }
 
 export function ChangedDot() {
@@ -107,9 +136,7 @@ function Note({ row }: { readonly row: TreeRow }) {
   }
 }
 
-/** Where a mount is, without its last segment: that is its name. */
-function addressOf(uri: string): string {
-  return readableUri(uri)
-    .replace(/\/$/, '')
-    .replace(/[^/]*$/, '')
+/** The title of a resource behind its name. `undefined`: it has none, or the name says it. */
+export function asideOf({ name, title }: Resource): string | undefined {
+  return title === undefined || title === name ? undefined : title
 }

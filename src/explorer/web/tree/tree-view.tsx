@@ -1,9 +1,13 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { toggle } from '../state/basket.ts'
+import { askFor, pick } from '../basket/adding.ts'
+import { focusSearch } from '../palette/keys.ts'
+import { isFolder, markOf } from '../state/basket.ts'
 import { browse, closedInFilter, isFiltered, selection, treeRows } from '../state/browse.ts'
+import { isSearchMount } from '../state/kinds.ts'
 import { go, place } from '../state/place.ts'
 import { revealed, unfold } from '../state/reveal.ts'
+import { fitting } from './fitting.ts'
 import { createTypeAhead, isTyped, stepOf } from './keys.ts'
 import { createRange } from './range.ts'
 import { idOf, partOf } from './row-id.ts'
@@ -56,7 +60,10 @@ export function TreeView() {
     for (const row of ends) if (row.kind === 'more') browse.value?.forest.more(row.resource.uri)
   })
 
-  const pickable = (index: number) => (rows[index]?.kind === 'node' ? rows[index]?.resource : undefined)
+  const pickable = (index: number) => {
+    const row = rows[index]
+    return row?.kind === 'node' && !(row.level === 1 && isSearchMount(row.key)) ? row.resource : undefined
+  }
   const setOpen = (row: TreeRow, isOpen: boolean) => {
     if (isFiltered.value) {
       const closed = new Set(closedInFilter.value)
@@ -75,7 +82,10 @@ export function TreeView() {
   }
   const preview = (row: TreeRow) => {
     if (row.kind === 'failed' || row.kind === 'more') browse.value?.forest.more(row.resource.uri)
-    else if (row.kind === 'node') {
+    else if (row.kind === 'node' && row.level === 1 && isSearchMount(row.key)) {
+      go({ view: 'search' })
+      focusSearch()
+    } else if (row.kind === 'node') {
       opened.current = row.resource.uri
       go({ uri: row.resource.uri })
     }
@@ -115,7 +125,7 @@ export function TreeView() {
     else if (step.act === 'close') setOpen(row, false)
     else if (step.act === 'openSiblings') openSiblings(activeIndex)
     else if (step.act === 'preview') preview(row)
-    else if (row.kind === 'node') toggle(row.resource)
+    else if (row.kind === 'node') pickRow(row)
   }
 
   const viewOf = (row: TreeRow, index: number, isAway = false) => (
@@ -128,10 +138,10 @@ export function TreeView() {
       words={words}
       onPress={(event) => {
         const part = partOf(event)
-        if (part === 'pick') return toggle(row.resource)
+        if (part === 'pick') return pickRow(row)
         if (part === 'twist') setOpen(row, !row.isOpen)
         else if (event.shiftKey) range.extend(pickable, activeIndex, index)
-        else if (event.ctrlKey || event.metaKey) toggle(row.resource)
+        else if (event.ctrlKey || event.metaKey) pickRow(row)
         else {
           const isShown = place.value.uri === row.key
           if (row.isDirectory && (!row.isOpen || isShown)) setOpen(row, !row.isOpen)
@@ -165,6 +175,13 @@ export function TreeView() {
       </div>
     </div>
   )
+}
+
+/** Picks what a row stands for. Of a folder in the filtered tree, only what fits the filter. */
+function pickRow({ resource, level, key }: TreeRow): void {
+  if (level === 1 && isSearchMount(key)) return
+  if (!isFiltered.value || !isFolder(resource) || markOf(resource.uri).isWhole) pick(resource)
+  else askFor({ name: resource.title ?? resource.name, folder: resource.uri }, () => fitting(resource.uri))
 }
 
 /**

@@ -5,7 +5,7 @@ export type Language = 'en' | 'ja'
 /** The language of the page: what the reader chose, else what the browser prefers. */
 export const language = signal<Language>(globalThis.navigator?.language.startsWith('ja') ? 'ja' : 'en')
 
-/** Values that stand in a sentence as `{name}`. */
+/** Values that stand in a sentence as `{name}`; as `{name:file|files}`, the first word for 1 and the second for every other number. */
 export type Values = Readonly<Record<string, string | number>>
 
 /**
@@ -18,8 +18,9 @@ export function createWords<Key extends string>(
 ): (key: Key, values?: Values) => string {
   return (key, values = {}) => {
     const sentence = (language.value === 'ja' ? ja : en)[key]
-    return sentence.replace(/\{(\w+)\}/g, (whole, name: string) => {
+    return sentence.replace(/\{(\w+)(?::([^|}]*)\|([^}]*))?\}/g, (whole, name: string, one?: string, many?: string) => {
       const value = values[name]
+      if (one !== undefined && many !== undefined) return value === 1 ? one : many
       return typeof value === 'number' ? formatNumber(value) : (value ?? whole)
     })
   }

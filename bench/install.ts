@@ -1,0 +1,58 @@
+/** What an installation costs, beside others: `npx tsx bench/install.ts`, after a build. It asks the npm registry. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fixed, progress, table } from './support.ts'
+
+const root = resolve(import.meta.dirname, '..')
+const folder = mkdtempSync(join(tmpdir(), 'hikidashi-install-'))
+
+/** The bytes of all files below a folder. */
+function sizeOf(path: string): number {
+  const stats = lstatSync(path)
+  if (!stats.isDirectory()) return stats.size
+  return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0)
+}
+
+/** How many packages are installed below a folder, at any depth. */
+function packagesIn(modules: string): number {
+  if (!existsSync(modules)) return 0
+  const names = readdirSync(modules).flatMap((name) =>
+    name.startsWith('@') ? readdirSync(join(modules, name)).map((inner) => join(name, inner)) : [name],
+  )
+  const packages = names.filter((name) => existsSync(join(modules, name, 'package.json')))
+  return packages.reduce((sum, name) => sum + 1 + packagesIn(join(modules, name, 'node_modules')), 0)
+}
+
+function install(name: string, what: string): readonly string[] {
+  progress(`installing ${name}`)
+  const target = join(folder, name.replace(/\W+/g, '-'))
+  mkdirSync(target)
+  writeFileSync(join(target, 'package.json'), '{ "private": true }')
+  const begun = performance.now()
+  // Each begins with an empty cache, as on a machine that has never seen it.
+  const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--cache', join(target, '.cache')]
+  execFileSync('npm', ['install', ...flags, what], { cwd: target, stdio: 'pipe' })
+  const seconds = (performance.now() - begun) / 1000
+  const modules = join(target, 'node_modules')
+  return [name, fixed(sizeOf(modules) / 1e6), String(packagesIn(modules)), fixed(seconds)]
+}
+
+try {
+  const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', folder], {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const [{ filename }] = JSON.parse(packed.slice(packed.indexOf('[\n'))) as [{ readonly filename: string }]
+  const rows = [
+    install('hikidashi', join(folder, filename)),
+    install('@modelcontextprotocol/server-filesystem', '@modelcontextprotocol/server-filesystem'),
+    install('repomix', 'repomix'),
+    install('fastmcp', 'fastmcp'),
+  ]
+  process.stdout.write(`${table(['package', 'MB', 'packages', 'seconds'], rows)}\n`)
+} finally {
+  rmSync(folder, { recursive: true })
+}

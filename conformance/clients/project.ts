@@ -1,0 +1,129 @@
+import { execFileSync } from 'node:child_process'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { applyEdits, modify } from 'jsonc-parser'
+
+/** The folder's name, and with it the addresses that `init` gives to its mounts. */
+export const projectName = 'shop'
+
+/** The smallest PNG: one pixel. */
+export const picture = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==',
+  'base64',
+)
+
+/** A word that stands in one file of the project alone. */
+export const rareWord = 'quokkaberry'
+
+/** The paths of what the sessions read, find and change. */
+export const paths = {
+  text: 'README.md',
+  japanese: 'docs/ja/手引き.md',
+  blob: 'assets/logo.png',
+  rare: 'docs/en/stock.md',
+  watched: 'docs/en/guide.md',
+  module: 'src/module0007.ts',
+} as const
+
+/** The text files but for the modules: path and text. They are committed, and everybody may see them. */
+const documents: Readonly<Record<string, string>> = {
+  '.gitignore': 'dist/\n*.log\n.env\nhikidashi.json\n',
+  [paths.text]: '---\npriority: 0.8\n---\n# The shop\n\nIt sells tea. [日本語](README.ja.md)\n',
+  'README.ja.md': '# お店\n\nお茶を売ります。\n',
+  'package.json': '{ "name": "shop", "version": "1.2.3", "type": "module" }\n',
+  'config/app.yaml': 'server:\n  port: 8080\n',
+  'prompts/review.md': '---\ndescription: Reviews a module.\n---\nReview {{module}} for mistakes.\n',
+  [paths.watched]: '# The guide\n\n## Brewing\n\nLet it rest for three minutes.\n',
+  [paths.rare]: `# Stock\n\nOnly one shelf holds ${rareWord} tea.\n`,
+  [paths.japanese]: '# 手引き\n\n## 淹れ方\n\n梅雨の時期は、茶葉を密閉した容器で保管してください。\n',
+  'docs/ja/見積 書 (第2版).md': '# 見積書\n\n合計は一万円です。\n',
+  'notes/50% off #1.txt': 'The name needs escapes in a URI.\n',
+}
+
+/** The path of a module, and its text. */
+function moduleText(number: number): readonly [path: string, text: string] {
+  const name = String(number).padStart(4, '0')
+  return [`src/module${name}.ts`, `/** Module ${number}. */\nexport const value${number} = ${number}\n`]
+}
+
+/** The text of a committed file. */
+export function textOf(path: string): string {
+  const number = /^src\/module(\d+)\.ts$/.exec(path)?.[1]
+  const text = number === undefined ? documents[path] : moduleText(Number(number))[1]
+  if (text === undefined) throw new Error(`There is no ${path} in the project.`)
+  return text
+}
+
+/** A project on disk, and what a client has to see of it. */
+export interface Project {
+  readonly folder: string
+  /** The paths that the last commit holds: what is served as files, and as files of the commit. */
+  readonly committed: readonly string[]
+}
+
+/**
+ * Makes a project in a folder that does not exist yet: a git repository of three commits with settings, ignored files,
+ * and documents in English and Japanese. `modules` is how many source files it has beside those.
+ */
+export async function createProject(parent: string, modules: number): Promise<Project> {
+  const folder = join(parent, projectName)
+  const texts = [...Object.entries(documents), ...Array.from({ length: modules }, (_, number) => moduleText(number))]
+  for (const [path, text] of texts) await write(folder, path, text)
+  await write(folder, paths.blob, picture)
+  await write(folder, '.env', 'HOST=db.example.org\nAPI_TOKEN=not-to-be-shown\n')
+  await write(folder, 'dist/out.js', 'ignored\n')
+  await write(folder, 'debug.log', 'ignored\n')
+  const git = gitIn(folder)
+  git('init', '-q', '-b', 'main')
+  for (const [path, message] of [
+    ['README.md', 'The first page'],
+    ['docs', 'Documents'],
+    ['.', 'Everything else'],
+  ] as const) {
+    git('add', path)
+    git('commit', '-q', '-m', message)
+  }
+  return { folder, committed: [...texts.map(([path]) => path), paths.blob] }
+}
+
+/** Writes the configuration as a user would, by the built command, and adds what the sessions need to it. */
+export async function initialise(
+  { folder }: Project,
+  { hikidashi, env, audit }: { readonly hikidashi: string; readonly env: NodeJS.ProcessEnv; readonly audit: string },
+): Promise<string> {
+  execFileSync(process.execPath, [hikidashi, 'init', folder], { env, stdio: ['ignore', 'ignore', 'pipe'] })
+  const file = join(folder, 'hikidashi.json')
+  let text = await readFile(file, 'utf8')
+  const formattingOptions = { insertSpaces: true, tabSize: 2 }
+  // Libraries are no hosts that are known to need tools, so that they are given them only by this.
+  for (const [path, value] of [
+    [['audit'], { file: audit }],
+    [['clients', 'tools'], 'on'],
+  ] as const)
+    text = applyEdits(text, modify(text, [...path], value, { formattingOptions }))
+  await writeFile(file, text)
+  return file
+}
+
+async function write(folder: string, path: string, content: string | Uint8Array): Promise<void> {
+  const file = join(folder, path)
+  await mkdir(dirname(file), { recursive: true })
+  await writeFile(file, content)
+}
+
+/** Git in a folder, with nothing of the machine's own configuration, at a fixed time. */
+function gitIn(folder: string): (...args: readonly string[]) => void {
+  const date = '2026-01-02T03:04:05Z'
+  const env = {
+    PATH: process.env.PATH ?? '',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_AUTHOR_NAME: 'A',
+    GIT_AUTHOR_EMAIL: 'a@example.org',
+    GIT_AUTHOR_DATE: date,
+    GIT_COMMITTER_NAME: 'A',
+    GIT_COMMITTER_EMAIL: 'a@example.org',
+    GIT_COMMITTER_DATE: date,
+  }
+  return (...args) => void execFileSync('git', ['-C', folder, ...args], { env, stdio: ['ignore', 'ignore', 'pipe'] })
+}

@@ -1,0 +1,16 @@
+import type { Command } from './suite.ts'
+import { findTool, installTools, type Tool } from './tools.ts'
+
+/** What `find` finds, once what is missing was installed. Ends the process when it still is missing. */
+export function installed<T extends object>(find: () => T | { readonly missing: string }): T {
+  const found = find()
+  if (!('missing' in found)) return found
+  process.stderr.write(`${found.missing}. Installing it now…\n`)
+  const again = installTools() ? find() : found
+  if (!('missing' in again)) return again
+  process.stderr.write(`The tools cannot start: ${again.missing}.\n`)
+  process.exit(1)
+}
+
+/** The command that runs a tool, which is installed where it is missing. */
+export const commandOf = (tool: Tool): Command => installed(() => findTool(tool)).command

@@ -1,0 +1,100 @@
+import { serveFixtures } from './fixtures.ts'
+import { reasonNotToRun, required, requiredOfLatest, revisions, type SuiteRevision } from './scenarios.ts'
+import { type Command, listScenarios, type Outcome, runScenario } from './suite.ts'
+
+const say = (line: string) => process.stdout.write(`${line}\n`)
+
+/**
+ * Runs the official conformance suite against our server over HTTP, on each revision that it knows, and what is required
+ * of the suite before it. The number of things that are wrong.
+ */
+export async function runOfficial(suite: Command, latest: Command): Promise<number> {
+  const service = await serveFixtures()
+  let wrong = 0
+  try {
+    for (const revision of revisions) {
+      wrong += await runRevision(suite, service.url, revision)
+      wrong += await runLatest(latest, service.url, revision)
+    }
+  } finally {
+    await service.close()
+  }
+  return wrong
+}
+
+/** Runs what is required of the suite that npm calls the latest. */
+async function runLatest(command: Command, url: string, revision: SuiteRevision): Promise<number> {
+  let wrong = 0
+  for (const scenario of requiredOfLatest[revision] ?? []) {
+    say(`\n${revision}, suite 0.1.16`)
+    const outcome = await runScenario(command, url, revision, scenario)
+    report(outcome)
+    if (outcome.faults.length > 0) wrong++
+  }
+  return wrong
+}
+
+/** Against a port where nothing listens, the suite still counts dozens of checks as passed. */
+async function isAlive(url: string, revision: SuiteRevision): Promise<boolean> {
+  const clientInfo = { name: 'liveness', version: '0' }
+  const stateless = revision === '2026-07-28'
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': revision,
+    'io.modelcontextprotocol/clientCapabilities': {},
+    'io.modelcontextprotocol/clientInfo': clientInfo,
+  }
+  const method = stateless ? 'server/discover' : 'initialize'
+  const params = stateless ? { _meta: meta } : { protocolVersion: revision, capabilities: {}, clientInfo }
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: {
+        'Content-Type': 'application/json',
+        Accept: 'application/json, text/event-stream',
+        ...(stateless ? { 'MCP-Protocol-Version': revision, 'Mcp-Method': method } : {}),
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    })
+    const { result } = (await response.json()) as { result?: Record<string, unknown> }
+    return response.status === 200 && (stateless || result?.protocolVersion === revision) && result !== undefined
+  } catch {
+    return false
+  }
+}
+
+function report({ scenario, passed, skipped, faults }: Outcome): void {
+  const verdict = faults.length === 0 ? 'pass' : 'FAIL'
+  const left = skipped === 0 ? '' : `, ${skipped} not applicable`
+  say(`  ${verdict}  ${scenario.padEnd(32)} ${String(passed).padStart(3)} checks passed${left}`)
+  for (const fault of faults) say(`        ${fault}`)
+}
+
+/** Runs what a revision requires. The number of things that are wrong. */
+async function runRevision(command: Command, url: string, revision: SuiteRevision): Promise<number> {
+  say(`\n${revision}`)
+  const listed = await listScenarios(command, revision)
+  let wrong = 0
+  for (const scenario of required[revision]) {
+    if (!(await isAlive(url, revision))) {
+      say(`  FAIL  ${scenario}: the server does not answer`)
+      return wrong + 1
+    }
+    const outcome: Outcome = listed.includes(scenario)
+      ? await runScenario(command, url, revision, scenario)
+      : { scenario, passed: 0, skipped: 0, faults: ['it did not run: the suite has no such scenario'] }
+    report(outcome)
+    if (outcome.faults.length > 0) wrong++
+  }
+  const others = listed.filter((scenario) => !required[revision].includes(scenario))
+  for (const reason of new Set(others.map(reasonNotToRun))) {
+    const scenarios = others.filter((scenario) => reasonNotToRun(scenario) === reason)
+    if (reason === undefined) wrong += scenarios.length
+    say(reason === undefined ? '  FAIL  nobody has decided about:' : `  -     not run: ${reason}`)
+    for (const scenario of scenarios) say(`          ${scenario}`)
+  }
+  if (!(await isAlive(url, revision))) {
+    say('  FAIL  the server does not answer any more')
+    wrong++
+  }
+  return wrong
+}

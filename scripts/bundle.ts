@@ -1,0 +1,120 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import { build, type Plugin } from 'rolldown'
+import { chunksOfStarts } from './chunks.ts'
+import { copyVendored, vendored } from './vendored.ts'
+
+const source = resolve(import.meta.dirname, '../src')
+
+/** Programs that run by themselves: the command line, threads and child processes. */
+const programs = [
+  'cli/main',
+  'providers/files/watch-worker',
+  'providers/settings/worker',
+  'providers/sqlite/child',
+  'store/sqlite/worker',
+  'wrap/reading/worker',
+  'wrap/redacted/worker',
+]
+
+/** The modules that `package.json` exports, and the store, which tests of processes that are killed start from. */
+const libraries = ['index', 'server/index', 'client/index', 'context/index', 'testing/index', 'store/index']
+
+const providers = readdirSync(join(source, 'providers'), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && existsSync(join(source, 'providers', entry.name, 'index.ts')))
+  .map(({ name }) => `providers/${name}/index`)
+
+/** The modules that each start of the command line loads by name: `serve` over stdio, a configuration, and `ls`. */
+const starts: Readonly<Record<string, readonly string[]>> = {
+  serve: ['cli/main', 'cli/run', 'cli/serve', 'config/set-up', 'server/stdio'],
+  config: ['config/load'],
+  ls: ['cli/main', 'cli/run', 'cli/ls', 'config/set-up', 'config/build', 'providers/files/index'],
+}
+
+const moduleOf = (name: string) => join(source, `${name}.ts`)
+
+/** The loader of TypeScript, which the built code never uses. */
+const external = [/^tsx\//]
+
+/**
+ * Makes `import.meta.url`, `filename` and `dirname` name the place that a module of ours would have in `dist/` without a
+ * bundle, whatever chunk it ends up in.
+ */
+function originalLocations(): Plugin {
+  return {
+    name: 'original-locations',
+    transform: {
+      order: 'post',
+      handler(code, id) {
+        if (!id.startsWith(source) || !code.includes('import.meta')) return null
+        const path = JSON.stringify(relative(source, id).replace(/\.ts$/, '.js'))
+        return {
+          code: code
+            .replaceAll('import.meta.url', `__locate(${path}).href`)
+            .replaceAll('import.meta.filename', `__pathOf(__locate(${path}))`)
+            .replaceAll('import.meta.dirname', `__pathOf(__locate(${path}), '..')`),
+        }
+      },
+    },
+    renderChunk(code, { fileName }) {
+      if (!code.includes('__locate(')) return null
+      const up = '../'.repeat(fileName.split('/').length - 1) || './'
+      const locator = [
+        `import { fileURLToPath as __toPath } from 'node:url';`,
+        `import { join as __join } from 'node:path';`,
+        `const __locate = (path) => new URL(${JSON.stringify(up)} + path, import.meta.url);`,
+        `const __pathOf = (url, ...more) => __join(__toPath(url), ...more);`,
+      ]
+      const [, hashbang = '', rest = code] = /^(#!.*\n)?([\s\S]*)$/.exec(code) ?? []
+      return { code: `${hashbang}${locator.join('\n')}\n${rest}` }
+    },
+  }
+}
+
+export interface BundleOptions {
+  /** The folder to write to. Its name does not matter; the folder above it stands for the root of the project. */
+  readonly target: string
+  /** Further entries: the path of each in the target, without its extension, and its source file. */
+  readonly more?: Readonly<Record<string, string>>
+}
+
+/**
+ * Bundles `src/`: one file for each entry, and chunks that several entries share or that are loaded when they are first needed.
+ * An entry keeps the path that its module has below `src/`. So `package.json`, and the code that starts threads and child
+ * processes, name the same paths as without a bundle (docs/decisions/0019-one-bundle.md).
+ *
+ * @returns the ids of the modules that the bundle is made of.
+ */
+export async function bundle({ target, more = {} }: BundleOptions): Promise<readonly string[]> {
+  const own = [...programs, ...libraries, ...providers].map((name) => [name, moduleOf(name)])
+  const input: Readonly<Record<string, string>> = { ...Object.fromEntries(own), ...more }
+  const command = moduleOf('cli/main')
+  const { output } = await build({
+    input: { ...input },
+    platform: 'node',
+    external,
+    // `jsonc-parser` has its ES module under `module`; what it has under `main` cannot be bundled.
+    resolve: { mainFields: ['module', 'main'] },
+    plugins: [vendored(), originalLocations()],
+    // A module that is imported in both ways is no fault: test/start.test.ts holds what each start loads.
+    checks: { bundlerTimings: false, ineffectiveDynamicImport: false },
+    output: {
+      dir: target,
+      format: 'esm',
+      entryFileNames: '[name].js',
+      chunkFileNames: 'chunks/[name]-[hash].js',
+      codeSplitting: {
+        groups: chunksOfStarts({
+          starts: Object.fromEntries(Object.entries(starts).map(([start, names]) => [start, names.map(moduleOf)])),
+          command,
+          others: Object.values(input).filter((id) => id !== command),
+        }),
+      },
+      // A stack trace of minified code prints whole files. The licences of what is bundled are in THIRD_PARTY_NOTICES.
+      minify: 'dce-only',
+      comments: false,
+    },
+  })
+  copyVendored(target)
+  return output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
+}

@@ -1,0 +1,61 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+
+/**
+ * Writes the type declarations of the package into `dist/`: those that the exports of package.json lead to, and no others.
+ * Run after the bundle, before the package is packed. It fails where a declaration names a package: an installation has none of
+ * the packages that are bundled. A type that the public API needs belongs into a module whose declarations name no package.
+ */
+const root = resolve(import.meta.dirname, '..')
+const target = join(root, 'dist')
+/** An import of one of our own modules: what is before its path, the path without its ending, and the quote after it. */
+const relativeImport = /(\b(?:from|import)\s*\(?\s*['"])(\.[^'"]+)\.[jt]s(['"])/g
+/** An import of a package or of a module of Node. */
+const packageImport = /^(?:import|export)\b[^;]*?\bfrom\s*['"]([^.'"][^'"]*)['"]|\bimport\(['"]([^.'"][^'"]*)['"]\)/gm
+const made = mkdtempSync(join(tmpdir(), 'hikidashi-types-'))
+
+try {
+  const tsc = join(root, 'node_modules/typescript/bin/tsc')
+  const flags = ['-p', join(root, 'tsconfig.build.json'), '--emitDeclarationOnly', '--outDir', made]
+  execFileSync(process.execPath, [tsc, ...flags], { stdio: 'inherit' })
+  for (const file of reachable(entries())) {
+    mkdirSync(dirname(join(target, file)), { recursive: true })
+    // The compiler leaves the names of sources in declarations; a package has declarations of built files.
+    const text = readFileSync(join(made, file), 'utf8').replace(relativeImport, '$1$2.js$3')
+    writeFileSync(join(target, file), text)
+  }
+} finally {
+  rmSync(made, { recursive: true, force: true })
+}
+
+/** The declaration files that package.json exports, with each `*` filled in. */
+function entries(): readonly string[] {
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    readonly exports: Readonly<Record<string, { readonly types?: string } | string>>
+  }
+  return Object.values(exports).flatMap((target) => {
+    if (typeof target === 'string' || target.types === undefined) return []
+    const file = target.types.replace(/^\.\/dist\//, '')
+    if (!file.includes('*')) return [file]
+    const table = readFileSync(join(root, 'src/providers/index.ts'), 'utf8')
+    return [...table.matchAll(/import\('\.\/([\w-]+)\/index\.ts'\)/g)].map(([, name = '']) => file.replace('*', name))
+  })
+}
+
+/** The declaration files that some of them import, directly or not, and they themselves. */
+function reachable(from: readonly string[]): ReadonlySet<string> {
+  const found = new Set(from)
+  for (const file of found) {
+    if (!existsSync(join(made, file))) throw new Error(`There is no declaration ${file}.`)
+    const text = readFileSync(join(made, file), 'utf8')
+    const named = [...text.matchAll(packageImport)]
+      .map(([, from, inline]) => from ?? inline ?? '')
+      .filter((name) => !isBuiltin(name))
+    if (named.length > 0) throw new Error(`${file} names ${named.join(', ')}, which an installation does not have.`)
+    for (const [, , path = ''] of text.matchAll(relativeImport)) found.add(join(dirname(file), `${path}.d.ts`))
+  }
+  return found
+}

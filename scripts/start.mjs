@@ -1,0 +1,50 @@
+import { spawn } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+/**
+ * `npm start`: builds, and serves, in one process. `exec` puts it in the place of the shell that npm
+ * starts, so signals to npm reach it. When its parent has been killed, it ends by itself. Its arguments are those of `serve`.
+ */
+const root = resolve(import.meta.dirname, '..')
+const parentCheckMs = 500
+
+/** Since Node has no event for it, the id of the parent is compared: an orphan gets another parent. */
+function endWithParent() {
+  const { ppid } = process
+  const timer = setInterval(() => {
+    if (process.ppid === ppid) return
+    clearInterval(timer)
+    // The server ends as after Ctrl-C.
+    process.kill(process.pid, 'SIGTERM')
+  }, parentCheckMs)
+  timer.unref()
+}
+
+/** @returns {Promise<number>} The exit code. */
+function build() {
+  const tsx = createRequire(import.meta.url).resolve('tsx/cli')
+  const child = spawn(process.execPath, [tsx, join(root, 'scripts/build.ts')], { stdio: 'inherit' })
+  const end = (signal) => {
+    child.kill(signal)
+    process.exit(1)
+  }
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
+  for (const signal of signals) process.once(signal, end)
+  return new Promise((done) => {
+    child.once('error', () => done(1))
+    child.once('exit', (code) => {
+      for (const signal of signals) process.off(signal, end)
+      done(code ?? 1)
+    })
+  })
+}
+
+endWithParent()
+process.stderr.write('Building hikidashi, some ten seconds…\n')
+const code = await build()
+if (code !== 0) process.exit(code)
+const main = join(root, 'dist/cli/main.js')
+process.argv = [process.execPath, main, 'serve', ...process.argv.slice(2)]
+await import(pathToFileURL(main).href)

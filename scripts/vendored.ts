@@ -1,0 +1,62 @@
+import { copyFileSync, mkdirSync, readdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { Plugin } from 'rolldown'
+
+/**
+ * The parts of packages that cannot be bundled, copied to `dist/vendor/`: the builds of SQLite (one file for each platform) and
+ * PDFium (WebAssembly). An installation then has one package, compiles nothing and runs no script
+ * (docs/decisions/0019-one-bundle.md).
+ */
+const sqlite = folderOf('@photostructure/sqlite')
+const pdfium = folderOf('@embedpdf/pdfium')
+
+/** `linux-x64/@photostructure+sqlite.musl.node`: its platform, its architecture, and the C library that it was built for. */
+const prebuilt = /^(darwin|linux|win32)-(arm64|x64)[\\/].*\.(glibc|musl)\.node$/
+
+/** This expression of our sources names the file of PDFium. The built code finds it in `vendor/`. */
+const pdfiumFile = "createRequire(import.meta.url).resolve('@embedpdf/pdfium/pdfium.wasm')"
+
+/** Makes the bundled code load these parts from `dist/vendor/`. `__pathOf` and `__locate` are those of scripts/bundle.ts. */
+export function vendored(): Plugin {
+  const loader = JSON.stringify(join(import.meta.dirname, '../src/store/sqlite/prebuilt.ts'))
+  return {
+    name: 'vendored',
+    // The JavaScript of the SQLite package asks the package node-gyp-build for its native part.
+    resolveId: (id) => (id === 'node-gyp-build' ? '\0node-gyp-build' : null),
+    load: (id) => (id === '\0node-gyp-build' ? `export { loadPrebuilt as default } from ${loader}` : null),
+    transform(code, id) {
+      if (!/[\\/]src[\\/]wrap[\\/]reading[\\/]pdf\.ts$/.test(id)) return null
+      if (!code.includes(pdfiumFile))
+        throw new Error(`${id} no longer names the file of PDFium as scripts/vendored.ts expects.`)
+      return { code: code.replace(pdfiumFile, "__pathOf(__locate('vendor/pdfium.wasm'))") }
+    },
+  }
+}
+
+/** Copies the files to `vendor/` of a folder. @throws Error where a platform that hikidashi supports has no build. */
+export function copyVendored(folder: string): void {
+  const target = join(folder, 'vendor')
+  mkdirSync(target)
+  const builds = readdirSync(join(sqlite, 'prebuilds'), { recursive: true, encoding: 'utf8' }).flatMap((file) => {
+    const [, platform, arch, libc] = prebuilt.exec(file) ?? []
+    return platform === undefined
+      ? []
+      : [{ file, name: `sqlite-${platform}-${arch}${libc === 'musl' ? '-musl' : ''}.node` }]
+  })
+  const missing = supported.filter((name) => !builds.some((build) => build.name === `sqlite-${name}.node`))
+  if (missing.length > 0) throw new Error(`@photostructure/sqlite has no build for ${missing.join(', ')}.`)
+  for (const { file, name } of builds) copyFileSync(join(sqlite, 'prebuilds', file), join(target, name))
+  copyFileSync(join(pdfium, 'dist/pdfium.wasm'), join(target, 'pdfium.wasm'))
+}
+
+const supported = ['darwin', 'linux', 'win32'].flatMap((platform) =>
+  ['arm64', 'x64'].flatMap((arch) => [
+    `${platform}-${arch}`,
+    ...(platform === 'linux' ? [`${platform}-${arch}-musl`] : []),
+  ]),
+)
+
+function folderOf(name: string): string {
+  return dirname(dirname(createRequire(import.meta.url).resolve(name)))
+}

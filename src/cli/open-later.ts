@@ -1,0 +1,48 @@
+import type { OpenedCatalog } from '../config/build.ts'
+import { guideFor } from '../config/guide.ts'
+import { abilitiesOf, takesWriting } from '../config/plan.ts'
+import { profilesOf } from '../config/profiles.ts'
+import { searchesOf } from '../config/searches.ts'
+import { postsUnder, type Writing, writingOf } from '../config/writing.ts'
+import { createOpening, createOpeningViews, type Opening } from '../core/opening.ts'
+import type { HttpOptions, ServeOptions } from '../server/index.ts'
+import { contextFor } from './context.ts'
+import type { Local } from './local.ts'
+
+/** What is served of mounts that are opened later. */
+export interface ServedLater
+  extends Pick<ServeOptions, 'view' | 'profileOf' | 'guide' | 'readingTools' | 'tools'>,
+    Pick<HttpOptions, 'postings'> {
+  readonly opening: Opening<OpenedCatalog>
+}
+
+/**
+ * Prepares the service of mounts without opening them. What a server says of itself comes from the configuration; everything else
+ * waits for the opening.
+ *
+ * @param open Opens the catalog.
+ */
+export function openLater(local: Local, open: () => Promise<OpenedCatalog>): ServedLater {
+  const { config, mounts } = local
+  let writing: Writing | undefined
+  const opening = createOpening(async () => {
+    const catalog = await open()
+    writing = writingOf(catalog)
+    for (const { provider } of searchesOf(catalog)) provider.feed()
+    return catalog
+  })
+  const context = contextFor(local, createOpeningViews(opening, abilitiesOf(mounts)))
+  return {
+    opening,
+    view: context.view,
+    profileOf: profilesOf(config?.clients, context),
+    guide: guideFor(mounts),
+    readingTools: context.tools,
+    ...(takesWriting(mounts)
+      ? {
+          tools: (principal) => writing?.tools(principal) ?? [],
+          postings: { under: postsUnder, at: (path, principal) => writing?.postingAt(path, principal) },
+        }
+      : {}),
+  }
+}

@@ -1,0 +1,57 @@
+import { CommanderError } from 'commander'
+import { exitCodes, explain } from './exit.ts'
+import { createIo, type ProcessIo } from './io.ts'
+import { outputClosed } from './output.ts'
+import { createProgram, meantBy, welcome } from './program.ts'
+import { createSecrets, secretsInArguments, secretsInEnvironment } from './secrets.ts'
+import { writeError } from './status-line.ts'
+
+/** Runs a command line. The commands are in commands.ts. Answers the exit code. */
+async function run(words: readonly string[], io: ProcessIo): Promise<number> {
+  const [first] = words
+  // Nothing goes to stdout, which a host would take for the protocol.
+  if (first === undefined) {
+    writeError(welcome(io.saysToTerminal))
+    return exitCodes.usage
+  }
+  if (first === '__complete') {
+    const { completeLine } = await import('./complete-line.ts')
+    await completeLine(words.slice(1), io)
+    return exitCodes.ok
+  }
+  const meant = meantBy(first)
+  if (meant !== undefined) {
+    io.complain(`unknown command '${first}'\n(Did you mean ${meant}?)\n\nHow it is used: hikidashi ${meant} --help`)
+    return exitCodes.usage
+  }
+  try {
+    const program = await createProgram(io, (name) => words.includes(name))
+    await program.parseAsync([...words], { from: 'user' })
+    return exitCodes.ok
+  } catch (error) {
+    if (error === outputClosed) return exitCodes.ok
+    // commander has printed what it has to say.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
+    const { message, exitCode } = explain(error)
+    io.complain(message)
+    return exitCode
+  }
+}
+
+/** Runs the command line of this process, and ends the process. */
+export async function runProcess(): Promise<never> {
+  const words = process.argv.slice(2)
+  const secrets = createSecrets(() => [...secretsInArguments(words), ...secretsInEnvironment(process.env)])
+
+  const io = createIo(secrets)
+  // What nobody waited for, unless the command looks after it: Node would print all that it knows of it.
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const)
+    process.on(event, (error: unknown) => {
+      if (process.listenerCount(event) > 1) return
+      io.complain(explain(error).message)
+      process.exit(exitCodes.failed)
+    })
+
+  // Everything is written by now. What a library left open (a socket, a timer) does not hold up the end.
+  return process.exit(await run(words, io))
+}

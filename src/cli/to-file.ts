@@ -1,0 +1,73 @@
+import { createWriteStream, openSync } from 'node:fs'
+import type { Command } from 'commander'
+import { failed } from './exit.ts'
+import type { Io } from './io.ts'
+import { createOutput, type Output, outputClosed } from './output.ts'
+
+/** The commands whose data `-o, --output FILE` puts into a file, besides those that have such an option of their own. */
+const offering = new Set([
+  'ls',
+  'tree',
+  'stat',
+  'search',
+  'watch',
+  'templates',
+  'complete',
+  'status',
+  'check',
+  'doctor',
+  'access',
+  'hosts',
+])
+
+/** What a command talks to, with its data going to a file where its user says so. */
+export interface FileOutput {
+  readonly io: Io
+  /** Gives a command the option, once it has its others. */
+  offer(command: Command): void
+}
+
+export function createFileOutput(io: Io): FileOutput {
+  let out = io.out
+  const current: Output = {
+    get isTerminal() {
+      return out.isTerminal
+    },
+    write: (data, options) => out.write(data, options),
+  }
+  const addOption = (command: Command): void => {
+    for (const inner of command.commands) addOption(inner)
+    if (command.commands.length > 0 || command.options.some(({ long }) => long === '--output')) return
+    command.option('-o, --output <file>', 'write what it prints to a file')
+    command.hook('preAction', (_, action) => {
+      const { output } = action.opts<{ readonly output?: string }>()
+      if (output !== undefined) out = openFile(output)
+    })
+  }
+  return {
+    io: { ...io, out: current },
+    offer: (command) => {
+      if (offering.has(command.name())) addOption(command)
+    },
+  }
+}
+
+/** Opens a file for data. What was in it is gone. @throws CommandError where that cannot be. */
+function openFile(file: string): Output {
+  const cannot = (error: unknown) =>
+    failed(`The file ${file} cannot be written: ${error instanceof Error ? error.message : String(error)}`)
+  let descriptor: number
+  try {
+    descriptor = openSync(file, 'w')
+  } catch (error) {
+    throw cannot(error)
+  }
+  const output = createOutput(createWriteStream(file, { fd: descriptor }))
+  return {
+    isTerminal: false,
+    write: (data) =>
+      output.write(data).catch((error: unknown) => {
+        throw error === outputClosed ? error : cannot(error)
+      }),
+  }
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import type { Schema } from './schema-builder.ts'
+import { describeIssue } from './words.ts'
+
+/** What zod says is wrong with a value. */
+export type Issue = z.core.$ZodIssue
+
+/** What zod makes of a value: its output, or everything that is wrong with it. */
+export type Explained<Output> = { readonly data: Output } | { readonly issues: readonly Issue[] }
+
+/** Judges a value that a schema has refused by the same schema of zod, which has the last word. */
+export function explain<Output>(schema: Schema<Output>, value: unknown): Explained<Output> {
+  const { success, data, error } = toZod(schema).safeParse(value, { error: describeIssue })
+  return success ? { data: data as Output } : { issues: error.issues }
+}
+
+const converted = new WeakMap<object, z.ZodType>()
+
+/** The schema of zod that was written down: every function and method that made it is called again, on zod. */
+export function toZod(schema: Schema<unknown>): z.ZodType {
+  const known = converted.get(schema)
+  if (known !== undefined) return known
+  const { before, method, args } = schema.step
+  const target = (before === undefined ? z : toZod(before)) as unknown as Readonly<Record<string, unknown>>
+  const make = target[method]
+  if (typeof make !== 'function') throw new TypeError(`zod has no ${method}`)
+  const made = make.apply(target, args.map(withZod)) as z.ZodType
+  converted.set(schema, made)
+  return made
+}
+
+/** An argument with the schemas in it converted: a schema, a list of them, or the members of an object. */
+function withZod(argument: unknown): unknown {
+  if (Array.isArray(argument)) return argument.map(withZod)
+  if (typeof argument !== 'object' || argument === null || argument instanceof RegExp) return argument
+  if (isSchema(argument)) return toZod(argument)
+  return Object.fromEntries(Object.entries(argument).map(([key, value]) => [key, withZod(value)]))
+}
+
+function isSchema(value: object): value is Schema<unknown> {
+  return 'step' in value && 'safeParse' in value
+}

@@ -1,0 +1,126 @@
+import { resolve } from 'node:path'
+import { invalid, isResourceError } from '../core/errors.ts'
+import type { Abilities } from '../core/opening.ts'
+import { isPath } from '../core/path.ts'
+import { createResolver } from '../core/resolve.ts'
+import { fileAddress, formatUri, parseAddress } from '../core/uri.ts'
+import type { DeferredAbilities } from '../wrap/deferred.ts'
+import type { Config } from './load.ts'
+import type { MountConfig } from './schema.ts'
+
+/** A mount that is not open yet: its address, and how to open it. */
+export interface PlannedMount {
+  readonly address: string
+  readonly config: MountConfig
+  /** Where relative paths of the mount start. */
+  readonly folder: string
+  /** Finds the configuration that it is opened with, where that takes a look at the source. By default {@link config}. */
+  readonly refine?: () => Promise<MountConfig>
+}
+
+/** The mounts of a configuration, in its order. */
+export function planConfig(config: Config): readonly PlannedMount[] {
+  return Object.entries(config.mounts).map(([address, mount]) => ({ address, config: mount, folder: config.folder }))
+}
+
+/**
+ * The mounts of folders: each is at `file://` and its absolute path, so that a host on the same machine can open what it
+ * reads. A single one can be called by a name instead: `file:///NAME`.
+ *
+ * @throws ResourceError `invalid` for a name beside several folders, or one that no address can have.
+ */
+export function planFolders(
+  folders: readonly string[],
+  options: { readonly name?: string } = {},
+): readonly PlannedMount[] {
+  const { name } = options
+  if (name !== undefined && folders.length !== 1)
+    throw invalid('One name stands for one folder: give each its address in a configuration file instead.', 'name')
+  return folders.map((folder) => {
+    const root = resolve(folder)
+    const address = name === undefined ? fileAddress(root) : addressOf(name)
+    return { address, config: { provider: 'files', root }, folder: root }
+  })
+}
+
+function addressOf(name: string): string {
+  if (name === '' || !isPath(name) || name.endsWith('/'))
+    throw invalid(`${JSON.stringify(name)} is not a name: write one such as docs, or team/docs.`, 'name')
+  return formatUri(parseAddress('file:///'), name)
+}
+
+/**
+ * What a catalog of these mounts will be able to do, from their configuration alone. It says the same as the open catalog, except
+ * that another MCP server may turn out to tell of no changes.
+ */
+export function abilitiesOf(mounts: readonly PlannedMount[]): Abilities {
+  const configs = mounts.map(({ config }) => config)
+  const withPrompts = configs.filter(({ provider }) => provider === 'prompts')
+  return {
+    live: configs.some(tellsOfChanges),
+    prompts: withPrompts.length === 0 ? undefined : { live: withPrompts.some(tellsOfChanges) },
+  }
+}
+
+/** Whether the provider of a mount has `watch`, once it is open. */
+export function tellsOfChanges(config: MountConfig): boolean {
+  if (config.poll !== undefined) return true
+  switch (config.provider) {
+    case 'files':
+    case 'settings':
+    case 'prompts':
+    case 'git':
+    case 'sqlite':
+    case 'postgres':
+    case 'mysql':
+      return config.watch ?? true
+    case 'gdrive':
+    case 'remote':
+    case 'results':
+    case 'metrics':
+      return true
+    case 's3':
+    case 'gcs':
+    case 'env':
+    case 'inline':
+    case 'packages':
+    case 'screen':
+    case 'search':
+    case 'web':
+    case 'api':
+      return false
+  }
+}
+
+/** The optional methods that the provider of a mount has once it is open, from its configuration alone. */
+export function methodsOf(config: MountConfig): DeferredAbilities {
+  return {
+    watch: tellsOfChanges(config),
+    prompts: config.provider === 'prompts',
+    sees: config.provider === 'gdrive' && config.permissions === true,
+  }
+}
+
+/** Whether somebody may write into one of these mounts. */
+export function takesWriting(mounts: readonly PlannedMount[]): boolean {
+  return mounts.some(({ config }) => config.provider === 'results' && (config.write ?? []).length > 0)
+}
+
+/**
+ * The OAuth scopes that a token needs for what is at a URI, from the configuration alone: none for what lies in no mount.
+ *
+ * @throws ResourceError `invalid` for addresses that overlap.
+ */
+export function scopesIn(mounts: readonly PlannedMount[]): (uri: string) => readonly string[] {
+  const find = createResolver(
+    mounts.map(({ address, config: { scopes } }) => ({ address, ...(scopes === undefined ? {} : { scopes }) })),
+  )
+  return (uri) => {
+    try {
+      return find(uri)?.mount.scopes ?? []
+    } catch (error) {
+      if (isResourceError(error, 'invalid')) return []
+      throw error
+    }
+  }
+}

@@ -1,0 +1,342 @@
+/**
+ * Builds the schemas of the configuration. The functions and methods are those of zod 4 (https://zod.dev) under the same names, of which
+ * there are only those that are used here.
+ *
+ * A schema accepts a value, with the output that zod would have, or refuses it without a reason. Loading zod and building its schemas
+ * takes several times as long as starting Node, and a configuration is nearly always good. `explain.ts` makes the same schema of zod when a
+ * value was refused: zod then says what is wrong, and it has the last word on what is accepted.
+ */
+
+/** What `safeParse` answers. */
+export type Parsed<Output> =
+  | { readonly success: true; readonly data: Output }
+  | { readonly success: false; readonly data?: undefined }
+
+export interface RefinementCtx {
+  /** Refuses the value. */
+  addIssue(issue: {
+    readonly code: 'custom'
+    readonly message: string
+    readonly path?: readonly (string | number)[]
+  }): void
+}
+
+/** What a refusal says: a text, or a function of the refused value that makes one. */
+interface Refusal {
+  readonly error: string | ((issue: { readonly input?: unknown }) => string)
+  /** The member that is at fault, below the refused value. */
+  readonly path?: readonly string[]
+}
+
+/** How a schema was made: by a function of this module, or by a method of the schema before it. */
+export interface Step {
+  readonly before: Schema<unknown> | undefined
+  readonly method: string
+  readonly args: readonly unknown[]
+}
+
+export interface Schema<Output> {
+  readonly step: Step
+  safeParse(value: unknown): Parsed<Output>
+  /** @throws TypeError for a value that is refused. */
+  parse(value: unknown): Output
+  describe(text: string): this
+  refine(isGood: (value: Output) => boolean, refusal: Refusal): this
+  superRefine(judge: (value: Output, context: RefinementCtx) => void): this
+  transform<Other>(change: (value: Output, context: RefinementCtx) => Other): Schema<Other>
+  default(value: Output): Schema<Output>
+  /** The schema of a key that may be left out. Where the key is there, its value may not be `undefined`. */
+  exactOptional(): Optional<this>
+}
+
+export interface Optional<Inner> extends Schema<output<Inner>> {
+  readonly isOptional: true
+  unwrap(): Inner
+}
+
+/** A schema of what has a size: the length of a text or an array, or a number itself. */
+export interface Sized<Output> extends Schema<Output> {
+  min(least: number, refusal?: Refusal): this
+  max(most: number, refusal?: Refusal): this
+}
+
+export interface Text extends Sized<string> {
+  regex(pattern: RegExp, refusal: Refusal): this
+}
+
+export interface Literal<Value> extends Schema<Value> {
+  readonly value: Value
+}
+
+/** A schema of several kinds of object, told apart by the literal at one key. */
+export interface Kinds<Options extends readonly Schema<unknown>[]> extends Schema<output<Options[number]>> {
+  readonly options: Options
+}
+
+export type Shape = Readonly<Record<string, Schema<unknown>>>
+
+export interface Members<Keys> extends Schema<OutputOf<Keys>> {
+  readonly shape: Keys
+}
+
+/** What a schema makes of a value that it accepts. */
+export type output<Kind> = Kind extends { parse(value: unknown): infer Output } ? Output : never
+
+type OptionalKeys<Keys> = {
+  [Key in keyof Keys]: Keys[Key] extends { readonly isOptional: true } ? Key : never
+}[keyof Keys]
+
+type OutputOf<Keys> = Flat<
+  { -readonly [Key in Exclude<keyof Keys, OptionalKeys<Keys>>]: output<Keys[Key]> } & {
+    -readonly [Key in OptionalKeys<Keys>]?: output<Keys[Key]>
+  }
+>
+
+type Flat<Type> = { [Key in keyof Type]: Type[Key] }
+
+/** What a transformation returns once it has added an issue. */
+export const NEVER = undefined as never
+
+const refused = Symbol('refused')
+
+/** The output of a value that is accepted, or {@link refused}. */
+type Judge = (value: unknown) => unknown
+
+/** What is known of a schema besides its methods. */
+interface Facts {
+  readonly judge: Judge
+  readonly step: Step
+  readonly shape?: Shape
+  readonly inner?: Schema<unknown>
+  readonly value?: unknown
+  readonly options?: readonly Schema<unknown>[]
+  readonly isOptional?: true
+  /** What takes the place of a key that is left out. */
+  readonly fallback?: { readonly value: unknown }
+}
+
+/** A schema as this module sees it. */
+type Made = Facts & Schema<unknown>
+
+/** The schema that a method makes of the one before it. It keeps the members of an object. */
+function follow(before: Made, method: string, args: readonly unknown[], judge: Judge, more: Partial<Facts> = {}): Made {
+  // Its own properties, which are the facts; the methods lie in the prototype.
+  return make({ ...(before as Facts), ...more, judge, step: { before, method, args } })
+}
+
+/** The same, accepting only outputs for which `isGood` holds. */
+function narrow(before: Made, method: string, args: readonly unknown[], isGood: (value: unknown) => boolean): Made {
+  return follow(before, method, args, (value) => {
+    const found = before.judge(value)
+    return found !== refused && isGood(found) ? found : refused
+  })
+}
+
+/** Runs a function that may add issues. */
+function judged(value: unknown, act: (value: unknown, context: RefinementCtx) => unknown): unknown {
+  let isRefused = false
+  const result = act(value, {
+    addIssue: () => {
+      isRefused = true
+    },
+  })
+  return isRefused ? refused : result
+}
+
+const sizeOf = (value: unknown): number => (typeof value === 'number' ? value : (value as { length: number }).length)
+
+// One object for all schemas: there are a thousand of them at each start.
+const methods = {
+  safeParse(this: Made, value: unknown): Parsed<unknown> {
+    const data = this.judge(value)
+    return data === refused ? { success: false } : { success: true, data }
+  },
+  parse(this: Made, value: unknown): unknown {
+    const data = this.judge(value)
+    if (data === refused) throw new TypeError('The value is not as the schema wants it.')
+    return data
+  },
+  describe(this: Made, text: string): Made {
+    return follow(this, 'describe', [text], this.judge)
+  },
+  refine(this: Made, isGood: (value: unknown) => boolean, refusal: Refusal): Made {
+    return narrow(this, 'refine', [isGood, refusal], isGood)
+  },
+  superRefine(this: Made, judge: (value: unknown, context: RefinementCtx) => void): Made {
+    return narrow(this, 'superRefine', [judge], (value) => judged(value, judge) !== refused)
+  },
+  transform(this: Made, change: (value: unknown, context: RefinementCtx) => unknown): Made {
+    const { judge } = this
+    const changed = (value: unknown) => {
+      const found = judge(value)
+      return found === refused ? refused : judged(found, change)
+    }
+    return make({ judge: changed, step: { before: this, method: 'transform', args: [change] } })
+  },
+  default(this: Made, value: unknown): Made {
+    const { judge } = this
+    const filled = (given: unknown) => (given === undefined ? value : judge(given))
+    return follow(this, 'default', [value], filled, { fallback: { value } })
+  },
+  exactOptional(this: Made): Made {
+    return follow(this, 'exactOptional', [], this.judge, { isOptional: true, inner: this })
+  },
+  unwrap(this: Made): Schema<unknown> | undefined {
+    return this.inner
+  },
+  min(this: Made, least: number, refusal?: Refusal): Made {
+    const args = refusal === undefined ? [least] : [least, refusal]
+    return narrow(this, 'min', args, (value) => sizeOf(value) >= least)
+  },
+  max(this: Made, most: number, refusal?: Refusal): Made {
+    const args = refusal === undefined ? [most] : [most, refusal]
+    return narrow(this, 'max', args, (value) => sizeOf(value) <= most)
+  },
+  regex(this: Made, pattern: RegExp, refusal: Refusal): Made {
+    return narrow(this, 'regex', [pattern, refusal], (value) => pattern.test(String(value)))
+  },
+}
+
+function make(facts: Facts): Made {
+  return Object.assign(Object.create(methods) as Schema<unknown>, facts)
+}
+
+/** A schema that a function of this module makes. The caller knows the type of its output. */
+function begin<Kind>(method: string, args: readonly unknown[], judge: Judge, more: Partial<Facts> = {}): Kind {
+  return make({ ...more, judge, step: { before: undefined, method, args } }) as unknown as Kind
+}
+
+const accept =
+  (isGood: (value: unknown) => boolean): Judge =>
+  (value) =>
+    isGood(value) ? value : refused
+
+const string = (): Text =>
+  begin(
+    'string',
+    [],
+    accept((value) => typeof value === 'string'),
+  )
+const number = (): Sized<number> => begin('number', [], accept(Number.isFinite))
+const int = (): Sized<number> => begin('int', [], accept(Number.isSafeInteger))
+const boolean = (): Schema<boolean> =>
+  begin(
+    'boolean',
+    [],
+    accept((value) => typeof value === 'boolean'),
+  )
+const never = (): Schema<never> =>
+  begin(
+    'never',
+    [],
+    accept(() => false),
+  )
+
+const literal = <const Value extends string | boolean>(value: Value): Literal<Value> =>
+  begin(
+    'literal',
+    [value],
+    accept((given) => given === value),
+    { value },
+  )
+
+const enumOf = <const Value extends string>(values: readonly Value[]): Schema<Value> =>
+  begin(
+    'enum',
+    [values],
+    accept((given) => (values as readonly unknown[]).includes(given)),
+  )
+
+function array<Item extends Schema<unknown>>(item: Item): Sized<output<Item>[]> {
+  const { judge } = item as unknown as Made
+  return begin('array', [item], (value) => {
+    if (!Array.isArray(value)) return refused
+    const found = value.map(judge)
+    return found.includes(refused) ? refused : found
+  })
+}
+
+function union<const Options extends readonly Schema<unknown>[]>(
+  options: Options,
+  refusal?: Refusal,
+): Schema<output<Options[number]>> {
+  return begin('union', refusal === undefined ? [options] : [options, refusal], (value) => {
+    for (const option of options as unknown as readonly Made[]) {
+      const found = option.judge(value)
+      if (found !== refused) return found
+    }
+    return refused
+  })
+}
+
+function discriminatedUnion<const Options extends readonly Schema<unknown>[]>(
+  key: string,
+  options: Options,
+): Kinds<Options> {
+  // No value is accepted by two options, since each has another literal at the key.
+  const { judge } = union(options) as unknown as Made
+  return begin('discriminatedUnion', [key, options], judge, { options })
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function record<Value extends Schema<unknown>>(
+  key: Schema<string>,
+  value: Value,
+): Schema<Record<string, output<Value>>> {
+  const [ofKey, ofValue] = [key, value] as unknown as readonly [Made, Made]
+  return begin('record', [key, value], (given) => {
+    if (!isObject(given)) return refused
+    const found: Record<string, unknown> = {}
+    for (const [name, one] of Object.entries(given)) {
+      if (name === '__proto__') continue
+      const judgedOne = ofKey.judge(name) === refused ? refused : ofValue.judge(one)
+      if (judgedOne === refused) return refused
+      found[name] = judgedOne
+    }
+    return found
+  })
+}
+
+/** An object with no other members than these. */
+function strictObject<Keys extends Shape>(shape: Keys): Members<Keys> {
+  return begin('strictObject', [shape], (value) => membersOf(value, shape, true), { shape })
+}
+
+/** An object of whose other members nothing is kept. */
+function object<Keys extends Shape>(shape: Keys): Members<Keys> {
+  return begin('object', [shape], (value) => membersOf(value, shape, false), { shape })
+}
+
+function membersOf(value: unknown, shape: Shape, isStrict: boolean): unknown {
+  if (!isObject(value)) return refused
+  if (isStrict && Object.keys(value).some((key) => !Object.hasOwn(shape, key))) return refused
+  const found: Record<string, unknown> = {}
+  for (const [key, schema] of Object.entries(shape)) {
+    const { judge, fallback, isOptional } = schema as Made
+    if (Object.hasOwn(value, key)) {
+      const member = judge(value[key])
+      if (member === refused) return refused
+      found[key] = member
+    } else if (fallback !== undefined) found[key] = fallback.value
+    else if (isOptional === undefined) return refused
+  }
+  return found
+}
+
+export {
+  array,
+  boolean,
+  discriminatedUnion,
+  enumOf as enum,
+  int,
+  literal,
+  never,
+  number,
+  object,
+  record,
+  strictObject,
+  string,
+  union,
+}

@@ -1,0 +1,214 @@
+import { basename, resolve } from 'node:path'
+import { formatUri, parseAddress } from '../core/uri.ts'
+import { type Glance, glanceAt } from './glance.ts'
+import { type PlannedMount, planFolders } from './plan.ts'
+import type { MountConfig } from './schema.ts'
+import type { DocumentSurvey } from './survey.ts'
+
+/** A mount of the standard set-up of a folder. Paths in its configuration are relative to the folder. */
+export interface SetUpMount {
+  readonly address: string
+  readonly config: MountConfig
+}
+
+export interface SetUpOptions {
+  /** The address of the files. */
+  readonly address: string
+  /** The name of the folder in the addresses of the other mounts, in plain letters ({@link plainName}). */
+  readonly name: string
+  /** Put in front of the titles, where several folders are served. */
+  readonly label?: string
+  /** Databases of SQLite, by their paths in the folder. */
+  readonly sqlite?: readonly string[]
+  readonly documents?: DocumentSurvey
+}
+
+/**
+ * The mounts that a folder gets: its files, history, settings, environment, prompts and databases, as far as it has them. The
+ * search over them is apart ({@link searchMount}), since one search covers several folders. `hikidashi init` writes down the same.
+ */
+export function setUpMounts(
+  { names, git, settings, dotenv, prompts }: Glance,
+  { address, name, label, sqlite = [], documents }: SetUpOptions,
+): readonly SetUpMount[] {
+  const titled = (title: string) => (label === undefined ? title : `${title} · ${label}`)
+  return [
+    { address, config: filesConfig(titled('Files'), names, documents) },
+    ...(git
+      ? [
+          {
+            address: `git://${name}`,
+            config: { provider: 'git', title: titled('History'), repository: '.', redact: 'mask' } as const,
+          },
+        ]
+      : []),
+    ...(settings
+      ? [
+          {
+            address: `config://${name}`,
+            config: { provider: 'settings', title: titled('Settings'), root: '.' } as const,
+          },
+        ]
+      : []),
+    ...(dotenv
+      ? [
+          {
+            address: `env://${name}`,
+            config: { provider: 'env', title: titled('Environment'), file: '.env', poll: 5000 } as const,
+          },
+        ]
+      : []),
+    ...promptAddresses(name, prompts, label !== undefined).map(([library, root]) => ({
+      address: library,
+      config: { provider: 'prompts', title: titled('Prompts'), root } as const,
+    })),
+    ...sqliteAddresses(name, sqlite).map(([database, file]) => ({
+      address: database,
+      config: { provider: 'sqlite', title: titled(sqlite.length === 1 ? 'Database' : basename(file)), file } as const,
+    })),
+  ]
+}
+
+/** The search over the mounts of one or several folders. */
+export function searchMount(name: string, mounts: readonly SetUpMount[]): SetUpMount {
+  const over = mounts
+    .filter(({ config: { provider } }) => provider === 'files' || provider === 'prompts')
+    .map(({ address }) => address)
+  return { address: `search://${name}`, config: { provider: 'search', title: 'Search', over } }
+}
+
+/** The files of a folder: the README and the documentation come first, and documents are read as the survey found them. */
+function filesConfig(title: string, names: readonly string[], documents: DocumentSurvey | undefined): MountConfig {
+  const readme = names.find((name) => /^readme(\.[a-z]+)?$/i.test(name))
+  const docs = names.find((name) => /^docs?$/i.test(name))
+  const rules = [
+    ...(readme === undefined ? [] : [{ match: `/${escapeGlob(readme)}`, priority: 0.9 }]),
+    ...(docs === undefined ? [] : [{ match: `${escapeGlob(docs)}/**`, priority: 0.7 }]),
+  ]
+  const { language, frontMatter = false } = documents ?? {}
+  return {
+    provider: 'files',
+    title,
+    root: '.',
+    ...(rules.length === 0 ? {} : { rules }),
+    ...(language === undefined ? {} : { language }),
+    ...(frontMatter ? { frontMatter: '**/*.md' } : {}),
+  }
+}
+
+/** The address of each folder of prompts: that which the specification keeps for them, or one below it for each of several. */
+function promptAddresses(
+  name: string,
+  folders: readonly string[],
+  isShared: boolean,
+): readonly (readonly [address: string, folder: string])[] {
+  const library = isShared ? `zed://prompt-library/${name}` : 'zed://prompt-library'
+  const only = folders.length === 1
+  return folders.map((folder) => [only ? library : `${library}/${/\w+/.exec(folder)?.[0]}`, folder])
+}
+
+/** The address of each file of SQLite: the name of the folder, or below it the path of each of several. */
+function sqliteAddresses(
+  name: string,
+  files: readonly string[],
+): readonly (readonly [address: string, file: string])[] {
+  const only = files.length === 1
+  return files.map((file) => [only ? `sqlite://${name}` : formatUri(parseAddress(`sqlite://${name}`), file), file])
+}
+
+/** The name of a folder in plain letters, as the authority of a URI has them. */
+export function plainName(folder: string): string {
+  return plainWord(basename(folder))
+}
+
+/** A name in plain letters, as the authority of a URI has them. */
+export function plainWord(text: string): string {
+  const name = text
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[-.]+|[-.]+$/g, '')
+  return name === '' ? 'root' : name
+}
+
+function escapeGlob(name: string): string {
+  return name.replace(/[*?[\]{}\\]/g, '\\$&')
+}
+
+/** Mounts of folders that are served without a configuration. */
+export interface FolderPlan {
+  /** The mounts, as far as the names at the top of the folders tell. */
+  readonly mounts: readonly PlannedMount[]
+  /** The mounts with the databases that are found below. It takes longer: for when the mounts are opened. */
+  complete(): Promise<readonly PlannedMount[]>
+}
+
+/**
+ * Plans the standard set-up of folders: the mounts of each, and one search over all. The files of each are at `file://` and its
+ * absolute path, so that a host on the same machine can open what it reads; `name` calls the files of one folder `file:///NAME`.
+ * The documents of a folder are looked at when its files are opened.
+ *
+ * Rejects as `readdir` does for a folder that cannot be read.
+ *
+ * @throws ResourceError `invalid` for a name beside several folders, or one that no address can have.
+ */
+export async function planSetUp(
+  folders: readonly string[],
+  options: { readonly name?: string } = {},
+): Promise<FolderPlan> {
+  const addresses = planFolders(folders, options).map(({ address }) => address)
+  const roots = folders.map((folder) => resolve(folder))
+  const names = distinctNames(roots)
+  const isOne = roots.length === 1
+  const glances = await Promise.all(roots.map(glanceAt))
+  const mountsOf = (databases: readonly (readonly string[])[]): readonly PlannedMount[] => {
+    const all = roots.flatMap((root, index) => {
+      const glance = glances[index]
+      const name = names[index] ?? 'root'
+      const address = addresses[index]
+      if (glance === undefined || address === undefined) return []
+      const label = isOne ? {} : { label: basename(root) }
+      const found = { address, name, ...label, sqlite: databases[index] ?? [] }
+      return setUpMounts(glance, found).map((mount) => plannedIn(root, mount))
+    })
+    const search = searchMount(isOne ? (names[0] ?? 'root') : 'all', all)
+    return [...all, { ...search, folder: roots[0] ?? '' }]
+  }
+  return {
+    mounts: mountsOf([]),
+    complete: async () => {
+      const { sqliteIn } = await import('./survey.ts')
+      return mountsOf(await Promise.all(roots.map(sqliteIn)))
+    },
+  }
+}
+
+/** A mount as it is opened: that of files looks at its documents then. */
+function plannedIn(root: string, { address, config }: SetUpMount): PlannedMount {
+  if (config.provider !== 'files') return { address, config, folder: root }
+  return {
+    address,
+    config,
+    folder: root,
+    refine: async () => {
+      const { surveyDocuments } = await import('./survey.ts')
+      const { language, frontMatter } = await surveyDocuments(root)
+      return {
+        ...config,
+        ...(language === undefined ? {} : { language }),
+        ...(frontMatter ? { frontMatter: '**/*.md' } : {}),
+      }
+    },
+  }
+}
+
+/** A plain name for each folder; those that several would have get a number. */
+function distinctNames(roots: readonly string[]): readonly string[] {
+  const used = new Set<string>()
+  return roots.map((root) => {
+    const name = plainName(root)
+    let distinct = name
+    for (let number = 2; used.has(distinct); number++) distinct = `${name}-${number}`
+    used.add(distinct)
+    return distinct
+  })
+}

@@ -1,0 +1,132 @@
+import { open, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { isExcludedByDefault } from '../providers/files/excludes.ts'
+import { detectEncoding } from '../wrap/encoding/detect.ts'
+import { twinsOf } from '../wrap/twins.ts'
+import { type Glance, glanceAt } from './glance.ts'
+
+/** The properties of the documents in a folder. */
+export interface DocumentSurvey {
+  /** What texts in another encoding than UTF-8 are written in, if there are any. */
+  readonly language?: 'ja' | 'zh' | 'ko'
+  /** Whether documents are there in several languages. */
+  readonly twins: boolean
+  readonly frontMatter: boolean
+}
+
+/** What there is in a folder that a configuration can make something of. */
+export interface Survey extends Glance, DocumentSurvey {
+  /** The variable in `.env` that names a database of PostgreSQL. Its value is not kept. */
+  readonly postgres?: string
+  /** Files of SQLite, by their paths in the folder. */
+  readonly sqlite: readonly string[]
+}
+
+/** So many documents are looked into, in so many folders of so many levels. */
+const [maxDocuments, maxDatabases, maxLevels, maxFolders] = [200, 20, 3, 500]
+const sampleBytes = 16 * 1024
+
+const documents = /\.(?:md|mdx|markdown|txt|rst|adoc|org|html?|csv|tex)$/i
+const languages = ['ja', 'en']
+
+const languageOfLabel: Readonly<Record<string, Survey['language']>> = {
+  shift_jis: 'ja',
+  'euc-jp': 'ja',
+  'iso-2022-jp': 'ja',
+  gb18030: 'zh',
+  gbk: 'zh',
+  big5: 'zh',
+  'euc-kr': 'ko',
+}
+
+/** Looks at the first documents of a folder, those near the top first. */
+export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
+  const paths = await filesIn(folder, documents, maxDocuments)
+  const found = new Set<NonNullable<Survey['language']>>()
+  let frontMatter = false
+  for (const path of paths) {
+    const start = await startOf(join(folder, path))
+    const label = detectEncoding(start)
+    const language = label === undefined ? undefined : languageOfLabel[label]
+    if (language !== undefined) found.add(language)
+    frontMatter ||= /^(?:\ufeff)?---\r?\n[\s\S]*?^(?:title|description|priority|audience):/m.test(start.toString())
+  }
+  const there = new Set(paths)
+  const [language, other] = found
+  return {
+    // Where there are several, none of them helps with the others.
+    ...(language === undefined || other !== undefined ? {} : { language }),
+    twins: paths.some((path) => twinsOf(path, languages).some((twin) => there.has(twin.path))),
+    frontMatter,
+  }
+}
+
+/** Looks at some of a folder. Rejects as `readdir` does for one that cannot be read. */
+export async function surveyFolder(folder: string): Promise<Survey> {
+  const glance = await glanceAt(folder)
+  const postgres = glance.dotenv ? postgresIn(await startOf(join(folder, '.env'))) : undefined
+  return {
+    ...glance,
+    ...(await surveyDocuments(folder)),
+    ...(postgres === undefined ? {} : { postgres }),
+    sqlite: await sqliteIn(folder),
+  }
+}
+
+/** The name of a variable that holds the URL of a database, `DATABASE_URL` before any other. */
+function postgresIn(dotenv: Buffer): string | undefined {
+  const names = Object.entries(parseEnv(dotenv.toString()))
+    .filter(([name, value]) => /^[A-Z][A-Z0-9_]*$/.test(name) && /^postgres(?:ql)?:\/\//.test(value ?? ''))
+    .map(([name]) => name)
+  return names.find((name) => name === 'DATABASE_URL') ?? names[0]
+}
+
+/** Databases of SQLite, told by their first bytes; those of hikidashi itself are left out. */
+export async function sqliteIn(folder: string): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const path of await filesIn(folder, /\.(?:db|db3|s3db|sqlite|sqlite3)$/i, maxDatabases)) {
+    const start = await startOf(join(folder, path))
+    const isDatabase = start.toString('latin1', 0, 16) === 'SQLite format 3\0'
+    if (isDatabase && start.toString('latin1', 68, 72) !== 'hiki') found.push(path)
+  }
+  return found
+}
+
+/** Some files, by their paths in the folder, those near the top first. */
+async function filesIn(folder: string, pattern: RegExp, most: number): Promise<readonly string[]> {
+  const found: string[] = []
+  let level = ['']
+  let read = 0
+  for (let depth = 0; depth < maxLevels && found.length < most; depth++) {
+    const below: string[] = []
+    for (const directory of level) {
+      if (read++ >= maxFolders) return found
+      const entries = await readdir(join(folder, directory), { withFileTypes: true }).catch(() => [])
+      for (const entry of entries) {
+        const path = `${directory}${entry.name}`
+        if (entry.isDirectory() && !entry.name.startsWith('.') && !isExcludedByDefault(`${path}/`))
+          below.push(`${path}/`)
+        else if (entry.isFile() && pattern.test(entry.name) && found.length < most) found.push(path)
+      }
+    }
+    level = below
+  }
+  return found
+}
+
+/** The beginning of a file; nothing of one that cannot be read. */
+async function startOf(file: string): Promise<Buffer> {
+  const buffer = Buffer.alloc(sampleBytes)
+  try {
+    const handle = await open(file)
+    try {
+      const { bytesRead } = await handle.read(buffer, 0, sampleBytes, 0)
+      return buffer.subarray(0, bytesRead)
+    } finally {
+      await handle.close()
+    }
+  } catch {
+    return Buffer.alloc(0)
+  }
+}

@@ -1,0 +1,89 @@
+import type { Context, Effect } from './effects.ts'
+import { effectsOfMount } from './mount-effects.ts'
+import { mount as mountSchema } from './mount-schema.ts'
+import { type ConfigFile, configSchema } from './schema.ts'
+import { effectsOfSetting } from './setting-effects.ts'
+import { keeping } from './store.ts'
+
+/** A part of a configuration that is not used until its user trusts the configuration. */
+export interface Withheld {
+  /** The address of a mount, or the name of a setting such as `audit`. */
+  readonly name: string
+  readonly part: 'mount' | 'setting'
+  /** Why: what it would do. */
+  readonly effects: readonly Effect[]
+}
+
+type Raw = Readonly<Record<string, unknown>>
+
+/**
+ * The parts of a configuration that do more than read its folder, and those that depend on them. It is judged as it was written: a part
+ * that does not keep to the schema is withheld as well, since nobody can tell what it would do.
+ *
+ * @param folder The absolute path of the folder that the configuration lies in.
+ */
+export function withheldParts(document: unknown, folder: string): readonly Withheld[] {
+  const { mounts: written, ...others } = recordOf(document)
+  const settings = Object.entries(others).flatMap(([key, value]) => settingOf(key, value, { folder, address: '' }))
+  const isStoreWithheld = settings.some(({ name }) => name === 'store')
+  const mounts = Object.entries(recordOf(written)).flatMap(([address, value]) =>
+    mountOf(address, value, isStoreWithheld, { folder, address }),
+  )
+  const gone = new Set(mounts.map(({ name }) => name))
+  return [...settings, ...mounts, ...emptySearches(recordOf(written), gone)]
+}
+
+function settingOf(key: string, value: unknown, context: Context): readonly Withheld[] {
+  const part = { name: key, part: 'setting' } as const
+  const schema = Object.hasOwn(configSchema.shape, key) ? configSchema.shape[key as keyof ConfigFile] : undefined
+  const parsed = schema?.safeParse(value)
+  if (!parsed?.success) return [{ ...part, effects: [] }]
+  const effects = effectsOfSetting({ [key]: parsed.data }, context)
+  return effects.length === 0 ? [] : [{ ...part, effects }]
+}
+
+function mountOf(address: string, value: unknown, isStoreWithheld: boolean, context: Context): readonly Withheld[] {
+  const part = { name: address, part: 'mount' } as const
+  const parsed = mountSchema.safeParse(value)
+  if (!parsed.success) return [{ ...part, effects: [] }]
+  const needsStore = isStoreWithheld && keeping.has(parsed.data.provider)
+  const effects: readonly Effect[] = [
+    ...effectsOfMount(parsed.data, context),
+    ...(needsStore ? [{ kind: 'needs' as const, what: 'store' }] : []),
+  ]
+  return effects.length === 0 ? [] : [{ ...part, effects }]
+}
+
+/** Searches over nothing but mounts that are left out. */
+function emptySearches(mounts: Raw, gone: ReadonlySet<string>): readonly Withheld[] {
+  return Object.entries(mounts).flatMap(([name, value]) => {
+    const { provider, over } = recordOf(value)
+    if (provider !== 'search' || gone.has(name) || !Array.isArray(over)) return []
+    if (over.some((address) => !gone.has(String(address)))) return []
+    return [{ name, part: 'mount' as const, effects: over.map((what) => ({ kind: 'needs', what: String(what) })) }]
+  })
+}
+
+/** A configuration without the parts that are withheld. Searches are left with the mounts that are there. */
+export function withoutParts<Config extends object>(config: Config, withheld: readonly Withheld[]): Config {
+  if (withheld.length === 0) return config
+  const names = (part: Withheld['part']) => new Set(withheld.flatMap((one) => (one.part === part ? [one.name] : [])))
+  const [mounts, settings] = [names('mount'), names('setting')]
+  const kept = Object.entries(config).flatMap(([key, value]): readonly (readonly [string, unknown])[] => {
+    if (settings.has(key)) return []
+    if (key !== 'mounts') return [[key, value]]
+    const rest = Object.entries(recordOf(value)).filter(([address]) => !mounts.has(address))
+    return [[key, Object.fromEntries(rest.map(([address, mount]) => [address, narrowed(mount, mounts)]))]]
+  })
+  return Object.fromEntries(kept) as Config
+}
+
+function narrowed(mount: unknown, gone: ReadonlySet<string>): unknown {
+  const { provider, over } = recordOf(mount)
+  if (provider !== 'search' || !Array.isArray(over)) return mount
+  return { ...recordOf(mount), over: over.filter((address) => !gone.has(String(address))) }
+}
+
+function recordOf(value: unknown): Raw {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Raw) : {}
+}

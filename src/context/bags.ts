@@ -1,0 +1,68 @@
+import type { TermCounts } from './bm25.ts'
+import { termsOf, wordsIn } from './terms.ts'
+
+/** How often each term is in a text: the hashes of its terms in ascending order, and how often each is there. */
+export interface Bag {
+  readonly hashes: Uint32Array
+  readonly counts: Uint32Array
+  /** How many terms there are in all. */
+  readonly length: number
+  /** How long the text is, in UTF-16 units. */
+  readonly units: number
+}
+
+/** The hashes of the terms of words: most words come again and again. */
+const remembered = new Map<string, Uint32Array>()
+const most = { words: 50_000, length: 24 }
+
+function hashesOf(word: string): Uint32Array {
+  const known = remembered.get(word)
+  if (known !== undefined) return known
+  const hashes = Uint32Array.from(termsOf(word), hashOf)
+  if (word.length > most.length) return hashes
+  if (remembered.size >= most.words) remembered.clear()
+  remembered.set(word, hashes)
+  return hashes
+}
+
+/** FNV-1a over UTF-16 units. */
+function hashOf(term: string): number {
+  let hash = 0x811c9dc5
+  for (let index = 0; index < term.length; index++) hash = Math.imul(hash ^ term.charCodeAt(index), 0x01000193) >>> 0
+  return hash
+}
+
+export function bagOf(text: string): Bag {
+  const found = new Map<number, number>()
+  let length = 0
+  for (const word of wordsIn(text)) {
+    const terms = hashesOf(word)
+    length += terms.length
+    for (let index = 0; index < terms.length; index++) {
+      const hash = terms[index] ?? 0
+      found.set(hash, (found.get(hash) ?? 0) + 1)
+    }
+  }
+  const hashes = Uint32Array.from(found.keys()).sort()
+  return { hashes, counts: hashes.map((hash) => found.get(hash) ?? 0), length, units: text.length }
+}
+
+/** Counts terms in bags. Two terms have the same hash in one of some thousand millions of cases: they are then counted as one. */
+export function createBagCount(terms: readonly string[]): (bag: Bag) => TermCounts {
+  const wanted = terms.map(hashOf)
+  return ({ hashes, counts, length }) => ({ counts: wanted.map((hash) => counts[placeOf(hashes, hash)] ?? 0), length })
+}
+
+/** By binary search. -1: it is not there. */
+function placeOf(hashes: Uint32Array, wanted: number): number {
+  let low = 0
+  let high = hashes.length - 1
+  while (low <= high) {
+    const middle = (low + high) >> 1
+    const hash = hashes[middle] ?? 0
+    if (hash === wanted) return middle
+    if (hash < wanted) low = middle + 1
+    else high = middle - 1
+  }
+  return -1
+}

@@ -1,0 +1,83 @@
+import { createRecent } from '../core/recent.ts'
+import type { Resource } from '../core/view.ts'
+import type { Bag } from './bags.ts'
+import type { TextReading } from './reader.ts'
+
+/**
+ * What the calls of one caller remember of resources for later calls. Only a resource whose listing tells a version is remembered, by its URI
+ * and that version: any other may change without notice. The listing is asked for in each call, so what is no longer listed, or has another
+ * version, is not taken from here.
+ */
+export interface Memory {
+  /** The terms of a resource. `undefined`: nothing is known of this version. `null`: it is no text. */
+  bag(resource: Resource): Bag | null | undefined
+  keepBag(resource: Resource, bag: Bag | null): void
+  /** The text of a resource. `undefined`: it is not known of this version. */
+  reading(resource: Resource): TextReading | undefined
+  /** Keeps a text that was read after the resource was listed, if it is the version that was listed. */
+  keepReading(resource: Resource, reading: TextReading): void
+}
+
+/** How much is remembered for all callers of a server, in bytes: the terms, the texts, and what is known of each text. */
+const maxBytes = { bags: 32 * 2 ** 20, texts: 32 * 2 ** 20, readings: 8 * 2 ** 20 }
+/** What a key, a map entry and small objects take, in bytes. */
+const overhead = 400
+/**
+ * What changed so shortly before is not remembered, in milliseconds: the clocks of file systems tick, up to every two seconds (FAT), and two
+ * changes within one tick have the same version.
+ */
+const unsettledMs = 2000
+
+interface KnownReading extends Omit<TextReading, 'text'> {
+  readonly keyLength: number
+}
+
+/**
+ * Makes the memories of all callers of a server. Each caller has its own, since one may be shown what another is not. Equal texts are held
+ * once: a caller reaches a text only by a reading of its own that had it.
+ */
+export function createMemory(): (caller: string) => Memory {
+  const bags = createRecent<Bag | { readonly bag: null }>(maxBytes.bags, (bag) =>
+    'bag' in bag ? overhead : overhead + bag.hashes.byteLength + bag.counts.byteLength,
+  )
+  const readings = createRecent<KnownReading>(maxBytes.readings, ({ keyLength }) => overhead + keyLength)
+  const texts = createRecent<{ readonly text: string; readonly bytes: number }>(maxBytes.texts, ({ bytes }) => bytes)
+  return (caller) => {
+    const keyOf = ({ uri, version }: Resource) =>
+      version === undefined ? undefined : JSON.stringify([caller, uri, version])
+    const keyToKeep = (resource: Resource) => {
+      const { modified } = resource
+      return modified === undefined || Math.abs(Date.now() - modified) > unsettledMs ? keyOf(resource) : undefined
+    }
+    return {
+      bag: (resource) => {
+        const key = keyOf(resource)
+        const known = key === undefined ? undefined : bags.get(key)
+        return known !== undefined && 'bag' in known ? null : known
+      },
+      keepBag: (resource, bag) => {
+        const key = keyToKeep(resource)
+        if (key !== undefined) bags.set(key, bag ?? { bag })
+      },
+      reading: (resource) => {
+        const key = keyOf(resource)
+        const known = key === undefined ? undefined : readings.get(key)
+        const held = known === undefined ? undefined : texts.get(known.sha256)
+        if (known === undefined || held === undefined) return undefined
+        const { keyLength: _, ...facts } = known
+        return { ...facts, text: held.text }
+      },
+      keepReading: (resource, { text, ...facts }) => {
+        const key = facts.version === resource.version ? keyToKeep(resource) : undefined
+        if (key === undefined) return
+        readings.set(key, { ...facts, keyLength: key.length })
+        if (texts.get(facts.sha256) === undefined) texts.set(facts.sha256, { text, bytes: overhead + bytesOf(text) })
+      },
+    }
+  }
+}
+
+/** How much memory a text takes: V8 holds a text of Latin letters in one byte a character, any other in two. */
+function bytesOf(text: string): number {
+  return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length
+}

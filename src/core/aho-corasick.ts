@@ -1,0 +1,142 @@
+/** The UTF-16 code units of a text, as a pattern. */
+export const unitsOf = (text: string) => Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))
+
+/** The automaton of Aho and Corasick (1975) that finds many patterns in one pass. States are numbers; 0 is the root. */
+export interface Automaton {
+  /** The state behind a state and a unit (`state * 65536 + unit`). */
+  readonly next: ReadonlyMap<number, number>
+  readonly fail: readonly number[]
+  readonly depth: readonly number[]
+  /** The length of the longest pattern that ends in a state, 0 where none does. */
+  readonly longest: readonly number[]
+  /** By a hash of three units: whether a pattern may begin with them. */
+  readonly begins: Uint8Array
+}
+
+const hash = (a: number, b: number, c: number) => (a * 961 + b * 31 + c) & 0xffff
+
+/** Builds the automaton of some patterns, which are units of a text or bytes. */
+export function compilePatterns(patterns: readonly ArrayLike<number>[]): Automaton {
+  const next = new Map<number, number>()
+  const depth = [0]
+  const longest = [0]
+  const begins = new Uint8Array(65536)
+  const edges: (readonly [state: number, unit: number, target: number])[] = []
+  for (const units of patterns) {
+    let state = 0
+    for (let i = 0; i < units.length; i++) {
+      const unit = units[i] ?? 0
+      let target = next.get(state * 65536 + unit)
+      if (target === undefined) {
+        target = depth.length
+        next.set(state * 65536 + unit, target)
+        edges.push([state, unit, target])
+        depth.push(i + 1)
+        longest.push(0)
+      }
+      state = target
+    }
+    longest[state] = units.length
+    begins[hash(units[0] ?? 0, units[1] ?? 0, units[2] ?? 0)] = 1
+  }
+  const fail = depth.map(() => 0)
+  // Nearer to the root first: what a state falls back to is then known already.
+  edges.sort(([, , a], [, , b]) => (depth[a] ?? 0) - (depth[b] ?? 0))
+  for (const [state, unit, target] of edges) {
+    if (state !== 0) fail[target] = step({ next, fail }, fail[state] ?? 0, unit)
+    if (longest[target] === 0) longest[target] = longest[fail[target] ?? 0] ?? 0
+  }
+  return { next, fail, depth, longest, begins }
+}
+
+function step({ next, fail }: Pick<Automaton, 'next' | 'fail'>, from: number, unit: number): number {
+  for (let state = from; ; state = fail[state] ?? 0) {
+    const target = next.get(state * 65536 + unit)
+    if (target !== undefined) return target
+    if (state === 0) return 0
+  }
+}
+
+/** A part of the input, from `start` up to, and without, `end`. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/** The units of a text or of bytes. */
+export interface Units {
+  at(index: number): number
+  /** The next place, from `at` on, where three units are such as a pattern may begin with; `to - 2` where there is none. */
+  seek(begins: Uint8Array, at: number, to: number): number
+}
+
+// The two are alike, and apart: one loop over either kind would be several times slower.
+export const unitsInText = (text: string): Units => ({
+  at: (index) => text.charCodeAt(index),
+  seek: (begins, from, to) => seekInText(text, begins, from, to),
+})
+
+export function seekInText(text: string, begins: Uint8Array, from: number, to: number): number {
+  let first = text.charCodeAt(from)
+  let second = text.charCodeAt(from + 1)
+  for (let at = from; at + 2 < to; at++) {
+    const third = text.charCodeAt(at + 2)
+    if (begins[hash(first, second, third)] !== 0) return at
+    first = second
+    second = third
+  }
+  return Math.max(from, to - 2)
+}
+
+export const unitsInBytes = (bytes: Uint8Array): Units => ({
+  at: (index) => bytes[index] as number,
+  seek: (begins, from, to) => {
+    let [first, second] = [bytes[from] as number, bytes[from + 1] as number]
+    for (let at = from; at + 2 < to; at++) {
+      const third = bytes[at + 2] as number
+      if (begins[hash(first, second, third)] !== 0) return at
+      first = second
+      second = third
+    }
+    return Math.max(from, to - 2)
+  },
+})
+
+/** A walk over units, which can be continued where the last one ended. */
+export interface Scan {
+  find(units: Units, from: number, to: number): readonly Span[]
+  /** How many of the units seen last may be the beginning of a secret. */
+  readonly pending: number
+}
+
+export function createScan(automaton: Automaton): Scan {
+  const { begins, depth, longest } = automaton
+  let state = 0
+  return {
+    find: (units, from, to) => {
+      const found: Span[] = []
+      for (let at = from; at < to; at++) {
+        // At the root nothing has begun: whatever no pattern begins with is passed over quickly.
+        if (state === 0) at = units.seek(begins, at, to)
+        state = step(automaton, state, units.at(at))
+        const length = longest[state] ?? 0
+        if (length > 0) found.push({ start: at + 1 - length, end: at + 1 })
+      }
+      return found
+    },
+    get pending() {
+      return depth[state] ?? 0
+    },
+  }
+}
+
+/** Overlapping spans as one, in order. */
+export function mergeSpans(spans: readonly Span[]): readonly Span[] {
+  const merged: Span[] = []
+  for (const span of [...spans].sort((a, b) => a.start - b.start)) {
+    const last = merged.at(-1)
+    if (last === undefined || span.start > last.end) merged.push(span)
+    else if (span.end > last.end) merged[merged.length - 1] = { start: last.start, end: span.end }
+  }
+  return merged
+}

@@ -1,0 +1,176 @@
+import { baseName } from './path.ts'
+
+/**
+ * Names of files and folders that commonly hold credentials, in lower case. docs/redaction.md lists the same names with
+ * the source of each; a test compares the two.
+ *
+ * - `name` is a file of this name in any folder; `folder/name` is one in such a folder; `/name` is one at the root.
+ * - `name/` is a folder, with everything in it.
+ * - `*` is any text within a name, `<data>` the extension of a data format, `<12 hex>` twelve hexadecimal digits that do
+ *   not end a UUID, `<n>` a number.
+ */
+export const credentialNames: readonly string[] = [
+  // Programs that talk to models.
+  ...['.claude/.credentials.json', '.claude.json', '.mcp.json', 'claude_desktop_config.json'],
+  ...['.codex/auth.json', '.codex/config.toml', '.gemini/oauth_creds.json', '.gemini/mcp-oauth-tokens.json'],
+  ...['opencode/auth.json', 'opencode/mcp-auth.json', 'github-copilot/hosts.json', 'github-copilot/apps.json'],
+  ...['.copilot/config.json', '.cursor/mcp.json', '.vscode/mcp.json', 'mcp_config.json'],
+  ...['.continue/config.json', '.continue/config.yaml', '.aider.conf.yml', 'io.datasette.llm/keys.json'],
+  ...['huggingface/token', 'huggingface/stored_tokens', '.huggingface/token', 'kaggle.json', '.modal.toml'],
+  ...['.jupyter/jupyter_server_config.json', '.jupyter/jupyter_notebook_config.json', 'jupyter_cookie_secret'],
+  ...['.streamlit/secrets.toml'],
+  // Clouds.
+  ...['.aws/', 'aws/credentials', 'accesskeys.csv', '*_accesskeys.csv', 'rootkey.csv', '.boto', '.s3cfg'],
+  ...['.passwd-s3fs', '.mc/config.json', 'rclone.conf', '.config/rclone/', '.config/gcloud/'],
+  ...['application_default_credentials.json', 'adc.json', 'credentials.db', 'access_tokens.db'],
+  ...['service-account*.json', 'service_account*.json', 'serviceaccount*.json', '*-service-account.json'],
+  ...['*-<12 hex>.json', '*-firebase-adminsdk-*.json', 'pc-api-*.json', 'google-play*.json'],
+  ...['play-store*.json', 'gha-creds-*.json', 'client_secret*.json', 'token.json', 'token.pickle'],
+  ...['.clasprc.json', 'configstore/firebase-tools.json', 'configstore/snyk.json', '.azure/'],
+  ...['azureprofile.json', 'accesstokens.json', 'msal_token_cache.*', 'service_principal_entries.*'],
+  ...['local.settings.json', '*.publishsettings', '*.cscfg', 'doctl/config.yaml', '.tugboat'],
+  ...['.fly/config.yml', '.heroku/', 'heroku.json', 'com.vercel.cli/auth.json', 'netlify/config.json'],
+  ...['.wrangler/config/default.toml', '.cloudflared/', '.railway/config.json'],
+  ...['.supabase/access-token', 'hcloud/cli.toml', 'linode-cli', 'scw/config.yaml', '.oci/'],
+  ...['.aliyun/config.json', '.bluemix/', '.cf/config.json', '.databrickscfg', '.snowsql/config'],
+  ...['.snowflake/', '.dbt/profiles.yml', '.pulumi/credentials.json', '.terraformrc', 'terraform.rc'],
+  ...['credentials.tfrc.json', '*.tfstate', '*.tfstate.*', '*.tfvars', '*.tfvars.json'],
+  // Registries and tools that build.
+  ...['.npmrc', '.pypirc', 'pip/pip.conf', '.pip/pip.conf', 'pypoetry/auth.toml', 'uv/credentials/'],
+  ...['.cargo/credentials', '.cargo/credentials.toml', '.gem/credentials', '.bundle/config', '/auth.json'],
+  ...['.composer/auth.json', 'composer/auth.json', '.m2/settings.xml', '.m2/settings-security.xml'],
+  ...['.gradle/gradle.properties', '.ivy2/.credentials', '.sbt/.credentials', 'nuget/nuget.config'],
+  ...['.hex/hex.config', 'pub-tokens.json', '.jfrog/', '.sentryclirc', '.pause', 'keystore.properties'],
+  ...['key.properties', '.expo/state.json', '.ngrok2/ngrok.yml', 'ngrok.yml', 'stripe/config.toml'],
+  ...['.twilio-cli/config.json', '.sfdx/', '.sf/'],
+  // Containers, machines and their settings.
+  ...['.docker/config.json', '.dockercfg', '.dockerconfigjson', 'containers/auth.json', '.kube/', 'kubeconfig'],
+  ...['kubeconfig.<data>', '*.kubeconfig', 'kubernetes/admin.conf', 'k3s.yaml', 'helm/registry/config.json'],
+  ...['helm/repositories.yaml', 'talosconfig', 'argocd/config', '.vagrant/', '.vault-token', '.vault_pass*'],
+  ...['.vault-pass*', 'vault_pass', 'vault_pass.txt', 'vault_password', 'vault_password.txt', 'vault-pass'],
+  ...['vault-pass.txt', 'vault-password', 'vault-password.txt', '.ansible/galaxy_token', '.chef/', 'knife.rb'],
+  ...['encrypted_data_bag_secret', 'puppetlabs/token', '.puppetlabs/token', 'sops/age/keys.txt', '*.agekey'],
+  ...['.doppler/', 'gitlab-runner/config.toml', 'gitlab-secrets.json', 'hudson.util.secret'],
+  ...['jenkins.plugins.publish_over_ssh.bapsshpublisherplugin.xml', '.circleci/cli.yml', '.travis/config.yml'],
+  ...['.hikidashi-tokens.json', 'hikidashi-tokens.json'],
+  // Hosts of source code.
+  ...['.git-credentials', 'git/credentials', '.gitcookies', '.config/gh/', '.config/hub'],
+  ...['glab-cli/config.yml', 'tea/config.yml', '.subversion/auth/'],
+  // Shells, SSH, PGP and networks.
+  ...['.ssh/', 'id_rsa*', 'id_dsa*', 'id_ecdsa*', 'id_ed25519*', '*_rsa', '*_dsa', '*_ecdsa', '*_ed25519'],
+  ...['ssh_host_*_key', '*.ppk', '.gnupg/', 'private-keys-v1.d/', 'secring.*', '.*_history', '.zhistory'],
+  ...['.histfile', '.rhistory', 'fish_history', 'consolehost_history.txt', '.lesshst', '.viminfo', '.netrc'],
+  ...['_netrc', '.curlrc', '.wgetrc', '.ftpconfig', '.remote-sync.json', 'sftp-config.json'],
+  ...['.vscode/sftp.json', '.ftppass', 'filezilla.xml', 'recentservers.xml', 'sitemanager.xml', 'winscp.ini'],
+  ...['.smbcredentials', 'smbpasswd', '*.keytab', 'krb5cc_*', 'etc/shadow', 'etc/shadow-', 'etc/gshadow'],
+  ...['etc/gshadow-', '*.ovpn', '.openvpn/', '*.tblk/', 'wg<n>.conf', 'wireguard/*.conf', 'ipsec.secrets'],
+  ...['chap-secrets', 'pap-secrets', '*.nmconnection', 'wpa_supplicant.conf', '*.rdp', '.muttrc', '.msmtprc'],
+  ...['.fetchmailrc', '.mbsyncrc', '.offlineimaprc', '.esmtprc', 'sasl_passwd*', '.purple/accounts.xml'],
+  ...['otr.private_key', '.irssi/config', 'weechat/sec.conf', '.trc'],
+  // Databases.
+  ...['.pgpass', 'pgpass.conf', '.pg_service.conf', 'pgbouncer/userlist.txt', '.my.cnf', '.mylogin.cnf'],
+  ...['.cqlshrc', '.cassandra/cqlshrc', '.odbc.ini', 'cwallet.sso', 'robomongo.json'],
+  ...['.dbeaver-data-sources.xml', '.dbeaver/credentials-config.json', 'datasources.local.xml'],
+  ...['.idea/webservers.xml', 'http-client.private.env.json', 'pgadmin4.db', '.htpasswd', '.htdigest'],
+  ...['proftpdpasswd'],
+  // Frameworks, and names that say what they are.
+  ...['credentials', '.credentials', 'credentials.<data>', '.credentials.<data>', 'creds.<data>'],
+  ...['secrets.<data>', '.secret', '.secrets', '.secrets.<data>', '.secrets/'],
+  ...['password.<data>', 'passwords.<data>', 'api_key.<data>', 'api_keys.<data>', 'api-key.<data>'],
+  ...['api-keys.<data>', 'apikey.<data>', 'apikeys.<data>', 'master.key', 'secret_token.rb'],
+  ...['config/database.yml', 'local_settings.py', 'wp-config.php', 'localsettings.php'],
+  ...['*.decrypt.private.php', '*.secret.exs', 'playwright/.auth/', 'cypress.env.json'],
+  // Keys and stores of keys.
+  ...['*.pem', '*.key', '*.p12', '*.pfx', '*.pkcs12', '*.p8', '*.pk8', '*.pvk', '*.snk', '*.jwk', '*.jks'],
+  ...['*.jceks', '*.bcfks', '*.bks', '*.keystore', '*.keyring', 'share/keyrings/', '*.kwallet', '*.keychain'],
+  ...['*.keychain-db', '*.kdb', '*.kdbx', '*.psafe3', '*.agilekeychain/', '*.opvault/', '*.1pux', '*.1pif'],
+  ...['bitwarden_export_*', 'bitwarden cli/data.json', '.lpass/', '.password-store/', '*.gnucash'],
+  // Browsers.
+  ...['login data', 'login data for account', 'cookies', 'logins.json', 'key3.db', 'key4.db', 'signons.sqlite'],
+  ...['cookies.sqlite', 'cookies.binarycookies', 'cookies.txt'],
+  // Wallets.
+  ...['wallet.dat', '*.wallet', '.electrum/', 'utc--*', '.ethereum/', '.foundry/keystores/', 'solana/id.json'],
+  ...['.near-credentials/', 'priv_validator_key.json', 'mnemonic.txt'],
+]
+
+/** Extensions of data formats: `secrets.yaml` holds secrets, `secrets.ts` and `secrets.md` are about them. */
+const dataExtensions =
+  'jsonc?|json5|ya?ml|toml|ini|cfg|conf|properties|props|xml|plist|csv|tsv|txt|text|dat|enc|gpg|asc|kdbx?'
+
+/** Endings of copies: `credentials.json.bak` holds what `credentials.json` does. */
+const copyEnding = /(?:\.(?:bak|backup|copy|old|orig|save|tmp))+~?$|~$/
+
+interface Names {
+  /** Files by their whole name, or by the last two or three segments of their path. */
+  readonly files: ReadonlySet<string>
+  readonly folders: ReadonlySet<string>
+  /** What has a placeholder in it. It is matched against the last three segments, with a `/` in front. */
+  readonly filePattern: RegExp
+  readonly folderPattern: RegExp
+}
+
+function compile(names: readonly string[]): Names {
+  const [files, folders] = [new Set<string>(), new Set<string>()]
+  const [filePatterns, folderPatterns]: [string[], string[]] = [[], []]
+  for (const name of names) {
+    const isFolder = name.endsWith('/')
+    const body = isFolder ? name.slice(0, -1) : name
+    if (!/[*<]/.test(body)) (isFolder ? folders : files).add(body)
+    else (isFolder ? folderPatterns : filePatterns).push(patternOf(body))
+  }
+  const joined = (patterns: readonly string[]) => new RegExp(`/(?:${patterns.join('|')})$`)
+  return { files, folders, filePattern: joined(filePatterns), folderPattern: joined(folderPatterns) }
+}
+
+/** A name with placeholders as the source of a regular expression. */
+function patternOf(name: string): string {
+  return name
+    .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('*-<12 hex>', '[^/]*(?<!-[0-9a-f]{4})-[0-9a-f]{12}')
+    .replaceAll('*', '[^/]*')
+    .replaceAll('<data>', `(?:${dataExtensions})`)
+    .replaceAll('<n>', '\\d+')
+}
+
+const compiled = compile(credentialNames)
+
+/**
+ * Whether the last segment of a path names credentials. The folders above are not looked at, unless a name needs them.
+ *
+ * @param path In lower case, in the spelling that names are compared in. A `/` at its end: a folder.
+ */
+export function namesCredentials(path: string): boolean {
+  const isFolder = path.endsWith('/')
+  const body = isFolder ? path.slice(0, -1) : path
+  if (hasName(body, isFolder)) return true
+  if (isFolder) return false
+  const original = body.replace(copyEnding, '')
+  return original !== body && original !== '' && hasName(original, false)
+}
+
+function hasName(path: string, isFolder: boolean): boolean {
+  const tail = tailOf(path)
+  // A plain file that is named as such a folder is left out too.
+  const { folders, folderPattern } = compiled
+  const tails = suffixesOf(tail)
+  if (tails.some((suffix) => folders.has(suffix)) || folderPattern.test(`/${tail}`)) return true
+  if (isFolder) return false
+  const { files, filePattern } = compiled
+  if (!path.includes('/') && files.has(`/${path}`)) return true
+  return tails.some((suffix) => files.has(suffix)) || filePattern.test(`/${tail}`)
+}
+
+/** The last three segments of a path. */
+function tailOf(path: string): string {
+  let from = path.length
+  for (let segments = 0; segments < 3 && from > 0; segments++) from = path.lastIndexOf('/', from - 1)
+  return path.slice(Math.max(0, from + (path[from] === '/' ? 1 : 0)))
+}
+
+/** `a/b/c` as `c`, `b/c` and `a/b/c`. */
+function suffixesOf(tail: string): readonly string[] {
+  const name = baseName(tail)
+  if (name === tail) return [name]
+  const middle = tail.lastIndexOf('/', tail.length - name.length - 2) + 1
+  return middle === 0 ? [name, tail] : [name, tail.slice(middle), tail]
+}

@@ -1,0 +1,69 @@
+import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { type Guard, notPublic, refusedHost } from './address-guard.ts'
+import type { HttpUrl } from './http-url.ts'
+
+export interface GuardedRequest {
+  readonly url: HttpUrl
+  readonly headers: Readonly<Record<string, string>>
+  /** Sent by POST. Without it, the request is a GET. */
+  readonly body?: string
+  /** Ends the request, and the reading of its answer. */
+  readonly signal: AbortSignal
+  /** Certificates of authorities, in PEM, in the place of those that Node trusts. */
+  readonly ca?: string
+}
+
+/** In bytes. */
+const maxHeaders = 32 * 1024
+/** How many answers may come before the answer (100 Continue, 103 Early Hints). */
+const maxPreliminary = 16
+
+/**
+ * Sends one request over a connection of its own, and resolves with the answer, whose body has not been read. The guard judges the URL,
+ * then every address of the host, then the address that the connection has reached, before any byte of the request is sent. A
+ * redirect is an answer like any other. No environment variable names a proxy.
+ *
+ * Rejects with an error of Node; with the code {@link refusedHost}, and a message for the operator, where the guard refuses.
+ */
+export function sendGuarded(
+  guard: Guard,
+  { url, headers, body, signal, ca }: GuardedRequest,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const refusal = guard.refusal(url)
+    if (refusal !== undefined) return reject(refused(refusal))
+    const options: RequestOptions & { ca?: string } = {
+      method: body === undefined ? 'GET' : 'POST',
+      hostname: url.host,
+      port: url.port,
+      path: url.target,
+      headers: body === undefined ? headers : { ...headers, 'Content-Length': String(Buffer.byteLength(body)) },
+      agent: false,
+      lookup: guard.lookup,
+      maxHeaderSize: maxHeaders,
+      signal,
+      ...(ca === undefined ? {} : { ca }),
+    }
+    const request =
+      url.scheme === 'https'
+        ? requestHttps({ ...options, minVersion: 'TLSv1.2' }, resolve)
+        : requestHttp(options, resolve)
+    let preliminary = 0
+    request.on('information', () => {
+      if (++preliminary > maxPreliminary) request.destroy(Object.assign(new Error('stalled'), { code: 'ECONNRESET' }))
+    })
+    request.on('upgrade', (_, socket) => socket.destroy())
+    request.on('socket', (socket) =>
+      socket.once('connect', () => {
+        if (!guard.allows(socket.remoteAddress)) request.destroy(refused(notPublic))
+      }),
+    )
+    request.on('error', reject)
+    request.end(body)
+  })
+}
+
+function refused(why: string): Error {
+  return Object.assign(new Error(why), { code: refusedHost })
+}

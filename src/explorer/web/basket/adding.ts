@@ -1,0 +1,123 @@
+import { signal } from '@preact/signals'
+import type { Resource } from '../../../core/view.ts'
+import { announce } from '../state/announce.ts'
+import {
+  add,
+  basket,
+  isFolder,
+  isPicked,
+  markOf,
+  mostPicked,
+  rememberWholes,
+  removeBelow,
+  toggle,
+} from '../state/basket.ts'
+import { type Below, walkBelow } from '../state/below.ts'
+import { connected } from '../state/session.ts'
+import { estimateOf } from './estimate.ts'
+import { t } from './words.ts'
+
+/** Pages of folders that are asked for at most before the reader is told how much there is. */
+const maxPages = 400
+
+/** Many resources that the reader is about to put into the basket. */
+export interface Adding {
+  /** What they are called together: a folder, or a search. */
+  readonly name: string
+  /** The folder that they lie below, where they do. */
+  readonly folder?: string
+  readonly state: 'counting' | 'ready' | 'failed'
+  readonly below?: Below
+  readonly error?: unknown
+}
+
+/** What is to be confirmed just now. */
+export const adding = signal<Adding | undefined>(undefined)
+
+let running: AbortController | undefined
+
+/** Puts a resource into the basket, or takes it out. Of a folder it takes what is below, once the reader has seen how much that is. */
+export function pick(resource: Resource): void {
+  if (!isFolder(resource)) toggle(resource)
+  else if (markOf(resource.uri).isWhole) {
+    announce(t('folderOut', { name: resource.name }))
+    removeBelow(resource.uri)
+  } else
+    askFor({ name: resource.title ?? resource.name, folder: resource.uri }, (signal) => below(resource.uri, signal))
+}
+
+/** Asks whether many resources are to be put in. `load` finds them. */
+export function askFor(
+  what: Pick<Adding, 'name' | 'folder'>,
+  load: (signal: AbortSignal) => Promise<Below> | Below,
+): void {
+  running?.abort()
+  const controller = new AbortController()
+  running = controller
+  adding.value = { ...what, state: 'counting' }
+  const settle = (next: Adding) => {
+    if (!controller.signal.aborted) adding.value = next
+  }
+  Promise.resolve()
+    .then(() => load(controller.signal))
+    .then(
+      (found) => settle({ ...what, state: 'ready', below: found }),
+      (error: unknown) => settle({ ...what, state: 'failed', error }),
+    )
+}
+
+export function cancelAdding(): void {
+  running?.abort()
+  adding.value = undefined
+}
+
+/** Puts in what was asked for, as far as there is room. */
+export function confirmAdding({ below: found }: Adding): void {
+  if (found !== undefined) put(found)
+  cancelAdding()
+}
+
+/** What the basket can take of many resources. */
+export interface Offer {
+  /** The ones that are not in it yet, as many as there is room for. */
+  readonly fresh: readonly Resource[]
+  /** How many there is no room for. */
+  readonly tooMany: number
+  readonly alreadyIn: number
+  readonly tokens: number
+  /** How many are of unknown size, and are not in `tokens`. */
+  readonly unknown: number
+}
+
+export function offerOf(files: readonly Resource[]): Offer {
+  const open = files.filter(({ uri }) => !isPicked(uri))
+  const fresh = open.slice(0, Math.max(0, mostPicked - basket.value.length))
+  const estimates = fresh.map(estimateOf)
+  return {
+    fresh,
+    tooMany: open.length - fresh.length,
+    alreadyIn: files.length - open.length,
+    tokens: estimates.reduce<number>((sum, one) => sum + (one ?? 0), 0),
+    unknown: estimates.filter((one) => one === undefined).length,
+  }
+}
+
+/** Puts in all that is below a folder without asking, as for a range. Resolves with the URIs that were put in. */
+export async function addFolder(folder: string, signal: AbortSignal): Promise<readonly string[]> {
+  const found = await below(folder, signal)
+  signal.throwIfAborted()
+  return put(found)
+}
+
+function put({ files, counts }: Below): readonly string[] {
+  const { fresh } = offerOf(files)
+  add(fresh.map((resource) => ({ resource, level: 'auto' })))
+  rememberWholes(counts)
+  announce(t('added', { count: fresh.length }))
+  return fresh.map(({ uri }) => uri)
+}
+
+function below(folder: string, signal: AbortSignal): Promise<Below> {
+  // One more than there is room for tells that there is more.
+  return walkBelow(connected().view, folder, { files: mostPicked + 1, pages: maxPages }, signal)
+}

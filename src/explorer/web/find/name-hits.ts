@@ -1,0 +1,43 @@
+import type { Resource } from '../../../core/view.ts'
+import { fold } from '../state/fold.ts'
+
+/** The most names that stand above the hits. */
+const maxShown = 5
+
+/** How well a name fits a query, both folded: higher is better. `undefined`: the query is not in it. */
+function fitOf(query: string, name: string, path: string): number | undefined {
+  const at = name.indexOf(query)
+  if (at === 0) return 3000 - name.length
+  if (at > 0) return (/[\s._\-()[\]]/.test(name[at - 1] ?? '') ? 2000 : 1000) - name.length
+  const words = query.split(/\s+/)
+  if (words.length > 1 && words.every((word) => path.includes(word))) return 500 - path.length
+  return query.includes('/') && path.includes(query) ? 800 - path.length : undefined
+}
+
+/** A file as it was in a commit stands behind the files as they are. */
+const pastPenalty = 5000
+const isPast = (uri: string) => /^git:/i.test(uri)
+
+/** The resources whose names fit what was typed, best first. */
+export function nameHits(resources: Iterable<Resource>, query: string): readonly Resource[] {
+  const needle = fold(query.trim())
+  if (needle === '') return []
+  const found: { readonly resource: Resource; readonly fit: number }[] = []
+  for (const resource of resources) {
+    const fit = fitOf(needle, fold(resource.name), fold(decodedPath(resource.uri)))
+    if (fit !== undefined) found.push({ resource, fit: fit - (isPast(resource.uri) ? pastPenalty : 0) })
+  }
+  return found
+    .sort((a, b) => b.fit - a.fit || (a.resource.uri < b.resource.uri ? -1 : 1))
+    .slice(0, maxShown)
+    .map(({ resource }) => resource)
+}
+
+function decodedPath(uri: string): string {
+  if (!uri.includes('%')) return uri
+  try {
+    return decodeURIComponent(uri)
+  } catch {
+    return uri
+  }
+}

@@ -1,0 +1,58 @@
+/** One way to add this server to a host: what to paste, and where. */
+export interface HostWay {
+  readonly host: string
+  /** Where the text belongs: a terminal, or the file of the host. */
+  readonly where: 'terminal' | string
+  readonly text: string
+}
+
+/** What stands in the place of a token: the page never shows one. */
+const tokenHere = 'YOUR_TOKEN'
+
+/** A name that every host takes: letters, digits, `-` and `_`. */
+export function hostNameOf(name: string): string {
+  const plain = name
+    .toLowerCase()
+    .replace(/[^a-z0-9_-]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+  return plain === '' ? 'hikidashi' : plain.slice(0, 60)
+}
+
+/**
+ * How hosts are told of a server over HTTP. The formats are those of `hikidashi add` (docs/hosts.md).
+ *
+ * @param asksToken Whether the server asks for a token, which the reader has to fill in.
+ */
+export function hostWays(serverName: string, url: string, asksToken: boolean): readonly HostWay[] {
+  const name = hostNameOf(serverName)
+  const header = asksToken ? { headers: { Authorization: `Bearer ${tokenHere}` } } : {}
+  const json = (value: unknown) => JSON.stringify(value, undefined, 2)
+  return [
+    {
+      host: 'Claude Code',
+      where: 'terminal',
+      text: `claude mcp add --transport http ${name} ${url}${asksToken ? ` --header "Authorization: Bearer ${tokenHere}"` : ''}`,
+    },
+    {
+      host: 'VS Code',
+      where: '.vscode/mcp.json',
+      text: json({ servers: { [name]: { type: 'http', url, ...header } } }),
+    },
+    {
+      host: 'Cursor',
+      where: '.cursor/mcp.json',
+      text: json({ mcpServers: { [name]: { url, ...header } } }),
+    },
+    {
+      host: 'Codex',
+      where: '~/.codex/config.toml',
+      text: `[mcp_servers.${name}]\nurl = "${url}"${asksToken ? '\nbearer_token_env_var = "HIKIDASHI_TOKEN"' : ''}`,
+    },
+    {
+      host: 'Gemini CLI',
+      where: '.gemini/settings.json',
+      text: json({ mcpServers: { [name]: { httpUrl: url, ...header } } }),
+    },
+    { host: '*', where: 'terminal', text: `hikidashi add HOST --url ${url}` },
+  ]
+}

@@ -1,0 +1,155 @@
+import './home.css'
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { SearchStatus } from '../../../core/found.ts'
+import type { Resource } from '../../../core/view.ts'
+import { Shape } from '../shell/icons.tsx'
+import { browse, treeState } from '../state/browse.ts'
+import { healed } from '../state/healing.ts'
+import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/kinds.ts'
+import { onListChange } from '../state/live.ts'
+import { linkTo } from '../state/place.ts'
+import { connected } from '../state/session.ts'
+import { shown } from '../state/shown.ts'
+import { places } from '../state/templates.ts'
+import { AddHost } from './add-host.tsx'
+import { Readme } from './readme.tsx'
+import { type Inside, lookInto, statusOf } from './survey.ts'
+import { t } from './words.ts'
+
+/** The first screen: what is mounted and how much of it there is, the README, and how to add the server to a host. */
+export function Overview() {
+  const { server } = connected()
+  treeState.value
+  const mounts = browse.value?.forest.mounts ?? []
+  const insides = useInsides(mounts)
+  const readme = [...insides.values()].find((inside) => typeof inside === 'object' && inside.readme !== undefined)
+  return (
+    <div class="home">
+      <div class="home-inner">
+        <h2>
+          <bdi>{shown(server.title ?? server.name)}</bdi>
+          {server.version === undefined ? null : <span class="home-version">{shown(server.version)}</span>}
+        </h2>
+        <section class="home-part" aria-labelledby="home-mounts">
+          <h3 id="home-mounts">{t('mounts')}</h3>
+          <ul class="home-mounts">
+            {mounts.map((mount) => (
+              <MountCard key={mount.uri} mount={mount} inside={insides.get(mount.uri)} />
+            ))}
+          </ul>
+        </section>
+        <AddHost />
+        {typeof readme === 'object' && readme.readme !== undefined ? (
+          <section class="home-part">
+            <Readme resource={readme.readme} />
+          </section>
+        ) : null}
+        <p class="quiet">{t('keys')}</p>
+      </div>
+    </div>
+  )
+}
+
+interface MountCardProps {
+  readonly mount: Resource
+  readonly inside: Inside | 'failed' | undefined
+}
+
+function MountCard({ mount, inside }: MountCardProps) {
+  const { uri, description } = mount
+  const isSearch = isSearchMount(uri)
+  const aside = asideOfMount(mount)
+  return (
+    <li>
+      <a href={linkTo(isSearch ? { view: 'search' } : { uri })} title={shown(description ?? uri)}>
+        <Shape name={iconOfMount(uri)} />
+        <span class="home-mount-name">
+          <bdi>{shown(titleOfMount(mount))}</bdi>
+          {aside === undefined ? null : (
+            <small>
+              <bdi>{shown(aside)}</bdi>
+            </small>
+          )}
+        </span>
+        <span class="home-mount-facts">{isSearch ? <SearchFacts uri={uri} /> : factsOf(inside)}</span>
+      </a>
+    </li>
+  )
+}
+
+function factsOf(inside: Inside | 'failed' | undefined): string {
+  if (inside === undefined) return t('counting')
+  if (inside === 'failed') return t('unavailable')
+  const { folders, files, isPart } = inside
+  if (isPart) return t('countsPart', { count: folders + files })
+  return folders === 0 ? t('filesOnly', { files }) : t('counts', { folders, files })
+}
+
+/** How much the search knows, told anew while its index grows. */
+function SearchFacts({ uri }: { readonly uri: string }) {
+  const status = useSignal<SearchStatus | undefined>(undefined)
+  const place = places.value.find(({ address }) => address.replace(/\/$/, '') === uri.replace(/\/$/, ''))
+  useEffect(() => {
+    if (place === undefined) return
+    const controller = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const look = async () => {
+      try {
+        status.value = await statusOf(connected().view, place, controller.signal)
+      } catch {
+        // How much it knows is not worth an error.
+      }
+      if (!controller.signal.aborted && isGrowing(status.value)) timer = setTimeout(() => void look(), growingMs)
+    }
+    void look()
+    return () => {
+      controller.abort()
+      clearTimeout(timer)
+    }
+  }, [place?.status])
+  const count = status.value?.documents
+  if (count === undefined) return <>{t('openSearch')}</>
+  return <>{t(isGrowing(status.value) ? 'indexing' : 'indexed', { count })}</>
+}
+
+/** How often the status is read while the index grows, in milliseconds. */
+const growingMs = 1500
+
+function isGrowing(status: SearchStatus | undefined): boolean {
+  return (
+    status?.indexing === 'running' && status.mounts.some(({ state }) => state === 'waiting' || state === 'comparing')
+  )
+}
+
+/** Looks into each mount, all at once; those that answer first are shown first. */
+function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, Inside | 'failed'> {
+  const found = useSignal<ReadonlyMap<string, Inside | 'failed'>>(new Map())
+  const round = useSignal(0)
+  const key = mounts.map(({ uri }) => uri).join(' ')
+  useEffect(
+    () =>
+      onListChange(() => {
+        round.value++
+      }),
+    [],
+  )
+  useEffect(() => {
+    const controller = new AbortController()
+    const { view } = connected()
+    for (const { uri } of mounts) {
+      if (isSearchMount(uri)) continue
+      lookInto(view, uri, controller.signal).then(
+        (inside) => put(uri, inside),
+        () => {
+          if (!controller.signal.aborted) put(uri, 'failed')
+        },
+      )
+    }
+    const put = (uri: string, inside: Inside | 'failed') => {
+      found.value = new Map([...found.value, [uri, inside]])
+    }
+    return () => controller.abort()
+  }, [key, round.value, healed.value])
+  return found.value
+}

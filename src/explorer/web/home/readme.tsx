@@ -1,0 +1,56 @@
+import './home.css'
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { Resource } from '../../../core/view.ts'
+import { Shape } from '../shell/icons.tsx'
+import { lazily } from '../shell/lazily.tsx'
+import { langOf } from '../state/lang.ts'
+import { onChange } from '../state/live.ts'
+import { linkTo } from '../state/place.ts'
+import { connected } from '../state/session.ts'
+import { shown } from '../state/shown.ts'
+
+const Markdown = lazily(async () => (await import('../preview/markdown.tsx')).Markdown)
+
+/** A longer README is shown by its beginning, in characters. */
+const longest = 100_000
+
+/** The README of a folder, laid out below what else is said of it. */
+export function Readme({ resource: { uri, name, mimeType } }: { readonly resource: Resource }) {
+  const text = useSignal<string | undefined>(undefined)
+  useEffect(() => {
+    const controller = new AbortController()
+    const read = async () => {
+      try {
+        const { contents } = await connected().view.read(uri, { signal: controller.signal })
+        const [content] = contents
+        text.value = content !== undefined && 'text' in content ? content.text.slice(0, longest) : undefined
+      } catch {
+        // It can be opened from the list, which tells why it does not open.
+      }
+    }
+    void read()
+    const stop = onChange(uri, () => void read())
+    return () => {
+      controller.abort()
+      stop()
+    }
+  }, [uri])
+  if (text.value === undefined) return null
+  const isMarkdown = /markdown/.test(mimeType ?? '') || /\.m/i.test(name)
+  return (
+    <div class="home-readme">
+      <h3>
+        <Shape name="text" />{' '}
+        <a href={linkTo({ uri })} lang={langOf(name)}>
+          {shown(name)}
+        </a>
+      </h3>
+      {isMarkdown ? (
+        <Markdown text={text.value} uri={uri} isInline />
+      ) : (
+        <pre class="readme-plain">{shown(text.value)}</pre>
+      )}
+    </div>
+  )
+}

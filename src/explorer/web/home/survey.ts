@@ -1,0 +1,44 @@
+import { parseSearchStatus, type SearchPlace, type SearchStatus } from '../../../core/found.ts'
+import { directoryMimeType, type Resource, type View } from '../../../core/view.ts'
+
+/** What lies directly in a mount or folder. */
+export interface Inside {
+  readonly folders: number
+  readonly files: number
+  /** Whether there is more than was counted. */
+  readonly isPart: boolean
+  /** The file that explains the rest, where there is one. */
+  readonly readme?: Resource
+}
+
+const readmeName = /^readme(?:\.(?:md|markdown|mdx|txt|rst|adoc))?$/i
+
+/** The README among resources. One in Markdown comes before any other. */
+export function readmeIn(items: readonly Resource[]): Resource | undefined {
+  const found = items.filter(({ name, mimeType }) => mimeType !== directoryMimeType && readmeName.test(name))
+  return found.find(({ name }) => /\.m/i.test(name)) ?? found[0]
+}
+
+/** Counts resources that lie in one folder. */
+export function insideOf(items: readonly Resource[], isPart: boolean): Inside {
+  const folders = items.filter(({ uri, mimeType }) => mimeType === directoryMimeType || uri.endsWith('/')).length
+  const readme = readmeIn(items)
+  return { folders, files: items.length - folders, isPart, ...(readme === undefined ? {} : { readme }) }
+}
+
+/** Looks into a mount: one page of it. */
+export async function lookInto(view: View, uri: string, signal: AbortSignal): Promise<Inside> {
+  const { items, nextCursor } = await view.directory({ uri }, { signal })
+  return insideOf(items, nextCursor !== undefined)
+}
+
+/** How far the index of a search is. `undefined`: it does not say. */
+export async function statusOf(
+  view: View,
+  { status }: SearchPlace,
+  signal: AbortSignal,
+): Promise<SearchStatus | undefined> {
+  const { contents } = await view.read(status, { signal })
+  const [content] = contents
+  return content !== undefined && 'text' in content ? parseSearchStatus(content.text) : undefined
+}

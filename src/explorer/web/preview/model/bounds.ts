@@ -1,0 +1,132 @@
+import type { Token, Tokens } from 'marked'
+
+/** The most that a preview draws at once: beyond it a browser takes seconds to lay it out, and the page answers nobody meanwhile. */
+export const maxNodes = 20_000
+/** How deep elements lie in each other. */
+export const maxDepth = 100
+/** How many columns a table has. */
+export const maxColumns = 300
+
+/** How much may still be drawn, and whether something was left out. */
+interface Budget {
+  nodes: number
+  isCut: boolean
+}
+
+/** Takes nodes out of a budget. Answers whether there were as many. */
+function take(budget: Budget, nodes: number): boolean {
+  const isEnough = nodes <= budget.nodes
+  budget.nodes -= isEnough ? nodes : budget.nodes
+  if (!isEnough) budget.isCut = true
+  return isEnough
+}
+
+/** The beginning of a parsed Markdown document, as far as a page draws it, and whether that is not all. */
+export function boundedTokens(tokens: readonly Token[]): { readonly tokens: Token[]; readonly isCut: boolean } {
+  const budget: Budget = { nodes: maxNodes, isCut: false }
+  return { tokens: boundedList(tokens, 1, budget), isCut: budget.isCut }
+}
+
+function boundedList(tokens: readonly Token[], depth: number, budget: Budget): Token[] {
+  const kept: Token[] = []
+  for (const token of tokens) {
+    const own = token.type === 'html' ? tagsIn(token.raw) : 1
+    if (depth > maxDepth || !take(budget, own)) {
+      budget.isCut = true
+      break
+    }
+    kept.push(boundedToken(token, depth, budget))
+  }
+  return kept
+}
+
+function boundedToken(token: Token, depth: number, budget: Budget): Token {
+  if (token.type === 'table') return boundedTable(token as Tokens.Table, depth, budget)
+  if (token.type === 'list') {
+    const list = token as Tokens.List
+    return { ...list, items: boundedList(list.items, depth + 1, budget) as Tokens.ListItem[] }
+  }
+  if (!('tokens' in token) || token.tokens === undefined) return token
+  return { ...token, tokens: boundedList(token.tokens, depth + 1, budget) }
+}
+
+function boundedTable(table: Tokens.Table, depth: number, budget: Budget): Tokens.Table {
+  if (table.header.length > maxColumns) budget.isCut = true
+  const row = (cells: readonly Tokens.TableCell[]) =>
+    cells.slice(0, maxColumns).map((cell) => ({ ...cell, tokens: boundedList(cell.tokens, depth + 1, budget) }))
+  const width = Math.min(table.header.length, maxColumns) + 1
+  take(budget, width)
+  const header = row(table.header)
+  const rows: Tokens.TableCell[][] = []
+  for (const cells of table.rows) {
+    if (!take(budget, width)) break
+    rows.push(row(cells))
+  }
+  return { ...table, header, align: table.align.slice(0, maxColumns), rows }
+}
+
+/** About how many elements a piece of HTML has. */
+export function tagsIn(html: string): number {
+  let count = 0
+  for (let at = html.indexOf('<'); at !== -1; at = html.indexOf('<', at + 1)) count++
+  return count
+}
+
+/** How many elements may be open at once before a document is not parsed any further: the time a browser takes grows with their square. */
+const maxOpen = 1000
+/** Elements that have no end tag, or need none. */
+const unclosed =
+  /^(?:area|base|body|br|col|colgroup|dd|dt|embed|head|hr|html|img|input|li|link|meta|option|p|rp|rt|source|tbody|td|tfoot|th|thead|tr|track|wbr)$/i
+
+/** The beginning of an HTML document up to where its elements lie too deep in each other to be parsed in time. */
+export function shallowHtml(html: string): string {
+  let open = 0
+  for (let at = html.indexOf('<'); at !== -1; at = html.indexOf('<', at + 1)) {
+    const [, end, name] = /^<(\/?)([a-z][a-z0-9-]*)/i.exec(html.slice(at, at + 40)) ?? []
+    if (name === undefined || unclosed.test(name)) continue
+    open = Math.max(0, open + (end === '/' ? -1 : 1))
+    if (open > maxOpen) return html.slice(0, at)
+  }
+  return html
+}
+
+/** Takes out of a parsed document what a page does not draw: elements too many, too deep, or in columns too many. Answers whether it did. */
+export function prune(root: Element): boolean {
+  let [left, isCut] = [maxNodes, false]
+  // A stack of its own: a document may be nested deeper than calls can be.
+  const pending: { readonly element: Element; readonly depth: number }[] = [{ element: root, depth: 0 }]
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { element, depth } = next
+    const most = element.nodeName === 'TR' ? maxColumns : Number.POSITIVE_INFINITY
+    const children = [...element.children]
+    const kept = depth >= maxDepth ? [] : children.slice(0, Math.min(most, Math.max(0, left)))
+    left -= kept.length
+    if (kept.length < children.length) isCut = true
+    for (const child of children.slice(kept.length)) child.remove()
+    for (const child of kept.reverse()) pending.push({ element: child, depth: depth + 1 })
+  }
+  return isCut
+}
+
+/** A parsed JSON value with its arrays and objects shortened to what a form of its own draws. */
+export function boundedValue(value: unknown): { readonly value: unknown; readonly isCut: boolean } {
+  const budget: Budget = { nodes: maxNodes / 4, isCut: false }
+  return { value: shortened(value, 1, budget), isCut: budget.isCut }
+}
+
+function shortened(value: unknown, depth: number, budget: Budget): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (depth > maxDepth) {
+    budget.isCut = true
+    return null
+  }
+  if (Array.isArray(value)) {
+    const items: unknown[] = []
+    for (const item of value) {
+      if (!take(budget, 1)) break
+      items.push(shortened(item, depth + 1, budget))
+    }
+    return items
+  }
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shortened(inner, depth + 1, budget)]))
+}

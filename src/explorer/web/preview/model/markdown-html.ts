@@ -1,0 +1,19 @@
+import { Marked } from 'marked'
+import { boundedTokens, maxDepth } from './bounds.ts'
+import { type MarkdownHtml, plainHtml } from './plain-html.ts'
+
+const marked = new Marked({ gfm: true, async: false })
+
+/** More quotes in each other than this are not told apart. */
+const deepQuote = new RegExp(`^((?:[ \\t]{0,3}>){${maxDepth}})(?:[ \\t]{0,3}>)+`, 'gm')
+
+/** Lays out a document. A text that is nested deeper than can be parsed is shown as it is. */
+export function htmlOf(text: string): MarkdownHtml {
+  const flat = text.replace(deepQuote, '$1')
+  try {
+    const { tokens, isCut } = boundedTokens(marked.lexer(flat))
+    return { html: marked.parser(tokens), isCut: isCut || flat !== text }
+  } catch {
+    return plainHtml(text)
+  }
+}

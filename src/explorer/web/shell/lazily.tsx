@@ -1,0 +1,37 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { t } from './words.ts'
+
+type Component<P> = (props: P) => ComponentChildren
+
+/** A component that is fetched when it is drawn first. */
+export function lazily<P extends object>(load: () => Promise<Component<P>>): Component<P> {
+  let loaded: Component<P> | undefined
+  return (props: P) => {
+    const [state, setState] = useState<{ component?: Component<P>; failed?: true }>(
+      loaded === undefined ? {} : { component: loaded },
+    )
+    const [tries, setTries] = useState(0)
+    useEffect(() => {
+      if (state.component !== undefined) return
+      load().then(
+        (component) => {
+          loaded = component
+          setState({ component })
+        },
+        () => setState({ failed: true }),
+      )
+    }, [tries])
+    const { component: Found, failed } = state
+    if (Found !== undefined) return <Found {...props} />
+    if (failed !== true) return <p class="preview-note">{t('loading')}</p>
+    return (
+      <p class="preview-note">
+        {t('paneFailed')}{' '}
+        <button type="button" class="button" onClick={() => setTries(tries + 1)}>
+          {t('drawAgain')}
+        </button>
+      </p>
+    )
+  }
+}

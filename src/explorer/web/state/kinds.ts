@@ -1,0 +1,125 @@
+import type { IconName } from '../shell/icons.tsx'
+import { createWords } from '../words/language.ts'
+import { places } from './templates.ts'
+
+const t = createWords(
+  {
+    files: 'Files',
+    history: 'History',
+    settings: 'Settings',
+    environment: 'Environment',
+    search: 'Search',
+    metrics: 'Metrics',
+    database: 'Database',
+    storage: 'Storage',
+    web: 'Web',
+    screen: 'Screen',
+    prompts: 'Prompts',
+    packages: 'Packages',
+  },
+  {
+    files: 'ファイル',
+    history: '履歴',
+    settings: '設定',
+    environment: '環境変数',
+    search: '検索',
+    metrics: 'メトリクス',
+    database: 'データベース',
+    storage: 'ストレージ',
+    web: 'ウェブ',
+    screen: '画面',
+    prompts: 'プロンプト',
+    packages: 'パッケージ',
+  },
+)
+
+/** What a mount holds, as far as its address tells. */
+export type MountKind = Parameters<typeof t>[0]
+
+const kindOfScheme: Readonly<Record<string, MountKind>> = {
+  file: 'files',
+  files: 'files',
+  git: 'history',
+  config: 'settings',
+  settings: 'settings',
+  env: 'environment',
+  search: 'search',
+  metrics: 'metrics',
+  prometheus: 'metrics',
+  postgres: 'database',
+  postgresql: 'database',
+  mysql: 'database',
+  sqlite: 'database',
+  db: 'database',
+  s3: 'storage',
+  gs: 'storage',
+  gcs: 'storage',
+  gdrive: 'storage',
+  http: 'web',
+  https: 'web',
+  web: 'web',
+  screen: 'screen',
+  prompts: 'prompts',
+  packages: 'packages',
+}
+
+const iconOfKind: Readonly<Record<MountKind, IconName>> = {
+  files: 'folder',
+  history: 'history',
+  settings: 'gear',
+  environment: 'key',
+  search: 'search',
+  metrics: 'chart',
+  database: 'database',
+  storage: 'database',
+  web: 'globe',
+  screen: 'image',
+  prompts: 'text',
+  packages: 'box',
+}
+
+/** What a mount holds. `undefined`: its address does not tell. */
+export function kindOf(uri: string): MountKind | undefined {
+  if (isSearchMount(uri)) return 'search'
+  return kindOfScheme[/^[^:]*/.exec(uri)?.[0].toLowerCase() ?? '']
+}
+
+/** Whether a mount is a search: it has nothing to open, and is asked instead. */
+export function isSearchMount(uri: string): boolean {
+  const address = uri.replace(/\/$/, '')
+  return /^search:/i.test(address) || places.value.some((place) => place.address.replace(/\/$/, '') === address)
+}
+
+/** The icon of a mount. */
+export function iconOfMount(uri: string): IconName {
+  const kind = kindOf(uri)
+  return kind === undefined ? 'mount' : iconOfKind[kind]
+}
+
+interface Named {
+  readonly uri: string
+  readonly name: string
+  readonly title?: string
+}
+
+/** How a mount is called: as the operator titled it, else by what it holds, else by its name. */
+export function titleOfMount({ uri, name, title }: Named): string {
+  if (title !== undefined) return title
+  const kind = kindOf(uri)
+  return kind === undefined ? name : t(kind)
+}
+
+/** What stands behind the title of a mount, so that two of one kind are told apart. `undefined`: the title says it already. */
+export function asideOfMount(mount: Named): string | undefined {
+  const { name } = mount
+  return titleOfMount(mount).toLowerCase() === name.toLowerCase() ? undefined : name
+}
+
+/** Files come first, the search last; what is of no known kind stands between them, as the server has it. */
+export function arranged<M extends Named>(mounts: readonly M[]): readonly M[] {
+  const rank = ({ uri }: M) => {
+    const kind = kindOf(uri)
+    return kind === 'files' ? 0 : kind === 'search' ? 2 : 1
+  }
+  return [...mounts].sort((a, b) => rank(a) - rank(b))
+}

@@ -1,0 +1,174 @@
+import type { BigIntStats, Dirent } from 'node:fs'
+import * as fs from 'node:fs'
+import { join } from 'node:path'
+import { isLocalDisk } from '../../core/local-disk.ts'
+import { codeOf } from '../files/pool.ts'
+import { readSmallFile } from './small-file.ts'
+
+/**
+ * A directory of a repository that is held open, so that what is reached through it is in that very directory, whatever
+ * becomes of its name meanwhile. On Linux it is a descriptor, and paths lead through /proc; elsewhere it is a path, which was
+ * looked at when it was opened and can be replaced later.
+ */
+export interface Folder {
+  /** What the paths of its entries begin with, for this process. */
+  readonly at: string
+  /** The same for a process that this one starts. */
+  readonly shared: string
+  /** Its real path when it was opened. */
+  readonly path: string
+  /** Which directory it is: that outlives its name. */
+  readonly identity: string
+  /** Whether it is on a disk of this machine, so that calls on it answer at once. */
+  readonly local: boolean
+  close(): void
+}
+
+/** Names a file without opening it, see open(2). Not in `fs.constants`. */
+const O_PATH = 0o10000000
+const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = fs.constants
+const isLinux = process.platform === 'linux'
+
+/** A symbolic link is where a directory or a file was expected. */
+export class LinkError extends Error {}
+
+/**
+ * Opens a directory by its real path.
+ *
+ * @throws LinkError where a part of the path is a symbolic link by now; errors of the file system.
+ */
+export async function openFolder(path: string): Promise<Folder> {
+  if (!isLinux) return portable(path, path)
+  const fd = await openDescriptor(path)
+  try {
+    if (fs.readlinkSync(`/proc/self/fd/${fd}`) !== path) throw new LinkError(path)
+    return described(fd, path)
+  } catch (error) {
+    fs.closeSync(fd)
+    throw error
+  }
+}
+
+/** Opens a directory in another one. `undefined` where nothing is. @throws LinkError for a symbolic link. */
+export async function openIn(folder: Folder, name: string): Promise<Folder | undefined> {
+  try {
+    if (!isLinux) return await portable(`${folder.at}/${name}`, join(folder.path, name))
+    const fd = await openDescriptor(`${folder.at}/${name}`)
+    return described(fd, join(folder.path, name), folder.local)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    if ((await lookIn(folder, name))?.isSymbolicLink() === true) throw new LinkError(name)
+    if (codeOf(error) === 'ENOTDIR') return undefined
+    throw error
+  }
+}
+
+function openDescriptor(path: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    fs.open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW, (error, fd) => (error === null ? resolve(fd) : reject(error)))
+  })
+}
+
+function described(fd: number, path: string, local?: boolean): Folder {
+  const at = `/proc/self/fd/${fd}`
+  const { dev, ino } = fs.fstatSync(fd, { bigint: true })
+  let open = true
+  return {
+    at,
+    shared: `/proc/${process.pid}/fd/${fd}`,
+    path,
+    identity: `${dev}:${ino}`,
+    local: local ?? isLocalDisk(fs.statfsSync(at).type),
+    close: () => {
+      if (open) fs.closeSync(fd)
+      open = false
+    },
+  }
+}
+
+async function portable(at: string, path: string): Promise<Folder> {
+  const stats = await fs.promises.lstat(at, { bigint: true })
+  if (stats.isSymbolicLink() || (await fs.promises.realpath(at)) !== path) throw new LinkError(path)
+  if (!stats.isDirectory()) throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' })
+  return { at, shared: at, path, identity: `${stats.dev}:${stats.ino}`, local: false, close: () => {} }
+}
+
+/** What is in a directory itself, without following a link; `undefined` where nothing is. */
+export async function lookIn(folder: Folder, name: string): Promise<BigIntStats | undefined> {
+  const path = `${folder.at}/${name}`
+  try {
+    if (folder.local) return fs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
+    return await fs.promises.lstat(path, { bigint: true })
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined
+    throw error
+  }
+}
+
+/** The names in a directory, with what they are. */
+export async function entriesOf(folder: Folder): Promise<readonly Dirent[]> {
+  const entries: Dirent[] = []
+  // So many at a time: making all of a huge directory at once would keep the event loop.
+  for await (const entry of await fs.promises.opendir(folder.at, { bufferSize: 1024 })) entries.push(entry)
+  return entries
+}
+
+/** See {@link readSmallFile}: of a file in a directory. */
+export function readIn(folder: Folder, name: string, limit: number): Promise<Buffer | undefined> {
+  return readSmallFile(`${folder.at}/${name}`, limit)
+}
+
+/** A regular file that is held open, for a process that this one starts. */
+export interface HeldFile {
+  readonly shared: string
+  readonly identity: string
+  readonly stats: BigIntStats
+  /** All of it. */
+  read(): Buffer
+  /** Reads bytes from a position into a buffer, at the same position; answers how many they were. */
+  readPart(into: Buffer, position: number, length: number): number
+  close(): void
+}
+
+/** Opens a regular file in a directory. `undefined` where there is none. @throws LinkError for a symbolic link. */
+export async function holdIn(folder: Folder, name: string): Promise<HeldFile | undefined> {
+  const path = `${folder.at}/${name}`
+  const flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
+  let fd: number
+  try {
+    fd = folder.local ? fs.openSync(path, flags) : await openAs(path, flags)
+  } catch (error) {
+    if (codeOf(error) === 'ELOOP') throw new LinkError(name)
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENXIO') return undefined
+    throw error
+  }
+  const stats = fs.fstatSync(fd, { bigint: true })
+  if (!stats.isFile()) {
+    fs.closeSync(fd)
+    return undefined
+  }
+  let open = true
+  return {
+    shared: isLinux ? `/proc/${process.pid}/fd/${fd}` : path,
+    identity: `${stats.dev}:${stats.ino}`,
+    stats,
+    read: () => {
+      const bytes = Buffer.allocUnsafe(Number(stats.size))
+      let length = 0
+      for (let read = 1; read > 0 && length < bytes.length; length += read)
+        read = fs.readSync(fd, bytes, length, bytes.length - length, length)
+      return bytes.subarray(0, length)
+    },
+    readPart: (into, position, length) => fs.readSync(fd, into, position, length, position),
+    close: () => {
+      if (open) fs.closeSync(fd)
+      open = false
+    },
+  }
+}
+
+function openAs(path: string, flags: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    fs.open(path, flags, (error, fd) => (error === null ? resolve(fd) : reject(error)))
+  })
+}

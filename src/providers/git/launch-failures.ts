@@ -1,0 +1,35 @@
+import { ResourceError } from '../../core/errors.ts'
+
+/** The error for a process of git that failed. `complaint`: the text that it wrote about it; none of it is passed on. */
+export function explainFailure(name: string, code: number | null, complaint: string): ResourceError {
+  if (complaint.includes('dubious ownership'))
+    return unavailable(
+      `${name} refuses the repository, since another user owns it. Run this server as its owner, or give it to this user (chown -R).`,
+    )
+  if (isOutOfMemory(complaint)) return tooMuchMemory()
+  return unavailable(`${name} failed (${code === null ? 'it was killed' : `exit code ${code}`}).`)
+}
+
+/** Whether git ended since it may not have more memory (`xmalloc` and `xmmap` of git's wrapper.c). */
+export function isOutOfMemory(complaint: string): boolean {
+  return /out of memory|cannot allocate memory/i.test(complaint)
+}
+
+/** The error for an object that git cannot make within its memory. Another try does not help. */
+export function tooMuchMemory(): ResourceError {
+  return new ResourceError('too-large', 'git needs more memory for this than it may use.', { reason: 'too-large' })
+}
+
+export function unavailable(message: string, cause?: unknown): ResourceError {
+  return new ResourceError('unavailable', message, {}, cause === undefined ? {} : { cause })
+}
+
+/** The first line of a text for the log, without control characters. */
+export function firstLine(text: string): string {
+  return (
+    text
+      .slice(0, 300)
+      .split('\n')[0]
+      ?.replace(/\p{Cc}/gu, '?') ?? ''
+  )
+}

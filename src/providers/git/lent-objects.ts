@@ -1,0 +1,246 @@
+import type { BigIntStats } from 'node:fs'
+import * as fs from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { ResourceError } from '../../core/errors.ts'
+import { entriesOf, type Folder, type HeldFile, holdIn, LinkError, lookIn, openIn } from './folder.ts'
+import { createSlices, type Slices } from './slices.ts'
+import { fault, linkedObjects } from './stores.ts'
+
+/**
+ * The objects of a repository, as git gets to see them: in object directories of our own. Files of packs and large objects are
+ * links to descriptors that are open here, and small objects are copies. So git opens no path of the repository, and a symbolic
+ * link that is put there leads nowhere.
+ */
+export interface LentObjects {
+  /**
+   * Takes over what came into the object directories, and what is gone from them.
+   *
+   * @returns What releases the descriptors of files that are gone, where there are any: to be called once no process that was
+   * started before may still open them.
+   * @throws ResourceError `unavailable` for symbolic links, and for more objects than are copied.
+   */
+  sync(stores: readonly Folder[]): Promise<(() => void) | undefined>
+  /** The directories, as `GIT_ALTERNATE_OBJECT_DIRECTORIES` has them. */
+  directories(): string
+  /** Whether the directories are still there: what is in a folder for temporary files can be cleared away. */
+  isWhole(): boolean
+  /** Forgets everything: the next call of `sync` begins anew. */
+  reset(): void
+}
+
+/** The directories that loose objects are in: `00` to `ff`. */
+const fans = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0'))
+/** A loose object of more bytes is not copied: it is held open, as packs are. */
+const maxCopiedBytes = 256 * 1024
+/** So many loose objects are taken over: `git gc` packs them at 6,700. */
+const maxLoose = 200_000
+/** So many files are held open: two of each pack, and large loose objects. */
+const maxHeld = 4096
+/** A directory that changed so lately may change once more without its time telling, in milliseconds. */
+const unsettledMs = 50
+/** A block of a file system: what a small file takes at least. */
+const blockBytes = 4096
+/** So much the copies of loose objects may take, in bytes. */
+const maxCopies = 1024 * 1024 * 1024
+
+/** What is known of one directory of a store. */
+interface Known {
+  stamp: string
+  /** Its files by name, with what is held open of them, and the bytes of a copy. */
+  readonly files: Map<string, { readonly held?: HeldFile; readonly bytes: number }>
+}
+
+/** What is taken over of a directory of a store. */
+interface Wanted {
+  readonly name: string
+  /** Its path below the store. */
+  readonly key: string
+  readonly wants: (names: readonly string[]) => readonly string[]
+  readonly takes: 'copies' | 'holds'
+}
+
+interface Store {
+  readonly place: string
+  readonly directories: Map<string, Known>
+}
+
+export function createLentObjects(folder: string): LentObjects {
+  let stores = new Map<string, Store>()
+  let made = 0
+  /** Files that are gone, and may still be opened by processes that run. */
+  let retired: HeldFile[] = []
+  let copied = { count: 0, bytes: 0, held: 0 }
+
+  const drop = (place: string, known: Known, name: string): void => {
+    const file = known.files.get(name)
+    known.files.delete(name)
+    fs.rmSync(join(place, name), { force: true })
+    if (file?.held === undefined) {
+      copied = { ...copied, count: copied.count - 1, bytes: copied.bytes - (file?.bytes ?? 0) }
+      return
+    }
+    copied = { ...copied, held: copied.held - 1 }
+    retired.push(file.held)
+  }
+
+  const hold = (place: string, known: Known, name: string, held: HeldFile): void => {
+    if (copied.held >= maxHeld) {
+      held.close()
+      throw fault(`has more than ${maxHeld} packs and large objects. Run git gc there.`)
+    }
+    copied = { ...copied, held: copied.held + 1 }
+    known.files.set(name, { held, bytes: 0 })
+    fs.symlinkSync(held.shared, join(place, name))
+  }
+
+  /** A whole copy, or none: what is being written has another name. */
+  const copy = (place: string, known: Known, name: string, held: HeldFile): void => {
+    const bytes = Math.ceil(Number(held.stats.size) / blockBytes) * blockBytes
+    if (copied.count >= maxLoose || copied.bytes + bytes > maxCopies)
+      throw fault(`has more than ${maxLoose} objects that are not packed, or ${maxCopies} bytes. Run git gc there.`)
+    const temporary = join(folder, 'object.tmp')
+    fs.writeFileSync(temporary, held.read())
+    fs.renameSync(temporary, join(place, name))
+    copied = { ...copied, count: copied.count + 1, bytes: copied.bytes + bytes }
+    known.files.set(name, { bytes })
+  }
+
+  /** Takes over the files of a directory that are wanted, in that order. Those that are gone, or others by now, are dropped. */
+  const syncDirectory = async (from: Folder, store: Store, { name, key, wants, takes }: Wanted, slices: Slices) => {
+    const stats = await lookIn(from, name)
+    if (stats?.isSymbolicLink() === true) throw new LinkError(name)
+    const known = store.directories.get(key) ?? { stamp: '', files: new Map() }
+    if (stats !== undefined && known.stamp === stampOf(stats)) return
+    const place = join(store.place, key)
+    const directory = stats?.isDirectory() === true ? await openIn(from, name) : undefined
+    try {
+      const entries = directory === undefined ? [] : await entriesOf(directory)
+      if (entries.some((entry) => entry.isSymbolicLink())) throw new LinkError(name)
+      const wanted = wants(entries.filter((entry) => entry.isFile()).map((entry) => entry.name))
+      const here = new Set(wanted)
+      if (directory !== undefined && known.files.size === 0) makeDirectory(place)
+      store.directories.set(key, known)
+      known.stamp = ''
+      for (const file of wanted) {
+        const old = known.files.get(file)
+        if (slices.due()) await slices.rest()
+        if (directory === undefined || (old !== undefined && takes === 'copies')) continue
+        const held = await holdIn(directory, file)
+        if (held === undefined || held.identity === old?.held?.identity) {
+          held?.close()
+          if (held === undefined) here.delete(file)
+          continue
+        }
+        if (old !== undefined) drop(place, known, file)
+        if (takes === 'holds' || held.stats.size > maxCopiedBytes) hold(place, known, file, held)
+        else
+          try {
+            copy(place, known, file, held)
+          } finally {
+            held.close()
+          }
+      }
+      for (const file of [...known.files.keys()]) if (!here.has(file)) drop(place, known, file)
+      const isSettled = stats !== undefined && Date.now() - Number(stats.ctimeMs) > unsettledMs
+      known.stamp = isSettled ? stampOf(stats) : ''
+    } finally {
+      directory?.close()
+    }
+  }
+
+  const syncStore = async (from: Folder, store: Store): Promise<void> => {
+    const slices = createSlices()
+    const sync = (folder: Folder, wanted: Wanted) => syncDirectory(folder, store, wanted, slices)
+    // What is packed meanwhile is in a pack that is there when packs are looked at.
+    for (const fan of fans) await sync(from, { name: fan, key: fan, wants: looseIn, takes: 'copies' })
+    await sync(from, { name: 'pack', key: 'pack', wants: packsIn, takes: 'holds' })
+    await sync(from, { name: 'info', key: 'info', wants: graphsIn, takes: 'holds' })
+    const info = await openIn(from, 'info')
+    if (info === undefined) return
+    try {
+      await sync(info, { name: 'commit-graphs', key: 'info/commit-graphs', wants: graphsIn, takes: 'holds' })
+    } finally {
+      info.close()
+    }
+  }
+
+  const closeAll = (all: Iterable<Store>) => {
+    const held = [...all].flatMap(({ directories }) =>
+      [...directories.values()].flatMap(({ files }) => [...files.values()].flatMap((file) => file.held ?? [])),
+    )
+    for (const file of held) file.close()
+  }
+
+  return {
+    sync: async (folders) => {
+      const next = new Map<string, Store>()
+      try {
+        for (const from of folders) {
+          const store = stores.get(from.identity) ?? {
+            place: join(folder, `objects-${made++}`),
+            directories: new Map(),
+          }
+          next.set(from.identity, store)
+          stores.set(from.identity, store)
+          if (store.directories.size === 0) for (const name of ['pack', 'info']) makeDirectory(join(store.place, name))
+          await syncStore(from, store)
+        }
+      } catch (error) {
+        // Nothing may open them: what is wrong is asked again as a whole.
+        throw error instanceof LinkError ? linkedObjects() : error
+      }
+      const left = [...stores].filter(([identity]) => !next.has(identity)).map(([, store]) => store)
+      stores = next
+      if (retired.length === 0 && left.length === 0) return undefined
+      const gone = retired
+      retired = []
+      return () => {
+        for (const file of gone) file.close()
+        closeAll(left)
+        for (const { place } of left) fs.rmSync(place, { recursive: true, force: true })
+      }
+    },
+    directories: () =>
+      [...stores.values()]
+        .map(({ place }) => (place.includes(delimiter) ? JSON.stringify(place) : place))
+        .join(delimiter),
+    isWhole: () => [...stores.values()].every(({ place }) => fs.existsSync(join(place, 'pack'))),
+    reset: () => {
+      closeAll(stores.values())
+      for (const file of retired.splice(0)) file.close()
+      for (const { place } of stores.values()) fs.rmSync(place, { recursive: true, force: true })
+      stores = new Map()
+      copied = { count: 0, bytes: 0, held: 0 }
+    },
+  }
+}
+
+function makeDirectory(path: string): void {
+  try {
+    fs.mkdirSync(path, { recursive: true })
+  } catch {
+    throw new ResourceError('unavailable', 'The temporary folder of the git provider is gone.')
+  }
+}
+
+function stampOf({ dev, ino, mtimeNs, ctimeNs }: BigIntStats): string {
+  return `${dev}:${ino}:${mtimeNs}:${ctimeNs}`
+}
+
+/** Packs with their indexes. An index is taken over behind its pack, without which git takes it for none. */
+function packsIn(names: readonly string[]): readonly string[] {
+  const all = new Set(names)
+  return names.flatMap((name) => {
+    const pack = `${name.slice(0, -'.idx'.length)}.pack`
+    return name.endsWith('.idx') && all.has(pack) ? [pack, name] : []
+  })
+}
+
+function looseIn(names: readonly string[]): readonly string[] {
+  return names.filter((name) => /^(?:[0-9a-f]{38}|[0-9a-f]{62})$/.test(name))
+}
+
+/** What tells of commits, so that git needs not read each of them: gitformat-commit-graph(5). */
+function graphsIn(names: readonly string[]): readonly string[] {
+  return names.filter((name) => /^(?:commit-graph|commit-graph-chain|graph-[0-9a-f]+\.graph)$/.test(name))
+}

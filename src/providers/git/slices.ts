@@ -1,0 +1,75 @@
+import { createBreath } from '../files/breath.ts'
+
+/** So many entries (refs, names in a tree, objects) are worked on before other work of this process has its turn. */
+export const maxEntriesPerSlice = 2000
+/** After so many entries the clock is read: entries that take long, such as files to open, end a slice earlier. */
+const entriesPerLook = 50
+
+/** Divides work on many entries, so that none of it keeps the event loop for long: `if (slices.due()) await slices.rest()`. */
+export interface Slices {
+  /** Counts entries that were worked on. Whether it is time for others. */
+  due(entries?: number): boolean
+  rest(): Promise<void>
+}
+
+/** @param heard Is told of each slice how many entries it had. */
+export function createSlices(heard?: (entries: number) => void): Slices {
+  const breath = createBreath()
+  let count = 0
+  let looked = 0
+  return {
+    due: (entries = 1) => {
+      count += entries
+      if (count >= maxEntriesPerSlice) return true
+      if (count - looked < entriesPerLook) return false
+      looked = count
+      return breath.due()
+    },
+    rest: async () => {
+      heard?.(count)
+      count = 0
+      looked = 0
+      await breath.take()
+    },
+  }
+}
+
+/**
+ * Sorts a copy, in slices: runs that are sorted at once, and then merged. Items that are in order already, and runs whose neighbours are,
+ * are only looked at.
+ */
+export async function sortInSlices<T>(
+  items: readonly T[],
+  compare: (a: T, b: T) => number,
+  slices: Slices,
+): Promise<readonly T[]> {
+  if (await isSorted(items, compare, slices)) return items
+  let from: T[] = []
+  for (let start = 0; start < items.length; start += maxEntriesPerSlice) {
+    const run = items.slice(start, start + maxEntriesPerSlice).sort(compare)
+    for (const item of run) from.push(item)
+    if (slices.due(run.length)) await slices.rest()
+  }
+  for (let width = maxEntriesPerSlice; width < from.length; width *= 2) {
+    const to: T[] = []
+    for (let start = 0; start < from.length; start += 2 * width) {
+      const [middle, end] = [Math.min(start + width, from.length), Math.min(start + 2 * width, from.length)]
+      const inOrder = middle === end || compare(from[middle - 1] as T, from[middle] as T) <= 0
+      for (let a = start, b = middle; a < middle || b < end; ) {
+        const takesFirst = b >= end || (a < middle && (inOrder || compare(from[a] as T, from[b] as T) <= 0))
+        to.push(from[takesFirst ? a++ : b++] as T)
+        if (slices.due()) await slices.rest()
+      }
+    }
+    from = to
+  }
+  return from
+}
+
+async function isSorted<T>(items: readonly T[], compare: (a: T, b: T) => number, slices: Slices): Promise<boolean> {
+  for (let i = 1; i < items.length; i++) {
+    if (compare(items[i - 1] as T, items[i] as T) > 0) return false
+    if (slices.due()) await slices.rest()
+  }
+  return true
+}

@@ -1,0 +1,132 @@
+import { ResourceError } from '../../core/errors.ts'
+
+/** A package at one version, as a lock file names it. */
+export interface LockedPackage {
+  /** The directory that its files are served in: `zod@4.6.7/`, `@types/node@20.1.0/`. */
+  readonly path: string
+  readonly name: string
+  readonly version: string
+  /** Folders below that of the lock file in which it may be installed, the likeliest first. */
+  readonly folders: readonly string[]
+}
+
+/** The package managers, by their lock files: the first that is there counts. */
+export const lockFiles = { 'package-lock.json': 'npm', 'pnpm-lock.yaml': 'pnpm', 'yarn.lock': 'yarn' } as const
+export type PackageManager = (typeof lockFiles)[keyof typeof lockFiles]
+
+const maxPackages = 50_000
+const maxFolders = 8
+const linesPerRest = 2000
+
+/** Names and versions that make a path of their own and nothing else: no `..`, no slash but that of a scope, no `__proto__`. */
+const namePattern = '(?:@[A-Za-z0-9~-][\\w.~-]*/)?[A-Za-z0-9~-][\\w.~-]*'
+const name = new RegExp(`^${namePattern}$`)
+const version = /^\d[\w.+-]*$/
+const maxNameLength = 214
+const maxVersionLength = 128
+
+/**
+ * The packages that a lock file names by their paths, in path order. Workspaces, folders, and whatever is no valid name or version are left
+ * out.
+ *
+ * @throws ResourceError `unavailable` for a file that cannot be understood, and for one of more than 50,000 packages.
+ *
+ * Sources: https://docs.npmjs.com/cli/v11/configuring-npm/package-lock-json, https://github.com/pnpm/spec/blob/master/lockfile/9.0.md,
+ * https://classic.yarnpkg.com/lang/en/docs/yarn-lock/
+ */
+export async function parseLockFile(
+  manager: PackageManager,
+  text: string,
+  rest: () => Promise<void>,
+): Promise<ReadonlyMap<string, LockedPackage>> {
+  const found = new Map<string, LockedPackage & { readonly folders: string[] }>()
+  const add = (packageName: string, packageVersion: string, folders: readonly string[]) => {
+    if (!isName(packageName) || packageVersion.length > maxVersionLength || !version.test(packageVersion)) return
+    const path = `${packageName}@${packageVersion}/`
+    const one = found.get(path) ?? { path, name: packageName, version: packageVersion, folders: [] }
+    one.folders.push(...folders.slice(0, maxFolders - one.folders.length))
+    if (found.set(path, one).size > maxPackages) throw faulty(`names more than ${maxPackages} packages`)
+  }
+  if (manager === 'npm') await addNpm(text, add, rest)
+  else await (manager === 'pnpm' ? addPnpm : addYarn)(linesOf(text, rest), add)
+  // Names are ASCII: the order of UTF-16 is that of paths.
+  return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+type Add = (name: string, version: string, folders: readonly string[]) => void
+
+function isName(text: string): boolean {
+  return text.length <= maxNameLength && name.test(text) && !text.split('/').includes('node_modules')
+}
+
+async function addNpm(text: string, add: Add, rest: () => Promise<void>): Promise<void> {
+  let packages: Readonly<Record<string, unknown>>
+  try {
+    packages = membersOf(membersOf(JSON.parse(text)).packages)
+  } catch {
+    throw faulty('is not JSON')
+  }
+  const folder = new RegExp(`^(?:node_modules/${namePattern}/)*node_modules/(${namePattern})$`)
+  for (const [index, [key, value]] of Object.entries(packages).entries()) {
+    const packageName = key.length <= 4096 ? folder.exec(key)?.[1] : undefined
+    const { version: found, link } = membersOf(value)
+    if (packageName !== undefined && typeof found === 'string' && link !== true) add(packageName, found, [key])
+    if (index % linesPerRest === 0) await rest()
+  }
+}
+
+/** Keys such as `zod@4.6.7:`, `'@types/node@20.1.0(peer@1.0.0)':`, and before version 9 `/zod@4.6.7:` and `/zod/4.6.7_peer@1.0.0:`. */
+async function addPnpm(lines: AsyncIterable<string>, add: Add): Promise<void> {
+  const entry = new RegExp(`^ {2}'?/?(${namePattern})[@/]([^\\s():'/_]+)[^\\s]*:`)
+  let inPackages = false
+  for await (const line of lines) {
+    if (/^\S/.test(line)) inPackages = line.startsWith('packages:')
+    const [, packageName, packageVersion] = inPackages ? (entry.exec(line) ?? []) : []
+    if (packageName === undefined || packageVersion === undefined) continue
+    const folder = `${packageName.replace('/', '+')}@${packageVersion}`
+    add(packageName, packageVersion, [`node_modules/.pnpm/${folder}/node_modules/${packageName}`])
+  }
+}
+
+/** Blocks of a line such as `zod@^4.0.0, zod@~4.6.0:` and indented facts. A package is at the top, or below one that needs it. */
+async function addYarn(lines: AsyncIterable<string>, add: Add): Promise<void> {
+  const header = new RegExp(`^"?(${namePattern})@.*:$`)
+  const needed = new RegExp(`^ {4}"?(${namePattern})"?:? `)
+  const versions: (readonly [name: string, version: string])[] = []
+  const needs = new Map<string, string[]>()
+  let [current, section] = ['', '']
+  for await (const line of lines) {
+    if (/^[^\s#]/.test(line)) current = header.exec(line)?.[1] ?? ''
+    section = /^ {0,2}(\w*)/.exec(line.startsWith('    ') ? `  ${section}` : line)?.[1] ?? ''
+    const found = /^ {2}version:? "?([^\s"]+)"?$/.exec(line)?.[1]
+    if (current !== '' && found !== undefined && versions.push([current, found]) > maxPackages)
+      throw faulty(`names more than ${maxPackages} packages`)
+    const dependency = /^(?:optionalD|d)ependencies$/.test(section) ? needed.exec(line)?.[1] : undefined
+    if (dependency === undefined || current === '') continue
+    const above = needs.get(dependency) ?? []
+    if (above.length < maxFolders - 1) needs.set(dependency, [...above, current])
+  }
+  for (const [one, itsVersion] of versions) {
+    const above = (needs.get(one) ?? []).map((by) => `node_modules/${by}/node_modules/${one}`)
+    add(one, itsVersion, [`node_modules/${one}`, ...above])
+  }
+}
+
+async function* linesOf(text: string, rest: () => Promise<void>): AsyncGenerator<string> {
+  for (let at = 0, count = 1; at < text.length; count++) {
+    const newline = text.indexOf('\n', at)
+    const end = newline === -1 ? text.length : newline
+    // Package managers write no longer lines.
+    if (end - at <= 4096) yield text.slice(at, end).trimEnd()
+    at = end + 1
+    if (count % linesPerRest === 0) await rest()
+  }
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {}
+}
+
+function faulty(what: string): ResourceError {
+  return new ResourceError('unavailable', `The lock file ${what}.`)
+}

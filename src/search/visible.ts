@@ -1,0 +1,205 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import type { TextEntry, TextSet, Texts } from '../store/index.ts'
+import { isInSet } from '../store/text-set.ts'
+import type { Allows } from './search-index.ts'
+
+/** How many documents are read from the store at once, and how many are judged between two looks at the clock. */
+const together = { read: 5000, judged: 64 }
+/** How long judging keeps others waiting at most, in milliseconds. */
+const turnMs = 8
+/** How many sets are kept: one for each class of callers that sees the same. */
+const maxSets = 64
+
+/** What one caller may see of an index: a set of documents, and what they count for in statistics. */
+export interface Visible {
+  readonly set: TextSet
+  readonly parts: number
+  /** The sum of the lengths of the parts. */
+  readonly length: number
+  /** The mounts that have a document in the set. */
+  readonly mounts: ReadonlySet<string>
+  /** Whether a document is in the set, by the id of its text. */
+  has(text: number): boolean
+}
+
+/** Tells what callers may see of an index. */
+export interface Visibility {
+  /** `undefined`: everything that is indexed. */
+  of(allows: Allows | undefined, signal?: AbortSignal): Promise<Visible | undefined>
+}
+
+interface Judged {
+  /** Up to which id the documents have been judged. */
+  upTo: number
+  /** 0: it has changed since it was last given a version. */
+  version: number
+  first: number
+  bits: Uint8Array
+  parts: number
+  length: number
+  readonly counts: Map<string, number>
+}
+
+/**
+ * Keeps what is indexed in memory, without its texts, so that each document is judged once for each class of callers: from then on only
+ * what is new is. Where callers see everything, nothing is kept.
+ */
+export function createVisibility(texts: Texts): Visibility {
+  /** In the order of their ids. */
+  let entries: TextEntry[] = []
+  let revision = -1
+  /** The one that was asked for last is at the end. */
+  const sets = new Map<string, Judged>()
+  let versions = 0
+  /** Those that ask one after the other: all of them change what is kept. */
+  let queue: Promise<unknown> = Promise.resolve()
+  /** Whether nothing is indexed beside these mounts, as of a revision. */
+  let covered: { readonly revision: number; readonly mounts: string; readonly whole: boolean } | undefined
+
+  /** Whether whoever sees all of these mounts sees all that is indexed. */
+  const isCovered = async (mounts: readonly string[], now: number): Promise<boolean> => {
+    const key = mounts.join('\n')
+    if (covered?.revision === now && covered.mounts === key) return covered.whole
+    const whole = await areAllOf(texts, mounts)
+    covered = { revision: now, mounts: key, whole }
+    return whole
+  }
+
+  const refresh = async (): Promise<void> => {
+    const size = await texts.size()
+    if (size.revision === revision) return
+    for (;;) {
+      const some = await texts.entries(entries.at(-1)?.id ?? 0, together.read)
+      for (const entry of some) entries.push(entry)
+      if (some.length < together.read) break
+      await turn()
+    }
+    if (entries.length !== size.texts) {
+      const there = new Set(await texts.ids())
+      const gone = entries.filter(({ id }) => !there.has(id))
+      entries = entries.filter(({ id }) => there.has(id))
+      for (const judged of sets.values()) for (const entry of gone) leave(judged, entry)
+    }
+    revision = size.revision
+  }
+
+  const judge = async (judged: Judged, allows: Allows, signal: AbortSignal | undefined): Promise<void> => {
+    let since = performance.now()
+    for (let at = placeAfter(entries, judged.upTo); at < entries.length; at++) {
+      const entry = entries[at]
+      if (entry === undefined) break
+      if (allows({ uri: entry.key, mount: entry.mount })) enter(judged, entry)
+      judged.upTo = entry.id
+      if (at % together.judged !== 0 || performance.now() - since < turnMs) continue
+      await turn()
+      signal?.throwIfAborted()
+      since = performance.now()
+    }
+  }
+
+  const find = async (allows: Allows, signal: AbortSignal | undefined): Promise<Visible> => {
+    await refresh()
+    const key = keyOf(allows)
+    const judged = (key === undefined ? undefined : sets.get(key)) ?? empty(entries[0]?.id ?? 0)
+    if (key !== undefined) {
+      sets.delete(key)
+      sets.set(key, judged)
+      for (const oldest of sets.keys()) {
+        if (sets.size <= maxSets) break
+        sets.delete(oldest)
+      }
+    }
+    await judge(judged, allows, signal)
+    if (judged.version === 0) judged.version = ++versions
+    return visibleOf(judged)
+  }
+
+  return {
+    of: async (allows, signal) => {
+      if (allows === undefined) return undefined
+      const { mounts } = allows
+      if (mounts !== undefined && [...mounts.values()].every(({ reach }) => reach === 'all')) {
+        const { revision: now } = await texts.size()
+        if (await isCovered([...mounts.keys()], now)) return undefined
+      }
+      const found = queue.then(() => {
+        signal?.throwIfAborted()
+        return find(allows, signal)
+      })
+      queue = found.catch(() => {})
+      return found
+    },
+  }
+}
+
+/** What callers are told apart by. `undefined`: what they may see can change at any time, and is judged anew each time. */
+function keyOf({ mounts }: Allows): string | undefined {
+  if (mounts === undefined) return undefined
+  const keys: string[][] = []
+  for (const [mount, { reach, callers }] of mounts) {
+    if (reach === 'some' && callers === undefined) return undefined
+    keys.push([mount, reach, reach === 'some' ? (callers ?? '') : ''])
+  }
+  return JSON.stringify(keys)
+}
+
+function empty(first: number): Judged {
+  return { upTo: 0, version: 0, first, bits: new Uint8Array(0), parts: 0, length: 0, counts: new Map() }
+}
+
+function enter(judged: Judged, { id, mount, parts, length }: TextEntry): void {
+  const place = id - judged.first
+  if (place >> 3 >= judged.bits.length) {
+    const grown = new Uint8Array(Math.max(1024, 2 * ((place >> 3) + 1)))
+    grown.set(judged.bits)
+    judged.bits = grown
+  }
+  judged.bits[place >> 3] = (judged.bits[place >> 3] ?? 0) | (1 << (place & 7))
+  add(judged, mount, 1, parts, length)
+}
+
+function leave(judged: Judged, { id, mount, parts, length }: TextEntry): void {
+  if (!isInSet(judged, id)) return
+  const place = id - judged.first
+  judged.bits[place >> 3] = (judged.bits[place >> 3] ?? 0) & ~(1 << (place & 7))
+  add(judged, mount, -1, -parts, -length)
+}
+
+function add(judged: Judged, mount: string, texts: number, parts: number, length: number): void {
+  judged.version = 0
+  judged.parts += parts
+  judged.length += length
+  const count = (judged.counts.get(mount) ?? 0) + texts
+  if (count > 0) judged.counts.set(mount, count)
+  else judged.counts.delete(mount)
+}
+
+/** As it is now: those that are entered later are not in it. */
+function visibleOf({ version, first, bits, parts, length, counts }: Judged): Visible {
+  const set = { version, first, bits: bits.slice() }
+  return { set, parts, length, mounts: new Set(counts.keys()), has: (text) => isInSet(set, text) }
+}
+
+/** By binary search: the place of the first entry after an id. */
+function placeAfter(entries: readonly TextEntry[], id: number): number {
+  let low = 0
+  let high = entries.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((entries[middle]?.id ?? 0) <= id) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Whether nothing is indexed beside these mounts, of which none lies under another. Only the first text of each is looked at. */
+async function areAllOf(texts: Texts, mounts: readonly string[]): Promise<boolean> {
+  for (let after = ''; ; ) {
+    const [next] = await texts.list({ after, limit: 1 })
+    if (next === undefined) return true
+    const mount = mounts.find((address) => next.key === address || next.key.startsWith(`${address}/`))
+    if (mount === undefined) return false
+    // Between an address and what is below it, others may lie: `a`, `a-b/c`, `a/b`.
+    after = next.key === mount ? mount : `${mount}/\u{10ffff}`
+  }
+}

@@ -1,0 +1,35 @@
+import type { View } from '../../core/view.ts'
+import type { ClientName } from '../clients.ts'
+import type { Pass } from '../gate.ts'
+import type { Notification } from '../messages.ts'
+import type { Params } from '../params.ts'
+import type { Revision } from '../revisions.ts'
+import type { LogLevel } from './logging.ts'
+
+/** The result of a method: the member `result` of a JSON-RPC response. */
+export type Result = Record<string, unknown>
+
+/** One request, as a method sees it. */
+export interface Call {
+  /** The params as they came, with their `_meta`. An empty object where there are none. */
+  readonly params: Params
+  /** The revision that was negotiated; before `initialize`, the one that is assumed (2025-06-18, basic/transports). */
+  readonly revision: Revision
+  /** Aborts when the client cancels, when the request takes too long, and when the channel closes. */
+  readonly signal: AbortSignal
+  readonly pass: Pass
+  /** The name that the client gives itself. */
+  readonly client: ClientName | undefined
+  /** The resources that this client is shown. */
+  readonly view: View
+  /** Sends a notification on the stream of this request. Nothing is sent once the request has ended. */
+  readonly notify: (notification: Notification) => void
+  /** Sends a log message on that stream, if the request asks for messages of its level (`_meta`, 2026-07-28). */
+  readonly log: (level: LogLevel, data: unknown) => void
+}
+
+/** Answers one request. Throws a `ResourceError` or a `ProtocolError`; anything else becomes an internal error. */
+export type Method = (call: Call) => Promise<Result>
+
+/** A method that an embedding program serves beside those of resources. */
+export type ExtraMethod = (params: Params, call: Call) => Promise<Result>

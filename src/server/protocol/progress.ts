@@ -1,0 +1,34 @@
+import { isObject } from '../messages.ts'
+import type { Method } from './method.ts'
+
+/** The time from the start to the first notification, and from one notification to the next. */
+const progressIntervalMs = 1000
+/** The longest token that is repeated, in characters. */
+const maxTokenLength = 256
+
+/**
+ * Makes a method send `notifications/progress` once a second while it is at work, if the request has a progress token
+ * (basic/utilities/progress). `progress` counts the seconds, so it always grows; the total is not known.
+ */
+export function withProgress(method: Method): Method {
+  return async (call) => {
+    const meta = isObject(call.params._meta) ? call.params._meta : {}
+    const token = meta.progressToken
+    if (!isToken(token)) return method(call)
+    let progress = 0
+    const timer = setInterval(() => {
+      progress++
+      const params = { progressToken: token, progress }
+      call.notify({ jsonrpc: '2.0', method: 'notifications/progress', params })
+    }, progressIntervalMs)
+    try {
+      return await method(call)
+    } finally {
+      clearInterval(timer)
+    }
+  }
+}
+
+function isToken(token: unknown): token is string | number {
+  return (typeof token === 'string' && token.length <= maxTokenLength) || typeof token === 'number'
+}

@@ -1,0 +1,81 @@
+import type { Socket } from 'node:net'
+
+/** The limits on open connections. */
+export interface RoomLimits {
+  /** The most connections that may be open. */
+  readonly connections: number
+  /** The most that one address may have open. */
+  readonly connectionsPerAddress: number
+}
+
+/** Keeps the number of open connections within its limits. A connection that has sent no request gives way to a new one. */
+export interface Room {
+  /** Takes in a new connection, and closes an idle one where there is no room. `false`: there is no room, and it is not taken in. */
+  enter(socket: Socket): boolean
+  /** A request has come on a connection: it gives way to nobody any more. */
+  asked(socket: Socket): void
+}
+
+/** The connections of one address. */
+interface Share {
+  readonly open: Set<Socket>
+  /** Those that have sent no request yet, the oldest first. */
+  readonly idle: Set<Socket>
+}
+
+/** @param addressOf The address that a connection counts for. */
+export function createRoom(
+  { connections, connectionsPerAddress }: RoomLimits,
+  addressOf: (socket: Socket) => string,
+): Room {
+  const shares = new Map<string, Share>()
+  let open = 0
+
+  const leave = (address: string, share: Share, socket: Socket): void => {
+    if (!share.open.delete(socket)) return
+    open--
+    share.idle.delete(socket)
+    if (share.open.size === 0) shares.delete(address)
+  }
+
+  /** Closes the oldest idle connection of an address. `false`: it has none. */
+  const closeIdle = ([address, share]: readonly [string, Share]): boolean => {
+    const [oldest] = share.idle
+    if (oldest === undefined) return false
+    leave(address, share, oldest)
+    oldest.destroy()
+    return true
+  }
+
+  /** The address with the most open connections, among those that have idle ones. */
+  const largestIdle = (): readonly [string, Share] | undefined => {
+    let largest: readonly [string, Share] | undefined
+    for (const one of shares)
+      if (one[1].idle.size > 0 && one[1].open.size > (largest?.[1].open.size ?? 0)) largest = one
+    return largest
+  }
+
+  /** Whether there is room for another connection of an address, or room can be made. */
+  const makeRoom = (address: string): boolean => {
+    const share = shares.get(address)
+    if (share !== undefined && share.open.size >= connectionsPerAddress) return closeIdle([address, share])
+    if (open < connections) return true
+    const largest = largestIdle()
+    return largest !== undefined && closeIdle(largest)
+  }
+
+  return {
+    enter: (socket) => {
+      const address = addressOf(socket)
+      if (!makeRoom(address)) return false
+      const share = shares.get(address) ?? { open: new Set(), idle: new Set() }
+      shares.set(address, share)
+      open++
+      share.open.add(socket)
+      share.idle.add(socket)
+      socket.once('close', () => leave(address, share, socket))
+      return true
+    },
+    asked: (socket) => void shares.get(addressOf(socket))?.idle.delete(socket),
+  }
+}

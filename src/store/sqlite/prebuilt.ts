@@ -1,0 +1,33 @@
+import { closeSync, existsSync, openSync, readSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * Loads the native part of SQLite from `dist/vendor/`. The bundle puts this module in the place of `node-gyp-build`
+ * (scripts/vendored.ts); the sources, which run beside the packages, never load it.
+ *
+ * @throws Error on a platform for which there is no build.
+ */
+export function loadPrebuilt(): unknown {
+  const name = buildName(process.platform, process.arch, usesMusl)
+  const file = join(dirname(fileURLToPath(import.meta.url)), '../../vendor', name)
+  if (!existsSync(file)) throw new Error(`There is no build of SQLite for ${process.platform} on ${process.arch}.`)
+  return createRequire(import.meta.url)(file)
+}
+
+/** The file name of the build for a platform: `sqlite-linux-x64-musl.node`. */
+export function buildName(platform: string, arch: string, musl: () => boolean): string {
+  return `sqlite-${platform}-${arch}${platform === 'linux' && musl() ? '-musl' : ''}.node`
+}
+
+/** Whether this process runs with the C library musl, as on Alpine Linux: the program itself names its loader (ELF, PT_INTERP). */
+function usesMusl(): boolean {
+  const head = Buffer.alloc(4096)
+  const descriptor = openSync(process.execPath, 'r')
+  try {
+    return head.toString('latin1', 0, readSync(descriptor, head, 0, head.length, 0)).includes('/ld-musl-')
+  } finally {
+    closeSync(descriptor)
+  }
+}

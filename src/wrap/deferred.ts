@@ -1,0 +1,132 @@
+import { untilAborted } from '../core/abort.ts'
+import { isResourceError, notFound, ResourceError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { findListed } from '../core/mount.ts'
+import type { Context, Provider } from '../core/provider.ts'
+
+/** The optional methods of a provider that have to be known before it is open. */
+export interface DeferredAbilities {
+  /** It has `watch`. */
+  readonly watch: boolean
+  /** It has `prompts`. */
+  readonly prompts: boolean
+  /** It has `sees`. */
+  readonly sees: boolean
+}
+
+export interface DeferredOptions {
+  readonly abilities: DeferredAbilities
+  readonly log?: Log
+  /** After a failure nobody tries to open it for so long, in milliseconds. It doubles with each failure. Default 1,000. */
+  readonly pauseMs?: number
+  /** The longest of these pauses, in milliseconds. Default 60,000. */
+  readonly longestPauseMs?: number
+  /** The current time, in milliseconds. */
+  readonly now?: () => number
+}
+
+/** A provider that is opened when it is first asked for something. */
+export interface Deferred<P extends Provider = Provider> extends Provider {
+  /** Opens it, unless it is open. Rejects with `unavailable` when it cannot be opened, or could not a short time ago. */
+  open(): Promise<P>
+}
+
+/**
+ * A provider that is opened at its first use, once for all who wait for it. When it cannot be opened, the call is
+ * `unavailable`, and a later call tries again. An abort ends the wait of a caller; the opening goes on for the others.
+ *
+ * @param open Opens the provider.
+ */
+export function deferred<P extends Provider>(open: () => Promise<P>, options: DeferredOptions): Deferred<P> {
+  const { abilities, log = () => {}, now = () => performance.now() } = options
+  const { pauseMs: shortest = 1000, longestPauseMs: longest = 60_000 } = options
+  let opened: P | undefined
+  let opening: Promise<P> | undefined
+  let failure: { readonly reason: string; readonly until: number; readonly pauseMs: number } | undefined
+  let closed = false
+
+  const begin = async (): Promise<P> => {
+    try {
+      const provider = await open()
+      if (failure !== undefined) log('info', 'the mount is open now')
+      failure = undefined
+      opened = provider
+      return provider
+    } catch (error) {
+      const reason = isResourceError(error) ? error.message : 'internal error'
+      const pauseMs = Math.min(longest, failure === undefined ? shortest : failure.pauseMs * 2)
+      // A fault that stays the same is told once.
+      if (failure?.reason !== reason) log('warn', 'the mount cannot be opened; it is tried again', { reason: error })
+      failure = { reason, until: now() + pauseMs, pauseMs }
+      opening = undefined
+      throw error
+    }
+  }
+  /** Opens it, unless that has begun. After a failure nobody tries until the pause is over. */
+  const attempt = async (): Promise<P> => {
+    if (opening === undefined) {
+      if (closed) throw new ResourceError('unavailable', 'The source is closed.')
+      const waitMs = failure === undefined ? 0 : failure.until - now()
+      if (waitMs > 0)
+        throw new ResourceError('unavailable', 'The source cannot be opened.', { retryAfter: Math.ceil(waitMs / 1000) })
+      opening = begin()
+    }
+    return opening.catch((error: unknown) => {
+      throw new ResourceError('unavailable', 'The source cannot be opened.', {}, { cause: error })
+    })
+  }
+  const whenOpen = async (signal: AbortSignal): Promise<P> => opened ?? untilAborted(attempt(), signal)
+
+  return {
+    open: attempt,
+    list: async function* (query, context) {
+      yield* (await whenOpen(context.signal)).list(query, context)
+    },
+    read: async (request, context) => (await whenOpen(context.signal)).read(request, context),
+    stat: async (path, context) => {
+      const provider = await whenOpen(context.signal)
+      const found = await (provider.stat === undefined
+        ? findListed(provider, path, context)
+        : provider.stat(path, context))
+      if (found === undefined) throw notFound('the source lists nothing at this path')
+      return found
+    },
+    templates: async (context) => (await (await whenOpen(context.signal)).templates?.(context)) ?? [],
+    complete: async (request, context) => (await whenOpen(context.signal)).complete?.(request, context),
+    ...(abilities.watch
+      ? {
+          watch: async (signal: AbortSignal) => {
+            const provider = await whenOpen(signal)
+            return provider.watch === undefined ? neverChanging(signal) : provider.watch(signal)
+          },
+          follow: async (path: string) => (await attempt()).follow?.(path) ?? true,
+          unfollow: (path: string) => opened?.unfollow?.(path),
+        }
+      : {}),
+    ...(abilities.prompts
+      ? {
+          prompts: {
+            list: async (context: Context) => (await (await whenOpen(context.signal)).prompts?.list(context)) ?? [],
+            get: async (request, context) => {
+              const { prompts } = await whenOpen(context.signal)
+              if (prompts === undefined) throw notFound('the source has no prompts')
+              return prompts.get(request, context)
+            },
+          },
+        }
+      : {}),
+    ...(abilities.sees ? { sees: (principal, path) => opened?.sees?.(principal, path) ?? true } : {}),
+    degraded: () => (failure === undefined ? opened?.degraded?.() : 'unavailable'),
+    close: async () => {
+      closed = true
+      const provider = await opening?.catch(() => undefined)
+      await provider?.close?.()
+    },
+  }
+}
+
+/** The changes of a source that turned out to tell of none: nothing comes until the signal aborts. */
+async function* neverChanging(signal: AbortSignal): AsyncGenerator<never> {
+  if (signal.aborted) return
+  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}

@@ -1,0 +1,53 @@
+import { metaKeys } from '../core/meta.ts'
+import { webLink } from '../core/origin.ts'
+import type { Content, Entry, Provider } from '../core/provider.ts'
+import { compileTemplate } from '../core/template.ts'
+
+export interface LinkedOptions {
+  /**
+   * An RFC 6570 template of a URL of the web. `path` is the path below the mount. Where the template has `ref`, that is the first
+   * segment, and `path` the rest.
+   */
+  readonly link: string
+  /** Paths that no link leads to. By default all have one. */
+  readonly except?: (path: string) => boolean
+}
+
+/**
+ * Says of each entry and content where a person opens it: a forge, a wiki, a bucket. The link is in `_meta`, under `metaKeys.source`.
+ *
+ * @throws ResourceError `invalid` for a malformed template.
+ */
+export function linked(provider: Provider, { link, except = () => false }: LinkedOptions): Provider {
+  const template = compileTemplate(link)
+  const hasRef = template.variables.includes('ref')
+
+  const linkOf = (path: string): string | undefined => {
+    if (path.endsWith('/') || except(path)) return undefined
+    const slash = path.indexOf('/')
+    if (hasRef && slash <= 0) return undefined
+    const values = hasRef ? { ref: path.slice(0, slash), path: path.slice(slash + 1) } : { path }
+    const text = template.expand(
+      Object.fromEntries(Object.entries(values).map(([name, value]) => [name, template.valueFor(name, value)])),
+    )
+    return webLink(text)
+  }
+
+  const withLink = <Facts extends Pick<Entry, 'meta'>>(facts: Facts, path: string): Facts => {
+    const found = linkOf(path)
+    return found === undefined ? facts : { ...facts, meta: { ...facts.meta, [metaKeys.source]: { link: found } } }
+  }
+
+  const { stat } = provider
+  return {
+    ...provider,
+    list: async function* (query, context) {
+      for await (const entry of provider.list(query, context)) yield withLink(entry, entry.path)
+    },
+    ...(stat === undefined ? {} : { stat: async (path, context) => withLink(await stat(path, context), path) }),
+    read: async (request, context) => {
+      const contents = await provider.read(request, context)
+      return contents.map((content): Content => withLink(content, content.path ?? request.path))
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import * as fs from 'node:fs'
+import { afterEach, expect, test } from 'vitest'
+import { compileAccess } from '../../src/core/access.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
+import type { Provider } from '../../src/core/provider.ts'
+import { createFiles, type FilesSystem } from '../../src/providers/files/index.ts'
+import { useFiles } from '../support/files.ts'
+import { contextOf, listPaths, textAt } from '../support/folder.ts'
+
+const { folder } = useFiles()
+const opened: Provider[] = []
+afterEach(async () => {
+  for (const provider of opened.splice(0)) await provider.close?.()
+})
+
+const fold = (name: string) =>
+  name
+    .normalize('NFD')
+    .replace(/\u00ad/g, '')
+    .toLowerCase()
+/** The name in a directory that any of its spellings leads to, where the file system folds them; a short name for long ones. */
+const resolve = (directory: string, name: string) => {
+  const short = (one: string) =>
+    `${fold(one).replace(/\..*/, '').slice(0, 6)}~1${/\.[^.]{3}$/.exec(fold(one))?.[0] ?? ''}`
+  const names = fs.readdirSync(directory)
+  return names.find((one) => fold(one) === fold(name)) ?? names.find((one) => short(one) === fold(name)) ?? name
+}
+const folding: FilesSystem = {
+  places: (places) => ({
+    ...places,
+    child: (parent, name, steps, signal) => places.child(parent, resolve(parent.at, name), steps, signal),
+  }),
+  look: async (place, name) =>
+    fs.lstatSync(`${place.at}/${resolve(place.at, name)}`, { bigint: true, throwIfNoEntry: false }),
+}
+
+async function open() {
+  folder.write({
+    'secret/plan.md': 'CANARY', 'pub/open.md': 'open', 'pub/が.md': 'composed', '123': 'CANARY 123', 'a~1': 'tilde',
+    'confidential.txt': 'CANARY long', 'ignored.txt': 'CANARY ignored', '.gitignore': 'ignored.txt\n',
+  }) // biome-ignore format: a tree
+  const provider = await createFiles({ root: folder.root, exclude: ['123'] }, folding)
+  opened.push(provider)
+  return provider
+}
+
+const aliases = [
+  ...['SECRET/plan.md', 'Secret/plan.md', 'secret/PLAN.MD', 'PUB/open.md', 'pub/OPEN.md', 'pub/Open.md'],
+  ...['pub/が.md'.normalize('NFD'), '123\u00ad', 'pub/open\u00ad.md', 'CONFID~1.TXT', 'confid~1.txt', 'IGNORED.txt'],
+  ...['ignore~1.txt', 'Confidential.txt'],
+]
+
+test('PT36 where the file system folds names, only the spelling that is listed leads to anything', async () => {
+  const provider = await open()
+  // The file system itself knows them all.
+  for (const path of aliases) {
+    let at: string = folder.root
+    for (const segment of path.split('/')) at = `${at}/${resolve(at, segment)}`
+    expect(fs.existsSync(at), path).toBe(true)
+  }
+  const listed = ['.gitignore', 'a~1', 'confidential.txt', 'pub/open.md', 'pub/が.md', 'secret/plan.md']
+  expect(await listPaths(provider)).toEqual(listed)
+  for (const path of listed) expect(await textAt(provider, path), path).not.toMatch(/^!/)
+  for (const path of aliases) {
+    expect(await textAt(provider, path), path).toBe('!not-found')
+    await expect(provider.stat?.(path, contextOf()), path).rejects.toMatchObject({ kind: 'not-found' })
+  }
+  for (const prefix of ['SECRET/', 'PUB/']) expect(await listPaths(provider, { prefix })).toEqual([])
+})
+
+test('PT36 no access rule is passed by with another spelling', async () => {
+  const access = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: ['secret/**', 'confidential.txt'] }])
+  const catalog = createCatalog({ mounts: [{ address: 'file:///docs', provider: await open(), access }] })
+  const view = catalog.view({ id: 'guest', roles: [] })
+  for (const path of ['secret/plan.md', 'confidential.txt', ...aliases])
+    await expect(view.read(`file:///docs/${encodeURI(path)}`), path).rejects.toMatchObject({ kind: 'not-found' })
+  expect((await view.read('file:///docs/pub/open.md')).contents).toMatchObject([{ text: 'open' }])
+  await catalog.close()
+})

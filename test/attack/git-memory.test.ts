@@ -1,0 +1,161 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Provider } from '../../src/core/provider.ts'
+import { createGit } from '../../src/providers/git/index.ts'
+import { watchChildren } from '../support/child-memory.ts'
+import { type Asked, ask, createGitFolder, type GitFolder, type GitRepository } from '../support/git.ts'
+import { packDeltaBomb } from '../support/git-bomb.ts'
+import { commitTree, fakeGit, fillPlainly, processesWith, rawTree, writeRaw } from '../support/git-hostile.ts'
+
+// What a repository can make git take of the machine: memory, time and disk.
+
+let folder: GitFolder
+let repository: GitRepository
+const opened: Provider[] = []
+
+beforeEach(() => {
+  folder = createGitFolder()
+  repository = folder.repository('repository')
+})
+
+afterEach(async () => {
+  for (const provider of opened.splice(0)) await provider.close?.()
+  folder.dispose()
+})
+
+async function open(options: { readonly git?: string; readonly timeoutMs?: number } = {}): Promise<Asked> {
+  const provider = await createGit({ repository: repository.dir, ...options }, { maxAgeMs: 0 })
+  opened.push(provider)
+  return ask(provider)
+}
+
+async function outcome(call: Promise<unknown>): Promise<string> {
+  try {
+    return JSON.stringify(await call)
+  } catch (error) {
+    return error instanceof Error && 'kind' in error ? String(error.kind) : String(error)
+  }
+}
+
+/** 2 GiB are made on the way to a file of 1,000 bytes: without a limit, git takes 3.6 GiB for it. */
+const doublings = 11
+/** The limits are 1 GiB, and 256 MiB for what reads objects; what git maps of files comes on top of it. */
+const [mostOfAll, mostOfObjects] = [1300, 400]
+
+describe.runIf(process.platform === 'linux')('memory of git', () => {
+  /** A branch with the bomb as `bomb.txt`. */
+  const plantBomb = () => {
+    fillPlainly(repository)
+    const { oid, bytes } = packDeltaBomb(repository, doublings)
+    expect(bytes).toBeLessThan(64 * 1024)
+    commitTree(repository, writeRaw(repository, 'tree', rawTree([['100644', 'bomb.txt', oid]])), 'bomb')
+  }
+
+  test('GT26 a file that is made from a gigantic one is too large, and others are read meanwhile', async () => {
+    plantBomb()
+    const memory = watchChildren(/cat-file/)
+    try {
+      const asked = await open()
+      const bombs = Array.from({ length: 3 }, () => outcome(asked.read('bomb/bomb.txt')))
+      const others = Array.from({ length: 20 }, () => asked.text('HEAD/a.txt'))
+      expect(new Set(await Promise.all(others))).toEqual(new Set(['one\ntwo\n']))
+      expect(new Set(await Promise.all(bombs))).toEqual(new Set(['too-large']))
+      expect(await outcome(asked.read('bomb/bomb.txt'))).toBe('too-large')
+      expect(await asked.text('HEAD/dir/b.txt')).toBe('b\n')
+      expect(memory.peak()).toBeGreaterThan(0)
+      expect(memory.peak()).toBeLessThan(mostOfObjects)
+    } finally {
+      memory.stop()
+    }
+  })
+
+  test('GT26 a difference, a commit and a blame over such a file end at the limit', async () => {
+    plantBomb()
+    const memory = watchChildren(/git/)
+    try {
+      const asked = await open()
+      const paths = ['commits/bomb', 'diff/HEAD/bomb', 'blame/bomb/bomb.txt']
+      for (const path of paths) expect(await outcome(asked.read(path)), path).toBe('too-large')
+      expect(await asked.text('log', { ref: 'bomb' })).toContain('made by hand')
+      expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
+      expect(memory.peak()).toBeLessThan(mostOfAll)
+    } finally {
+      memory.stop()
+    }
+  })
+
+  test('GT34 every git has limits on its memory, its time and its files', async () => {
+    fillPlainly(repository)
+    const limits: string[] = []
+    const mark = `TRAP=${folder.path}/limits`
+    const git = fakeGit(
+      folder,
+      'fake',
+      `case " $* " in *" log "*|*" cat-file --batch "*) ${mark} exec sleep 600 ;; esac\nexec "$REAL" "$@"`,
+    )
+    const asked = await open({ git, timeoutMs: 60_000 })
+    const calls = [outcome(asked.read('log')), outcome(asked.read('HEAD/a.txt'))]
+    await expect.poll(() => processesWith(mark).length, { timeout: 20_000, interval: 10 }).toBe(2)
+    for (const pid of processesWith(mark)) limits.push(readFileSync(`/proc/${pid}/limits`, 'latin1'))
+    for (const text of limits) {
+      expect(text).toMatch(/^Max data size\s+\d+\s+\d+\s+bytes/m)
+      expect(text).toMatch(/^Max file size\s+1048576\s+1048576\s+bytes/m)
+      expect(text).toMatch(/^Max core file size\s+0\s+0\s+bytes/m)
+    }
+    expect(limits.filter((text) => /^Max cpu time\s+61\s+61\s+seconds/m.test(text))).toHaveLength(1)
+    await opened.at(-1)?.close?.()
+    expect(await Promise.all(calls)).toEqual(['unavailable', 'unavailable'])
+  })
+})
+
+describe('copies of the index', () => {
+  const mebibyte = 1024 * 1024
+  let temporary: string
+  let before: string | undefined
+
+  beforeEach(() => {
+    temporary = join(folder.path, 'temporary')
+    mkdirSync(temporary)
+    before = process.env.TMPDIR
+    process.env.TMPDIR = temporary
+  })
+  afterEach(() => {
+    if (before === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = before
+  })
+
+  /** How long all files below the folder for temporary files are, in bytes. */
+  const written = () =>
+    readdirSync(temporary, { recursive: true, encoding: 'utf8' })
+      .map((name) => statSync(join(temporary, name), { throwIfNoEntry: false }))
+      .reduce((sum, stats) => sum + (stats?.isFile() === true ? stats.size : 0), 0)
+
+  const sparse = (path: string, bytes: number) => {
+    writeFileSync(path, 'DIRC')
+    truncateSync(path, bytes)
+  }
+
+  test('BM09 shared indexes of gigabytes without content are not copied', async () => {
+    fillPlainly(repository)
+    for (let i = 0; i < 8; i++) sparse(join(repository.gitDir, `sharedindex.${String(i).repeat(40)}`), 500 * mebibyte)
+    const asked = await open()
+    expect(await asked.text('status')).toContain('modified a.txt')
+    expect(written()).toBeLessThan(10 * mebibyte)
+  })
+
+  test('BM09 a shared index that the index names, and an index, are copied up to a limit', async () => {
+    fillPlainly(repository)
+    repository.git('update-index', '--split-index')
+    const shared = readdirSync(repository.gitDir).find((name) => name.startsWith('sharedindex.')) ?? ''
+    const asked = await open()
+    expect(await asked.text('status')).toContain('modified a.txt')
+    expect(await asked.text('status')).not.toContain('dir/b.txt')
+    truncateSync(join(repository.gitDir, shared), 500 * mebibyte)
+    expect(await outcome(asked.read('status'))).toBe('unavailable')
+    sparse(join(repository.gitDir, 'index'), 500 * mebibyte)
+    expect(await outcome(asked.read('status'))).toBe('unavailable')
+    expect(written()).toBeLessThan(10 * mebibyte)
+    expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
+  })
+})

@@ -1,0 +1,144 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Transport } from '@modelcontextprotocol/client'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createFlood } from '../../src/client/flood.ts'
+import type { Target } from '../../src/client/index.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
+import { remote } from '../../src/providers/remote/index.ts'
+import { serveHttp } from '../../src/server/index.ts'
+import { fixture } from '../support/mcp-servers.ts'
+import { memory } from '../support/memory.ts'
+
+const ends: (() => unknown)[] = []
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end()
+})
+
+/** A server that floods over HTTP, in a process of its own. */
+async function floodOverHttp(): Promise<Target> {
+  const program = new URL('../fixtures/mcp/flood.mjs', import.meta.url).pathname
+  const child = spawn(process.execPath, [program, 'http'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  ends.push(() => child.kill('SIGKILL'))
+  const [port] = await once(child.stdout.setEncoding('utf8'), 'data')
+  return { url: `http://127.0.0.1:${Number(port)}/mcp` }
+}
+
+const meta = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 't', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+
+describe('a mounted server that sends notifications without an end', () => {
+  test.each([
+    ['stdio', () => Promise.resolve(fixture('flood', 'stdio'))],
+    ['HTTP', floodOverHttp],
+  ])(
+    'over %s is read at a bounded pace, while others are answered, and is cut',
+    async (_, targetOf) => {
+      let cut = false
+      const log = (_level: string, message: string) => {
+        cut ||= message.includes('its connection is cut')
+      }
+      const flooding = remote({ target: await targetOf(), log })
+      const catalog = createCatalog({
+        mounts: [
+          { address: 'remote://flood', provider: flooding },
+          { address: 'mem://calm', provider: memory({ a: 'a' }) },
+        ],
+      })
+      const service = await serveHttp({
+        ...{ view: catalog.view, name: 't', version: '1', log: () => {}, host: '127.0.0.1', port: 0 },
+        limits: { drain: 100 },
+      })
+      ends.push(catalog.close, service.close)
+      const read = async () => {
+        const params = { uri: 'mem://calm/a', _meta: meta }
+        const answer = await fetch(service.url, {
+          method: 'POST',
+          headers: {
+            'Content-Type': 'application/json',
+            Accept: 'application/json, text/event-stream',
+            'MCP-Protocol-Version': '2026-07-28',
+            'Mcp-Method': 'resources/read',
+            'Mcp-Name': 'mem://calm/a',
+          },
+          body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params }),
+        })
+        const { result } = (await answer.json()) as { readonly result?: { readonly contents?: readonly unknown[] } }
+        return result?.contents?.length === 1
+      }
+      const subscription = catalog.view({ id: 'ada', roles: [] }).subscribe?.(() => {})
+      ends.push(() => subscription?.close())
+      const listening = Promise.all([subscription?.addList(), subscription?.add(['remote://flood/n/item/1'])])
+      let answered = 0
+      while (!cut) if (await read()) answered++
+      // It is cut after 22,000 messages or more. Read in one go, they leave room for a few answers only.
+      expect(answered).toBeGreaterThan(100)
+      expect(await read()).toBe(true)
+      await listening.catch(() => {})
+    },
+    180_000,
+  )
+})
+
+describe('the budget of a server', () => {
+  /** A transport of which the test says what comes. */
+  function transport() {
+    const made: Transport & { closed: number } = {
+      closed: 0,
+      start: async () => {},
+      send: async () => {},
+      close: async () => {
+        made.closed++
+      },
+    }
+    return made
+  }
+  const notification = { jsonrpc: '2.0', method: 'notifications/resources/updated', params: {} } as const
+
+  test('is not spent by answers that were asked for, however many', async () => {
+    const wire = transport()
+    const flood = createFlood({ onCut: () => expect.unreachable(), now: () => 0 })
+    flood.watch(wire)
+    let heard = 0
+    wire.onmessage = () => void heard++
+    for (let id = 0; id < 50_000; id++) {
+      await wire.send({ jsonrpc: '2.0', id, method: 'ping' })
+      wire.onmessage?.({ jsonrpc: '2.0', id, result: {} })
+    }
+    expect([heard, flood.isCut, wire.closed]).toEqual([50_000, false, 0])
+  })
+
+  test('is filled again by time: 200 a second are read for ever', () => {
+    const wire = transport()
+    let time = 0
+    const flood = createFlood({ onCut: () => expect.unreachable(), now: () => time })
+    flood.watch(wire)
+    wire.onmessage = () => {}
+    for (let second = 0; second < 1000; second++) {
+      time += 1000
+      for (let i = 0; i < 200; i++) wire.onmessage?.(notification)
+    }
+    expect(flood.isCut).toBe(false)
+  })
+
+  test('ends with the connection: once, and nothing is heard after it', () => {
+    const wire = transport()
+    let cuts = 0
+    const flood = createFlood({ onCut: () => void cuts++, now: () => 0 })
+    flood.watch(wire)
+    let heard = 0
+    wire.onmessage = () => void heard++
+    for (let i = 0; i < 100_000; i++) wire.onmessage?.(notification)
+    expect([heard, cuts, wire.closed, flood.isCut]).toEqual([22_000, 1, 1, true])
+    // An answer that nobody asked for counts as a notification does.
+    const other = transport()
+    const second = createFlood({ onCut: () => void cuts++, now: () => 0 })
+    second.watch(other)
+    other.onmessage = () => {}
+    for (let id = 0; id < 30_000; id++) other.onmessage?.({ jsonrpc: '2.0', id, result: {} })
+    expect([cuts, second.isCut]).toEqual([2, true])
+  })
+})

@@ -1,0 +1,157 @@
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  axe,
+  chromiumReason,
+  type Explored,
+  explored,
+  hasChromium,
+  serveExplorer,
+  useBrowser,
+} from '../support/browser.ts'
+import { start } from '../support/cli.ts'
+import { createFolder } from '../support/folder.ts'
+import { requires } from '../support/require.ts'
+
+const logLines = 5000
+
+requires(
+  'chromium',
+  hasChromium,
+  chromiumReason,
+)('finding one’s way in the explorer', () => {
+  const folder = createFolder()
+  const tabs = useBrowser()
+  let explorer: Explored
+  const log = join(folder.root, 'site/logs/app.log')
+
+  beforeAll(async () => {
+    folder.write({
+      'site/README.md': '# The site\n\nAll about tea.\n',
+      'site/zebra.txt': 'striped\n',
+      'site/part10.md': '# Tenth part\n\nTea again.\n',
+      'site/part9.md': '# Ninth part\n\nTea.\n',
+      'site/設計 メモ/検索 設計.md': '# 検索\n\n設計です。\n',
+      'site/logs/app.log': Array.from({ length: logLines }, (_, i) => `line ${i + 1} served a tea pot\n`).join(''),
+      'hikidashi.json': JSON.stringify({
+        mounts: {
+          'file:///site': { provider: 'files', root: 'site', rules: [{ match: '**/*.md', title: 'heading' }] },
+          'memo://hello': { provider: 'inline', text: 'Hello.' },
+          'search://all': { provider: 'search', over: ['file:///site'] },
+        },
+      }),
+    })
+    explorer = await serveExplorer(['--config', join(folder.root, 'hikidashi.json')], { cwd: folder.outside })
+  })
+  afterAll(async () => {
+    await explorer.end()
+    folder.remove()
+  })
+
+  const show = (uri: string, options = {}, rest = '') =>
+    tabs.open(`${explorer.url}#uri=${encodeURIComponent(uri)}${rest}`, options)
+  const marked = (page: Page) =>
+    page.locator('.text .line.marked').evaluateAll((lines) => lines.map((line) => line.getAttribute('data-n')))
+
+  test('names come first with their titles behind, folders before files, numbers in order; one resource is no drawer', async () => {
+    const page = await tabs.open(explorer.url)
+    const names = page.locator('#tree [aria-level="2"] .name')
+    await names.first().waitFor()
+    await expect
+      .poll(() => names.allInnerTexts())
+      .toEqual(['logs', '設計 メモ', 'part9.md', 'part10.md', 'README.md', 'zebra.txt'])
+    expect(await page.locator('#tree .row', { hasText: 'part9.md' }).locator('.row-aside').innerText()).toBe(
+      'Ninth part',
+    )
+    const memo = page.locator('#tree .row', { hasText: 'hello' })
+    await page.locator('#tree .row:not([aria-expanded])', { hasText: 'hello' }).waitFor()
+    await memo.click()
+    await page.locator('.text .line', { hasText: 'Hello.' }).waitFor()
+  })
+
+  test('the way to a file is decoded, and each part of it is a link', async () => {
+    const page = await show(
+      'file:///site/%E8%A8%AD%E8%A8%88%20%E3%83%A1%E3%83%A2/%E6%A4%9C%E7%B4%A2%20%E8%A8%AD%E8%A8%88.md',
+      {
+        locale: 'ja-JP',
+        colorScheme: 'dark',
+      },
+    )
+    const way = page.getByRole('navigation', { name: '場所' })
+    await expect.poll(() => way.locator('li').allInnerTexts()).toEqual(['ファイル', '設計 メモ', '検索 設計.md'])
+    expect(await axe(page)).toEqual([])
+    await way.getByRole('link', { name: '設計 メモ' }).click()
+    await page.getByRole('option', { name: /検索 設計\.md/ }).waitFor()
+    expect(await page.locator('.folder .preview-note').first().innerText()).toContain('フォルダー 0、ファイル 1')
+  })
+
+  test('a folder shows its README below its entries, and can be added whole', async () => {
+    const page = await show('file:///site/')
+    await page.locator('.folder-readme h1', { hasText: 'The site' }).waitFor()
+    expect(await page.locator('.folder .preview-note').first().innerText()).toContain('2 folders, 4 files')
+    expect(await axe(page)).toEqual([])
+    await page.getByRole('button', { name: 'Add all to the basket' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Add 6 files' }).waitFor()
+  })
+
+  test('a text is searched beyond what is drawn of it, and its lines have links', async () => {
+    const page = await show('file:///site/logs/app.log')
+    await page.locator('.text .line').first().waitFor()
+    await page.keyboard.press('Control+f')
+    await page.getByRole('searchbox', { name: 'Find in this text' }).fill('LINE 4321 ')
+    await page.getByText('1 of 1').waitFor()
+    await page.locator('.text mark.found-now', { hasText: 'line 4321 ' }).waitFor()
+    expect(await axe(page)).toEqual([])
+    await page.getByLabel('Go to line').fill('77')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => marked(page)).toEqual(['77'])
+    expect(page.url()).toContain('line=77')
+    await page.keyboard.press('Escape')
+    // The number of a line is its link; with Shift, of all up to it.
+    await page.locator('.text .line[data-n="80"]').click({ position: { x: 6, y: 8 }, modifiers: ['Shift'] })
+    await expect.poll(() => marked(page)).toEqual(['77', '78', '79', '80'])
+    await page.reload()
+    await expect.poll(() => marked(page)).toEqual(['77', '78', '79', '80'])
+  })
+
+  test('the end of a log is shown, and followed', async () => {
+    const page = await show('file:///site/logs/app.log')
+    await page.getByRole('link', { name: 'Show the end' }).click()
+    const last = page.locator('.text .line').last()
+    await expect.poll(() => last.innerText()).toContain(`line ${logLines} `)
+    const isSeen = () =>
+      page.locator('.text').evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight < 5)
+    await expect.poll(isSeen).toBe(true)
+    appendFileSync(log, 'one more line\n')
+    await page.locator('.text .line', { hasText: 'one more line' }).waitFor()
+    await expect.poll(isSeen).toBe(true)
+  })
+
+  test('every pane heals after a restart of the server, and can be told to try now', async () => {
+    const port = new URL(explorer.url).port
+    const config = join(folder.root, 'hikidashi.json')
+    const page = await show('file:///site/part9.md', { allowed: [/ERR_|Failed to load/] })
+    await page.locator('.markdown h1', { hasText: 'Ninth part' }).waitFor()
+    await explorer.end()
+    await page.locator('.top-lost').waitFor()
+    // What is opened while the server is away fails, in the tree and in the preview.
+    await page.locator('#tree .row', { hasText: 'logs' }).locator('.row-twist').click()
+    await page.locator('#tree .row-failed').waitFor()
+    await page.locator('#tree .row', { hasText: 'zebra.txt' }).click()
+    await page.getByRole('heading', { name: 'The source does not answer' }).waitFor()
+    expect(await axe(page)).toEqual([])
+    const running = start(['serve', '--config', config, '--http', port, '--log-level', 'error'], {
+      cwd: folder.outside,
+    })
+    explorer = await explored(running, /Explore it in a browser: (\S+)/)
+    await page
+      .getByRole('button', { name: 'Try now' })
+      .click({ timeout: 2000 })
+      .catch(() => {})
+    await page.locator('.text .line', { hasText: 'striped' }).waitFor()
+    await page.locator('#tree .row', { hasText: 'app.log' }).waitFor()
+    await page.locator('.top-lost').waitFor({ state: 'detached' })
+  })
+})

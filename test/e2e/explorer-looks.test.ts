@@ -1,0 +1,101 @@
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { axe, chromiumReason, type Explored, hasChromium, serveExplorer, useBrowser } from '../support/browser.ts'
+import { createFolder } from '../support/folder.ts'
+import { requires } from '../support/require.ts'
+
+requires(
+  'chromium',
+  hasChromium,
+  chromiumReason,
+)('how the explorer looks', () => {
+  const folder = createFolder()
+  const tabs = useBrowser()
+  let explorer: Explored
+
+  beforeAll(async () => {
+    const long = Array.from({ length: 3000 }, (_, i) => `Line ${i} of a long text about tea.`).join('\n')
+    folder.write({
+      ...Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`site/notes/note-${i}.md`, `# Note ${i}\n\nTea.\n`])),
+      'site/long.md': `# Long\n\n## Part\n\n${long}\n`,
+      'hikidashi.json': JSON.stringify({ mounts: { 'file:///site': { provider: 'files', root: 'site' } } }),
+    })
+    explorer = await serveExplorer(['--config', join(folder.root, 'hikidashi.json')], { cwd: folder.outside })
+  })
+  afterAll(async () => {
+    await explorer.end()
+    folder.remove()
+  })
+
+  const notes = Array.from({ length: 40 }, (_, i) => `auto file:///site/notes/note-${i}.md`)
+  const open = (picks: readonly string[], options = {}) =>
+    tabs.open(`${explorer.url}#picks=${encodeURIComponent(picks.join('\n'))}`, options)
+  const boxOf = async (page: Page, selector: string) =>
+    (await page.locator(selector).first().boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
+
+  test('an item of the basket takes one line, and what can be done with all of it is in sight', async () => {
+    const page = await open(notes)
+    await page.locator('.basket-item').nth(39).waitFor({ state: 'attached' })
+    const { height } = await boxOf(page, '.basket-line')
+    expect(height).toBeLessThan(32)
+    for (const name of ['Copy', 'Preview', 'Download'])
+      expect((await page.locator('.basket').getByRole('button', { name, exact: true }).boundingBox())?.y).toBeLessThan(
+        800,
+      )
+    await page.getByText('other models count a little differently').waitFor()
+    expect(await axe(page)).toEqual([])
+  })
+
+  test('what was shortened is marked, and the prompt can be looked at before it is copied', async () => {
+    const page = await open(['auto file:///site/long.md', 'auto file:///site/notes/note-1.md'], {
+      locale: 'ja-JP',
+      colorScheme: 'dark',
+    })
+    await page.getByLabel('予算').selectOption('4000')
+    await page.getByText('2 件のうち 1 件を、収まるように短縮しています。').waitFor()
+    expect(await page.locator('.basket-short').innerText()).toContain('long.md')
+    expect(await axe(page)).toEqual([])
+    await page.locator('.basket').getByRole('button', { name: 'プレビュー' }).click()
+    const prompt = page.getByRole('dialog', { name: 'プロンプト' })
+    await prompt.getByText('file:///site/long.md').first().waitFor()
+    expect(await axe(page)).toEqual([])
+    await prompt.getByRole('button', { name: '閉じる' }).click()
+    await prompt.waitFor({ state: 'detached' })
+  })
+
+  test('on a phone the head takes a tenth of the height, and the views are at the bottom', async () => {
+    const page = await open([], { viewport: { width: 390, height: 780 } })
+    await page.locator('#tree').waitFor()
+    expect((await boxOf(page, '.top')).height).toBeLessThanOrEqual(78)
+    const views = await boxOf(page, '.views')
+    expect(views.y + views.height).toBe(780)
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390)
+    expect(await axe(page)).toEqual([])
+  })
+
+  test('at 200 % the basket lies over the preview, wide enough to be used', async () => {
+    const page = await open(notes.slice(0, 3), { viewport: { width: 720, height: 450 } })
+    await page.locator('.basket-line').first().waitFor()
+    expect((await boxOf(page, '.right')).width).toBeGreaterThan(400)
+    expect(await axe(page)).toEqual([])
+  })
+
+  test('help opens at its top', async () => {
+    const page = await open([], { viewport: { width: 1280, height: 420 } })
+    await page.locator('#tree').waitFor()
+    await page.keyboard.press('?')
+    const heading = page.getByRole('heading', { name: 'Keys' })
+    await heading.waitFor()
+    expect(await page.locator('.help').evaluate((help) => help.scrollTop)).toBe(0)
+    expect(await heading.evaluate((element) => element === document.activeElement)).toBe(true)
+  })
+
+  test('the heads of the list stand over their columns', async () => {
+    const page = await tabs.open(`${explorer.url}#view=list`)
+    await page.locator('#list .row').first().waitFor()
+    const head = await boxOf(page, '.list-head .cell-modified')
+    const cell = await boxOf(page, '#list .row .cell-modified')
+    expect(Math.abs(head.x - cell.x)).toBeLessThan(2)
+  })
+})

@@ -1,0 +1,188 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative, resolve } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, describe, expect, it } from 'vitest'
+import { createCatalog } from '../src/core/catalog.ts'
+import { serveStdio } from '../src/server/stdio.ts'
+import { main } from './support/cli.ts'
+
+/**
+ * A host waits for the first answer: what is loaded until then is a list, in `test/data/start`. A module that is added to one is a
+ * decision. After one that is meant: `npx vitest run test/start.test.ts --update`.
+ */
+const root = resolve(import.meta.dirname, '..')
+const folder = mkdtempSync(join(tmpdir(), 'hikidashi-start-'))
+writeFileSync(join(folder, 'a.md'), '# A\n')
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const sources = ['--import', import.meta.resolve('tsx'), join(root, 'src/cli/main.ts')]
+const built = [main]
+/** The packages that load sources in TypeScript. */
+const loaders = new Set(['tsx', 'esbuild'])
+
+const initialize = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+}
+
+/** The URLs of what a command loads until it has written something to its standard output. */
+async function loadedBy(program: readonly string[], args: readonly string[]): Promise<readonly string[]> {
+  const home = mkdtempSync(join(folder, 'home-'))
+  const log = join(home, 'loaded.txt')
+  const recorder = join(root, 'test/support/loaded.mjs')
+  const child = spawn(process.execPath, ['--import', recorder, ...program, ...args], {
+    cwd: folder,
+    env: { ...process.env, HIKIDASHI_LOADED: log, XDG_STATE_HOME: home, XDG_CACHE_HOME: home },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const ended = once(child, 'exit')
+  child.stdin.end(`${JSON.stringify(initialize)}\n`)
+  child.stdout.resume()
+  await ended
+  const lines = readFileSync(log, 'utf8').split('\n')
+  expect(lines, 'it answered').toContain('answered')
+  return lines.slice(0, lines.indexOf('answered'))
+}
+
+/** Modules of ours by their path, packages by their name, each once. Node's own modules are left out: the loader uses some too. */
+function modulesIn(urls: readonly string[]): readonly string[] {
+  const names = urls
+    .filter((url) => url.startsWith('file:'))
+    .map((url) => relative(root, fileURLToPath(url)))
+    .map((path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? path)
+    .filter((name) => !name.startsWith('test/support/') && !loaders.has(name))
+  return [...new Set(names)].sort()
+}
+
+/** Files of the bundle, without the hash in their names, and Node's own modules. */
+function filesIn(urls: readonly string[]): readonly string[] {
+  const files = urls
+    .filter((url) => !url.includes('/test/support/'))
+    .map((url) => (url.startsWith('file:') ? relative(join(root, 'dist'), fileURLToPath(url)) : url))
+    .map((path) => path.replace(/-[\w-]{8}\.js$/, '.js'))
+  return [...new Set(files)].sort()
+}
+
+const asText = (lines: readonly string[]) => `${lines.join('\n')}\n`
+
+describe('a start loads what it uses', () => {
+  it('serve DIR, until the first answer', async () => {
+    const modules = modulesIn(await loadedBy(sources, ['serve', folder, '--stdio']))
+    await expect(asText(modules)).toMatchFileSnapshot('data/start/serve-folder.txt')
+    expect(modules.filter((name) => !name.startsWith('src/'))).toEqual(['commander'])
+  })
+
+  it('serve DIR --only files, until the first answer', async () => {
+    const modules = modulesIn(await loadedBy(sources, ['serve', folder, '--only', 'files', '--stdio']))
+    await expect(asText(modules)).toMatchFileSnapshot('data/start/serve-only-files.txt')
+    expect(modules.filter((name) => !name.startsWith('src/'))).toEqual(['commander'])
+  })
+
+  it('a configuration of ten mounts, until the first answer', async () => {
+    const file = join(folder, 'ten.json')
+    const files = Array.from({ length: 5 }, (_, i) => [`file:///a${i}`, { provider: 'files', root: '.' }])
+    const others = {
+      'config://a': { provider: 'settings', root: '.' },
+      'env://a': { provider: 'env', allow: ['LANG'] },
+      'prompts://a': { provider: 'prompts', root: '.' },
+      'results://a': { provider: 'results' },
+      'search://a': { provider: 'search', over: ['file:///a1'] },
+    }
+    // The store must lie in no folder that is served.
+    const store = { sqlite: join(tmpdir(), 'hikidashi-start-store.sqlite') }
+    writeFileSync(file, JSON.stringify({ store, mounts: { ...Object.fromEntries(files), ...others } }))
+    const modules = modulesIn(await loadedBy(sources, ['serve', '--config', file, '--stdio']))
+    await expect(asText(modules)).toMatchFileSnapshot('data/start/serve-config.txt')
+    expect(modules.filter((name) => !name.startsWith('src/'))).toEqual(['commander', 'jsonc-parser'])
+  })
+
+  it('ls in a folder loads no server', async () => {
+    const modules = modulesIn(await loadedBy(sources, ['ls']))
+    await expect(asText(modules)).toMatchFileSnapshot('data/start/ls.txt')
+    expect(modules.filter((name) => name.startsWith('src/server/'))).toEqual([])
+  })
+
+  it('serve DIR opens few files', async () => {
+    const files = filesIn(await loadedBy(built, ['serve', folder, '--stdio']))
+    await expect(asText(files)).toMatchFileSnapshot('data/start/serve-folder-built.txt')
+  })
+})
+
+it.each(['2025-06-18', '2026-07-28'])(
+  'the first answer of %s does not wait for a search for secrets',
+  async (revision) => {
+    const searched: string[] = []
+    const scrub = (text: string) => {
+      if (text.length >= 6) searched.push(text)
+      return text
+    }
+    const input = new PassThrough()
+    const output = new PassThrough()
+    const catalog = createCatalog({ mounts: [], log: () => {} })
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': revision,
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }
+    const discover = { jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: meta } }
+    input.end(`${JSON.stringify(revision === '2026-07-28' ? discover : initialize)}\n`)
+    await serveStdio({
+      view: catalog.view,
+      log: () => {},
+      name: 'hikidashi',
+      version: '1.0.0',
+      scrubber: {
+        scrub,
+        scrubBytes: (bytes) => bytes,
+        stream: () => ({ push: (bytes) => bytes, end: () => new Uint8Array() }),
+      },
+      input,
+      output,
+    })
+    expect(JSON.parse(String(output.read())).result).toMatchObject({ capabilities: { resources: {} } })
+    await catalog.close()
+    expect(searched).toEqual([])
+  },
+)
+
+describe('the compile cache of Node 22.8 and later', () => {
+  // Stands in for the Node that has it: it prints the folder that it is given.
+  const standIn = `data:text/javascript,${encodeURIComponent(
+    "import m from 'node:module'; m.enableCompileCache = (folder) => process.stdout.write('cache ' + folder + '\\n')",
+  )}`
+  const run = promisify(execFile)
+  const started = (env: Readonly<Record<string, string>>) =>
+    run(process.execPath, ['--import', standIn, main, '--version'], { env: { PATH: process.env.PATH ?? '', ...env } })
+
+  const home = mkdtempSync(join(tmpdir(), 'hikidashi-cache-'))
+  afterAll(() => rmSync(home, { recursive: true }))
+
+  it('is in a folder of the user, which is made', async () => {
+    const { stdout } = await started({ HOME: home, XDG_CACHE_HOME: '' })
+    const folder = join(home, '.cache/hikidashi/compiled')
+    expect(stdout.split('\n')[0]).toBe(`cache ${folder}`)
+    expect(existsSync(folder)).toBe(true)
+    const cacheHome = join(home, 'xdg')
+    expect((await started({ XDG_CACHE_HOME: cacheHome })).stdout).toContain(`cache ${cacheHome}/hikidashi/compiled\n`)
+  })
+
+  it('is in the folder that NODE_COMPILE_CACHE names', async () => {
+    const named = join(home, 'named')
+    expect((await started({ NODE_COMPILE_CACHE: named, XDG_CACHE_HOME: home })).stdout).toContain(`cache ${named}\n`)
+  })
+
+  it.each(['/proc/none', join(main, 'below'), '/'])(
+    'is left out where its folder cannot be made: below %s',
+    async (at) => {
+      const folder = at === '/' ? { NODE_COMPILE_CACHE: '/a/b/c/d/e' } : { XDG_CACHE_HOME: at }
+      expect((await started(folder)).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+    },
+  )
+})

@@ -1,0 +1,14 @@
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+/** The root of the project. */
+export const home = resolve(import.meta.dirname, '../..')
+
+/** Holds the bundles of test runs, each in a folder with the id of the run's process. In `node_modules`, so that packages resolve. */
+export const bundlesFolder = join(home, 'node_modules/.hikidashi-test')
+
+/** The environment variable that tells the processes of a test run where its bundle is. */
+export const bundleVariable = 'HIKIDASHI_TEST_BUNDLE'
+
+/** The state folder (XDG) of a test run, by the id of the run's process. It lies outside of every folder that tests serve. */
+export const stateFolderOf = (pid: number) => join(tmpdir(), `hikidashi-test-state-${pid}`)

@@ -1,0 +1,9 @@
+/** Writes 300,000 times a, then b, and so on, to the file of its first argument. Says `ready` once both were written. */
+import { readHostFile, writeHostFile } from '../../src/cli/host-files/files.ts'
+
+const [file = ''] = process.argv.slice(2)
+for (let i = 0; ; i++) {
+  const letter = i % 2 === 0 ? 'a' : 'b'
+  await writeHostFile(await readHostFile(file), letter.repeat(300_000))
+  if (i === 1) process.stdout.write('ready')
+}

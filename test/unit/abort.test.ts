@@ -1,0 +1,46 @@
+import { getEventListeners } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { followAbort, followFor } from '../../src/core/abort.ts'
+
+const listenersOf = (signal: AbortSignal) => getEventListeners(signal, 'abort').length
+const aborted = (signal: AbortSignal) =>
+  new Promise<unknown>((resolve) => signal.addEventListener('abort', () => resolve(signal.reason), { once: true }))
+
+describe('a follower', () => {
+  test('aborts with the first of its signals, and with its reason', () => {
+    const [first, second] = [new AbortController(), new AbortController()]
+    const follower = followAbort(first.signal, second.signal)
+    second.abort('second')
+    first.abort('first')
+    expect(follower.signal.reason).toBe('second')
+    expect(followAbort(new AbortController().signal, first.signal).signal.reason).toBe('first')
+  })
+
+  test('leaves nothing at its signals once it is released', () => {
+    const controllers = [new AbortController(), new AbortController()]
+    const signals = controllers.map(({ signal }) => signal)
+    const followers = [followAbort(...signals), followFor(signals, 60_000)]
+    expect(signals.map(listenersOf)).toEqual([2, 2])
+    for (const { release } of followers) release()
+    expect(signals.map(listenersOf)).toEqual([0, 0])
+    for (const controller of controllers) controller.abort()
+    expect(followers.map(({ signal }) => signal.aborted)).toEqual([false, false])
+  })
+
+  test('of a time aborts when it is over, with or without a signal to follow', async () => {
+    for (const signals of [new AbortController().signal, []])
+      expect(await aborted(followFor(signals, 1).signal)).toMatchObject({ name: 'TimeoutError' })
+  })
+})
+
+test('no source waits with AbortSignal.any and AbortSignal.timeout: Node 20 may collect them while somebody waits', () => {
+  const source = join(import.meta.dirname, '../../src')
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+  const pairs = files.filter((file) => {
+    const code = readFileSync(join(source, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
+    return code.includes('AbortSignal.any(') && code.includes('AbortSignal.timeout(')
+  })
+  expect(pairs).toEqual([])
+})

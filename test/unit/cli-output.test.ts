@@ -1,0 +1,43 @@
+import { PassThrough } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { coloursFor } from '../../src/cli/colour.ts'
+import { createOutput } from '../../src/cli/output.ts'
+
+/** An output, and all that was written to what is behind it. */
+function output(isTTY: boolean) {
+  const stream = Object.assign(new PassThrough(), { isTTY })
+  return { out: createOutput(stream), written: () => Buffer.from((stream.read() as Buffer | null) ?? []) }
+}
+
+const hostile = 'a\u001b]0;t\u0007b\u001b[1mc\u009b31md\u202ee\rf\n\tg\r\n'
+
+describe('what is written to a terminal', () => {
+  test('has its control characters in a visible form, whoever writes it', async () => {
+    const { out, written } = output(true)
+    await out.write(hostile)
+    expect(written().toString()).toBe('a\\u001b]0;t\\u0007b\\u001b[1mc\\u009b31md\\u202ee\\rf\n\tg\r\n')
+  })
+
+  test('is escaped where it comes as bytes too, and a character that lies in two chunks stays one', async () => {
+    const { out, written } = output(true)
+    const bytes = Buffer.from('\u001b[2J引き出し\u009b')
+    for (const byte of bytes) await out.write(Uint8Array.of(byte))
+    expect(written().toString()).toBe('\\u001b[2J引き出し\\u009b')
+  })
+
+  test('has the colours of ours where it says so, and no other sequence', async () => {
+    const { out, written } = output(true)
+    const { bold, mark } = coloursFor(true, { FORCE_COLOR: '1' })
+    await out.write(`${bold('x')}${mark('y')}\u001b[2J\u001b[1;2;3m\u001b]0;t\u0007`, { isStyled: true })
+    expect(written().toString()).toBe(
+      '\u001b[1mx\u001b[22m\u001b[1;33my\u001b[22;39m\\u001b[2J\\u001b[1;2;3m\\u001b]0;t\\u0007',
+    )
+  })
+})
+
+test('a pipe gets texts and bytes as they are', async () => {
+  const { out, written } = output(false)
+  await out.write(hostile)
+  await out.write(Uint8Array.of(0, 27, 155, 255))
+  expect(written()).toEqual(Buffer.concat([Buffer.from(hostile), Buffer.of(0, 27, 155, 255)]))
+})

@@ -1,0 +1,199 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { effectsBy, leadsOut, type Rules } from '../../src/config/effects.ts'
+import { effectsOfMount, mountEffects } from '../../src/config/mount-effects.ts'
+import { mount as mountSchema } from '../../src/config/mount-schema.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import { settingEffects } from '../../src/config/setting-effects.ts'
+import { withheldParts, withoutParts } from '../../src/config/untrusted.ts'
+import { providers } from '../../src/providers/index.ts'
+
+const base = mkdtempSync(join(tmpdir(), 'hikidashi-effects-'))
+afterAll(() => rmSync(base, { recursive: true, force: true }))
+const folder = join(base, 'project')
+for (const name of ['project/docs', 'project/.git', 'private']) mkdirSync(join(base, name), { recursive: true })
+for (const name of ['project/a.sqlite', 'project/.env', 'project/token', 'private/token', 'private/a.sqlite'])
+  writeFileSync(join(base, name), 'x')
+symlinkSync(join(base, 'private'), join(folder, 'away'))
+symlinkSync(join(base, 'private', 'a.sqlite'), join(folder, 'away.sqlite'))
+symlinkSync(join(base, 'not-yet'), join(folder, 'dangling'))
+symlinkSync('docs', join(folder, 'within'))
+
+const common = ['title', 'description', 'link', 'access', 'scopes', 'cache', 'poll', 'limits', 'provider']
+
+describe('the declarations are exhaustive', () => {
+  const shapes = mountSchema.options.map(({ shape }) => shape as Readonly<Record<string, unknown>>)
+  const nameOf = (shape: Readonly<Record<string, unknown>>) => (shape.provider as { value: string }).value
+
+  test('every provider that a configuration can name declares its effects', () => {
+    expect(Object.keys(mountEffects).sort()).toEqual(shapes.map(nameOf).sort())
+    expect(Object.keys(mountEffects).sort()).toEqual(Object.keys(providers).sort())
+  })
+
+  test.each(shapes.map((shape) => [nameOf(shape), shape] as const))(
+    '%s declares each of its options',
+    (name, shape) => {
+      const options = Object.keys(shape).filter((key) => !common.includes(key))
+      const { options: declared } = mountEffects[name as keyof typeof mountEffects]
+      expect(Object.keys(declared).sort()).toEqual(options.sort())
+    },
+  )
+
+  test('every setting beside the mounts is declared, those of http and http.auth too', () => {
+    const http = configSchema.shape.http.unwrap().shape
+    const { mounts: _, ...settings } = configSchema.shape
+    expect(Object.keys(settingEffects.settings).sort()).toEqual(Object.keys(settings).sort())
+    expect(Object.keys(settingEffects.http).sort()).toEqual(Object.keys(http).sort())
+    expect(Object.keys(settingEffects.auth).sort()).toEqual(Object.keys(http.auth.unwrap().shape).sort())
+    expect(Object.keys(settingEffects.store).sort()).toEqual(
+      Object.keys(configSchema.shape.store.unwrap().shape).sort(),
+    )
+  })
+
+  test('an option without a declaration counts as one that needs trust', () => {
+    const rules = { a: 'none' } as Rules<{ a: string }>
+    const context = { folder, address: 'x://y' }
+    expect(effectsBy(rules, { a: 'x', ...({ b: 'y' } as object) }, context)).toEqual([{ kind: 'starts', what: 'b' }])
+  })
+})
+
+/** The kinds of effects of one mount, as it would be written. */
+function kindsOf(mount: object, address = 'x://y'): readonly string[] {
+  return effectsOfMount(mountSchema.parse(mount), { folder, address }).map(({ kind, what }) => `${kind} ${what}`)
+}
+
+describe('mounts that read their own folder have no effect', () => {
+  test.each([
+    { provider: 'files', root: '.' },
+    { provider: 'files', root: 'docs', symlinks: 'beneath', hidden: true },
+    { provider: 'files', root: 'within' },
+    { provider: 'files', root: 'not-there-yet' },
+    { provider: 'settings', root: '.', allow: ['*'] },
+    { provider: 'prompts', root: './docs' },
+    { provider: 'git', repository: '.' },
+    { provider: 'sqlite', file: 'a.sqlite', rows: true },
+    { provider: 'env', file: '.env', allow: ['A'] },
+    { provider: 'inline', text: 'x' },
+    { provider: 'results', write: ['*'] },
+    { provider: 'search', over: ['file:///a'] },
+    { provider: 'metrics', source: 'self' },
+  ])('%j', (mount) => expect(kindsOf(mount)).toEqual([]))
+})
+
+describe('mounts that do more', () => {
+  const env = { env: 'X' }
+  test.each([
+    [{ provider: 'files', root: '..' }, 'reads ..'],
+    [{ provider: 'files', root: '../private' }, 'reads ../private'],
+    [{ provider: 'files', root: '~/' }, 'reads ~/'],
+    [{ provider: 'files', root: 'away' }, 'reads away'],
+    [{ provider: 'files', root: 'dangling' }, 'reads dangling'],
+    [{ provider: 'files', root: 'dangling/x' }, 'reads dangling/x'],
+    [{ provider: 'files', root: '.', hardlinks: true }, 'reads files that have a second name elsewhere'],
+    [{ provider: 'files', root: '.', allowMounts: true }, 'reads other file systems that are mounted in the folder'],
+    [{ provider: 'settings', root: '/etc' }, 'reads /etc'],
+    [{ provider: 'prompts', root: '/etc' }, 'reads /etc'],
+    [{ provider: 'packages', root: '.' }, 'reads files of packages that have a second name elsewhere'],
+    [{ provider: 'packages', root: '/etc' }, 'reads /etc'],
+    [{ provider: 'git', repository: '.', git: './git' }, 'starts ./git'],
+    [{ provider: 'git', repository: '.', alternates: ['../private'] }, 'reads ../private'],
+    [{ provider: 'git', repository: 'away' }, 'reads away'],
+    [{ provider: 'sqlite', file: '../private/a.sqlite' }, 'reads ../private/a.sqlite'],
+    [{ provider: 'sqlite', file: 'away.sqlite' }, 'reads away.sqlite'],
+    [{ provider: 'env' }, 'reads the environment of the process'],
+    [{ provider: 'env', file: '../private/token' }, 'reads ../private/token'],
+    [{ provider: 'screen' }, 'reads what the displays of this machine show'],
+    [{ provider: 'remote', command: 'sh', args: ['-c', 'x'] }, 'starts sh -c x'],
+    [{ provider: 'remote', url: 'https://e.example/mcp' }, 'sends https://e.example/mcp'],
+    [
+      { provider: 'remote', url: 'https://e.example/mcp', bearer: { file: '../private/token' } },
+      'reads ../private/token',
+    ],
+    [{ provider: 'web', url: 'https://e.example', pages: ['a'] }, 'sends https://e.example'],
+    [{ provider: 'web', pages: ['a'] }, 'sends https://address.example'],
+    [{ provider: 'api', url: 'https://e.example', routes: [{ template: 'a' }] }, 'sends https://e.example'],
+    [{ provider: 'metrics', url: 'http://127.0.0.1:9090' }, 'sends http://127.0.0.1:9090'],
+    [{ provider: 's3', bucket: 'b' }, 'sends Amazon S3'],
+    [{ provider: 'gcs', bucket: 'b', keyFile: '/k' }, 'reads /k'],
+    [{ provider: 'gdrive' }, 'sends Google Drive'],
+    [{ provider: 'postgres', url: env }, 'sends the database that the variable X names'],
+    [{ provider: 'mysql', url: env, tls: { ca: '../private/token' } }, 'reads ../private/token'],
+    [
+      { provider: 'search', over: ['a://b'], embeddings: { model: 'm', ollama: { url: 'http://127.0.0.1:1' } } },
+      'sends http://127.0.0.1:1',
+    ],
+    [
+      { provider: 'search', over: ['a://b'], embeddings: { model: 'm', local: {} } },
+      'sends the server that local models are downloaded from',
+    ],
+  ])('%j', (mount, effect) => expect(kindsOf(mount, 'https://address.example')).toContain(effect))
+})
+
+describe('what is left out of a configuration', () => {
+  const files = { provider: 'files', root: '.' }
+  const remote = { provider: 'remote', command: 'sh' }
+
+  test.each([
+    [{ audit: { file: 'log' } }, 'audit'],
+    [{ store: { sqlite: 'store.sqlite' } }, 'store'],
+    [{ store: { postgres: { env: 'X' } } }, 'store'],
+    [{ cursorSecret: { file: '../private/token' } }, 'cursorSecret'],
+    [{ http: { listen: '0.0.0.0:80' } }, 'http'],
+    [{ http: { allowedHosts: ['evil.example'] } }, 'http'],
+    [{ http: { allowedOrigins: ['https://evil.example'] } }, 'http'],
+    [{ http: { auth: { tokens: '../private/token' } } }, 'http'],
+    [{ http: { auth: { issuers: [{ issuer: 'https://e.example', jwks: 'https://e.example/k' }] } } }, 'http'],
+    [{ instructions: 5 }, 'instructions'],
+  ])('%j', (settings, name) => {
+    const withheld = withheldParts({ mounts: { 'file:///a': files }, ...settings }, folder)
+    expect(withheld.map((one) => [one.part, one.name])).toEqual([['setting', name]])
+  })
+
+  test.each([
+    { http: { listen: '127.0.0.1:8787', auth: { tokens: 'token' }, explorer: true } },
+    { name: 'x', instructions: 'y', roles: ['z'], pages: { first: 1 }, cursorSecret: { file: 'token' } },
+  ])('nothing of %j', (settings) => {
+    expect(withheldParts({ mounts: { 'file:///a': files }, ...settings }, folder)).toEqual([])
+  })
+
+  test('a search goes on over what is there, and goes where nothing is', () => {
+    const document = {
+      mounts: {
+        'file:///a': files,
+        'mcp://b': remote,
+        'search://some': { provider: 'search', over: ['file:///a', 'mcp://b'] },
+        'search://none': { provider: 'search', over: ['mcp://b'] },
+      },
+    }
+    const withheld = withheldParts(document, folder)
+    expect(withheld.map(({ name }) => name)).toEqual(['mcp://b', 'search://none'])
+    expect(withheld[1]?.effects).toEqual([{ kind: 'needs', what: 'mcp://b' }])
+    expect(withoutParts(document, withheld)).toEqual({
+      mounts: { 'file:///a': files, 'search://some': { provider: 'search', over: ['file:///a'] } },
+    })
+  })
+
+  test('what would be kept in a store that is left out is left out as well', () => {
+    const document = {
+      mounts: { 'file:///a': files, 'r://a': { provider: 'results' } },
+      store: { sqlite: '/var/lib/x' },
+    }
+    expect(withheldParts(document, folder)).toEqual([
+      { name: 'store', part: 'setting', effects: [{ kind: 'writes', what: '/var/lib/x' }] },
+      { name: 'r://a', part: 'mount', effects: [{ kind: 'needs', what: 'store' }] },
+    ])
+  })
+
+  test('a mount that nobody can judge is left out', () => {
+    expect(withheldParts({ mounts: { 'x://y': { provider: 'new', command: 'x' } } }, folder)).toHaveLength(1)
+  })
+})
+
+test('a path leads out by a link at any step of it', () => {
+  expect(leadsOut(join(folder, 'docs'), folder)).toBe(false)
+  expect(leadsOut(folder, folder)).toBe(false)
+  expect(leadsOut(join(folder, 'away', 'token'), folder)).toBe(true)
+  expect(leadsOut(`${folder}-beside`, folder)).toBe(true)
+})

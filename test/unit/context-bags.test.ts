@@ -1,0 +1,87 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { bagOf, createBagCount } from '../../src/context/bags.ts'
+import { countTerms, queryTerms } from '../../src/context/bm25.ts'
+import { createAssembleTool } from '../../src/context/index.ts'
+import { createMemory } from '../../src/context/memory.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
+import type { Principal, Provider } from '../../src/core/provider.ts'
+import { memory } from '../support/memory.ts'
+
+const now = Date.parse('2026-01-31T00:00:00Z')
+const alice: Principal = { id: 'alice', roles: ['a'] }
+const bob: Principal = { id: 'bob', roles: [] }
+
+test('a bag counts each term as the text itself does', () => {
+  const word = fc.constantFrom('tea', 'kettles', 'cacheSize', 'cache_size', '東京タワー', '湖', 'ไทย', 'x1', 'Ⅳ', '!?')
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 80 }), fc.array(word, { maxLength: 6 }), (text, query) => {
+      const terms = queryTerms(query.join(' '))
+      expect(createBagCount(terms)(bagOf(text.join(' ')))).toEqual(countTerms(text.join(' '), terms))
+    }),
+  )
+})
+
+/** A catalog without a search, which tells what is read of it. */
+function world() {
+  const files: Record<string, { text: string; version?: string }> = {}
+  for (let i = 0; i < 400; i++)
+    files[`${i}.md`] = { text: `note ${i} about ${i % 7 === 0 ? 'kettles' : 'stones'}`, version: '1' }
+  files['unversioned.md'] = { text: 'kettles without a version' }
+  const reads: string[] = []
+  // As the files are at that moment.
+  const provider: Provider = {
+    list: (query, context) => memory(files).list(query, context),
+    read: (request, context) => {
+      reads.push(request.path)
+      return memory(files).read(request, context)
+    },
+  }
+  const catalog = createCatalog({ mounts: [{ address: 'memory://notes', provider }] })
+  const memoryOf = createMemory()
+  const call = async (query: string, principal = alice) => {
+    reads.length = 0
+    const tool = createAssembleTool(catalog.view(principal), { now: () => now, memoryOf, limits: { detailed: 10 } })
+    const answer = await tool.call({ query, budget: 2000 }, { principal, signal: new AbortController().signal })
+    return { answer: JSON.stringify(answer), reads: new Set(reads).size, unversioned: reads.includes('unversioned.md') }
+  }
+  return { files, call }
+}
+
+test('a later call reads only what it shows and what has no version, and answers as the first one did', async () => {
+  const { call } = world()
+  const first = await call('kettles')
+  expect(first.reads).toBe(401)
+  const later = await call('kettles')
+  expect(later.answer).toBe(first.answer)
+  expect(later.reads).toBeLessThan(30)
+  expect(later.unversioned).toBe(true)
+  // For other words the same is remembered, and for another caller nothing is.
+  const fresh = world()
+  expect((await call('stones note')).answer).toBe((await fresh.call('stones note')).answer)
+  expect((await call('kettles', bob)).reads).toBe(401)
+})
+
+test('what has changed is read again, and what is found is what it says now', async () => {
+  const { call, files } = world()
+  await call('zeppelin')
+  files['3.md'] = { text: 'the zeppelin', version: '2' }
+  const found = await call('zeppelin')
+  expect(found.answer).toContain('memory://notes/3.md')
+  expect(found.reads).toBeLessThan(30)
+})
+
+test('the limit of what is read is the same whether it is remembered or not', async () => {
+  const { files } = world()
+  const catalog = createCatalog({ mounts: [{ address: 'memory://notes', provider: memory(files) }] })
+  const memoryOf = createMemory()
+  const limits = { bytes: 4000, concurrency: 8 }
+  const answers: string[] = []
+  for (let turn = 0; turn < 3; turn++) {
+    const tool = createAssembleTool(catalog.view(alice), { now: () => now, memoryOf, limits })
+    const signal = new AbortController().signal
+    answers.push(JSON.stringify(await tool.call({ query: 'kettles', budget: 2000 }, { principal: alice, signal })))
+  }
+  expect(answers[0]).toContain('resources were not read')
+  expect(new Set(answers).size).toBe(1)
+})

@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest'
+import { ResourceError } from '../../src/core/errors.ts'
+import type { Resource, View } from '../../src/core/view.ts'
+import { rangeOf } from '../../src/explorer/web/preview/line-link.ts'
+import { matchesIn, maxMatches } from '../../src/explorer/web/preview/model/matches.ts'
+import { typeName } from '../../src/explorer/web/preview/model/type-name.ts'
+import { createForest } from '../../src/explorer/web/tree/forest.ts'
+import { natural } from '../../src/explorer/web/tree/natural.ts'
+
+test('folders come first, then names with their numbers as numbers, whatever their case', () => {
+  const named = (name: string, mimeType = 'text/plain'): Resource => ({ uri: `file:///a/${name}`, name, mimeType })
+  const entries = [
+    ...['part10.txt', 'Zebra.txt', 'part9.txt', 'apple.txt', 'README.md'].map((name) => named(name)),
+    named('src', 'inode/directory'),
+    named('Docs', 'inode/directory'),
+  ]
+  expect(natural(entries).map(({ name }) => name)).toEqual([
+    ...['Docs', 'src', 'apple.txt', 'part9.txt', 'part10.txt', 'README.md', 'Zebra.txt'],
+  ])
+})
+
+describe('what is looked for in a text', () => {
+  test('is found in each line, whatever its case and width, and never across itself', () => {
+    expect(matchesIn(['Tea tea', 'none', 'ＴＥＡ'], 'tea')).toEqual([
+      { line: 0, start: 0, end: 3 },
+      { line: 0, start: 4, end: 7 },
+      { line: 2, start: 0, end: 3 },
+    ])
+    expect(matchesIn(['aaaa'], 'aa')).toHaveLength(2)
+    expect(matchesIn(['anything'], '')).toEqual([])
+  })
+  test('is marked where it stands in a line whose folding is longer than itself', () => {
+    expect(matchesIn(['㍿ tea'], 'tea')).toEqual([{ line: 0, start: 2, end: 5 }])
+  })
+  test('is counted up to a limit', () => {
+    expect(matchesIn(['a'.repeat(maxMatches + 5)], 'a')).toHaveLength(maxMatches)
+  })
+})
+
+test('a place marks a line or several, either way round', () => {
+  expect([rangeOf('12'), rangeOf('12-20'), rangeOf('20-12'), rangeOf('x'), rangeOf(undefined)]).toEqual([
+    { first: 12, last: 12 },
+    { first: 12, last: 20 },
+    { first: 12, last: 20 },
+    undefined,
+    undefined,
+  ])
+})
+
+test('a type is one word', () => {
+  const office = 'application/vnd.openxmlformats-officedocument'
+  const types = ['text/typescript', `${office}.wordprocessingml.document`, 'application/ld+json', 'text/x-python', '']
+  expect(types.map(typeName)).toEqual(['typescript', 'Word', 'json', 'python', ''])
+})
+
+describe('mounts in the tree', () => {
+  const viewOf = (directory: View['directory']): View => {
+    const cache = { ttlMs: 0, scope: 'private' } as const
+    const none = async () => ({ items: [], cache })
+    return {
+      mounts: async () => [{ uri: 'memo://one', name: 'one', mimeType: 'inode/directory' }],
+      ...{ list: none, templates: none, directory },
+      read: async (uri) => ({ contents: [{ uri, mimeType: 'text/plain', text: 'Hello.' }], cache }),
+      complete: async () => ({ values: [] }),
+    }
+  }
+  const cache = { ttlMs: 0, scope: 'private' } as const
+
+  test('one that is a single resource is shown as that resource', async () => {
+    const single = { uri: 'memo://one', name: 'one', title: 'A memo', mimeType: 'text/plain' }
+    for (const items of [[single], []]) {
+      const forest = createForest(
+        viewOf(async () => ({ items, cache })),
+        { onChange: () => {}, mayBeSingle: () => true },
+      )
+      await forest.start()
+      expect(forest.rows).toMatchObject([{ isDirectory: false, resource: { mimeType: 'text/plain' } }])
+    }
+  })
+  test('one that holds others stays a drawer', async () => {
+    const other = { uri: 'memo://one/a', name: 'a' }
+    const forest = createForest(
+      viewOf(async () => ({ items: [other], cache })),
+      { onChange: () => {}, mayBeSingle: () => true },
+    )
+    await forest.start()
+    expect(forest.rows[0]).toMatchObject({ isDirectory: true })
+  })
+  test('one that could not be opened is tried again at once when the server is back', async () => {
+    let isAway = true
+    const view = viewOf(async () => {
+      if (isAway) throw new ResourceError('unavailable', 'away')
+      return { items: [{ uri: 'memo://one/a.txt', name: 'a.txt' }], cache }
+    })
+    let told = () => {}
+    const forest = createForest(view, { onChange: () => told() })
+    await forest.start()
+    const until = (kind: string) =>
+      new Promise<void>((resolve) => {
+        told = () => {
+          if (forest.rows.some((row) => row.kind === kind && row.level === 2)) resolve()
+        }
+        told()
+      })
+    await until('failed')
+    isAway = false
+    const healed = until('node')
+    forest.retry()
+    await healed
+  })
+})

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import type { FoundHit } from '../../src/core/found.ts'
+import { groupsOf } from '../../src/explorer/web/find/groups.ts'
+import { nameHits } from '../../src/explorer/web/find/name-hits.ts'
+import { hostNameOf, hostWays } from '../../src/explorer/web/home/hosts.ts'
+import { insideOf, readmeIn } from '../../src/explorer/web/home/survey.ts'
+import { createWords } from '../../src/explorer/web/words/language.ts'
+
+const resource = (uri: string) => ({ uri, name: decodeURIComponent(uri.split('/').at(-1) ?? '') })
+
+describe('names at once', () => {
+  const all = [
+    'file:///a/src/access.ts',
+    'file:///a/docs/accessibility.md',
+    'file:///a/src/core/no-access.ts',
+    'file:///a/src/success.ts',
+    'file:///a/%E8%A8%AD%E8%A8%88/%E6%A4%9C%E7%B4%A2.md',
+  ].map(resource)
+  const found = (query: string) => nameHits(all, query).map(({ name }) => name)
+
+  test('the beginning of a name comes before the beginning of a word in it, and short names before long ones', () => {
+    expect(found('access')).toEqual(['access.ts', 'accessibility.md', 'no-access.ts'])
+  })
+  test('is found however wide it was typed, and several words are looked for in the path', () => {
+    expect(found('ＡＣＣＥＳＳ.ts')).toEqual(['access.ts', 'no-access.ts'])
+    expect(found('設計 検索')).toEqual(['検索.md'])
+    expect(found('src/core')).toEqual(['no-access.ts'])
+  })
+  test('nothing is found for nothing', () => {
+    expect(found('  ')).toEqual([])
+    expect(found('absent')).toEqual([])
+  })
+})
+
+test('hits of one file stand together, where the best of them stands', () => {
+  const hit = (document: string, start: number): FoundHit => ({
+    ...{ uri: `${document}?lines=${start}-${start}`, document, mount: 'file:///a', score: 1 },
+    ...{ lines: { start, end: start }, snippet: { text: '', marks: [] } },
+  })
+  const groups = groupsOf([hit('b', 1), hit('a', 2), hit('b', 3)])
+  expect(groups.map(({ document, hits }) => [document, hits.map(({ lines }) => lines.start)])).toEqual([
+    ['b', [1, 3]],
+    ['a', [2]],
+  ])
+})
+
+describe('a mount as it is looked into', () => {
+  test('counts folders and files, and knows the README, in Markdown before any other', () => {
+    const items = [
+      { uri: 'file:///a/src/', name: 'src', mimeType: 'inode/directory' },
+      ...['README', 'readme.md', 'reader.md'].map((name) => ({ uri: `file:///a/${name}`, name })),
+    ]
+    expect(insideOf(items, false)).toMatchObject({ folders: 1, files: 3, isPart: false, readme: { name: 'readme.md' } })
+    expect(readmeIn(items.slice(0, 2))?.name).toBe('README')
+    expect(readmeIn(items.slice(3))).toBeUndefined()
+  })
+})
+
+describe('ways to add the server to a host', () => {
+  const textOf = (host: string, asks: boolean) =>
+    hostWays('My Shop!', 'http://127.0.0.1:8787/mcp', asks).find((way) => way.host === host)?.text ?? ''
+
+  test('are what the hosts read', () => {
+    expect(hostNameOf('引き出し')).toBe('hikidashi')
+    expect(textOf('Claude Code', false)).toBe('claude mcp add --transport http my-shop http://127.0.0.1:8787/mcp')
+    expect(JSON.parse(textOf('VS Code', false))).toEqual({
+      servers: { 'my-shop': { type: 'http', url: 'http://127.0.0.1:8787/mcp' } },
+    })
+    expect(JSON.parse(textOf('Gemini CLI', false)).mcpServers['my-shop'].httpUrl).toBe('http://127.0.0.1:8787/mcp')
+  })
+  test('name a place for the token where the server asks for one', () => {
+    for (const host of ['Claude Code', 'VS Code', 'Cursor', 'Gemini CLI'])
+      expect(textOf(host, true)).toContain('Bearer YOUR_TOKEN')
+    expect(textOf('Codex', true)).toContain('bearer_token_env_var')
+  })
+})
+
+test('a word follows its number', () => {
+  const t = createWords({ files: '{n} {n:file|files}' }, { files: '{n} ファイル' })
+  expect([0, 1, 2].map((n) => t('files', { n }))).toEqual(['0 files', '1 file', '2 files'])
+})

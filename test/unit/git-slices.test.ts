@@ -1,0 +1,218 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Provider } from '../../src/core/provider.ts'
+import { createGit } from '../../src/providers/git/index.ts'
+import { createSlices, maxEntriesPerSlice, sortInSlices } from '../../src/providers/git/slices.ts'
+import { type Asked, ask, context, createGitFolder, type GitFolder, type GitRepository } from '../support/git.ts'
+import { commitTree, fillPlainly, rawTree, writeRaw } from '../support/git-hostile.ts'
+import { volumeOf } from '../support/volume.ts'
+
+// What is worked on at once is counted, not timed: entries (refs, names in a tree) between two turns of the event loop.
+
+setFlagsFromString('--expose-gc')
+const collectGarbage: () => void = runInNewContext('gc')
+const originals = { set: Map.prototype.set, add: Set.prototype.add }
+
+let folder: GitFolder
+let repository: GitRepository
+const opened: Provider[] = []
+
+beforeEach(() => {
+  folder = createGitFolder()
+  repository = folder.repository('repository')
+})
+
+afterEach(async () => {
+  for (const provider of opened.splice(0)) await provider.close?.()
+  folder.dispose()
+})
+
+interface Counted {
+  readonly asked: Asked
+  readonly provider: Provider
+  /** How many entries each slice had, so far. */
+  readonly slices: number[]
+  /** How often the event loop has turned so far: others have their turn between two slices. */
+  turns(): number
+}
+
+async function open(dateBudgetMs = 1): Promise<Counted> {
+  const slices: number[] = []
+  let turns = 0
+  let counting = true
+  const turn = () => {
+    turns++
+    if (counting) setImmediate(turn)
+  }
+  setImmediate(turn)
+  const provider = await createGit(
+    { repository: repository.dir, watch: false, timeoutMs: 60_000 },
+    { maxAgeMs: 0, dateBudgetMs, heard: (entries) => slices.push(entries) },
+  )
+  opened.push({
+    ...provider,
+    close: async () => {
+      counting = false
+      await provider.close?.()
+    },
+  })
+  return { asked: ask(provider), provider, slices, turns: () => turns }
+}
+
+function expectShort({ slices, turns }: Counted, entries: number): void {
+  const sum = slices.reduce((all, one) => all + one, 0)
+  expect(sum).toBeGreaterThan(entries - maxEntriesPerSlice)
+  // A few are counted at once where they are looked at together.
+  expect(Math.max(...slices)).toBeLessThanOrEqual(2 * maxEntriesPerSlice)
+  expect(turns()).toBeGreaterThanOrEqual(slices.length)
+}
+
+describe('work on very many entries gives way to others', () => {
+  const refs = volumeOf(300_000)
+  const last = String(refs - 1)
+
+  test('very many refs: reading, listing and completing them', async () => {
+    fillPlainly(repository)
+    const commit = repository.git('rev-parse', 'HEAD')
+    const names = Array.from({ length: refs }, (_, i) => `refs/heads/branch-${String(i).padStart(6, '0')}`)
+    // Not in order: they have to be sorted.
+    const lines = names.map((name, i) => `${commit} ${names[(i * 7919) % refs] ?? name}\n`)
+    writeFileSync(join(repository.gitDir, 'packed-refs'), lines.join(''))
+    const counted = await open()
+    expectShort(counted, refs)
+    const before = counted.slices.length
+    expect(await counted.asked.text(`branch-${last.padStart(6, '0')}/a.txt`)).toBe('one\ntwo\n')
+    const paths: string[] = []
+    for await (const { path } of counted.provider.list({ prefix: 'refs/heads/' }, context())) {
+      paths.push(path)
+      if (paths.length === 3) break
+    }
+    expect(paths[0]).toBe('refs/heads/branch-000000/a.txt')
+    const [template] = (await counted.provider.templates?.(context())) ?? []
+    const completion = await counted.provider.complete?.(
+      { template: template?.template ?? '', argument: { name: 'ref', value: 'branch-' }, arguments: new Map() },
+      context(),
+    )
+    expect(completion?.total).toBe(refs)
+    expect(counted.slices.length - before).toBeGreaterThan((3 * refs) / (2 * maxEntriesPerSlice))
+    expectShort(counted, 4 * refs)
+  }, 120_000)
+
+  test('a tree of very many names that is not in order', async () => {
+    fillPlainly(repository)
+    const blob = repository.git('rev-parse', 'HEAD:a.txt')
+    const entries = Array.from({ length: refs }, (_, i) => ['100644', `f${String((i * 7919) % refs)}`, blob] as const)
+    commitTree(repository, writeRaw(repository, 'tree', rawTree(entries)), 'wide')
+    const counted = await open()
+    let listed = 0
+    for await (const _ of counted.provider.list({ prefix: 'wide/' }, context())) if (++listed === 500) break
+    expect(listed).toBe(500)
+    expectShort(counted, 2 * refs)
+    expect(await counted.asked.text(`wide/f${last}`)).toBe('one\ntwo\n')
+  }, 120_000)
+})
+
+describe('what is held of very many entries', () => {
+  const many = 300_000
+  /** A map of so many entries is rebuilt in one step when it grows: about 5 ms. One of 300,000 takes ten times as long. */
+  const maxInOneMap = 65_536
+
+  /** Runs something, and answers the size of the largest map or set that was added to meanwhile. */
+  const largestMap = async (run: () => Promise<void>): Promise<number> => {
+    let largest = 0
+    const set = vi.spyOn(Map.prototype, 'set').mockImplementation(function (this: Map<unknown, unknown>, key, value) {
+      originals.set.call(this, key, value)
+      largest = Math.max(largest, this.size)
+      return this
+    })
+    const add = vi.spyOn(Set.prototype, 'add').mockImplementation(function (this: Set<unknown>, value) {
+      originals.add.call(this, value)
+      largest = Math.max(largest, this.size)
+      return this
+    })
+    try {
+      await run()
+      return largest
+    } finally {
+      set.mockRestore()
+      add.mockRestore()
+    }
+  }
+
+  const memory = () => {
+    collectGarbage()
+    const { heapUsed, arrayBuffers } = process.memoryUsage()
+    return { heapUsed, arrayBuffers }
+  }
+
+  test('300,000 refs are in no large map, and take 100 bytes each, almost none of them on the heap', async () => {
+    fillPlainly(repository)
+    const commit = repository.git('rev-parse', 'HEAD')
+    const lines = Array.from({ length: many }, (_, i) => `${commit} refs/heads/branch-${(i * 7919) % many}\n`)
+    writeFileSync(join(repository.gitDir, 'packed-refs'), lines.join(''))
+    lines.length = 0
+    const before = memory()
+    const largest = await largestMap(async () => {
+      const { asked, provider } = await open()
+      expect(await asked.text('branch-299999/a.txt')).toBe('one\ntwo\n')
+      for await (const { path } of provider.list({ prefix: 'refs/heads/' }, context())) {
+        expect(path).toBe('refs/heads/branch-0/a.txt')
+        break
+      }
+    })
+    expect(largest).toBeLessThan(maxInOneMap)
+    const after = memory()
+    expect(after.heapUsed - before.heapUsed).toBeLessThan(20 * many)
+    expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(250 * many)
+  }, 120_000)
+
+  test('a tree of 300,000 files and their dates are in no large map, and the tree takes little of the heap', async () => {
+    fillPlainly(repository)
+    const blob = repository.git('rev-parse', 'HEAD:a.txt')
+    const tree = rawTree(Array.from({ length: many }, (_, i) => ['100644', `f${(i * 7919) % many}`, blob] as const))
+    const sorted = repository.feed(
+      Array.from({ length: many }, (_, i) => `100644 blob ${blob}\tf${i}\n`).join(''),
+      'mktree',
+    )
+    commitTree(repository, writeRaw(repository, 'tree', tree), 'wide')
+    commitTree(repository, sorted, 'ordered')
+    const { provider, asked } = await open(60_000)
+    const listed = async (prefix: string) => {
+      for await (const entry of provider.list({ prefix }, context())) return entry
+      return undefined
+    }
+    const before = memory()
+    expect(await asked.text('wide/f299999')).toBe('one\ntwo\n')
+    expect(memory().heapUsed - before.heapUsed).toBeLessThan(20 * many)
+    const largest = await largestMap(async () => {
+      expect((await listed('wide/'))?.path).toBe('wide/f0')
+      expect((await listed('ordered/'))?.modified).toBeDefined()
+    })
+    expect(largest).toBeLessThan(maxInOneMap)
+  }, 120_000)
+})
+
+describe('sorting in slices', () => {
+  test('is sorting, whatever the order before', async () => {
+    for (const length of [0, 1, 2, maxEntriesPerSlice, maxEntriesPerSlice + 1, 5 * maxEntriesPerSlice + 17]) {
+      let state = length + 1
+      const random = () => {
+        state = (state * 1_103_515_245 + 12_345) & 0x7fffffff
+        return state >> 8
+      }
+      const items = Array.from({ length }, (_, i) => ({ key: random() % 1000, i }))
+      const compare = (a: { key: number }, b: { key: number }) => a.key - b.key
+      const slices: number[] = []
+      const sorted = await sortInSlices(
+        items,
+        compare,
+        createSlices((entries) => slices.push(entries)),
+      )
+      expect(sorted).toEqual([...items].sort(compare))
+      expect(Math.max(0, ...slices)).toBeLessThanOrEqual(2 * maxEntriesPerSlice)
+    }
+  })
+})

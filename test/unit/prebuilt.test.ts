@@ -1,0 +1,28 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { buildName } from '../../src/store/sqlite/prebuilt.ts'
+
+const vendor = join(import.meta.dirname, '../../dist/vendor')
+
+test.each([
+  ['darwin', 'arm64', false, 'sqlite-darwin-arm64.node'],
+  ['darwin', 'x64', false, 'sqlite-darwin-x64.node'],
+  ['win32', 'arm64', false, 'sqlite-win32-arm64.node'],
+  ['win32', 'x64', false, 'sqlite-win32-x64.node'],
+  ['linux', 'arm64', false, 'sqlite-linux-arm64.node'],
+  ['linux', 'x64', false, 'sqlite-linux-x64.node'],
+  ['linux', 'arm64', true, 'sqlite-linux-arm64-musl.node'],
+  ['linux', 'x64', true, 'sqlite-linux-x64-musl.node'],
+])('on %s %s (musl: %s) SQLite is %s, which the build has', (platform, arch, musl, name) => {
+  expect(buildName(platform, arch, () => musl)).toBe(name)
+  expect(readdirSync(vendor)).toContain(name)
+})
+
+test('only Linux is asked for its C library', () => {
+  const ask = () => {
+    throw new Error('asked')
+  }
+  expect(buildName('win32', 'x64', ask)).toBe('sqlite-win32-x64.node')
+  expect(() => buildName('linux', 'x64', ask)).toThrow('asked')
+})

@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createMemberList, memoryOf } from '../../src/core/process-members.ts'
+
+const ends: (() => void)[] = []
+afterEach(() => {
+  for (const end of ends.splice(0)) end()
+})
+
+const idle = 'setInterval(() => {}, 1000)'
+/** Starts a process in a session of its own, and tells its id once it runs. */
+const starter = `
+const { spawn } = require('node:child_process')
+const child = spawn(process.execPath, ['-e', ${JSON.stringify(idle)}], { detached: true, stdio: 'ignore' })
+child.once('spawn', () => console.log(child.pid))
+${idle}`
+
+async function startSession() {
+  const leader = spawn(process.execPath, ['-e', starter], { detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
+  ends.push(() => leader.kill('SIGKILL'))
+  const [text] = await once(leader.stdout.setEncoding('utf8'), 'data')
+  const child = Number(text)
+  ends.push(() => process.kill(child, 'SIGKILL'))
+  return { leader, child, members: createMemberList(leader.pid ?? 0) }
+}
+
+describe.runIf(process.platform === 'linux')('the processes of a session', () => {
+  test('are those in it, and their descendants in other sessions', async () => {
+    const { leader, child, members } = await startSession()
+    const pids = [leader.pid ?? 0, child].sort((a, b) => a - b)
+    for (const found of [members.recent(), members.now()])
+      expect(found.map(({ pid }) => pid).sort((a, b) => a - b)).toEqual(pids)
+    expect(members.now().map(({ session }) => session)).toEqual(expect.arrayContaining(pids))
+  })
+
+  test('are members until they end, where they were named before their parent ended', async () => {
+    const { leader, child, members } = await startSession()
+    members.now()
+    leader.kill('SIGKILL')
+    await once(leader, 'exit')
+    expect(members.now().map(({ pid }) => pid)).toEqual([child])
+  })
+
+  test('hold memory that counts once beyond the limit, though they share it', async () => {
+    const { members } = await startSession()
+    const processes = members.now()
+    const upTo = await memoryOf(processes, Number.POSITIVE_INFINITY)
+    const beyond = await memoryOf(processes, 0)
+    expect(beyond).toBeGreaterThan(0)
+    // The program of Node is mapped by both, and by this process.
+    expect(beyond).toBeLessThan(upTo)
+    expect(await memoryOf([], 0)).toBe(0)
+  })
+})

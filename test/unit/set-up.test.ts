@@ -1,0 +1,174 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { configFor, mountsFor } from '../../src/cli/init.ts'
+import { surveyAll } from '../../src/cli/survey.ts'
+import { openCatalog } from '../../src/config/build.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { methodsOf, planConfig } from '../../src/config/plan.ts'
+import { planSetUp } from '../../src/config/set-up.ts'
+import { createFolder, type Folder } from '../support/folder.ts'
+
+let folder: Folder
+let state = ''
+beforeEach(() => {
+  folder = createFolder()
+  state = mkdtempSync(join(tmpdir(), 'hikidashi-set-up-'))
+})
+afterEach(() => {
+  folder.remove()
+  rmSync(state, { recursive: true })
+})
+
+const database = Buffer.from(`SQLite format 3\0${'\0'.repeat(84)}`, 'latin1')
+
+/** A folder that has every source. */
+function fill({ root, write }: Folder): string {
+  write({ 'README.md': '# Hello\n', 'docs/a.md': '---\ntitle: A\n---\nText\n', 'package.json': '{"a":1}' })
+  write({ '.env': 'A=1\n', 'prompts/say.md': 'Say {{x}}', 'data/app.db': database })
+  mkdirSync(join(root, '.git'))
+  writeFileSync(join(root, '.git', 'HEAD'), 'ref: refs/heads/main\n')
+  return basename(root).toLowerCase()
+}
+
+describe('the set-up of a folder', () => {
+  test('has each source that is there, and a search over the documents', async () => {
+    const name = fill(folder)
+    const { mounts, complete } = await planSetUp([folder.root])
+    const kinds = (all: typeof mounts) =>
+      all.map(({ address, config: { provider, title } }) => [address, provider, title])
+    const [first = [], ...others] = kinds(mounts)
+    expect(first.slice(1)).toEqual(['files', 'Files'])
+    const top = [
+      [`git://${name}`, 'git', 'History'],
+      [`config://${name}`, 'settings', 'Settings'],
+      [`env://${name}`, 'env', 'Environment'],
+      ['zed://prompt-library', 'prompts', 'Prompts'],
+    ]
+    const search = [`search://${name}`, 'search', 'Search']
+    expect(others).toEqual([...top, search])
+    // Databases are looked for below, once the mounts are opened.
+    expect(kinds(await complete()).slice(1)).toEqual([...top, [`sqlite://${name}`, 'sqlite', 'Database'], search])
+    expect(mounts.at(-1)?.config).toMatchObject({ over: [first[0], 'zed://prompt-library'] })
+  })
+
+  test('is what init writes down, but for the address of the files', async () => {
+    const name = fill(folder)
+    const address = 'file:///notes'
+    const survey = await surveyAll(folder.root)
+    const file = join(folder.root, 'hikidashi.json')
+    writeFileSync(file, configFor({ folder: folder.root, address, survey }))
+    const loaded = await loadConfig(file)
+    if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems))
+    const written = planConfig(loaded.config).map((mount) => [mount.address, mount.config])
+    expect(written).toEqual(mountsFor(folder.root, address, survey).map((mount) => [mount.address, mount.config]))
+
+    const { complete } = await planSetUp([folder.root], { name: 'notes' })
+    const served = await Promise.all(
+      (await complete()).map(async (mount) => [mount.address, (await mount.refine?.()) ?? mount.config]),
+    )
+    expect(served).toEqual(written)
+    expect(written.map(([at]) => at)).toContain(`sqlite://${name}`)
+  })
+
+  test('is opened as the plan says: with the methods that it promises', async () => {
+    fill(folder)
+    const { complete } = await planSetUp([folder.root])
+    const planned = (await complete()).filter(({ config }) => config.provider !== 'git' && config.provider !== 'sqlite')
+    const catalog = await openCatalog(planned, {
+      log: () => {},
+      store: { sqlite: { file: join(state, 'store.sqlite') } },
+    })
+    try {
+      expect(catalog.mounts).toHaveLength(5)
+      for (const [index, { provider }] of catalog.mounts.entries()) {
+        const { config } = planned[index] ?? {}
+        const { watch, prompts, sees } = provider
+        expect([
+          config?.provider,
+          { watch: watch !== undefined, prompts: prompts !== undefined, sees: sees !== undefined },
+        ]).toEqual([config?.provider, config === undefined ? {} : methodsOf(config)])
+      }
+    } finally {
+      await catalog.close()
+    }
+  })
+
+  test('of a plain folder is its files and a search', async () => {
+    folder.write({ 'a.txt': 'a' })
+    const { complete } = await planSetUp([folder.root])
+    expect((await complete()).map(({ config }) => config.provider)).toEqual(['files', 'search'])
+  })
+
+  test.each(['', '# no repository'])('a folder .git that holds %j is no history', async (head) => {
+    mkdirSync(join(folder.root, '.git'))
+    if (head !== '') writeFileSync(join(folder.root, '.git', 'description'), head)
+    const { mounts } = await planSetUp([folder.root])
+    expect(mounts.map(({ config }) => config.provider)).toEqual(['files', 'search'])
+  })
+})
+
+test('databases are looked for in the first 500 folders', async () => {
+  for (let at = 0; at < 520; at++) folder.write({ [`f${String(at).padStart(3, '0')}/x`]: '' })
+  for (const at of ['f000', 'f519']) folder.write({ [`${at}/app.db`]: database })
+  const { complete } = await planSetUp([folder.root])
+  const found = (await complete()).filter(({ config }) => config.provider === 'sqlite')
+  expect(found.length).toBeLessThan(2)
+})
+
+test('several folders have names and titles that tell them apart, and one search', async () => {
+  for (const name of ['a/notes', 'b/notes', 'c/papers'])
+    folder.write({ [`${name}/a.json`]: '{}', [`${name}/prompts/p.md`]: 'x' })
+  const roots = ['a/notes', 'b/notes', 'c/papers'].map((name) => join(folder.root, name))
+  const { mounts } = await planSetUp(roots)
+  const of = (kind: string) => mounts.filter(({ config }) => config.provider === kind)
+  expect(of('settings').map(({ address, config }) => [address, config.title])).toEqual([
+    ['config://notes', 'Settings · notes'],
+    ['config://notes-2', 'Settings · notes'],
+    ['config://papers', 'Settings · papers'],
+  ])
+  expect(of('search')).toEqual([expect.objectContaining({ address: 'search://all' })])
+  expect(of('search')[0]?.config).toMatchObject({
+    over: [...of('files'), ...of('prompts')].map(({ address }) => address).sort((a, b) => order(a) - order(b)),
+  })
+  function order(address: string) {
+    return mounts.findIndex((mount) => mount.address === address)
+  }
+})
+
+describe('a catalog that opens its mounts at their first use', () => {
+  test('serves the rest where one cannot be opened, names each that cannot, and tries again', async () => {
+    folder.write({ 'there/a.txt': 'a' })
+    const logged: unknown[] = []
+    const planned = ['gone-1', 'there', 'gone-2'].map((name) => ({
+      address: `x://${name}`,
+      config: { provider: 'files', root: join(folder.root, name) } as const,
+      folder: folder.root,
+    }))
+    const catalog = await openCatalog(planned, {
+      log: (level, message, fields) => void logged.push([level, message, fields?.mount]),
+      lazily: true,
+    })
+    try {
+      expect(await catalog.openAll()).toEqual(['x://gone-1', 'x://gone-2'])
+      expect(logged).toEqual(
+        ['x://gone-1', 'x://gone-2'].map((mount) => ['warn', 'the mount cannot be opened; it is tried again', mount]),
+      )
+      expect(catalog.degraded()).toMatchObject([{ address: 'x://gone-1' }, { address: 'x://gone-2' }])
+      const view = catalog.view({ id: 'x', roles: [] })
+      expect(await view.list()).toMatchObject({
+        items: [{ uri: 'x://there/a.txt' }],
+        unavailable: ['x://gone-1', 'x://gone-2'],
+      })
+      await expect(view.read('x://gone-1/a.txt')).rejects.toMatchObject({ kind: 'unavailable' })
+    } finally {
+      await catalog.close()
+    }
+  })
+
+  test('by default all are opened, and one that cannot be opened is an error', async () => {
+    const planned = [{ address: 'x://y', config: { provider: 'files', root: 'gone' } as const, folder: folder.root }]
+    await expect(openCatalog(planned, { log: () => {} })).rejects.toThrow('The mount x://y cannot be opened.')
+  })
+})

@@ -1,0 +1,157 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { createCatalog } from '../../src/index.ts'
+import { codes, ProtocolError } from '../../src/server/errors.ts'
+import { isObject, type Request, type Response } from '../../src/server/messages.ts'
+import { type Channel, type Era, openChannel, type Served } from '../../src/server/protocol/channel.ts'
+import type { Method } from '../../src/server/protocol/method.ts'
+import { revisions } from '../../src/server/revisions.ts'
+import { memory } from '../support/memory.ts'
+import { openPeer, type Peer } from '../support/protocol-peer.ts'
+
+/** The oracle is the official SDK's server: on each message, the protocol layer answers as it does. */
+
+const meta = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+  'io.modelcontextprotocol/clientInfo': { name: 'peer', version: '1' },
+}
+
+/** Repeats what it was given. */
+const echo: Method = async ({ params, revision }) => ({ echoed: Object.keys(params).sort(), revision })
+
+const served: Served = {
+  server: { name: 'served', version: '1.2.3', title: 'Served' },
+  capabilities: { resources: { subscribe: true, listChanged: true }, completions: {}, tools: {}, prompts: {} },
+  instructions: 'Read what is listed.',
+  methods: new Map<string, Method>([
+    ['resources/list', async () => ({ resources: [] })],
+    ['resources/templates/list', async () => ({ resourceTemplates: [], ttlMs: 5, cacheScope: 'public' })],
+    ['resources/read', async () => ({ contents: [{ uri: 'x:/', text: '' }], _meta: { kept: true } })],
+    ['resources/subscribe', async () => ({})],
+    ['resources/unsubscribe', async () => ({})],
+    ['resources/directory/read', async () => ({ resources: [] })],
+    ['tools/list', async () => ({ tools: [] })],
+    ['prompts/list', async () => ({ prompts: [] })],
+    ['prompts/get', async () => ({ messages: [] })],
+    ['completion/complete', async () => ({ completion: { values: [] } })],
+    ['own/echo', echo],
+    ['own/refuses', () => Promise.reject(new ProtocolError(codes.invalidParams, 'Not so.', { reason: 'test' }))],
+  ]),
+}
+
+const { view } = createCatalog({ mounts: [{ address: 'mem://x', provider: memory({ a: 'a' }) }] })
+const opened: { close(): Promise<void> }[] = []
+
+afterEach(async () => {
+  for (const one of opened.splice(0)) await one.close()
+})
+
+async function openBoth(era: Era): Promise<{ readonly ours: Channel; readonly peer: Peer }> {
+  const ours = openChannel(served, {
+    era,
+    view: view({ id: 'x', roles: [] }),
+    log: () => {},
+    egress: (response) => response,
+    timeoutMs: 60_000,
+  })
+  const peer = await openPeer(served, era)
+  opened.push(ours, peer)
+  return { ours, peer }
+}
+
+/** An answer without what is ours to say: the words of errors of the protocol itself. */
+function comparable(response: Response | undefined): unknown {
+  if (response === undefined || 'result' in response) return response
+  const { code, data } = response.error
+  return { id: response.id, code, ...(isObject(data) && 'reason' in data ? { data } : {}) }
+}
+
+const names = [
+  ...served.methods.keys(),
+  ...['initialized', 'ping', 'server/discover', 'subscriptions/listen', 'logging/setLevel', 'tools/call', 'tasks/get'],
+  ...['nothing/here', '', 'toString', '__proto__', 'constructor', 'resources/READ'],
+]
+
+const ids = [0, 7, -1, 2 ** 53 - 1, '', '7', 'id', '__proto__']
+
+describe('on 2026-07-28', () => {
+  test.each(names)('%j is answered as the SDK answers it', async (method) => {
+    const { ours, peer } = await openBoth('modern')
+    for (const id of ids) {
+      const message: Request = { jsonrpc: '2.0', id, method, params: { a: 1, _meta: meta } }
+      expect(comparable(await ours.request(message)), `${JSON.stringify(id)}`).toEqual(
+        comparable(asHere(await peer.request(message))),
+      )
+    }
+  })
+})
+
+/**
+ * What differs on purpose. The SDK takes the envelope out of the params before a method sees them; here a method sees them as they
+ * came. The SDK's `server/discover` names the newest revision alone; here it names each that is served.
+ */
+function asHere(response: Response | undefined): Response | undefined {
+  if (response === undefined || !('result' in response)) return response
+  const { echoed, supportedVersions } = response.result
+  return {
+    ...response,
+    result: {
+      ...response.result,
+      ...(Array.isArray(echoed) ? { echoed: ['_meta', ...echoed].filter(unique).sort() } : {}),
+      ...(supportedVersions === undefined ? {} : { supportedVersions: [...revisions] }),
+    },
+  }
+}
+
+const unique = <T>(value: T, at: number, all: readonly T[]) => all.indexOf(value) === at
+
+describe.each([...revisions, '1999-01-01', '2099-01-01', ''])('after an initialize that asks for %j', (revision) => {
+  const initialize: Request = {
+    jsonrpc: '2.0',
+    id: 'first',
+    method: 'initialize',
+    params: { protocolVersion: revision, capabilities: { roots: {} }, clientInfo: { name: 'peer', version: '1' } },
+  }
+
+  test('both agree on the same revision, and introduce themselves alike', async () => {
+    const { ours, peer } = await openBoth('legacy')
+    const answer = await ours.request(initialize)
+    const expected = (await peer.request(initialize)) as Extract<Response, { readonly result: unknown }>
+    const { protocolVersion } = expected.result as { readonly protocolVersion: string }
+    const { capabilities, serverInfo } = expected.result as Record<string, Record<string, unknown>>
+    // The SDK sends members to revisions that do not have them yet. Here they are left out (test/wire/schema.test.ts).
+    const { completions: _, ...older } = capabilities ?? {}
+    const { title: __, ...untitled } = serverInfo ?? {}
+    expect(answer).toEqual({
+      ...expected,
+      result: {
+        ...expected.result,
+        capabilities: protocolVersion < '2025-03-26' ? older : capabilities,
+        serverInfo: protocolVersion < '2025-06-18' ? untitled : serverInfo,
+      },
+    })
+    expect(ours.revision).toBe(protocolVersion)
+  })
+
+  test.each(names)('%j is answered as the SDK answers it', async (method) => {
+    const { ours, peer } = await openBoth('legacy')
+    for (const one of [ours, peer]) await one.request(initialize)
+    ours.notify({ jsonrpc: '2.0', method: 'notifications/initialized' })
+    peer.notify('notifications/initialized')
+    for (const id of ids)
+      for (const params of [
+        undefined,
+        {},
+        { a: 1 },
+        { _meta: { progressToken: 3 } },
+        { _meta: { progressToken: {} } },
+      ]) {
+        const message: Request = { jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) }
+        const expected = await peer.request(message)
+        const answer = await ours.request(message)
+        // The SDK drops what it cannot parse. Here every request is answered.
+        if (expected === undefined) expect(answer).toMatchObject({ id, error: { code: expect.any(Number) } })
+        else expect(comparable(answer), JSON.stringify(message)).toEqual(comparable(expected))
+      }
+  })
+})
