@@ -32,6 +32,8 @@ export interface Client {
   /** What it is told on, once everything that it asked for is acknowledged. */
   readonly stream: number | undefined
   readonly stalled: boolean
+  /** What it does, for a report of a failure. */
+  readonly state: string
   /** Whether something that it asked is unanswered. */
   readonly busy: boolean
   start(): Promise<void>
@@ -67,6 +69,8 @@ export function createClient(options: ClientOptions): Client {
   let listed = false
   const working = new Set<Promise<unknown>>()
   let resumed = 0
+  /** The step of opening a stream that it is at. */
+  let doing = ''
   /** What is to be read again once it was read. */
   const reading = new Map<string, boolean>()
 
@@ -165,6 +169,7 @@ export function createClient(options: ClientOptions): Client {
     if (to.modern) {
       const { uris, follows, list } = wishes
       history.add({ kind: 'ask', stream: id, uris, follows, list })
+      doing = 'listens'
       line = to.listen({ resourceSubscriptions: wishes.uris, resourcesListChanged: wishes.list }, ear)
       return
     }
@@ -172,15 +177,20 @@ export function createClient(options: ClientOptions): Client {
     history.add({ kind: 'ask', stream: id, uris: [], list: true, follows: wishes.follows })
     line = to.listen({}, ear)
     for (const uri of wishes.uris) {
+      doing = `subscribes to ${uri}`
       history.add({ kind: 'ask', stream: id, uris: [uri], list: false, follows: [] })
-      const { result } = await to.ask('resources/subscribe', { uri })
-      if (stream === id && result !== undefined) acknowledge(id, [uri], false)
+      const answer = await to.ask('resources/subscribe', { uri }).catch(() => undefined)
+      if (stream !== id) return
+      // A kept connection may be closed just as a request goes out on it. A client begins anew then.
+      if (answer === undefined) return void (closed || restart())
+      if (answer.result !== undefined) acknowledge(id, [uri], false)
     }
     ready = stream === id
   }
 
   const start = async (): Promise<void> => {
     while (!closed) {
+      doing = 'connects'
       const opened = await options.connect(stray).catch(() => undefined)
       // The service may be on its way back.
       if (opened === undefined) await new Promise((resolve) => setTimeout(resolve, 20))
@@ -208,6 +218,10 @@ export function createClient(options: ClientOptions): Client {
     },
     get stalled() {
       return stalled
+    },
+    get state() {
+      const parts = [stalled && 'stalled', stream === undefined ? 'connecting' : ready ? 'told' : 'asking to be told']
+      return [...parts.filter((part) => part !== false), `${working.size} tasks`, doing].join(', ')
     },
     get busy() {
       return working.size > 0

@@ -50,16 +50,16 @@ export function createHistory(): History {
 }
 
 /**
- * Waits until something holds, as long as the patience allows; what takes longer is a fact. When one thing has, there is
- * little patience left for others.
+ * Waits until something holds, as long as the patience allows; what takes longer is a fact, with `details`. When one thing
+ * has, there is little patience left for others.
  */
 export function createPatience(history: History, patience: number) {
   let left = patience
-  return async (what: string, holds: () => boolean, step = 5): Promise<void> => {
+  return async (what: string, holds: () => boolean, step = 5, details = () => ''): Promise<void> => {
     const end = performance.now() + left
     while (!holds() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, step))
     if (holds()) return
-    history.add({ kind: 'overdue', what })
+    history.add({ kind: 'overdue', what: `${what}${details()}` })
     left = patience / 10
   }
 }

@@ -103,7 +103,15 @@ export async function run(options: WorldOptions): Promise<readonly Fact[]> {
    * while its service ended, hears them the next time. Resolves to whether nobody did.
    */
   const ring = async (awake: readonly Client[]): Promise<boolean> => {
-    await until('a stream', () => sources.watched && awake.every(({ stream }) => stream !== undefined))
+    const missing = () => awake.filter(({ stream }) => stream === undefined)
+    const stuck = () => {
+      const those = missing().map((client) => {
+        const number = clients.indexOf(client)
+        return `${number} (${kinds[number % kinds.length]?.join(' ')}: ${client.state})`
+      })
+      return ` (${sources.watched ? 'watched' : 'not watched'}; clients ${those.join(', ')})`
+    }
+    await until('a stream', () => sources.watched && missing().length === 0, 5, stuck)
     const before = awake.map((client) => ({
       ...{ client, stream: client.stream },
       bells: bellsOf(client).map((bell) => ({ bell, heard: client.heard(bell) })),
