@@ -3,6 +3,7 @@ import { searchStatusMimeType } from '../core/found.ts'
 import { requiredPriority } from '../core/priority.ts'
 import type { Resource, View } from '../core/view.ts'
 import { queryTerms } from './bm25.ts'
+import { doublesOf } from './doubles.ts'
 import { compare, matchWords } from './lexical.ts'
 import { isFor, listAll } from './listed.ts'
 import { foldersOf, referredTo } from './neighbours.ts'
@@ -20,8 +21,11 @@ export interface Ranked {
   readonly notes: readonly string[]
 }
 
-/** What what stands near to something good counts, beside what was found itself; and near to how many. */
+/** The weight of neighbours of the best candidates, beside 1 for what a search found; and how many candidates have neighbours. */
 const nearness = { weight: 0.5, seeds: 10 }
+
+/** The weight of words in resources that no search covers, where a search covers others. */
+const outsideWeight = 0.5
 
 /** So many resources are looked at before other work has its turn. */
 const slice = 1024
@@ -67,15 +71,23 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   }
   const known = new Map(resources.map((resource) => [resource.uri, resource] as const))
   const coveredBy = withinOf(searched.covered)
-  const isRead = ({ uri }: Resource) => coveredBy(uri) === undefined
+  const isSearched = resources.some(({ uri }) => coveredBy(uri) !== undefined)
+  const doubles = doublesOf(resources, coveredBy)
+  const isRead = ({ uri }: Resource) => coveredBy(uri) === undefined && !doubles.has(uri)
   const words =
     terms.length === 0
       ? { list: [], notes: [] }
       : await matchWords(resources, terms, isRead, reader, limits, options.memory)
 
+  // A copy is shown only where its original is not found.
+  const found = new Set(searched.lists.flat())
+  const isDouble = (uri: string) => {
+    const original = doubles.get(uri)
+    return original !== undefined && (found.has(original) || required.has(original))
+  }
   const lists: RankedList[] = [
     ...searched.lists.map((uris) => ({ name: 'search', uris: uris.filter((uri) => known.has(uri)), weight: 1 })),
-    { name: 'words', uris: words.list, weight: 1 },
+    { name: 'words', uris: words.list.filter((uri) => !isDouble(uri)), weight: isSearched ? outsideWeight : 1 },
   ]
   const near = await neighboursOf([...required.keys()], fuse(lists), known, reader)
   const fused = fuse([...lists, ...near])
@@ -91,7 +103,7 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   }
   const must = [...required.values()].map(({ resource }) => candidateOf(resource, fused.get(resource.uri) ?? whole))
   const may = resources
-    .filter(({ uri }) => !required.has(uri))
+    .filter(({ uri }) => !required.has(uri) && !isDouble(uri))
     .flatMap((resource) => {
       const place = query.trim() === '' && pins.length === 0 ? whole : fused.get(resource.uri)
       return place === undefined ? [] : [candidateOf(resource, place)]
