@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { overviewUri } from '../core/overview.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../core/view.ts'
 import { createColumns } from './columns.ts'
 import { directory, isGone, refuseDepth } from './directories.ts'
@@ -70,9 +71,14 @@ async function* listed(view: View, uri: string | undefined, recursive: boolean):
     return
   }
   // The flat list has larger pages than the directories have; it is the same where there is one mount only.
-  if (recursive && isOnlyMount(await view.mounts(), uri)) yield* pagesOf((query) => view.list(query))
+  if (recursive && isOnlyMount(await view.mounts(), uri)) yield* withoutOverview(pagesOf((query) => view.list(query)))
   else if (recursive) yield* below(view, uri, 0)
   else yield* pagesOf((query) => directory(view, uri, query))
+}
+
+/** Pages of a mount: the overview of the server is in none. */
+async function* withoutOverview(pages: AsyncIterable<Listed>): AsyncGenerator<Listed> {
+  for await (const page of pages) yield { ...page, items: page.items.filter((item) => item.uri !== overviewUri) }
 }
 
 function isOnlyMount(mounts: readonly Resource[], uri: string): boolean {

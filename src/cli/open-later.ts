@@ -1,5 +1,6 @@
 import type { OpenedCatalog } from '../config/build.ts'
 import { guideFor } from '../config/guide.ts'
+import { withOverview } from '../config/overview.ts'
 import { abilitiesOf, takesWriting } from '../config/plan.ts'
 import { profilesOf } from '../config/profiles.ts'
 import { searchesOf } from '../config/searches.ts'
@@ -32,10 +33,13 @@ export function openLater(local: Local, open: () => Promise<OpenedCatalog>): Ser
     return catalog
   })
   const context = contextFor(local, createOpeningViews(opening, abilitiesOf(mounts)))
+  const name = config?.name ?? 'hikidashi'
+  const views =
+    config?.overview === false ? context : withOverview(context, { name, mounts, opened: () => opening.opened })
   return {
     opening,
-    view: context.view,
-    profileOf: profilesOf(config?.clients, context),
+    view: views.view,
+    profileOf: profilesOf(config?.clients, views),
     guide: guideFor(mounts),
     readingTools: context.tools,
     ...(takesWriting(mounts)

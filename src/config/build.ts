@@ -9,7 +9,7 @@ import type { Scrubber } from '../core/scrub.ts'
 import { parseAddress } from '../core/uri.ts'
 import { providers } from '../providers/index.ts'
 import { decoded } from '../wrap/decoded.ts'
-import { deferred } from '../wrap/deferred.ts'
+import { type Deferred, deferred, type OpeningState } from '../wrap/deferred.ts'
 import { limited } from '../wrap/limited.ts'
 import { linked } from '../wrap/linked.ts'
 import { polled } from '../wrap/polled.ts'
@@ -67,16 +67,24 @@ export async function openMount(planned: PlannedMount, settings: MountSettings):
   }
 }
 
+/** A mount that is opened at its first use. */
+type DeferredMount = Mount & Pick<Deferred, 'open' | 'openingState'>
+
 /** A mount that is opened at its first use. Until it can be opened, what asks it gets `unavailable`. */
-function deferMount(planned: PlannedMount, settings: MountSettings): Mount & { readonly open: () => Promise<unknown> } {
+function deferMount(planned: PlannedMount, settings: MountSettings): DeferredMount {
   const { address, config, folder } = planned
   const log: Log = (level, message, fields) => settings.log(level, message, { mount: address, ...fields })
   if (config.provider === 'search') {
     const provider = deferredSearch(() => openSearch(address, config, folder, { ...settings, log }), log)
-    return { ...mountOf(planned, provider, settings), open: provider.open }
+    return withOpening(planned, provider, settings)
   }
   const provider = deferred(() => openSource(planned, { ...settings, log }), { abilities: methodsOf(config), log })
-  return { ...mountOf(planned, provider, settings), open: provider.open }
+  return withOpening(planned, provider, settings)
+}
+
+function withOpening(planned: PlannedMount, provider: Deferred, settings: MountSettings): DeferredMount {
+  const { open, openingState } = provider
+  return { ...mountOf(planned, provider, settings), open, openingState }
 }
 
 async function openSource(planned: PlannedMount, settings: MountSettings): Promise<Provider> {
@@ -275,8 +283,16 @@ export interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionK
   readonly lazily?: boolean
 }
 
+/** How far the opening of a mount is. */
+export interface MountOpening {
+  readonly mount: PlannedMount
+  readonly state: OpeningState
+}
+
 /** A catalog whose mounts may still have to be opened. */
 export interface OpenedCatalog extends Catalog {
+  /** The mounts in the order of the configuration, each with how far its opening is. Asking opens none. */
+  openings(): readonly MountOpening[]
   /** Opens every mount that is not open yet, side by side. Answers the addresses of those that could not be opened. */
   openAll(): Promise<readonly string[]>
 }
@@ -314,7 +330,7 @@ export async function openCatalog(planned: readonly PlannedMount[], settings: Ca
     versionKey,
     ...(store === undefined ? {} : { store }),
   })
-  const mounts: (Mount & { readonly open?: () => Promise<unknown> })[] = []
+  const mounts: (Mount & Partial<DeferredMount>)[] = []
   try {
     if (lazily) mounts.push(...(await Promise.all(planned.map((mount, index) => openLazily(mount, settingsOf(index))))))
     else {
@@ -333,6 +349,7 @@ export async function openCatalog(planned: readonly PlannedMount[], settings: Ca
     catalog = made
     return {
       ...made,
+      openings: () => planned.map((mount, index) => ({ mount, state: mounts[index]?.openingState?.() ?? 'open' })),
       openAll: async () => {
         const opened = await Promise.allSettled(mounts.map((mount) => mount.open?.()))
         return mounts.flatMap(({ address }, index) => (opened[index]?.status === 'rejected' ? [address] : []))
@@ -347,11 +364,11 @@ export async function openCatalog(planned: readonly PlannedMount[], settings: Ca
 }
 
 /** A mount that is opened at its first use. Results are opened at once, where that succeeds: others write into them. */
-async function openLazily(planned: PlannedMount, settings: MountSettings): Promise<ReturnType<typeof deferMount>> {
+async function openLazily(planned: PlannedMount, settings: MountSettings): Promise<Mount & Partial<DeferredMount>> {
   if (planned.config.provider !== 'results') return deferMount(planned, settings)
   const mount = await openMount(planned, settings).catch((error: unknown) => {
     if (isResourceError(error)) return undefined
     throw error
   })
-  return mount === undefined ? deferMount(planned, settings) : { ...mount, open: async () => mount.provider }
+  return mount ?? deferMount(planned, settings)
 }

@@ -1,4 +1,5 @@
 import { isResourceError } from '../core/errors.ts'
+import { overviewUri } from '../core/overview.ts'
 import { type Address, overlap, parseAddress } from '../core/uri.ts'
 import { clients } from './clients.ts'
 import type { Issue } from './explain.ts'
@@ -55,6 +56,19 @@ export function addressFindings(addresses: readonly string[]): readonly Finding[
     }
   }
   return findings
+}
+
+/** Mounts that lie where the server puts its overview. */
+export function overviewFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
+  if (isRecord(config) && config.overview === false) return []
+  const own = parseAddress(overviewUri)
+  return addresses
+    .filter((address) => isAddress(address) && overlap(parseAddress(address), own))
+    .map((address) => ({
+      path: ['mounts', address],
+      message: `The server puts its overview at ${overviewUri}.`,
+      fix: 'Choose another address, or turn the overview off: "overview": false.',
+    }))
 }
 
 /** Mounts that would be written to at the same place over HTTP. */

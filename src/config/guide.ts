@@ -59,8 +59,13 @@ function addressOf({ address }: PlannedMount): string | undefined {
   }
 }
 
+/** What kind of data is at a mount, in a word. */
+export function kindOf({ provider }: MountConfig): string {
+  return kinds[provider]
+}
+
 /** Whether rules and scopes let a principal see anything of a mount. */
-function seesAnyOf({ access, scopes = [] }: MountConfig): (principal: Principal) => boolean {
+export function seesAnyOf({ access, scopes = [] }: MountConfig): (principal: Principal) => boolean {
   const rules = access === undefined ? undefined : compileAccess(access)
   return (principal) =>
     scopes.every((scope) => principal.scopes?.includes(scope) ?? true) && rules?.reach?.(principal, '') !== 'none'

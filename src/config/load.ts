@@ -7,7 +7,14 @@ import { loadCursorSecrets } from './cursor-secrets.ts'
 import { parseDocument } from './document.ts'
 import type { Explained } from './explain.ts'
 import { access as accessSchema, listen as listenSchema } from './fields.ts'
-import { addressFindings, clientFindings, findingsOf, postingFindings, searchFindings } from './findings.ts'
+import {
+  addressFindings,
+  clientFindings,
+  findingsOf,
+  overviewFindings,
+  postingFindings,
+  searchFindings,
+} from './findings.ts'
 import { checkFile, checkFolder, resolveFolder } from './folder.ts'
 import { gdriveFindings } from './gdrive.ts'
 import { hidesPaths } from './hidden-paths.ts'
@@ -98,6 +105,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
       .flatMap(findingsOf)
       .map((finding) => locate(document, finding, finding.at)),
     ...addressFindings([...written.keys()]).map((finding) => locate(document, finding, 'key')),
+    ...overviewFindings(document.value, [...written.keys()]).map((finding) => locate(document, finding, 'key')),
     ...values.map((finding) => locate(document, finding)),
   ]
   if ('issues' in parsed || problems.length > 0)

@@ -31,6 +31,12 @@ export const configSchema = z.strictObject({
     .describe(
       'What is served: an address (a URI prefix, such as "file:///docs" or "docs://manual") for each source. No address lies at or under another.',
     ),
+  overview: z
+    .boolean()
+    .exactOptional()
+    .describe(
+      'Whether the list of resources begins with hikidashi://overview, which says what is mounted, how much of it there is and how fresh that is. By default true.',
+    ),
   http: http.exactOptional().describe('How it is served over HTTP.'),
   clients: clients.exactOptional().describe('What clients are given by what they call themselves.'),
   context: z

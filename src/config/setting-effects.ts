@@ -45,6 +45,7 @@ const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
   $schema: 'none',
   name: 'none',
   instructions: 'none',
+  overview: 'none',
   http: (value, context) => effectsBy(http, value, context),
   clients: 'none',
   context: 'none',

@@ -1,3 +1,4 @@
+import { overviewUri } from '../core/overview.ts'
 import type { Audience } from '../core/provider.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../core/view.ts'
 import type { Limits } from './types.ts'
@@ -14,7 +15,7 @@ export async function listAll(view: View, limits: Limits, signal?: AbortSignal):
   for await (const page of pagesOf((cursor) => view.list(cursor, signal === undefined ? {} : { signal }))) {
     for (const address of page.unavailable ?? []) notes.add(`${address} does not answer`)
     for (const resource of page.items) {
-      if (resource.mimeType === directoryMimeType || resources.has(resource.uri)) continue
+      if (isNoDocument(resource) || resources.has(resource.uri)) continue
       if (resources.size >= limits.listed) {
         notes.add(`only the first ${limits.listed} resources of the listing were looked at`)
         return { resources: [...resources.values()], notes: [...notes] }
@@ -23,6 +24,11 @@ export async function listAll(view: View, limits: Limits, signal?: AbortSignal):
     }
   }
   return { resources: [...resources.values()], notes: [...notes] }
+}
+
+/** Whether something listed is no document to choose from: a directory, or what a server says of itself. */
+function isNoDocument({ uri, mimeType }: Resource): boolean {
+  return mimeType === directoryMimeType || uri === overviewUri
 }
 
 /** Pages until there are no more. One that leads back to where it was before ends them too. */

@@ -25,8 +25,13 @@ export interface DeferredOptions {
   readonly now?: () => number
 }
 
+/** How far the opening of a provider is. `failed`: it could not be opened, and the next use after a pause tries again. */
+export type OpeningState = 'closed' | 'opening' | 'open' | 'failed'
+
 /** A provider that is opened when it is first asked for something. */
 export interface Deferred<P extends Provider = Provider> extends Provider {
+  /** How far the opening is. Asking opens nothing. */
+  openingState(): OpeningState
   /** Opens it, unless it is open. Rejects with `unavailable` when it cannot be opened, or could not a short time ago. */
   open(): Promise<P>
 }
@@ -79,6 +84,11 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
 
   return {
     open: attempt,
+    openingState: () => {
+      if (opened !== undefined) return 'open'
+      if (failure !== undefined) return 'failed'
+      return opening === undefined ? 'closed' : 'opening'
+    },
     list: async function* (query, context) {
       yield* (await whenOpen(context.signal)).list(query, context)
     },

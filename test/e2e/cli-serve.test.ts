@@ -46,7 +46,10 @@ describe('serve', () => {
     const command = `${process.execPath} ${main} serve notes --name mine --only files`
     const remote = (...args: readonly string[]) => run([...args, '--command', command], { cwd: home })
     expect(await remote('ls')).toMatchObject({ code: 0, out: 'file:///mine\n', err: '' })
-    expect((await remote('ls', '-r')).out.trim().split('\n')).toHaveLength(4)
+    const [first, ...listed] = (await remote('ls', '-r')).out.trim().split('\n')
+    expect(first).toBe('hikidashi://overview')
+    expect(listed).toHaveLength(4)
+    expect((await remote('ls', '-r', 'file:///mine')).out.trim().split('\n')).toEqual(listed)
     expect((await remote('ls', '-r', 'file:///mine/docs/')).out.trim().split('\n')).toHaveLength(3)
     expect((await remote('read', 'file:///mine/README.md')).out).toBe('# Notes\n')
     expect(await remote('read', 'file:///mine/nope')).toMatchObject({ code: 4, out: '' })

@@ -1,0 +1,158 @@
+import type { MountReader } from '../core/mount-reader.ts'
+import type { Principal } from '../core/provider.ts'
+import { cleanText } from '../core/untrusted.ts'
+import { parseAddress } from '../core/uri.ts'
+import type { FeedStatus, MountProgress } from '../search/feed-status.ts'
+import type { MountOpening, OpenedCatalog } from './build.ts'
+import { kindOf, seesAnyOf } from './guide.ts'
+import type { OverviewSources } from './overview.ts'
+import { type PlannedMount, tellsOfChanges } from './plan.ts'
+import { searchesOf } from './searches.ts'
+
+/** How many mounts have a line of their own. */
+const maxRows = 200
+/** How long the overview waits for the progress of the indexes, in milliseconds. */
+const statusTimeoutMs = 1000
+
+/** One mount, as far as a principal may know of it. */
+interface Row {
+  readonly mount: PlannedMount
+  readonly address: string
+  readonly opening: MountOpening['state']
+  /** Whether the principal sees all of it. Counts would tell the others of things that they may not see. */
+  readonly isWhole: boolean
+  readonly reader: MountReader | undefined
+  readonly progress: MountProgress | undefined
+}
+
+/** Writes the overview for a principal. It opens no mount, and asks only the indexes that are open how far they are. */
+export async function writeOverview({ name, mounts, opened }: OverviewSources, principal: Principal): Promise<string> {
+  const catalog = opened()
+  const rows = catalog === undefined ? rowsBefore(mounts, principal) : await rowsOf(catalog, principal)
+  const count = `${rows.length.toLocaleString('en')} ${rows.length === 1 ? 'mount' : 'mounts'}`
+  if (rows.length === 0)
+    return `# ${plainText(name)}\n\nThis server serves data as MCP resources. Nothing is mounted.\n`
+  const more = rows.length - maxRows
+  return [
+    `# ${plainText(name)}`,
+    '',
+    `This server serves ${count} as MCP resources.`,
+    '',
+    '| mount | address | state | how much | how fresh |',
+    '| --- | --- | --- | --- | --- |',
+    ...rows.slice(0, maxRows).map(writeRow),
+    ...(more > 0 ? ['', `There are ${more.toLocaleString('en')} more mounts.`] : []),
+    '',
+    ...adviceOn(rows),
+    '',
+  ].join('\n')
+}
+
+function rowsBefore(mounts: readonly PlannedMount[], principal: Principal): readonly Row[] {
+  return mounts
+    .filter(({ config }) => seesAnyOf(config)(principal))
+    .map((mount) => ({
+      mount,
+      address: parseAddress(mount.address).text,
+      opening: 'closed',
+      isWhole: false,
+      reader: undefined,
+      progress: undefined,
+    }))
+}
+
+async function rowsOf(catalog: OpenedCatalog, principal: Principal): Promise<readonly Row[]> {
+  const progress = await progressOf(catalog)
+  return catalog.openings().flatMap(({ mount, state }) => {
+    const reader = catalog.reader(mount.address)
+    if (reader === undefined) return []
+    const { address } = reader
+    const reach = reader.reach(principal)
+    if (reach === 'none' && !reader.allows(principal, '')) return []
+    const isWhole = reach === 'all'
+    return [{ mount, address, opening: state, isWhole, reader, progress: progress.get(address) }]
+  })
+}
+
+/** How far each mount is indexed. */
+async function progressOf(catalog: OpenedCatalog): Promise<ReadonlyMap<string, MountProgress>> {
+  const isOpen = new Set(catalog.openings().flatMap(({ mount, state }) => (state === 'open' ? [mount.address] : [])))
+  const searches = searchesOf(catalog).filter(({ address }) => isOpen.has(address))
+  const found = await Promise.all(searches.map(({ provider }) => withinTime(provider.feedStatus())))
+  return new Map(found.flatMap((status) => status?.mounts ?? []).map((mount) => [mount.address, mount]))
+}
+
+/** What a store answers in time. `undefined`: it does not answer. */
+async function withinTime(status: Promise<FeedStatus | undefined>): Promise<FeedStatus | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), statusTimeoutMs)
+  })
+  try {
+    return await Promise.race([status.catch(() => undefined), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function writeRow(row: Row): string {
+  const { config } = row.mount
+  const kind = kindOf(config)
+  const title = config.title === undefined ? '' : cleanText(config.title).trim()
+  const named = title === '' ? kind : title.toLowerCase() === kind ? title : `${title} (${kind})`
+  const cells = [plainText(named), `\`${row.address}\``, stateOf(row), extentOf(row), freshnessOf(row)]
+  return `| ${cells.join(' | ')} |`
+}
+
+function stateOf({ opening, progress }: Row): string {
+  if (opening === 'failed' || progress?.state === 'unavailable') return 'does not answer'
+  if (opening === 'open') return 'open'
+  return opening === 'opening' ? 'being opened' : 'not opened yet'
+}
+
+function extentOf({ mount, opening, isWhole, progress }: Row): string {
+  if (mount.config.provider === 'search' || !isWhole || opening !== 'open') return ''
+  if (progress === undefined) return 'not counted'
+  const { state, looked, of } = progress
+  const number = (value: number) => value.toLocaleString('en')
+  if (state === 'current') return `${number(looked)} ${looked === 1 ? 'document' : 'documents'}`
+  return looked === 0 && of === undefined
+    ? ''
+    : `${number(looked)}${of === undefined ? '' : ` of ${number(of)}`} so far`
+}
+
+function freshnessOf({ mount, opening, isWhole, reader, progress }: Row): string {
+  if (mount.config.provider === 'search') return ''
+  const indexed = progress === undefined ? [] : [indexedOf(progress, isWhole)]
+  const changes = reader?.degraded() === undefined ? changesOf(mount, progress) : 'changes may be missed just now'
+  return [...indexed, ...(opening === 'open' ? [changes] : [])].filter((part) => part !== '').join('; ')
+}
+
+function indexedOf({ state, since }: MountProgress, isWhole: boolean): string {
+  if (state === 'waiting' || state === 'comparing') return 'being indexed'
+  if (state === 'unavailable') return 'the index may be old'
+  return isWhole ? `indexed at ${new Date(since).toISOString().replace(/\.\d+Z$/, 'Z')}` : 'indexed'
+}
+
+function changesOf({ config }: PlannedMount, progress: MountProgress | undefined): string {
+  if (config.poll !== undefined) return 'looked at for changes now and then'
+  if (tellsOfChanges(config)) return 'changes are told at once'
+  return progress?.changes === 'compared' ? 'compared now and then' : 'read when it is asked for'
+}
+
+/** How to get at the mounts, with an address of this server in each example. */
+function adviceOn(rows: readonly Row[]): readonly string[] {
+  const search = rows.find(({ mount }) => mount.config.provider === 'search')
+  const files = rows.find(({ mount }) => mount.config.provider === 'files')
+  return [
+    ...(search === undefined ? [] : [`- Search: read \`${search.address}?q=WORDS\`, or call \`search_resources\`.`]),
+    `- List a directory: end its URI with a slash${files === undefined ? '' : `, such as \`${files.address}/\``}.`,
+    '- Read a part of a text: add `?lines=10-40` to its URI.',
+    '- A mount is opened when it is first used.',
+  ]
+}
+
+/** A text in which nothing is Markdown. */
+function plainText(text: string): string {
+  return cleanText(text).replace(/[\\`*_[\]<>|#]/g, '\\$&')
+}

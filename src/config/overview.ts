@@ -1,0 +1,199 @@
+import { invalid, isResourceError } from '../core/errors.ts'
+import type { Views } from '../core/opening.ts'
+import { overviewUri } from '../core/overview.ts'
+import type { Principal } from '../core/provider.ts'
+import { parseUri } from '../core/uri.ts'
+import type { CacheHint, ChangeListener, Page, Resource, Subscription, View } from '../core/view.ts'
+import type { OpenedCatalog } from './build.ts'
+import type { PlannedMount } from './plan.ts'
+
+export interface OverviewSources {
+  /** The name of the server. */
+  readonly name: string
+  /** The mounts, as far as they are known before the catalog is open. */
+  readonly mounts: readonly PlannedMount[]
+  /** The catalog. `undefined`: it is not open yet. */
+  readonly opened: () => OpenedCatalog | undefined
+  /** How often the overview is compared while somebody listens to it, in milliseconds. Default 2,000. */
+  readonly compareIntervalMs?: number
+}
+
+const resource: Resource = {
+  uri: overviewUri,
+  name: 'overview',
+  title: 'Overview',
+  description: 'What this server has: its mounts, how much is in them, and how fresh that is.',
+  mimeType: 'text/markdown',
+}
+
+/** It changes whenever a mount is opened or indexed, and depends on who asks. */
+const cache: CacheHint = { ttlMs: 0, scope: 'private' }
+
+/** How many spellings of its URI one client may listen to. */
+const maxSpellings = 16
+
+/**
+ * Puts an overview of the server in front of what is listed: a Markdown text that says what is mounted, how much of it there is and how
+ * fresh that is, as far as it is known without opening a mount. So the list is never empty, even when nothing is mounted or no mount
+ * answers. The overview is of no mount: it is neither searched nor checked nor packed.
+ */
+export function withOverview(views: Views, sources: OverviewSources): Views {
+  const { opened, mounts, compareIntervalMs = 2000 } = sources
+  const textFor = async (principal: Principal): Promise<string> => {
+    const { writeOverview } = await import('./overview-text.ts')
+    return writeOverview(sources, principal)
+  }
+  const watch = createWatch(textFor, compareIntervalMs)
+  /** The mounts that a list without any of them names as missing. */
+  const addressesFor = (principal: Principal) => {
+    const catalog = opened()
+    if (catalog === undefined) return []
+    return mounts.map(({ address }) => address).filter((address) => catalog.allows(principal, address))
+  }
+  const subscribing = ({ subscribe }: View, principal: Principal): Pick<View, 'subscribe'> => {
+    if (subscribe === undefined) return {}
+    const watchOverview = (tell: () => void) => watch.add(principal, tell)
+    return { subscribe: (listener) => withOverviewUpdates(subscribe(listener), watchOverview, listener) }
+  }
+  const extended = (view: View, principal: Principal, isListed: boolean): View => ({
+    ...view,
+    list: async (query, options) => {
+      if (!isListed || query?.cursor !== undefined) return view.list(query, options)
+      const page = await view.list(query, options).catch((error: unknown): Page<Resource> => {
+        if (!isResourceError(error, 'unavailable')) throw error
+        const unavailable = addressesFor(principal)
+        return { items: [], cache, ...(unavailable.length === 0 ? {} : { unavailable }) }
+      })
+      return { ...page, items: [resource, ...page.items] }
+    },
+    read: async (uri, options) => {
+      if (!isOverview(uri)) return view.read(uri, options)
+      options?.signal?.throwIfAborted()
+      const { name, mimeType = '' } = resource
+      return { contents: [{ uri, name, mimeType, text: await textFor(principal) }], cache }
+    },
+    directory: async (query, options) => {
+      if (isOverview(query.uri)) throw invalid('This resource is not a directory.', 'not-a-directory')
+      return view.directory(query, options)
+    },
+    ...subscribing(view, principal),
+  })
+  return {
+    view: (principal) => extended(views.view(principal), principal, true),
+    narrowed: (narrowing) => {
+      const { most } = narrowing
+      // It counts as one of the resources that a host takes. Where only one is listed, that is the most important of the mounts.
+      const isListed = most === undefined || most > 1
+      const viewOf = views.narrowed(most === undefined || !isListed ? narrowing : { ...narrowing, most: most - 1 })
+      return (principal) => extended(viewOf(principal), principal, isListed)
+    },
+  }
+}
+
+/** Whether a URI is that of the overview, in any spelling. */
+function isOverview(uri: string): boolean {
+  if (!/^hikidashi:/i.test(uri)) return false
+  try {
+    const { scheme, authority, segments, directory, query } = parseUri(uri)
+    return `${scheme}://${authority}` === overviewUri && segments.length === 0 && !directory && query === undefined
+  } catch (error) {
+    if (isResourceError(error, 'invalid')) return false
+    throw error
+  }
+}
+
+/** Tells listeners when the overview of their principal has changed. */
+interface Watch {
+  /** Resolves once every change from then on is told, until the answer is called. */
+  add(principal: Principal, tell: () => void): Promise<() => void>
+}
+
+interface Watcher {
+  readonly principal: Principal
+  readonly tell: () => void
+  /** The text as it was when it was told of last. */
+  known: string
+}
+
+/** Compares the overview now and then, while somebody listens. */
+function createWatch(textFor: (principal: Principal) => Promise<string>, compareIntervalMs: number): Watch {
+  const watchers = new Set<Watcher>()
+  let timer: ReturnType<typeof setInterval> | undefined
+  let isComparing = false
+
+  const compare = async (): Promise<void> => {
+    if (isComparing) return
+    isComparing = true
+    try {
+      const texts = new Map<Principal, string>()
+      for (const watcher of [...watchers]) {
+        const text = texts.get(watcher.principal) ?? (await textFor(watcher.principal))
+        texts.set(watcher.principal, text)
+        if (text === watcher.known || !watchers.has(watcher)) continue
+        watcher.known = text
+        watcher.tell()
+      }
+    } finally {
+      isComparing = false
+    }
+  }
+
+  return {
+    add: async (principal, tell) => {
+      const watcher: Watcher = { principal, tell, known: await textFor(principal) }
+      watchers.add(watcher)
+      timer ??= setInterval(() => void compare(), compareIntervalMs).unref()
+      return () => {
+        watchers.delete(watcher)
+        if (watchers.size > 0) return
+        clearInterval(timer)
+        timer = undefined
+      }
+    },
+  }
+}
+
+/** A subscription in which the overview can be listened to as well. */
+function withOverviewUpdates(
+  inner: Subscription,
+  watchOverview: (tell: () => void) => Promise<() => void>,
+  listener: ChangeListener,
+): Subscription {
+  const spellings = new Set<string>()
+  let watching: Promise<() => void> | undefined
+  const end = () => {
+    void watching?.then((stop) => stop())
+    watching = undefined
+    spellings.clear()
+  }
+  return {
+    get uris() {
+      return [...spellings, ...inner.uris]
+    },
+    add: async (uris, options) => {
+      const own = new Set(uris.filter(isOverview))
+      if (own.size === 0) return inner.add(uris, options)
+      if (new Set([...spellings, ...own]).size > maxSpellings)
+        throw invalid('The overview is listened to in too many spellings.', 'too-many-subscriptions')
+      const others = uris.filter((uri) => !own.has(uri))
+      const honoured = others.length === 0 ? [] : await inner.add(others, options)
+      for (const uri of own) spellings.add(uri)
+      watching ??= watchOverview(() => listener({ uris: [...spellings], listed: false }))
+      await watching
+      return [...new Set(uris)].filter((uri) => own.has(uri) || honoured.includes(uri))
+    },
+    addList: (options) => inner.addList(options),
+    addPrompts: async (options) => (await inner.addPrompts?.(options)) ?? false,
+    remove: (uri) => {
+      if (!isOverview(uri)) return inner.remove(uri)
+      const rest = spellings.has(uri) ? [...spellings].filter((one) => one !== uri) : []
+      spellings.clear()
+      for (const one of rest) spellings.add(one)
+      if (spellings.size === 0) end()
+    },
+    close: () => {
+      end()
+      inner.close()
+    },
+  }
+}

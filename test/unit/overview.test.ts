@@ -1,0 +1,254 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type OpenedCatalog, openCatalog } from '../../src/config/build.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { withOverview } from '../../src/config/overview.ts'
+import { planConfig } from '../../src/config/plan.ts'
+import { searchesOf } from '../../src/config/searches.ts'
+import { listAll } from '../../src/context/listed.ts'
+import { defaultLimits } from '../../src/context/types.ts'
+import { createOpening, createOpeningViews } from '../../src/core/opening.ts'
+import { overviewUri } from '../../src/core/overview.ts'
+import type { Principal } from '../../src/core/provider.ts'
+import type { View, ViewChange } from '../../src/core/view.ts'
+import { createFolder, type Folder } from '../support/folder.ts'
+
+const guest: Principal = { id: 'guest', roles: [] }
+const analyst: Principal = { id: 'analyst', roles: ['analyst'] }
+
+let folder: Folder
+let state = ''
+let catalog: OpenedCatalog | undefined
+beforeEach(() => {
+  folder = createFolder()
+  folder.write({ 'docs/a.md': '# A\n', 'docs/b.md': '# B\n', 'secret/c.md': '# C\n' })
+  state = mkdtempSync(join(tmpdir(), 'hikidashi-overview-'))
+})
+afterEach(async () => {
+  await catalog?.close()
+  catalog = undefined
+  folder.remove()
+  rmSync(state, { recursive: true })
+})
+
+const docs = { provider: 'files', root: 'docs', title: 'Manual' }
+const secret = { provider: 'files', root: 'secret', title: 'Secret', access: ['analyst'] }
+
+async function loaded(config: object) {
+  folder.write({ 'hikidashi.json': JSON.stringify(config) })
+  return loadConfig(join(folder.root, 'hikidashi.json'))
+}
+
+async function plannedOf(mounts: object) {
+  const found = await loaded({ mounts })
+  if ('problems' in found) throw new Error(JSON.stringify(found.problems))
+  return planConfig(found.config)
+}
+
+/** The views of a catalog whose mounts open at their first use, with the overview in front. */
+async function served(
+  mounts: object,
+  settings: { readonly lazily?: boolean; readonly pages?: { first: number } } = {},
+) {
+  const planned = await plannedOf(mounts)
+  const store = { sqlite: { file: join(state, 'store.sqlite') } }
+  catalog = await openCatalog(planned, { log: () => {}, lazily: true, store, ...settings })
+  return withOverview(catalog, { name: 'test', mounts: planned, opened: () => catalog, compareIntervalMs: 20 })
+}
+
+async function overviewOf(view: View, uri = overviewUri): Promise<string> {
+  const { contents } = await view.read(uri)
+  const [content] = contents
+  if (content === undefined || !('text' in content)) throw new Error('There is no text.')
+  expect(content).toMatchObject({ uri, mimeType: 'text/markdown' })
+  return content.text
+}
+
+async function urisOf(view: View): Promise<readonly string[]> {
+  const uris: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = await view.list(cursor === undefined ? {} : { cursor })
+    uris.push(...page.items.map(({ uri }) => uri))
+    cursor = page.nextCursor
+  } while (cursor !== undefined)
+  return uris
+}
+
+describe('the list of resources', () => {
+  test('begins with the overview, once, and goes on over all pages', async () => {
+    const views = await served({ 'docs://a': docs, 'docs://b': docs }, { pages: { first: 1 } })
+    const all = ['docs://a/a.md', 'docs://a/b.md', 'docs://b/a.md', 'docs://b/b.md']
+    expect(await urisOf(views.view(guest))).toEqual([overviewUri, ...all])
+  })
+
+  test('is the overview alone where no mount answers, and names the mounts that the caller may see', async () => {
+    const gone = join(folder.root, 'gone.db')
+    folder.write({ 'gone.db': 'no database' })
+    const database = { provider: 'sqlite', file: gone }
+    const views = await served({ 'db://a': database, 'db://b': { ...database, access: ['analyst'] } })
+    const page = await views.view(guest).list()
+    expect(page.items.map(({ uri }) => uri)).toEqual([overviewUri])
+    expect(page.unavailable).toEqual(['db://a'])
+    expect((await views.view(analyst).list()).unavailable).toEqual(['db://a', 'db://b'])
+    expect(await overviewOf(views.view(guest))).toContain('| does not answer |')
+  })
+
+  test('is no document of a context', async () => {
+    const views = await served({ 'docs://a': docs })
+    const { resources } = await listAll(views.view(guest), defaultLimits)
+    expect(resources.map(({ uri }) => uri)).toEqual(['docs://a/a.md', 'docs://a/b.md'])
+  })
+
+  test('is the overview alone where the folder is empty', async () => {
+    folder.write({ 'empty/.gitkeep': '' })
+    const views = await served({ 'docs://a': { ...docs, root: 'empty', include: ['*.none'] } })
+    expect(await urisOf(views.view(guest))).toEqual([overviewUri])
+  })
+
+  test('has no more resources than a host takes, the overview among them', async () => {
+    const views = await served({ 'docs://a': docs })
+    expect(await urisOf(views.narrowed({ most: 2 })(guest))).toEqual([overviewUri, 'docs://a/a.md'])
+    expect(await urisOf(views.narrowed({ most: 1 })(guest))).toEqual(['docs://a/a.md'])
+    expect(await urisOf(views.narrowed({ match: ['b*'] })(guest))).toEqual([overviewUri, 'docs://a/b.md'])
+    expect(await overviewOf(views.narrowed({ most: 1 })(guest))).toContain('docs://a')
+  })
+})
+
+describe('the overview', () => {
+  test('says what is mounted, and opens nothing', async () => {
+    const views = await served({ 'docs://a': docs, 'search://a': { provider: 'search', over: ['docs://a'] } })
+    const text = await overviewOf(views.view(guest))
+    expect(text).toContain('# test')
+    expect(text).toContain('2 mounts')
+    expect(text).toContain('| Manual (files) | `docs://a` | not opened yet |')
+    expect(text).toContain('| search | `search://a` | not opened yet |')
+    expect(text).toContain('`search://a?q=WORDS`')
+    expect(catalog?.openings().map(({ state }) => state)).toEqual(['closed', 'closed'])
+  })
+
+  test('says how much is indexed, and how fresh that is', async () => {
+    const views = await served({ 'docs://a': docs, 'search://a': { provider: 'search', over: ['docs://a'] } })
+    const [search] = catalog === undefined ? [] : searchesOf(catalog)
+    search?.provider.feed()
+    const isCurrent = async () => (await search?.provider.feedStatus())?.mounts.every((one) => one.state === 'current')
+    await expect.poll(isCurrent, { timeout: 10_000 }).toBe(true)
+    const text = await overviewOf(views.view(guest))
+    expect(text).toMatch(
+      /\| Manual \(files\) \| `docs:\/\/a` \| open \| 2 documents \| indexed at \d{4}-\d\d-\d\dT[\d:]+Z; changes are told at once \|/,
+    )
+    expect(await overviewOf(views.view(guest))).toBe(text)
+  })
+
+  test('tells nobody of a mount that is denied, nor counts a mount of which a part is denied', async () => {
+    const part = { ...docs, title: 'Part', access: [{ allow: ['*'], match: 'a.md' }, 'analyst'] }
+    const over = ['docs://a', 'docs://part']
+    const views = await served({
+      ...{ 'docs://a': secret, 'docs://part': part },
+      'search://a': { provider: 'search', over },
+    })
+    const [search] = catalog === undefined ? [] : searchesOf(catalog)
+    search?.provider.feed()
+    const isCurrent = async () => (await search?.provider.feedStatus())?.mounts.every((one) => one.state === 'current')
+    await expect.poll(isCurrent, { timeout: 10_000 }).toBe(true)
+    const seen = await overviewOf(views.view(analyst))
+    expect(seen).toContain('| Secret (files) | `docs://a` | open | 1 document |')
+    expect(seen).toContain('| Part (files) | `docs://part` | open | 2 documents |')
+    const text = await overviewOf(views.view(guest))
+    expect(text).not.toMatch(/secret|docs:\/\/a\b/i)
+    expect(text).toContain('2 mounts')
+    expect(text).toContain('| Part (files) | `docs://part` | open |  | indexed; changes are told at once |')
+  })
+
+  test('says that nothing is mounted to a caller who may see nothing', async () => {
+    const views = await served({ 'docs://a': secret })
+    expect(await overviewOf(views.view(guest))).toBe(
+      '# test\n\nThis server serves data as MCP resources. Nothing is mounted.\n',
+    )
+    expect(await urisOf(views.view(guest))).toEqual([overviewUri])
+  })
+
+  test('is the same resource in every spelling, and has no parts, nothing below it and no directory', async () => {
+    const view = (await served({ 'docs://a': docs })).view(guest)
+    expect(await overviewOf(view, 'HIKIDASHI://Overview')).toBe(await overviewOf(view))
+    for (const uri of [
+      `${overviewUri}/`,
+      `${overviewUri}/a`,
+      `${overviewUri}?a=b`,
+      'hikidashi://',
+      'hikidashi://other',
+    ])
+      await expect(view.read(uri), uri).rejects.toThrow()
+    await expect(view.directory({ uri: overviewUri })).rejects.toMatchObject({ detail: { reason: 'not-a-directory' } })
+  })
+
+  test('has no Markdown of a title in it', async () => {
+    const views = await served({ 'docs://a': { ...docs, title: 'A | [b](c)\n# d <e>' } })
+    expect(await overviewOf(views.view(guest))).toContain('| A \\| \\[b\\](c) \\# d \\<e\\> (files) |')
+  })
+
+  test('is written of the configuration while the catalog is not open', async () => {
+    const planned = await plannedOf({ 'docs://a': docs, 'docs://b': secret })
+    const views = withOverview(
+      createOpeningViews(
+        createOpening(() => new Promise<OpenedCatalog>(() => {})),
+        { live: true, prompts: undefined },
+      ),
+      { name: 'test', mounts: planned, opened: () => undefined },
+    )
+    const text = await overviewOf(views.view(guest))
+    expect(text).toContain('| Manual (files) | `docs://a` | not opened yet |')
+    expect(text).not.toContain('docs://b')
+  })
+})
+
+describe('a client that listens to the overview', () => {
+  test('is told when a mount is opened, as it spelled the URI, and not after that', async () => {
+    const view = (await served({ 'docs://a': docs })).view(guest)
+    const changes: ViewChange[] = []
+    const subscription = view.subscribe?.((change) => changes.push(change))
+    const spelled = 'hikidashi://OVERVIEW'
+    expect(await subscription?.add(['docs://none/x', spelled])).toEqual([spelled])
+    expect(subscription?.uris).toEqual([spelled])
+    await view.read('docs://a/a.md')
+    await expect.poll(() => changes).toEqual([{ uris: [spelled], listed: false }])
+    subscription?.remove(overviewUri)
+    expect(subscription?.uris).toEqual([])
+    subscription?.close()
+  })
+
+  test('is not told of a mount that it may not see', async () => {
+    const views = await served({ 'docs://a': docs, 'docs://b': secret })
+    const heard: Record<string, number> = { guest: 0, analyst: 0 }
+    for (const principal of [guest, analyst]) {
+      const count = () => {
+        heard[principal.id] = (heard[principal.id] ?? 0) + 1
+      }
+      await views.view(principal).subscribe?.(count).add([overviewUri])
+    }
+    await views.view(analyst).read('docs://b/c.md')
+    await expect.poll(() => heard).toEqual({ guest: 0, analyst: 1 })
+  })
+
+  test('may not spell it in any number of ways', async () => {
+    const subscription = (await served({ 'docs://a': docs })).view(guest).subscribe?.(() => {})
+    const spellings = Array.from({ length: 17 }, (_, i) =>
+      [...overviewUri].map((c, at) => ((i >> at) & 1 ? c.toUpperCase() : c)).join(''),
+    )
+    await expect(subscription?.add(spellings)).rejects.toMatchObject({ detail: { reason: 'too-many-subscriptions' } })
+    expect(subscription?.uris).toEqual([])
+  })
+})
+
+describe('a configuration', () => {
+  test('has no mount where the overview is, unless it turns that off', async () => {
+    for (const address of [overviewUri, `${overviewUri}/a`, 'HIKIDASHI://overview']) {
+      const found = await loaded({ mounts: { [address]: docs } })
+      expect('problems' in found && found.problems).toMatchObject([{ message: expect.stringContaining(overviewUri) }])
+      expect(await loaded({ overview: false, mounts: { [address]: docs } })).toHaveProperty('config')
+    }
+    expect(await loaded({ mounts: { 'hikidashi://other': docs } })).toHaveProperty('config')
+  })
+})
