@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { overviewUri } from '../../src/core/overview.ts'
 import { type AuthorizationServer, startAuthorizationServer } from '../support/authorization-server.ts'
 import {
   type Authorized,
@@ -54,13 +55,13 @@ describe('with a real authorization server', () => {
       expect(ada.asked).toEqual(['files:read'])
       expect(await ada.client.readResource({ uri: openUri })).toMatchObject({ contents: [{ text: 'hello\n' }] })
       const uris = async () => (await ada.client.listResources()).resources.map(({ uri }) => uri)
-      expect(await uris()).toEqual([openUri])
+      expect(await uris()).toEqual([overviewUri, openUri])
 
       // The scope of the mount: the client is told of all that it takes, and asks for it beside what it has.
       const read = await ada.with((client) => client.readResource({ uri: closedUri }))
       expect(read).toMatchObject({ contents: [{ text: '42\n' }] })
       expect(ada.asked.map((scope) => scope?.split(' ').sort())).toEqual([['files:read'], ['db:read', 'files:read']])
-      expect(await uris()).toEqual([closedUri, openUri])
+      expect(await uris()).toEqual([overviewUri, closedUri, openUri])
       expect(log()).not.toContain(ada.token())
       await ada.close()
     },
@@ -69,7 +70,9 @@ describe('with a real authorization server', () => {
   test('whoever signs in and has no role sees nothing of what needs one, whatever the scopes', async () => {
     const { url } = await serve({ issuers: [jwtIssuer(first)], scopes })
     const bob = await connectAs('bob', url, 'auto')
-    expect((await bob.client.listResources()).resources.map(({ uri }) => uri)).toEqual([openUri])
+    expect((await bob.client.listResources()).resources.map(({ uri }) => uri)).toEqual([overviewUri, openUri])
+    const { contents } = await bob.client.readResource({ uri: overviewUri })
+    expect(JSON.stringify(contents)).not.toContain(closedUri.replace(/[^/]*$/, ''))
     await expect(bob.client.readResource({ uri: closedUri })).rejects.toMatchObject({ code: -32602 })
     await bob.close()
   })

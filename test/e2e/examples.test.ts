@@ -93,7 +93,11 @@ describe('examples/team-server', () => {
     await ada.close()
     const bob = await connectAs('bob', url, 'auto')
     const { resources } = await bob.client.listResources()
-    expect(resources.map(({ uri }) => uri)).toEqual(['docs://handbook/onboarding.md', 'search://team/status.json'])
+    expect(resources.map(({ uri }) => uri)).toEqual([
+      'hikidashi://overview',
+      'docs://handbook/onboarding.md',
+      'search://team/status.json',
+    ])
     await bob.close()
     server.child.kill('SIGTERM')
     await server.ended

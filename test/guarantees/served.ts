@@ -1,4 +1,5 @@
 import { Agent } from 'node:http'
+import { overviewUri } from '../../src/core/overview.ts'
 import type { Running } from '../support/cli.ts'
 import { start } from '../support/cli.ts'
 import { pause } from '../support/live.ts'
@@ -35,7 +36,7 @@ const kinds: readonly (readonly [transport: 'http' | 'stdio', revision: string])
 ]
 
 export const rules: Rules = {
-  maySee: (_, uri) => uri.startsWith(`${address}/`) && !uri.startsWith(`${address}/secret/`),
+  maySee: (_, uri) => uri === overviewUri || (uri.startsWith(`${address}/`) && !uri.startsWith(`${address}/secret/`)),
   covers: (asked, uri) => uri.startsWith(asked.endsWith('/') ? asked : `${asked}/`),
   isStable: (uri) => !/\/(?:come|own)\//.test(uri),
   // The system may tell twice of one write.
