@@ -1,11 +1,14 @@
 import type { Command } from 'commander'
-import { planConfig } from '../config/plan.ts'
+import { type LeftOutReason, openMountLeftOut } from '../config/left-out.ts'
+import { type PlannedMount, planConfig } from '../config/plan.ts'
 import { type AccessRule, compileVerdict, type Verdict } from '../core/access.ts'
+import { isResourceError } from '../core/errors.ts'
 import type { Principal } from '../core/provider.ts'
 import { createResolver, type Resolved } from '../core/resolve.ts'
 import { CommandError, exitCodeHelp, exitCodes, misused } from './exit.ts'
 import type { Io } from './io.ts'
 import { writeJson } from './json.ts'
+import { explainLeftOut } from './left-out.ts'
 import { requireLocal } from './local.ts'
 import { escapeText } from './text.ts'
 
@@ -28,8 +31,8 @@ ${exitCodeHelp}`,
     .command('check')
     .summary('explain whether somebody may see a URI')
     .description(
-      `Explains whether somebody may see what is at a URI: which mount it lies in, and which of its access rules says so. It looks at the
-configuration alone: no source is opened, and whether anything is there makes no difference.`,
+      `Explains whether somebody may see what is at a URI: which mount it lies in, and which of its access rules says so. Of
+a folder of this machine it also says when the mount leaves the file out, by which rule. No other source is opened.`,
     )
     .argument('<uri>', 'what it is about')
     .option('--as <roles>', 'the roles of whoever asks, with commas; by default those of the configuration', splitNames)
@@ -63,6 +66,8 @@ interface Answer {
   /** The rule that decided, and where it stands in the list, from 0 up. */
   readonly rule?: { readonly index: number; readonly rule: AccessRule }
   readonly missingScopes?: readonly string[]
+  /** Why the mount leaves it out, whoever asks. */
+  readonly leftOut?: { readonly reason: LeftOutReason; readonly why: string }
   /** Of a directory: what of it may be seen, whether anything is there or not. */
   readonly below?: 'all' | 'some' | 'none'
 }
@@ -73,16 +78,41 @@ async function check(uri: string, options: CheckOptions, io: Io): Promise<void> 
   if (config === undefined) throw misused('There is no configuration here. Name one: --config FILE.')
   const roles = options.as ?? principal.roles
   const who: Principal = { id: 'check', roles, ...(options.scopes === undefined ? {} : { scopes: options.scopes }) }
-  const mounts = planConfig(config).map(({ address, config: { access, scopes } }) => ({
+  const planned = planConfig(config)
+  const mounts = planned.map(({ address, config: { access, scopes } }) => ({
     address,
     ...(access === undefined ? {} : { rules: access }),
     scopes: scopes ?? [],
   }))
-  const answer = judge(uri, who, createResolver(mounts)(uri))
+  const judged = judge(uri, who, createResolver(mounts)(uri))
+  const leftOut = judged.allowed ? await leftOutBy(judged, planned) : undefined
+  const answer: Answer = leftOut === undefined ? judged : { ...judged, leftOut }
   if (options.json) await writeJson(out, answer)
   else await out.write(`${explain(answer).map(escapeText).join('\n')}\n`)
+  if (leftOut !== undefined) throw new CommandError(exitCodes.notFound, 'The mount leaves it out, whoever asks.')
   if (!answer.allowed && (answer.below ?? 'none') === 'none')
     throw new CommandError(exitCodes.notFound, 'For them it is as if nothing were there.')
+}
+
+/** Why the mount leaves out what its access rules allow. That nothing is there is no reason: it may come. */
+async function leftOutBy(
+  { mount, path = '' }: Answer,
+  planned: readonly PlannedMount[],
+): Promise<Answer['leftOut'] | undefined> {
+  const found = planned.find(({ address }) => address === mount)
+  if (found === undefined) return undefined
+  // A folder that is not there leaves nothing out.
+  const explainer = await openMountLeftOut(found).catch((error: unknown) => {
+    if (isResourceError(error)) return undefined
+    throw error
+  })
+  try {
+    const why = await explainer?.explain(path, new AbortController().signal)
+    if (why === undefined || why.reason === 'missing') return undefined
+    return { reason: why.reason, why: explainLeftOut(why, path) }
+  } finally {
+    explainer?.close()
+  }
 }
 
 interface Ruled {
@@ -116,14 +146,14 @@ function decided(
   return { allowed, reason: allowed ? 'allowed-by-rule' : 'denied-by-rule', rule: { index, rule } }
 }
 
-function explain({ uri, roles, allowed, mount, path, below, ...why }: Answer): readonly string[] {
+function explain({ uri, roles, allowed, mount, path, below, leftOut, ...why }: Answer): readonly string[] {
   const who =
     roles.length === 0
       ? 'Somebody without a role'
       : `Somebody with the ${roles.length === 1 ? 'role' : 'roles'} ${roles.join(', ')}`
   if (mount === undefined) return [`Nobody may see ${uri}: it lies in no mount.`]
   const lines = [
-    `${who} ${allowed ? 'may' : 'may not'} see ${uri}.`,
+    `${who} ${allowed ? 'may' : 'may not'} see ${uri}${leftOut === undefined ? '' : ', as far as the access rules go'}.`,
     `  mount  ${mount}`,
     `  path   ${path || '(the mount itself)'}`,
   ]
@@ -142,6 +172,7 @@ function explain({ uri, roles, allowed, mount, path, below, ...why }: Answer): r
         `  why    rule ${(why.rule?.index ?? 0) + 1} ${allowed ? 'allows' : 'denies'} it: ${JSON.stringify(why.rule?.rule)}`,
       )
   }
+  if (leftOut !== undefined) lines.push(`  source the mount leaves it out: ${leftOut.why}`)
   if (below !== undefined)
     lines.push(
       {

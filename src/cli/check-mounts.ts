@@ -1,10 +1,14 @@
 import { type MountSettings, openMount } from '../config/build.ts'
+import { type LeftOutCounts, openMountLeftOut } from '../config/left-out.ts'
 import type { PlannedMount } from '../config/plan.ts'
 import { createCatalog, type Mount } from '../core/catalog.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
 import { checkProvider, type Problem, type Report } from '../testing/index.ts'
+
+/** So many names below a folder are looked at for what is left out. */
+const maxNamesCounted = 100_000
 
 /** What was found out about one mount. */
 export interface MountReport {
@@ -16,6 +20,8 @@ export interface MountReport {
   readonly examined: number
   readonly complete: boolean
   readonly milliseconds: number
+  /** Of a mount of a folder: how many files are left out, by each reason. */
+  readonly leftOut?: LeftOutCounts
 }
 
 /** Opens a mount, and compares its answers with what a provider promises. */
@@ -40,10 +46,24 @@ export async function checkMount(
     const mount = await openMount(planned, settings)
     keep(mount)
     const { problems, ...rest } = await checkTwice(mount, limit)
-    return report({ ...rest, problems: problems.map((problem) => ({ ...problem, seen: clean(problem.seen) })) })
+    const leftOut = await countLeftOut(planned)
+    return report({
+      ...rest,
+      ...(leftOut === undefined ? {} : { leftOut }),
+      problems: problems.map((problem) => ({ ...problem, seen: clean(problem.seen) })),
+    })
   } catch (error) {
     if (!isResourceError(error)) throw error
     return report({ failure: clean(error.message) })
+  }
+}
+
+async function countLeftOut(planned: PlannedMount): Promise<LeftOutCounts | undefined> {
+  const explainer = await openMountLeftOut(planned)
+  try {
+    return await explainer?.count(maxNamesCounted, new AbortController().signal)
+  } finally {
+    explainer?.close()
   }
 }
 

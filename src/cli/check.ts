@@ -12,6 +12,7 @@ import { exitCodeHelp, failed } from './exit.ts'
 import { count, counted } from './format.ts'
 import type { Io } from './io.ts'
 import { writeJson } from './json.ts'
+import { countLeftOut } from './left-out.ts'
 import { planLocal, storeOf } from './local.ts'
 import { createLog } from './log.ts'
 import { createProgress } from './progress.ts'
@@ -102,6 +103,8 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
         `Note: ${address} is served as ${served}: schemes and hosts have no case. Clients may write either, and are shown this one.`,
       )
   }
+  if (!options.json && reports.some(({ leftOut }) => leftOut !== undefined && countLeftOut(leftOut) !== ''))
+    io.say('Note: `hikidashi why PATH` tells why a file is left out.')
   const note = local.config === undefined ? undefined : withheldNote(local.config)
   if (note !== undefined && !options.json)
     await io.out.write(formatWithheld(withheld, coloursFor(io.out.isTerminal)), { isStyled: true })
@@ -141,5 +144,9 @@ function formatReport(report: MountReport, { green, red }: Colours): string {
   const sign = isWrong(report) ? red('WRONG') : green('ok   ')
   const head = [sign, ...facts.filter((part) => part !== '').map(escapeText)].join('  ')
   const faults = failure === undefined ? problems.map(formatProblem) : [failure]
-  return [head, ...faults.map((fault) => `       ${escapeText(fault)}`)].map((line) => `${line}\n`).join('')
+  const parts = report.leftOut === undefined ? '' : countLeftOut(report.leftOut)
+  const leftOut = parts === '' ? [] : [`left out: ${parts}`]
+  return [head, ...[...faults, ...leftOut].map((line) => `       ${escapeText(line)}`)]
+    .map((line) => `${line}\n`)
+    .join('')
 }

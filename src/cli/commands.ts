@@ -29,6 +29,7 @@ export const commands: Readonly<Record<string, NamedCommand>> = {
   check: { summary: 'check the configuration, and every source in it', load: () => import('./check.ts') },
   doctor: { summary: 'find out why something does not work', load: () => import('./doctor.ts') },
   trust: { summary: 'allow a configuration that was found to do more than read', load: () => import('./trust.ts') },
+  why: { summary: 'tell why a file is served, or left out', load: () => import('./why.ts') },
   access: { summary: 'explain who may see what', load: () => import('./access.ts') },
   token: { summary: 'add, list and revoke tokens for clients over HTTP', load: () => import('./token.ts') },
   auth: { summary: 'let hikidashi read what is yours elsewhere (gdrive)', load: () => import('./auth.ts') },

@@ -106,7 +106,10 @@ describe.runIf(process.platform === 'linux')('a file that is read again', () => 
     folder.write({ 'one.txt': 'one', 'link.txt': '' })
     unlinkSync(folder.at('link.txt'))
     symlinkSync(folder.at('one.txt'), folder.at('link.txt'))
-    const provider = await createFiles({ root: folder.root, watch: false, gitignore: false }, { pool })
+    const provider = await createFiles(
+      { root: folder.root, watch: false, gitignore: false, symlinks: 'deny' },
+      { pool },
+    )
     const ask = async (path: string) => {
       const before = calls
       await expect(provider.read({ path, params: new Map() }, contextOf(signal))).rejects.toMatchObject({

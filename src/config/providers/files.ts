@@ -65,7 +65,7 @@ export const filesShape = {
     .enum(['deny', 'beneath'])
     .exactOptional()
     .describe(
-      'Symbolic links: "deny" leaves them out, "beneath" follows those that stay within the folder. By default "deny".',
+      'Symbolic links: "beneath" follows those that stay within the folder, where the path that they lead to is served as well; "deny" leaves them out. By default "beneath".',
     ),
   hardlinks: z
     .boolean()

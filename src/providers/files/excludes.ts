@@ -34,6 +34,12 @@ const patterns = new RegExp(
   ].join('|'),
 )
 
+/** Whether a path that is left out by default holds credentials by its name: a known name of keys, or variables of an environment. */
+export function isSecretName(path: string): boolean {
+  const name = foldName(baseName(path))
+  return namesCredentials(foldPath(path, name)) || /^\.(?:env|dev\.vars)|\.env$/.test(name)
+}
+
 /** Whether a path (a `/` at its end says: a directory) is left out by default, whatever case it is spelled in. */
 export function isExcludedByDefault(path: string): boolean {
   const name = foldName(baseName(path))

@@ -94,7 +94,7 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
   }
 
   const compile = (text: string, path: string, base: string, above: Ignores | undefined): Ignores => {
-    const ignores = compileIgnores(text, base, above)
+    const ignores = compileIgnores(text, base, above, { file: path })
     if (ignores.steps <= maxSteps) return ignores
     log('warn', 'a file of ignore rules has too many wildcards: nothing in its directory is served', {
       path,

@@ -14,6 +14,17 @@ export interface Ignores {
   readonly steps: number
   /** Judges a path relative to the base: `true` ignored, `false` re-included, else nothing. A directory's ends in `/`. */
   judge(path: string): boolean | undefined
+  /** The line that decides about a path; `undefined` where none does. */
+  lineFor(path: string): IgnoreLine | undefined
+}
+
+/** One line of a file of ignore rules. */
+export interface IgnoreLine {
+  /** The path of the file, relative to the root. */
+  readonly file: string
+  /** From 1. `undefined`: the file as a whole decides, since it has too many wildcards. */
+  readonly line?: number
+  readonly pattern: string
 }
 
 interface Rule {
@@ -35,6 +46,12 @@ interface WildRule extends Rule {
 /** As git does: names differ in case, except where file systems usually do not. */
 const platformIgnoresCase = process.platform === 'darwin' || process.platform === 'win32'
 
+export interface CompileOptions {
+  readonly ignoreCase?: boolean
+  /** The path of the file, relative to the root. Default `.gitignore` in the base. */
+  readonly file?: string
+}
+
 /**
  * Compiles a .gitignore file as git reads it (gitignore(5), and `dir.c` of git 2.39). Nothing throws: a pattern that is
  * malformed matches nothing, as it does for git.
@@ -48,12 +65,12 @@ export function compileIgnores(
   text: string,
   base: string,
   above: Ignores | undefined,
-  { ignoreCase = platformIgnoresCase }: { readonly ignoreCase?: boolean } = {},
+  { ignoreCase = platformIgnoresCase, file = `${base}.gitignore` }: CompileOptions = {},
 ): Ignores {
   const [names, endings, paths] = [createTable(), createTable(), createTable()]
   const wild: WildRule[] = []
   const fold = (bytes: string) => (ignoreCase ? lowerCase(bytes) : bytes)
-  for (const [order, line] of linesOf(text).entries()) {
+  for (const { order, line } of linesOf(text)) {
     const negated = line.startsWith('!')
     const written = negated ? line.slice(1) : line
     const directory = written.endsWith('/')
@@ -74,7 +91,8 @@ export function compileIgnores(
   const lengths = [...new Set(endings.keys().map((ending) => ending.length))]
   wild.reverse()
 
-  const judge = (path: string): boolean | undefined => {
+  /** The last rule that matches a path. */
+  const find = (path: string): Rule | undefined => {
     const isDirectory = path.endsWith('/')
     const whole = fold(bytesOf(isDirectory ? path.slice(0, -1) : path))
     const name = whole.slice(whole.lastIndexOf('/') + 1)
@@ -88,17 +106,28 @@ export function compileIgnores(
       if ((rule.directory && !isDirectory) || !text.startsWith(rule.start)) continue
       const key = rule.name ? 'name' : 'whole'
       codes[key] ??= Array.from(text, (byte) => byte.charCodeAt(0))
-      if (runGlob(rule, codes[key])) return !rule.negated
+      if (runGlob(rule, codes[key])) return rule
     }
-    return last === undefined ? undefined : !last.negated
+    return last
+  }
+  const judge = (path: string): boolean | undefined => {
+    const rule = find(path)
+    return rule === undefined ? undefined : !rule.negated
+  }
+  const lineFor = (path: string): IgnoreLine | undefined => {
+    const rule = find(path)
+    if (rule === undefined) return undefined
+    const pattern = Buffer.from(text.split('\n')[rule.order - 1] ?? '', 'latin1').toString()
+    return { file, line: rule.order, pattern: pattern.replace(/^\ufeff|\r$/g, '') }
   }
   const steps = wild.reduce((sum, rule) => sum + rule.steps.length, above?.steps ?? 0)
-  return { base, above, steps, judge }
+  return { base, above, steps, judge, lineFor }
 }
 
 /** Rules that ignore everything in a directory, whatever it is. */
 export function ignoreEverything(base: string, above: Ignores | undefined): Ignores {
-  return { base, above, steps: above?.steps ?? 0, judge: () => true }
+  const line = { file: `${base}.gitignore`, pattern: 'too many wildcards' }
+  return { base, above, steps: above?.steps ?? 0, judge: () => true, lineFor: () => line }
 }
 
 /** Whether a path is ignored: the deepest file with a rule for it decides. A directory's path ends in `/`. */
@@ -110,13 +139,24 @@ export function isIgnored(path: string, ignores: Ignores | undefined): boolean {
   return false
 }
 
-/** The patterns of a file: without comments, empty lines, and spaces at their ends that are not escaped. */
-function linesOf(text: string): readonly string[] {
+/** The line that has a path ignored: the last that matches, in the deepest file with a rule for it. */
+export function ignoringLine(path: string, ignores: Ignores | undefined): IgnoreLine | undefined {
+  for (let at = ignores; at !== undefined; at = at.above) {
+    const below = path.slice(at.base.length)
+    const verdict = at.judge(below)
+    if (verdict !== undefined) return verdict ? at.lineFor(below) : undefined
+  }
+  return undefined
+}
+
+/** The patterns of a file and the numbers of their lines: without comments, empty lines, and spaces at their ends that are not escaped. */
+function linesOf(text: string): readonly { readonly order: number; readonly line: string }[] {
   const body = text.startsWith('\xef\xbb\xbf') ? text.slice(3) : text
-  return body
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('#'))
-    .map((line) => withoutSpaces((line.endsWith('\r') ? line.slice(0, -1) : line).replace(/\0.*$/s, '')))
+  return body.split('\n').flatMap((line, index) => {
+    if (line === '' || line.startsWith('#')) return []
+    const cut = (line.endsWith('\r') ? line.slice(0, -1) : line).replace(/\0.*$/s, '')
+    return [{ order: index + 1, line: withoutSpaces(cut) }]
+  })
 }
 
 function withoutSpaces(line: string): string {

@@ -19,6 +19,7 @@ import { createVisibility } from './visibility.ts'
 import { createWalk } from './walk.ts'
 import { createWatch } from './watch.ts'
 
+export { type LeftOut, type LeftOutCounts, type LeftOutFiles, type LeftOutReason, openLeftOut } from './left-out.ts'
 export type { FilesOptions } from './options.ts'
 export type { FileRule } from './rules.ts'
 

@@ -29,7 +29,7 @@ export interface FilesOptions {
   readonly hidden?: boolean
   /**
    * `deny`: symbolic links are not served. `beneath`: one is what it leads to, where that lies in the root and is served
-   * by its own name. Default `deny`.
+   * by its own name. Default `beneath`.
    */
   readonly symlinks?: 'deny' | 'beneath'
   /** Whether files with more than one name (hard links) are served. Default false: another name may lie elsewhere. */
@@ -69,7 +69,7 @@ export function completeOptions(options: FilesOptions) {
     defaultExcludes: options.defaultExcludes ?? true,
     dotenv: options.dotenv ?? false,
     hidden: options.hidden ?? true,
-    symlinks: options.symlinks ?? 'deny',
+    symlinks: options.symlinks ?? 'beneath',
     hardlinks: options.hardlinks ?? false,
     allowMounts: options.allowMounts ?? false,
     rules: options.rules ?? [],

@@ -18,21 +18,35 @@ export interface VisibilityOptions {
  */
 export type Visibility = (path: string, ignores: Ignores | undefined) => boolean
 
+/** The rule by which a name is left out. */
+export type NameRule = 'name' | 'hidden' | 'default' | 'exclude' | 'include' | 'gitignore'
+
+/** As {@link Visibility}, with the rule that leaves a path out; `undefined` where it may be served. */
+export type NameJudge = (path: string, ignores: Ignores | undefined) => NameRule | undefined
+
 /** The longest path that is served, in UTF-16 code units: about what a system call takes (`PATH_MAX`). */
 const maxPath = 4096
 
 /** @throws ResourceError `invalid` for a malformed glob. */
 export function createVisibility(options: VisibilityOptions): Visibility {
+  const judge = createNameJudge(options)
+  return (path, ignores) => judge(path, ignores) === undefined
+}
+
+/** @throws ResourceError `invalid` for a malformed glob. */
+export function createNameJudge(options: VisibilityOptions): NameJudge {
   const excluded = createExclusion(options.exclude ?? [])
   const included = createInclusion(options.include)
   const excludedByDefault = createDefaultExclusion(options.defaultExcludes)
   return (path, ignores) => {
     const name = baseName(path)
-    if (path.length > maxPath || segmentFault(name) !== undefined) return false
-    if (!options.hidden && name.startsWith('.')) return false
+    if (path.length > maxPath || segmentFault(name) !== undefined) return 'name'
+    if (!options.hidden && name.startsWith('.')) return 'hidden'
     const wanted = options.dotenv && isDotenv(path)
-    if (!wanted && excludedByDefault(path)) return false
-    return !excluded(path) && included(path) && (wanted || !isIgnored(path, ignores))
+    if (!wanted && excludedByDefault(path)) return 'default'
+    if (excluded(path)) return 'exclude'
+    if (!included(path)) return 'include'
+    return !wanted && isIgnored(path, ignores) ? 'gitignore' : undefined
   }
 }
 

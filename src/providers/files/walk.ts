@@ -25,6 +25,8 @@ export interface Position {
   readonly allows: Allows
   /** The directories on the way here, so that links lead round in no circle. */
   readonly trail: readonly string[]
+  /** How many symbolic links to directories were followed on the way here. */
+  readonly links: number
 }
 
 export type Allows = (path: string) => boolean
@@ -51,6 +53,11 @@ export interface WalkOptions {
 
 /** Directories deeper than this are not served: a walk holds one descriptor for each. */
 export const maxDepth = 256
+/**
+ * A path goes through so many symbolic links to directories at most. Directories that link to each other would otherwise have as many
+ * paths as there are orders of them.
+ */
+export const maxLinksInPath = 4
 
 export function createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles }: WalkOptions): Walk {
   const inside = async (place: Place, alias: Alias, signal: AbortSignal): Promise<Alias> => ({
@@ -62,7 +69,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     const place = await places.root(signal)
     try {
       const alias = await inside(place, { path: '', ignores: undefined }, signal)
-      return { place, aliases: [alias], device: place.stats.dev, allows, trail: [identityOf(place)] }
+      return { place, aliases: [alias], device: place.stats.dev, allows, trail: [identityOf(place)], links: 0 }
     } catch (error) {
       place.close()
       throw failure(error)
@@ -76,7 +83,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     directory: boolean,
     signal: AbortSignal,
   ): Promise<Position> => {
-    const { place, aliases, device, trail, allows } = found
+    const { place, aliases, device, trail, allows, links } = found
     try {
       if (![...aliases.slice(1), ...real].every(({ path }) => allows(path))) throw notFound('denied by another name')
       if (kindOf(place.stats, device, permit) !== (directory ? 'directory' : 'file')) throw notFound('not of this kind')
@@ -88,7 +95,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
       const asked = await inside(place, first, signal)
       const rest: Alias[] = []
       for (const alias of others) rest.push(await inside(place, alias, signal))
-      return { place, aliases: [asked, ...rest, ...real], device, allows, trail: [...trail, identity] }
+      return { place, aliases: [asked, ...rest, ...real], device, allows, trail: [...trail, identity], links }
     } catch (error) {
       place.close()
       throw failure(error)
@@ -129,8 +136,9 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     if (!place.stats.isSymbolicLink()) return admit({ ...found, place }, [], directory, signal)
     place.close()
     if (!links) throw notFound('a symbolic link')
+    if (parent.links >= maxLinksInPath) throw notFound('behind too many links')
     const real = await follow(parent, name, directory, signal)
-    return admit({ ...found, place: real.place }, real.aliases, directory, signal)
+    return admit({ ...found, place: real.place, links: parent.links + 1 }, real.aliases, directory, signal)
   }
 
   const walkTo = async (path: string, links: boolean, signal: AbortSignal, allows?: Allows): Promise<Position> => {

@@ -1,5 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { wholeCharacters } from '../../core/utf8.ts'
+import { isBinary } from './binary.ts'
 import { decodeBytes, isWhole, labelOf } from './decode.ts'
 import { byChance, likelihood, type Model } from './models.ts'
 import { isDamagedUtf8, isMostlyUtf8 } from './utf8.ts'
@@ -42,6 +43,13 @@ export function detectEncoding(bytes: Uint8Array, language?: Language): string |
   const guess = likeliest(scored, language)
   const isIn = guess !== undefined && decodeBytes(sample, guess, 'strict') !== undefined
   return declared(head, sample) ?? (isIn ? guess : undefined) ?? mostlyAscii(sample) ?? ofLanguage(scored, language)
+}
+
+/** Whether bytes look like a text, with no byte that no text has, though its encoding cannot be told. */
+export function isTextOfUnknownEncoding(bytes: Uint8Array, mimeType?: string): boolean {
+  const head = bytes.subarray(0, sampleBytes)
+  if (head.includes(0) || hasControls(head) || isBinary(head, mimeType)) return false
+  return detectEncoding(bytes) === undefined
 }
 
 /** What the likeliest encoding is told by. `ends`: the text ends here too, and so no character can be cut in two. */

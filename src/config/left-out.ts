@@ -1,0 +1,41 @@
+import { providers } from '../providers/index.ts'
+import { resolveFolder } from './folder.ts'
+import type { PlannedMount } from './plan.ts'
+
+export type { LeftOut, LeftOutCounts, LeftOutFiles, LeftOutReason } from '../providers/files/index.ts'
+
+/** The folder that a mount serves; `undefined` for a mount of something else. */
+export function folderOf({ config, folder }: PlannedMount): string | undefined {
+  switch (config.provider) {
+    case 'files':
+    case 'settings':
+    case 'prompts':
+      return resolveFolder(config.root, folder)
+    default:
+      return undefined
+  }
+}
+
+/**
+ * Opens what tells why files of a mount are left out; `undefined` where it serves no folder.
+ *
+ * @throws ResourceError `invalid` for a folder that cannot be opened.
+ */
+export async function openMountLeftOut(planned: PlannedMount) {
+  const { config } = planned
+  const root = folderOf(planned)
+  if (root === undefined) return undefined
+  const { openLeftOut } = await providers.files()
+  switch (config.provider) {
+    case 'files':
+      return openLeftOut({ ...config, root })
+    case 'settings': {
+      const { maxBytes: _, dotenv = true, ...options } = config
+      return openLeftOut({ ...options, root, dotenv })
+    }
+    case 'prompts':
+      return openLeftOut({ ...config, include: config.include ?? ['**/*.md'], root })
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,228 @@
+import * as fs from 'node:fs'
+import * as path from 'node:path'
+import { isResourceError } from '../../core/errors.ts'
+import { compileGlob } from '../../core/glob.ts'
+import { createBreath } from './breath.ts'
+import { isSecretName } from './excludes.ts'
+import { createIgnoreFiles } from './ignore-files.ts'
+import { type IgnoreLine, ignoringLine } from './ignores.ts'
+import { lookAt } from './look.ts'
+import { createNameCache } from './names.ts'
+import { completeOptions, type FilesOptions } from './options.ts'
+import { kindOf } from './permit.ts'
+import { createPool } from './pool.ts'
+import { openRoot } from './root.ts'
+import { createSpelling } from './spelling.ts'
+import { createNameJudge, type NameRule } from './visibility.ts'
+import { createWalk, mayRead, type Position } from './walk.ts'
+
+/** Why a file or a folder is not served. */
+export type LeftOutReason =
+  | 'missing'
+  | Exclude<NameRule, 'default'>
+  /** Kept by version control, tools and editors, or made by them: `.git`, `node_modules`. */
+  | 'tools'
+  | 'secret-name'
+  | 'link-denied'
+  | 'link-outside'
+  | 'link-broken'
+  | 'link-circle'
+  | 'link-target'
+  | 'link-depth'
+  | 'hard-link'
+  | 'other-file-system'
+  | 'special-file'
+  | 'no-right'
+  | 'spelling'
+  | 'depth'
+
+export interface LeftOut {
+  readonly reason: LeftOutReason
+  /** What is left out: the path that was asked about, or a folder above it, with its `/`. */
+  readonly path: string
+  /** The line of a .gitignore file that leaves it out. */
+  readonly line?: IgnoreLine
+  /** The glob of `exclude` that leaves it out. */
+  readonly glob?: string
+  /** Where a symbolic link leads. */
+  readonly target?: string
+  /** Why the path that a symbolic link leads to is not served. */
+  readonly because?: LeftOut
+}
+
+/** How many names are left out below a root. A folder that is left out counts once, with everything in it. */
+export interface LeftOutCounts {
+  readonly counts: Readonly<Partial<Record<LeftOutReason, number>>>
+  /** Whether every name was looked at. */
+  readonly complete: boolean
+}
+
+/** Tells why files are left out: for who runs hikidashi, never for a client. */
+export interface LeftOutFiles {
+  /** Why a path is not served; `undefined` where it is. */
+  explain(path: string, signal: AbortSignal): Promise<LeftOut | undefined>
+  /** Looks at `maxNames` names at most. */
+  count(maxNames: number, signal: AbortSignal): Promise<LeftOutCounts>
+  close(): void
+}
+
+/** A link that leads to a link that leads to … is followed so far. */
+const maxTargets = 8
+
+/** @throws ResourceError `invalid` for a root or a glob that cannot be. */
+export async function openLeftOut(options: FilesOptions): Promise<LeftOutFiles> {
+  const { log, symlinks, allowMounts, hardlinks, ...chosen } = completeOptions(options)
+  const judge = createNameJudge({ ...options, ...chosen })
+  const visible = (path: string, ignores: Position['aliases'][0]['ignores']) => judge(path, ignores) === undefined
+  const permit = { allowMounts, hardlinks }
+  const pool = createPool()
+  const places = await openRoot({ root: options.root, allowMounts }, pool, () => {})
+  const ignoreFiles = chosen.gitignore ? createIgnoreFiles(places, pool, log) : undefined
+  const names = createNameCache(visible, symlinks === 'beneath', pool)
+  const isListed = createSpelling(names, (place, name, signal) => lookAt(place, name, pool, signal))
+  const walk = createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles })
+
+  const byName = ({ aliases }: Position, step: string): LeftOut | undefined => {
+    for (const alias of aliases) {
+      const path = `${alias.path}${step}`
+      const rule = judge(path, alias.ignores)
+      if (rule === undefined) continue
+      const found = { path: `${aliases[0].path}${step}` }
+      if (rule === 'default') return { ...found, reason: isSecretName(path) ? 'secret-name' : 'tools' }
+      if (rule === 'gitignore') {
+        const line = ignoringLine(path, alias.ignores)
+        return { ...found, reason: rule, ...(line === undefined ? {} : { line }) }
+      }
+      if (rule !== 'exclude') return { ...found, reason: rule }
+      const glob = options.exclude?.find((pattern) => compileGlob(pattern, { ignoreCase: true })(path))
+      return { ...found, reason: rule, ...(glob === undefined ? {} : { glob }) }
+    }
+    return undefined
+  }
+
+  const byLink = async (at: Position, name: string, depth: number, signal: AbortSignal): Promise<LeftOut> => {
+    const found = { path: `${at.aliases[0].path}${name}` }
+    if (symlinks === 'deny') return { ...found, reason: 'link-denied' }
+    let target: string
+    try {
+      target = await fs.promises.realpath(`${at.place.at}/${name}`)
+    } catch {
+      return { ...found, reason: 'link-broken' }
+    }
+    const below = path.relative(places.real, target).split(path.sep).join('/')
+    if (below === '..' || below.startsWith('../') || path.isAbsolute(below))
+      return { ...found, target, reason: 'link-outside' }
+    const because = depth < maxTargets ? await explain(below, signal, depth + 1) : undefined
+    if (because !== undefined) return { ...found, target: below, reason: 'link-target', because }
+    return { ...found, target: below, reason: 'link-circle' }
+  }
+
+  /** Why a name in a directory is not served, as far as its name and its kind tell. */
+  const byKind = async (at: Position, name: string, signal: AbortSignal, depth = 0): Promise<LeftOut | undefined> => {
+    const stats = await lookAt(at.place, name, pool, signal)
+    const found = { path: `${at.aliases[0].path}${name}` }
+    if (stats === undefined) return { ...found, reason: 'missing' }
+    if (stats.isSymbolicLink()) {
+      const named = byName(at, name)
+      if (named !== undefined) return named
+      for (const directory of [false, true]) if (await enters(at, name, directory, signal)) return undefined
+      return byName(at, `${name}/`) ?? byLink(at, name, depth, signal)
+    }
+    const named = byName(at, stats.isDirectory() ? `${name}/` : name)
+    if (named !== undefined) return named
+    const kind = kindOf(stats, at.device, permit)
+    if (kind === undefined) {
+      if (stats.dev !== at.device && !allowMounts) return { ...found, reason: 'other-file-system' }
+      return { ...found, reason: stats.isFile() ? 'hard-link' : 'special-file' }
+    }
+    if (!(await mayRead(at.place, stats, name, pool, signal))) return { ...found, reason: 'no-right' }
+    return undefined
+  }
+
+  const enters = async (at: Position, name: string, directory: boolean, signal: AbortSignal): Promise<boolean> => {
+    try {
+      const { place } = await walk.enter(at, name, directory, signal)
+      place.close()
+      return true
+    } catch (error) {
+      if (isResourceError(error, 'not-found')) return false
+      throw error
+    }
+  }
+
+  const explain = async (asked: string, signal: AbortSignal, depth = 0): Promise<LeftOut | undefined> => {
+    const segments = asked.split('/').filter((segment) => segment !== '')
+    let position = await walk.root(signal)
+    try {
+      for (const [index, name] of segments.entries()) {
+        const isLast = index === segments.length - 1
+        const found = await byKind(position, name, signal, depth)
+        if (found !== undefined) return found
+        const stats = await fs.promises.stat(`${position.place.at}/${name}`).catch(() => undefined)
+        const parent = position
+        const step = `${parent.aliases[0].path}${name}`
+        if (!isLast && stats?.isDirectory() !== true) return { reason: 'missing', path: asked }
+        try {
+          position = await walk.enter(parent, name, stats?.isDirectory() === true, signal)
+        } catch (error) {
+          if (!isResourceError(error, 'not-found')) throw error
+          return { reason: reasonOf(error.message), path: step }
+        }
+        parent.place.close()
+      }
+      return undefined
+    } finally {
+      position.place.close()
+    }
+  }
+
+  const count = async (maxNames: number, signal: AbortSignal): Promise<LeftOutCounts> => {
+    const counts: Partial<Record<LeftOutReason, number>> = {}
+    let seen = 0
+    const breath = createBreath()
+    const countIn = async (position: Position): Promise<void> => {
+      for (const entry of await fs.promises.readdir(position.place.at, { withFileTypes: true })) {
+        signal.throwIfAborted()
+        if (seen++ >= maxNames) return
+        if (breath.due()) await breath.take()
+        const found = await byKind(position, entry.name, signal)
+        // It may have gone since its name was read.
+        if (found !== undefined && found.reason !== 'missing') counts[found.reason] = (counts[found.reason] ?? 0) + 1
+        if (found !== undefined || !entry.isDirectory()) continue
+        try {
+          const child = await walk.enter(position, entry.name, true, signal)
+          await countIn(child).finally(child.place.close)
+        } catch (error) {
+          if (!isResourceError(error, 'not-found')) throw error
+          const reason = reasonOf(error.message)
+          counts[reason] = (counts[reason] ?? 0) + 1
+        }
+      }
+    }
+    const root = await walk.root(signal)
+    await countIn(root).finally(root.place.close)
+    return { counts, complete: seen <= maxNames }
+  }
+
+  return { explain: (asked, signal) => explain(asked, signal), count, close: places.close }
+}
+
+/** What the walk says of a name that is visible and of the right kind, and that it does not enter all the same. */
+function reasonOf(message: string): LeftOutReason {
+  switch (message) {
+    case 'listed in another spelling':
+      return 'spelling'
+    case 'another mount':
+      return 'other-file-system'
+    case 'no right to read':
+      return 'no-right'
+    case 'behind too many links':
+      return 'link-depth'
+    case 'a link leads round in a circle':
+      return 'link-circle'
+    case 'too deep':
+      return 'depth'
+    default:
+      return 'missing'
+  }
+}
