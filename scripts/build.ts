@@ -6,8 +6,12 @@ import { writeNotices } from './notices.ts'
 
 // Builds `dist/`: the bundle, the page of the explorer, and the licences of all that is in them.
 
+/** Tells `npm start`, which started this, what is being built. */
+const tell = (what: string) => process.send?.(what)
+
 const target = resolve(import.meta.dirname, '../dist')
 rmSync(target, { recursive: true, force: true })
+tell('1 of 3: the command')
 const modules = await bundle({ target })
 
 /** The modules of the explorer's page and of its workers. */
@@ -16,10 +20,13 @@ const collectModules = () => ({
   name: 'collect-modules',
   transform: (_code: string, id: string) => void pageModules.add(id),
 })
+tell('2 of 3: the page')
 await buildPage({
   configFile: resolve(import.meta.dirname, '../src/explorer/web/vite.config.ts'),
   plugins: [collectModules()],
   worker: { plugins: () => [collectModules()] },
 })
 
+tell('3 of 3: the licences')
 writeNotices([...modules, ...pageModules], target)
+if (process.connected) process.disconnect()

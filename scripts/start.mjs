@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url'
  */
 const root = resolve(import.meta.dirname, '..')
 const parentCheckMs = 500
+const progressMs = 250
 
 /** Since Node has no event for it, the id of the parent is compared: an orphan gets another parent. */
 function endWithParent() {
@@ -22,10 +23,45 @@ function endWithParent() {
   timer.unref()
 }
 
+/**
+ * Tells how far the build is: on a terminal in a line that is written over, elsewhere in one line.
+ *
+ * @param {NodeJS.WriteStream} stream
+ */
+function tellBuilding(stream) {
+  const begun = Date.now()
+  let what = '1 of 3'
+  if (!stream.isTTY || process.env.TERM === 'dumb') {
+    stream.write('Building hikidashi, some ten seconds…\n')
+    return { set: () => {}, end: () => {} }
+  }
+  const show = () => {
+    const seconds = Math.round((Date.now() - begun) / 1000)
+    stream.write(`\rBuilding hikidashi, some ten seconds: ${what}, ${seconds} s …\u001b[K`)
+  }
+  show()
+  const timer = setInterval(show, progressMs)
+  return {
+    /** @param {unknown} told */
+    set: (told) => {
+      what = String(told)
+      show()
+    },
+    end: () => {
+      clearInterval(timer)
+      stream.write('\r\u001b[K')
+    },
+  }
+}
+
 /** @returns {Promise<number>} The exit code. */
 function build() {
   const tsx = createRequire(import.meta.url).resolve('tsx/cli')
-  const child = spawn(process.execPath, [tsx, join(root, 'scripts/build.ts')], { stdio: 'inherit' })
+  const child = spawn(process.execPath, [tsx, join(root, 'scripts/build.ts')], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  })
+  const progress = tellBuilding(process.stderr)
+  child.on('message', progress.set)
   const end = (signal) => {
     child.kill(signal)
     process.exit(1)
@@ -33,6 +69,7 @@ function build() {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
   for (const signal of signals) process.once(signal, end)
   return new Promise((done) => {
+    child.once('close', progress.end)
     child.once('error', () => done(1))
     child.once('exit', (code) => {
       for (const signal of signals) process.off(signal, end)
@@ -42,7 +79,6 @@ function build() {
 }
 
 endWithParent()
-process.stderr.write('Building hikidashi, some ten seconds…\n')
 const code = await build()
 if (code !== 0) process.exit(code)
 const main = join(root, 'dist/cli/main.js')

@@ -8,9 +8,8 @@ export interface Indexing {
   wait(status: () => Promise<FeedStatus | undefined>): Promise<void>
 }
 
-/** How often it is looked, and from when on it is told where nobody watches. */
+/** How often it is looked. */
 const interval = 100
-const patience = 1000
 /** After so long without anybody who indexes, what is there is searched. */
 const longest = 20_000
 
@@ -21,20 +20,14 @@ export function createIndexing(
   return {
     wait: async (status) => {
       const start = performance.now()
-      const progress = createProgress(io, { ...options, what: 'Waiting for the index', besideOutput: true })
-      let told = io.saysToTerminal
+      const what = 'Waiting for the index'
+      const progress = createProgress(io, { ...options, what, besideOutput: true, writeLine: io.say })
       try {
         for (;;) {
           const now = await status()
           if (now?.mounts.every(isDone)) return
-          const waited = performance.now() - start
-          if (now === undefined && waited > longest) return
+          if (now === undefined && performance.now() - start > longest) return
           if (now !== undefined) progress.set(progressOf(now.mounts))
-          // One line is enough for who reads it later.
-          if (waited > patience && !told) {
-            io.say(now === undefined ? 'Waiting for the index …' : 'Indexing what is searched …')
-            told = true
-          }
           await new Promise((resolve) => setTimeout(resolve, interval))
         }
       } finally {
@@ -44,11 +37,12 @@ export function createIndexing(
   }
 }
 
-function isDone({ state }: MountProgress): boolean {
+export function isDone({ state }: MountProgress): boolean {
   return state === 'current' || state === 'unavailable'
 }
 
-function progressOf(mounts: readonly MountProgress[]) {
+/** How far the indexing of mounts is, as it is shown. */
+export function progressOf(mounts: readonly MountProgress[]) {
   const done = mounts.reduce((sum, mount) => sum + mount.looked, 0)
   const isCounted = mounts.every((mount) => mount.of !== undefined || isDone(mount))
   const total = mounts.reduce((sum, mount) => sum + (mount.of ?? mount.looked), 0)

@@ -129,7 +129,10 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
   await withSource(options, io, async (source, log) => {
     if (source.catalog !== undefined) await waitForIndexes(source.catalog, io)
     const asked = askedBy(query, basket, options, before, source)
-    const progress = createProgress(io, { what: 'resources read', done: 0, besideOutput: true })
+    const progress = createProgress(io, {
+      ...{ what: 'resources read', done: 0 },
+      ...{ besideOutput: true, writeLine: io.say },
+    })
     const { assemble } = await import('../context/index.ts')
     const { changes, known } = await activityOf(source.mounts, log)
     const assembled = await assemble(counted(source.view, progress), {

@@ -24,6 +24,8 @@ export interface ProgressOptions extends ProgressState {
   readonly format?: (value: number) => string
   /** Tells it where the data goes to the same terminal too: for what prints little, and seldom. */
   readonly besideOutput?: boolean
+  /** Takes whole lines, now and then, where standard error is no terminal that can go back. By default nothing is told there. */
+  readonly writeLine?: (text: string) => void
   readonly line?: StatusLine
   readonly now?: () => number
   readonly env?: NodeJS.ProcessEnv
@@ -32,21 +34,27 @@ export interface ProgressOptions extends ProgressState {
 /** From when on it is told, and how often, in milliseconds. */
 const patience = 1000
 const interval = 120
+/** The same of whole lines, which nobody takes back. */
+const linePatience = 3000
+const lineInterval = 5000
 
-/** @param io A person who sees the data come needs no more, and a program, or a terminal that cannot go back, gets nothing. */
+/** @param io A person who sees the data come needs no more, and a program, or a terminal that cannot go back, gets whole lines or nothing. */
 export function createProgress(io: Pick<Io, 'saysToTerminal' | 'out'>, options: ProgressOptions = {}): Progress {
   const { line = statusLine, now = Date.now, env = process.env, format = formatNumber, besideOutput = false } = options
-  if (!io.saysToTerminal || env.TERM === 'dumb' || (io.out.isTerminal && !besideOutput))
+  const isTerminal = io.saysToTerminal && env.TERM !== 'dumb'
+  const { writeLine } = options
+  if (isTerminal ? io.out.isTerminal && !besideOutput : writeLine === undefined)
     return { add: () => {}, set: () => {}, end: () => {} }
   const start = now()
   let { done, total, what = 'resources' } = options
-  let next = start + patience
+  let next = start + (isTerminal ? patience : linePatience)
   let turn = 0
   const tell = () => {
     const time = now()
     if (time < next) return
-    next = time + interval
-    line.show(lineOf({ done, total, what, format, elapsed: time - start, turn: turn++ }))
+    next = time + (isTerminal ? interval : lineInterval)
+    if (isTerminal) line.show(lineOf({ done, total, what, format, elapsed: time - start, turn: turn++ }))
+    else writeLine?.(plainLineOf({ done, total, what, format }))
   }
   const timer = setInterval(tell, interval)
   // What is waited for keeps the process alive, and not the waiting.
@@ -60,7 +68,7 @@ export function createProgress(io: Pick<Io, 'saysToTerminal' | 'out'>, options: 
   const end = () => {
     process.off('SIGINT', onInterrupt)
     clearInterval(timer)
-    line.clear()
+    if (isTerminal) line.clear()
   }
   return {
     add: (count) => {
@@ -99,6 +107,12 @@ function lineOf({ done, total, what, format, elapsed, turn }: Told): string {
   const bar = `[${'='.repeat(Math.max(0, full - 1))}${full > 0 ? '>' : ''}${' '.repeat(barWidth - full)}]`
   const left = done > 0 && part < 1 ? `, ${formatWait((elapsed / done) * (total - done))} left` : ''
   return `${bar} ${String(Math.floor(part * 100)).padStart(3)}%  ${format(done)} of ${format(total)}${what === '' ? '' : ` ${what}`}${left}`
+}
+
+/** The same as a line of a log: `300 of 1,290 documents indexed …`. */
+function plainLineOf({ done, total, what, format }: Pick<Told, 'done' | 'total' | 'what' | 'format'>): string {
+  const extent = done === undefined ? [] : [total === undefined ? format(done) : `${format(done)} of ${format(total)}`]
+  return `${[...extent, what].filter((part) => part !== '').join(' ')} …`
 }
 
 function formatNumber(value: number): string {

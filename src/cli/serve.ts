@@ -20,6 +20,7 @@ import { createLog, logFormats, logLevels } from './log.ts'
 import { startMeasuring } from './measure.ts'
 import { openLater } from './open-later.ts'
 import { hostName, ownCommand } from './own-command.ts'
+import type { ServeIndexingOptions } from './serve-indexing.ts'
 import { writeError } from './status-line.ts'
 import { createStop } from './stop.ts'
 import { packageVersion } from './version.ts'
@@ -108,12 +109,14 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   const scopesOf = scopesOfMounts(local)
   const auditFile = await openAudit(local, log, secrets)
   const measuring = await startMeasuring(local)
-  const { opening, ...served } = openLater(local, () =>
-    openLocal(local, log, secrets, {
+  const { opening, ...served } = openLater(local, async () => {
+    const catalog = await openLocal(local, log, secrets, {
       strict: options.strict ?? false,
       ...(measuring === undefined ? {} : { measurements: measuring.measurements }),
-    }),
-  )
+    })
+    tellIndexingOf(catalog, { io, log, isStructured: format === 'json', signal: stop.signal })
+    return catalog
+  })
   const { name = 'hikidashi', instructions } = local.config ?? {}
   const service: Service = {
     ...served,
@@ -246,6 +249,11 @@ async function openAll(catalog: OpenedCatalog): Promise<void> {
   const broken = await catalog.openAll()
   if (broken.length > 0 && broken.length === catalog.mounts.length)
     throw failed(`No mount can be opened: ${broken.join(', ')}`)
+}
+
+/** Tells how far the indexes are, beside everything else. */
+function tellIndexingOf(catalog: OpenedCatalog, options: ServeIndexingOptions): void {
+  void import('./serve-indexing.ts').then(({ tellIndexing }) => tellIndexing(catalog, options))
 }
 
 function once(act: () => void): () => void {

@@ -89,6 +89,23 @@ describe('progress', () => {
     expect(written).toEqual([])
   })
 
+  test('is a line every few seconds where standard error is no terminal and somebody takes lines', () => {
+    const lines: string[] = []
+    const writeLine = (text: string) => void lines.push(text)
+    const { written, pass, progress } = on({ out: true, err: false }, { what: 'documents indexed', writeLine })
+    progress.add(1)
+    expect(lines).toEqual([])
+    pass(3000)
+    progress.add(299)
+    pass(4999)
+    progress.set({ total: 1290 })
+    pass(1)
+    progress.add(200)
+    progress.end()
+    expect(lines).toEqual(['300 documents indexed …', '500 of 1,290 documents indexed …'])
+    expect(written).toEqual([])
+  })
+
   test('never is wider than the terminal, in columns and not in characters', () => {
     const written: string[] = []
     const line = createStatusLine({ write: (text) => void written.push(text), columns: () => 8 })
