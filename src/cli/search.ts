@@ -24,6 +24,7 @@ import { escapeLines, escapeText, readableUri } from './text.ts'
 interface SearchOptions extends SourceOptions, Omit<FoundQuery, 'query'> {
   readonly at?: string
   readonly json?: true
+  readonly fresh?: true
 }
 
 export function define(command: Command, io: Io): void {
@@ -42,6 +43,7 @@ with its URI, which opens the part that was found. What is not indexed yet is, b
     .option('--path <glob>', 'only at such paths below the mounts: "guides/**/*.md"')
     .option('--limit <hits>', 'how many, from 1 to 100; by default 20', parseNumber)
     .option('--after <hits>', 'go on after so many', parseNumber)
+    .option('--fresh', 'look at every file first, also where that was done within the last 30 seconds')
     .option('--json', 'print the answer as JSON')
   addSourceOptions(command)
     .addHelpText(
@@ -66,7 +68,7 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
   if (query.trim() === '') throw misused('There is nothing to search for.')
   await withSource(options, io, async ({ view, catalog }) => {
     const place = await placeFor(view, options.at)
-    if (catalog !== undefined) await indexed(catalog, place, io)
+    if (catalog !== undefined) await indexed(catalog, place, options.fresh === true, io)
     const { limit, mount, mime, since, minPriority, audience, path, after } = options
     const given = Object.entries({ limit, mount, mime, since, minPriority, audience, path, after })
     const rest: Omit<FoundQuery, 'query'> = Object.fromEntries(given.filter(([, value]) => value !== undefined))
@@ -110,11 +112,19 @@ async function placeFor(view: View, at: string | undefined): Promise<SearchPlace
   return first
 }
 
+/** An index that was compared with its sources so lately is searched as it is: comparing looks at every file. */
+const trustedAgeMs = 30_000
+
 /** Waits until what is searched is indexed, or somebody else does that. */
-async function indexed(catalog: Catalog, { address }: SearchPlace, io: Io): Promise<void> {
+async function indexed(catalog: Catalog, { address }: SearchPlace, fresh: boolean, io: Io): Promise<void> {
   const mount = searchesOf(catalog).find((one) => one.address.replace(/\/$/, '') === address)
   if (mount === undefined) return
   const provider: Search = mount.provider
+  const age = Date.now() - ((await provider.currentAt()) ?? 0)
+  if (!fresh && age >= 0 && age <= trustedAgeMs) {
+    io.say(`As of ${Math.ceil(age / 1000)} s ago. To look at every file first: --fresh`)
+    return
+  }
   provider.feed()
   await createIndexing(io).wait(() => provider.feedStatus())
 }

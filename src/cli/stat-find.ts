@@ -46,6 +46,18 @@ export async function findFacts(view: View, uri: string): Promise<Facts | undefi
   }
 }
 
+/** Whether anything is at a URI: a resource, a directory, or what is read by its URI alone. */
+export async function isThere(view: View, uri: string): Promise<boolean> {
+  if ((await listedAs(view, uri, await view.mounts())) !== undefined) return true
+  try {
+    const { items, nextCursor } = await view.directory({ uri })
+    if (items.length > 0 || nextCursor !== undefined) return true
+  } catch (error) {
+    if (!isResourceError(error, 'not-found') && !isResourceError(error, 'invalid')) throw error
+  }
+  return (await readAs(view, uri)) !== undefined
+}
+
 /** What the listing of the directory says that a URI lies in. */
 async function listedAs(view: View, uri: string, mounts: readonly Resource[]): Promise<Resource | undefined> {
   const mount = mounts.find((one) => isSame(one.uri, uri))

@@ -5,6 +5,7 @@ import { count } from './format.ts'
 import type { Io } from './io.ts'
 import { nearestUri } from './nearest-uri.ts'
 import { addSourceOptions, type Source, type SourceOptions, withSource } from './source.ts'
+import { isThere } from './stat-find.ts'
 import { createStop } from './stop.ts'
 import { escapeText, readableUri } from './text.ts'
 
@@ -16,7 +17,7 @@ interface WatchOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Prints a line for each change, until Ctrl-C: "changed  URI" for a resource, or for a directory in which something has changed. Without URIs it watches every mount. What happened while a server was away is not known: when it is back, everything counts as changed.',
+      'Prints a line for each change, until Ctrl-C: "changed  URI" for the resource that changed, or for a directory where no more is known, as with a server. Without URIs it watches every mount. What happened while a server was away is not known: when it is back, everything counts as changed.',
     )
     .argument('[uri...]', 'resources and directories: URIs, or paths of this machine')
     .option('--list', 'print "listed" too, when resources come or go')
@@ -76,6 +77,10 @@ async function begin(
     throw nothing(`Nothing can be told of ${listOf(uris, list === true)}.`, meant)
   }
   for (const uri of uris) if (!heard.has(uri)) io.say(`Not watched: ${uri}. It is not there, or cannot be watched.`)
+  // Whether it is there may be more than a source can say; its changes are told all the same.
+  for (const uri of named.length === 0 ? [] : heard)
+    if (!(await isThere(view, uri).catch(() => true)))
+      io.say(`Nothing is at ${uri} just now, or it may not be seen. It is told when it comes.`)
   if (list && !isListed) io.say('Not watched: the list.')
   const what = [...(heard.size > 0 ? [count(heard.size, 'URI')] : []), ...(isListed ? ['the list'] : [])]
   io.say(`Watching ${what.join(' and ')}. Ctrl-C ends it.`)
@@ -92,6 +97,13 @@ function listOf(uris: readonly string[], list: boolean): string {
   const rest = uris.length - maxNamed
   const named = [...uris.slice(0, maxNamed), ...(rest > 0 ? [`${rest} more`] : []), ...(list ? ['the list'] : [])]
   return named.join(', ') || 'anything'
+}
+
+/** What changed in a directory, as far as that is known; else the URI itself. */
+function changedIn(uri: string, below: readonly string[]): readonly string[] {
+  const prefix = uri.endsWith('/') ? uri : `${uri}/`
+  const found = below.filter((one) => one.startsWith(prefix))
+  return found.length === 0 ? [uri] : found
 }
 
 interface Printer {
@@ -127,9 +139,10 @@ function createPrinter({ out }: Io, json: boolean): Printer {
   }
 
   return {
-    add: ({ uris, listed }) => {
+    add: ({ uris, listed, below = [] }) => {
       const time = new Date().toISOString()
-      for (const uri of [...uris, ...(listed ? [''] : [])]) waiting.set(uri, waiting.get(uri) ?? time)
+      const named = uris.flatMap((uri) => changedIn(uri, below))
+      for (const uri of [...named, ...(listed ? [''] : [])]) waiting.set(uri, waiting.get(uri) ?? time)
       if (!isPrinting) print().catch(fail)
     },
     failure,

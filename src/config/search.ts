@@ -87,6 +87,7 @@ export function deferredSearch(open: () => Promise<Search>, log: Log): Search & 
       )
     },
     feedStatus: async () => (await provider.open()).feedStatus(),
+    currentAt: async () => (await provider.open()).currentAt(),
   }
 }
 

@@ -2,6 +2,7 @@ import type { ChangeBatch } from './change-collector.ts'
 import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'
 import type { Change, Principal } from './provider.ts'
+import { formatUri } from './uri.ts'
 import type { ViewChange } from './view.ts'
 
 /** One who listens to a mount, with the paths that it listens to. */
@@ -16,6 +17,15 @@ interface Spellings {
   readonly uris: Set<string>
   readonly within: boolean
 }
+
+/** What one listener is told: by which URIs, and which paths in directories it is about. */
+interface Told {
+  readonly uris: Set<string>
+  readonly below: Set<string>
+}
+
+/** So many paths in directories are told with one batch. */
+const maxBelow = 100
 
 /** Who listens to a mount: to paths, to what comes and goes, or to everything. */
 export interface ChangeListeners {
@@ -46,9 +56,12 @@ export function createChangeListeners(mount: Mounted, log: Log): ChangeListeners
     for (const hear of wholes) hear(changes)
   }
 
-  const notify = (listener: Listener, uris: ReadonlySet<string> = new Set(), listed: boolean): void => {
+  const notify = (listener: Listener, told: Told | undefined, listed: boolean): void => {
     try {
-      listener.notify({ uris: [...uris], listed })
+      const [uris, below] = [[...(told?.uris ?? [])], [...(told?.below ?? [])]]
+      // Some of many would be taken for all of them.
+      const named = below.length > maxBelow ? [] : below.map((path) => formatUri(mount.address, path))
+      listener.notify({ uris, listed, ...(named.length === 0 ? {} : { below: named }) })
     } catch (error) {
       log('error', 'a change could not be told', { error })
     }
@@ -56,7 +69,7 @@ export function createChangeListeners(mount: Mounted, log: Log): ChangeListeners
 
   const deliver = (batch: ChangeBatch): void => {
     tellWhole(batch)
-    const told = new Map<Listener, Set<string>>()
+    const told = new Map<Listener, Told>()
     /** Whether a principal may see everything that something is, beside its path. */
     const seesAliases = (principal: Principal, path: string) =>
       [...(batch.aliases.get(path) ?? [])].every((other) => mount.access(principal, other))
@@ -67,9 +80,10 @@ export function createChangeListeners(mount: Mounted, log: Log): ChangeListeners
         if (of?.endsWith('/') && mount.reach(listener.principal, of) === 'none') continue
         if (!(isWide && within) && !mount.access(listener.principal, of ?? path)) continue
         if (of !== undefined && !seesAliases(listener.principal, of)) continue
-        const known = told.get(listener)
-        if (known === undefined) told.set(listener, new Set(uris))
-        else for (const uri of uris) known.add(uri)
+        const known = told.get(listener) ?? { uris: new Set(), below: new Set() }
+        told.set(listener, known)
+        for (const uri of uris) known.uris.add(uri)
+        if (of !== undefined && keyOf(of) !== at && known.below.size <= maxBelow) known.below.add(of)
       }
     }
     if (batch.everything) for (const path of paths.keys()) tell(path, undefined)

@@ -112,10 +112,10 @@ export function createChanges(
     const lists = createThrottle(most.listIntervalMs, tellLists, clock)
     const prompts = createThrottle(most.listIntervalMs, tellPrompts, clock)
     /** What changed is told at once; that the list did, not more often than a client can list. */
-    const tell = ({ uris, listed }: ViewChange): void => {
+    const tell = ({ listed, ...change }: ViewChange): void => {
       if (closed) return
       const now = listed && lists.admit()
-      if (now || uris.length > 0) listener({ uris, listed: now })
+      if (now || change.uris.length > 0) listener({ ...change, listed: now })
     }
 
     const take = (change: number): void => {

@@ -44,6 +44,11 @@ export interface ReadOptions extends CallOptions {
 export interface ViewChange {
   readonly uris: readonly string[]
   readonly listed: boolean
+  /**
+   * What changed in directories that were added, as far as it is known and not more than a hundred: for who wants to know more than
+   * that the directory did. No server tells it.
+   */
+  readonly below?: readonly string[]
   /** Whether prompts came, went or are described otherwise: told to those who listen to that. */
   readonly prompts?: boolean
 }

@@ -4,9 +4,9 @@ import type { MountReader } from '../core/mount-reader.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import { sleep } from '../core/sleep.ts'
 import type { Lease, Store } from '../store/store.ts'
-import { isOf } from './feed-document.ts'
+import { digestOf, isOf } from './feed-document.ts'
 import { createFeedMount, type FeedMount } from './feed-mount.ts'
-import type { FeedStatus } from './feed-status.ts'
+import type { FeedStatus, MountProgress } from './feed-status.ts'
 import type { SearchIndex } from './search-index.ts'
 
 export interface FedMount {
@@ -60,6 +60,40 @@ export async function readFeedStatus(store: Store, name: string): Promise<FeedSt
 }
 
 const collectionName = 'search-feeds'
+
+/**
+ * When everything that is to be indexed was last found to be: in milliseconds since 1970. `undefined`: never, or what is to be indexed, or
+ * the way that it is read, has changed since.
+ */
+export async function readCurrentAt(
+  store: Store,
+  name: string,
+  mounts: readonly FedMount[],
+): Promise<number | undefined> {
+  const row = await store.collection(currentName).get(name)
+  if (row === undefined) return undefined
+  const { at, ways } = JSON.parse(Buffer.from(row.value).toString()) as CurrentRow
+  return ways === waysOf(mounts) ? at : undefined
+}
+
+/** When an index was last current, as it is kept in the store. */
+interface CurrentRow {
+  readonly at: number
+  readonly ways: string
+}
+
+const currentName = 'search-current'
+
+/** Changes whenever other mounts are indexed, or one of them is read in another way. */
+function waysOf(mounts: readonly FedMount[]): string {
+  return digestOf(JSON.stringify(mounts.map(({ mount, way }) => [mount.address, way]).sort()))
+}
+
+/** Until when what is indexed of a mount is known to be what its source has; `undefined`: it is not. */
+function currentUntil({ state, changes, degraded, since }: MountProgress): number | undefined {
+  if (state !== 'current' || degraded !== undefined) return undefined
+  return changes === 'watched' ? Date.now() : since
+}
 
 /** Begins to feed an index, unless another process does: then as soon as that one ends. */
 export function startFeed(options: FeedOptions): Feed {
@@ -135,11 +169,24 @@ export function startFeed(options: FeedOptions): Feed {
     }
   }
 
+  /** Remembers until when the index was current, for who searches it next without a feed of its own. */
+  const keepCurrent = async (times: readonly (number | undefined)[]): Promise<void> => {
+    if (times.length === 0 || !times.every((time) => time !== undefined)) return
+    const row: CurrentRow = { at: Math.min(...times), ways: waysOf(options.mounts) }
+    await store.collection(currentName).put({ key: name, value: Buffer.from(JSON.stringify(row)) })
+  }
+
   /** Feeds for as long as the lease is held. */
   const feed = async (lease: Lease): Promise<void> => {
     const signal = AbortSignal.any([ended.signal, lease.signal])
     // Each mount listens to it, and Node warns of more than ten listeners; a leak would still go beyond this.
     setMaxListeners(listenersPerMount * (options.mounts.length + 1), signal)
+    let times: readonly (number | undefined)[] = []
+    // Once they have ended, they no longer know.
+    const note = () => {
+      times = (feeding ?? []).map((mount) => currentUntil(mount.progress()))
+    }
+    signal.addEventListener('abort', note, { once: true })
     try {
       await removeOthers(signal)
       const rest = { index, maxBytes, concurrent, interval, log, ...(scrubber === undefined ? {} : { scrubber }) }
@@ -147,6 +194,7 @@ export function startFeed(options: FeedOptions): Feed {
       isStarting = false
       await Promise.all([...feeding.map((mount) => mount.run(signal)), tell(feeding, signal)])
     } finally {
+      await keepCurrent(times).catch(() => {})
       feeding = undefined
       // Who looks is not told of one that has ended.
       await store

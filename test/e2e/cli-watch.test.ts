@@ -41,7 +41,8 @@ describe('watch', () => {
     await until(() => lines().length > 0)
     expect(new Set(lines())).toEqual(new Set([`changed  ${uri('README.md')}`]))
     await writeFile(join(folder, 'docs', 'deep', 'new.txt'), 'new')
-    await until(() => lines().includes(`changed  ${uri('docs/')}`))
+    await until(() => lines().includes(`changed  ${uri('docs/deep/new.txt')}`))
+    expect(lines()).not.toContain(`changed  ${uri('docs/')}`)
     child.kill('SIGINT')
     expect(await ended).toMatchObject({ code: 0, signal: null })
   })
@@ -57,10 +58,22 @@ describe('watch', () => {
     for (const line of lines()) {
       const { time, ...rest } = JSON.parse(line)
       expect(Date.parse(time)).toBeGreaterThanOrEqual(before)
-      expect([{ listed: true }, { uri: uri('') }]).toContainEqual(rest)
+      expect([{ listed: true }, { uri: uri('brand-new.txt') }]).toContainEqual(rest)
     }
     child.kill('SIGTERM')
     expect(await ended).toMatchObject({ code: 0, signal: null })
+  })
+
+  test('says that nothing is at what it watches, and tells when it comes', async () => {
+    const { child, ended, lines, says } = await watch(['later.md', 'README.md'])
+    await says(/^Nothing is at file:.*\/later\.md just now, or it may not be seen\. It is told when it comes\.$/m)
+    await writeFile(join(folder, 'later.md'), 'now')
+    await until(() => lines().length > 0)
+    expect(new Set(lines())).toEqual(new Set([`changed  ${uri('later.md')}`]))
+    child.kill('SIGINT')
+    const { code, err } = await ended
+    expect(code).toBe(0)
+    expect(err).not.toContain('README.md just now')
   })
 
   test('watches a server that is started for it just as the folder itself', async () => {
@@ -108,7 +121,7 @@ describe('watch', () => {
       await appendFile(join(folder, 'README.md'), 'more\n')
       await until(() => uris().includes('docs://notes/README.md'), 15_000)
       await appendFile(join(folder, 'docs', 'numbers.txt'), 'more\n')
-      await until(() => uris().includes('docs://notes/docs/'), 15_000)
+      await until(() => uris().includes('docs://notes/docs/numbers.txt'), 15_000)
       child.kill('SIGINT')
       expect(await ended).toMatchObject({ code: 0, signal: null })
     },

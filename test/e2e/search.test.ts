@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { eventually } from '../support/authorized.ts'
@@ -176,6 +176,25 @@ describe('hikidashi search and status', () => {
     const status = await run(words('status'), { cwd: home })
     expect(status).toMatchObject({ code: 0 })
     expect(status.out).toContain('no server keeps it up to date just now')
+  })
+
+  test('searches an index that is seconds old as it is, and looks at every file where that is asked for', async () => {
+    const { home } = await folderOf({ 'open/a.md': '# Harbour\n\nabout anchors\n' })
+    const words = ['search', 'bollards', '--config', 'boss.json']
+    const first = await run(words, { cwd: home })
+    expect(first.err).not.toContain('As of')
+    await writeFile(join(home, 'docs/open/b.md'), 'about bollards\n')
+    const trusted = await run(words, { cwd: home })
+    expect(trusted).toMatchObject({ code: 0, out: '' })
+    expect(trusted.err).toMatch(/As of \d+ s ago\. To look at every file first: --fresh/)
+    const fresh = await run([...words, '--fresh'], { cwd: home })
+    expect(fresh.out).toContain('open/b.md')
+    expect(fresh.err).not.toContain('As of')
+    // Another way to read is another index.
+    const config = JSON.parse(await readFile(join(home, 'boss.json'), 'utf8'))
+    config.mounts[docs].redact = 'mask'
+    await writeFile(join(home, 'boss.json'), JSON.stringify(config))
+    expect((await run(words, { cwd: home })).err).not.toContain('As of')
   })
 
   test('tell of a server that runs, by its configuration or its address', async () => {

@@ -232,7 +232,7 @@ describe('access to changes', () => {
     expect(heard).toEqual([])
     provider.set('public/c', { text: 'new' })
     await until(() => heard.length > 0)
-    expect(heard).toEqual([{ uris: ['file:///r/public/', 'file:///r/'], listed: true }])
+    expect(heard).toEqual([{ uris: ['file:///r/public/', 'file:///r/'], listed: true, below: ['file:///r/public/c'] }])
   })
 
   test('hold for the list of a mount in which nothing is to be seen yet: it is heard of when something is', async () => {

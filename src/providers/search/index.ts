@@ -5,7 +5,7 @@ import type { MountReader } from '../../core/mount-reader.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Content, Context, Entry, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import type { Scrubber } from '../../core/scrub.ts'
-import { type FedMount, type Feed, readFeedStatus, startFeed } from '../../search/feed.ts'
+import { type FedMount, type Feed, readCurrentAt, readFeedStatus, startFeed } from '../../search/feed.ts'
 import { reads } from '../../search/feed-document.ts'
 import type { FeedStatus } from '../../search/feed-status.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
@@ -39,6 +39,8 @@ export interface Search extends Provider {
   feed(): void
   /** How far the index is. `undefined`: no process keeps it. */
   feedStatus(): Promise<FeedStatus | undefined>
+  /** When the whole index was last known to be current, in milliseconds since 1970; `undefined`: that is not known. */
+  currentAt(): Promise<number | undefined>
 }
 
 const filters = parameters.join(',')
@@ -178,5 +180,6 @@ export function search(options: SearchOptions): Search {
       })
     },
     feedStatus,
+    currentAt: () => readCurrentAt(store, name, fedMounts()),
   }
 }
