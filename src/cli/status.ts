@@ -5,6 +5,7 @@ import { parseSearchStatus, type SearchStatus, type SearchStatusMount } from '..
 import type { View } from '../core/view.ts'
 import { createColumns } from './columns.ts'
 import { exitCodeHelp, failed } from './exit.ts'
+import { count } from './format.ts'
 import type { Io } from './io.ts'
 import { writeJson } from './json.ts'
 import { createProgress } from './progress.ts'
@@ -115,11 +116,12 @@ function formatSearch({ address, indexing, mounts, documents, passages, embeddin
   return `${escapeText(address)}${size}${vectors}${stopped}\n${layOut(rows)}`
 }
 
-function progressOf({ state, looked, of, degraded }: SearchStatusMount): string {
+function progressOf({ state, looked, of, degraded, partial }: SearchStatusMount): string {
   const number = (value: number) => value.toLocaleString('en')
   const far = looked === undefined ? '' : ` ${number(looked)}${of === undefined ? '' : ` of ${number(of)}`}`
   const words = state === 'comparing' ? `indexing${far}` : state === 'current' ? `indexed${far}` : state
-  return escapeText(degraded === undefined ? words : `${words}, changes: ${degraded}`)
+  const rows = partial === undefined ? '' : `, of ${count(partial.entries, 'table')} only ${number(partial.limit)} rows`
+  return escapeText(`${words}${rows}${degraded === undefined ? '' : `, changes: ${degraded}`}`)
 }
 
 function sinceOf({ since }: SearchStatusMount): string {

@@ -173,6 +173,7 @@ export const mountEffects: { readonly [Name in Provider]: ProviderEffects<Name> 
     options: {
       over: 'none',
       maxBytes: 'none',
+      maxRows: 'none',
       refresh: 'none',
       embeddings: ({ openai, ollama, local }, context) => [
         ...(openai === undefined ? [] : [...service(openai.url), ...secrets(openai.key, context)]),

@@ -98,7 +98,15 @@ export function methodsOf(config: MountConfig): DeferredAbilities {
     watch: tellsOfChanges(config),
     prompts: config.provider === 'prompts',
     sees: config.provider === 'gdrive' && config.permissions === true,
+    parts: hasRows(config),
   }
+}
+
+/** Whether rows of a database are served. */
+function hasRows(config: MountConfig): boolean {
+  const { provider } = config
+  if (provider !== 'sqlite' && provider !== 'postgres' && provider !== 'mysql') return false
+  return config.rows !== undefined && config.rows !== false
 }
 
 /** Whether somebody may write into one of these mounts. */

@@ -35,7 +35,7 @@ export const unsearched: readonly string[] = [
 /** Opens a search over other mounts, whose index is in the store of the configuration. */
 export async function openSearch(
   address: string,
-  { over, maxBytes, refresh, embeddings }: SearchConfig,
+  { over, maxBytes, maxRows, refresh, embeddings }: SearchConfig,
   folder: string,
   settings: MountSettings,
 ): Promise<Search> {
@@ -62,6 +62,7 @@ export async function openSearch(
     name,
     mounts,
     ...(maxBytes === undefined ? {} : { maxBytes }),
+    ...(maxRows === undefined ? {} : { maxRows }),
     ...(refresh === undefined ? {} : { interval: refresh }),
     ...(scrubber === undefined ? {} : { scrubber }),
     log,

@@ -55,6 +55,9 @@ export interface FoundSnippet {
   readonly marks: readonly (readonly [start: number, end: number])[]
 }
 
+/** The MIME type of rows of a database: a hit leads to the row as a whole, and to no lines of it. */
+export const rowsMimeType = 'application/json;format=hikidashi.DatabaseRows'
+
 /** What is asked of a search. What is left out does not narrow it. */
 export interface FoundQuery {
   readonly query: string
@@ -234,6 +237,8 @@ export interface SearchStatusMount {
   /** How changes are heard of: `watched`, or `compared` now and then. */
   readonly changes?: string
   readonly degraded?: string
+  /** Of so many tables, only so many rows each are indexed. */
+  readonly partial?: { readonly entries: number; readonly limit: number }
 }
 
 export interface SearchStatus {
@@ -259,7 +264,9 @@ export function parseSearchStatus(text: string): SearchStatus | undefined {
     if (!isRecord(mount) || typeof mount.address !== 'string' || typeof mount.state !== 'string') return []
     const { address, state } = mount
     const texts = textsOf(mount, ['title', 'since', 'changes', 'degraded'])
-    return [{ address, state, ...texts, ...countsOf(mount, ['looked', 'of', 'indexed']) }]
+    const { entries, limit } = isRecord(mount.partial) ? countsOf(mount.partial, ['entries', 'limit']) : {}
+    const partial = entries === undefined || limit === undefined ? {} : { partial: { entries, limit } }
+    return [{ address, state, ...texts, ...countsOf(mount, ['looked', 'of', 'indexed']), ...partial }]
   })
   const { embedding } = value
   const waiting = isRecord(embedding) && isCount(embedding.waiting) ? embedding.waiting : undefined

@@ -1,7 +1,17 @@
 import type { Reach } from './glob.ts'
 import type { Mounted } from './mount.ts'
 import type { MountWatch } from './mount-watch.ts'
-import type { Change, Content, Degradation, Entry, ListQuery, Principal, ReadRequest, Template } from './provider.ts'
+import type {
+  Change,
+  Content,
+  Degradation,
+  Entry,
+  EntryPart,
+  ListQuery,
+  Principal,
+  ReadRequest,
+  Template,
+} from './provider.ts'
 
 import { parseUri } from './uri.ts'
 
@@ -20,6 +30,8 @@ export interface MountReader {
   find(path: string, signal: AbortSignal): Promise<Entry | undefined>
   read(request: ReadRequest, signal: AbortSignal): Promise<readonly Content[]>
   templates(signal: AbortSignal): Promise<readonly Template[]>
+  /** The parts of an entry: `Provider.parts`. Left out where no entry has any. */
+  readonly parts?: (path: string, signal: AbortSignal) => Promise<AsyncIterable<EntryPart> | undefined>
   /**
    * Tells of every change until `signal` aborts; one without a path: everything may have changed. It shares the watch of those
    * who listen. Resolves to whether it works by now: where it does not, it begins as soon as it can, and says so with a
@@ -60,6 +72,9 @@ export function createMountReader(mount: Mounted, watch: MountWatch | undefined)
     find: (path, signal) => mount.findAny(path, { principal, signal, allows }),
     read: (request, signal) => provider.read(request, { principal, signal, allows, bare: true }),
     templates: async (signal) => (await provider.templates?.({ principal, signal, allows })) ?? [],
+    ...(provider.parts === undefined
+      ? {}
+      : { parts: async (path, signal) => provider.parts?.(path, { principal, signal, allows }) }),
     ...(watch === undefined ? {} : { watch: (hear, signal) => listen(watch, hear, signal) }),
     degraded: () => (watch === undefined ? provider.degraded?.() : watch.degraded()),
     ...(provider.sees === undefined ? {} : { knows: (signal) => answers(mount, signal) }),

@@ -71,6 +71,16 @@ export interface Entry extends Description {
   readonly version?: string
 }
 
+/** A part of an entry that is found by itself, such as a row of a table. */
+export interface EntryPart {
+  /** By which it is read. It lies below the path of the entry. */
+  readonly path: string
+  readonly title?: string
+  readonly mimeType?: string
+  /** What it is found by. */
+  readonly text: string
+}
+
 /** A part of a resource in bytes: from `start`, up to but not including `end` (or to the end). */
 export interface ByteRange {
   readonly start: number
@@ -219,6 +229,12 @@ export interface Provider {
    * Of directories it says `false`: they are where something in them is seen.
    */
   sees?(principal: Principal, path: string): boolean
+  /**
+   * The parts of an entry that are found one by one, though no listing has them: the rows of a table. Each has a path that can be
+   * read. `undefined`: the entry has none, and is indexed as it is read. Only what indexes asks for it: a wrapper that changes what is
+   * read leaves it out.
+   */
+  parts?(path: string, context: Context): Promise<AsyncIterable<EntryPart> | undefined>
   /** Why changes are told later than they could be, or not at all, just now. `undefined`: as well as ever, or nobody watches. */
   degraded?(): Degradation | undefined
   close?(): Promise<void>

@@ -6,6 +6,8 @@ import type { Entry } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import { sleep } from '../core/sleep.ts'
 import { nameOnly, readDocument, stampOf } from './feed-document.ts'
+import { countKnown, knownBelow } from './feed-known.ts'
+import { entryWithParts, feedParts } from './feed-parts.ts'
 import type { MountProgress, MountState } from './feed-status.ts'
 import { createTasks } from './feed-tasks.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
@@ -21,6 +23,8 @@ export interface FeedMountOptions {
   readonly concurrent: number
   /** How often everything is compared where the source cannot tell of changes, in milliseconds. */
   readonly interval: number
+  /** So many parts of one entry are indexed, such as rows of a table. */
+  readonly maxParts: number
   readonly scrubber?: Scrubber
   readonly log: Log
 }
@@ -55,6 +59,8 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
   let since = Date.now()
   let counts: { looked: number; of?: number; indexed: number } = { looked: 0, indexed: 0 }
   let failures = 0
+  /** The entries of which not all parts are indexed. */
+  const cut = new Set<string>()
 
   const enter = (next: MountState): void => {
     if (state === next) return
@@ -94,11 +100,27 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     counts.indexed += await keep(documents)
   }
 
+  /** Indexes the parts of an entry. `false`: it has none. */
+  const renewParts = async (path: string, known: Map<string, string>, signal: AbortSignal): Promise<boolean> => {
+    const parts = await mount.parts?.(path, signal)
+    cut.delete(path)
+    if (parts === undefined) return false
+    const fed = await feedParts(parts, known, { ...options, keep }, signal)
+    counts = { ...counts, looked: counts.looked + fed.looked, indexed: counts.indexed + fed.indexed }
+    if (fed.isCut) cut.add(path)
+    return true
+  }
+
   /** Indexes what is at these paths now. */
   const renew = async (paths: readonly string[], signal: AbortSignal): Promise<void> => {
     const gone: string[] = []
+    const before = counts.of === undefined ? 0 : await countKnown(index, paths.map(mount.uriOf))
     const found = await inTurns(paths, options.concurrent, async (path) => {
       const entry = await mount.find(path, signal)
+      if (entry !== undefined && (await mount.parts?.(path, signal)) !== undefined) {
+        tasks.hear([{ path: `${path}/` }])
+        return entryWithParts(entry, options)
+      }
       const document = entry === undefined || entry.path.endsWith('/') ? undefined : await read(entry, signal)
       // What was a directory may be a document now, or nothing.
       if (document === undefined) gone.push(mount.uriOf(path))
@@ -106,7 +128,10 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
       return document
     })
     if (gone.length > 0) await index.remove(gone)
-    await put(found.filter((one) => one !== undefined && one !== 'later'))
+    const documents = found.filter((one) => one !== undefined && one !== 'later')
+    await put(documents)
+    const later = found.filter((one) => one === 'later').length
+    if (counts.of !== undefined && later === 0) countAll(counts.of + documents.length - before)
   }
 
   const renewHeard = async (signal: AbortSignal, touched?: Set<string>): Promise<void> => {
@@ -145,6 +170,8 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
   /** Compares a directory (`''`: everything) with what is indexed of it. */
   const compare = async (directory: string, signal: AbortSignal): Promise<void> => {
     const known = await knownBelow(index, mount.uriOf(directory), signal)
+    const knownSize = known.size
+    const all = directory === '' ? undefined : counts.of
     const touched = new Set<string>()
     let changed: Entry[] = []
     let fresh: Entry[] = []
@@ -162,16 +189,29 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
       const uri = mount.uriOf(entry.path)
       const version = known.get(uri)
       known.delete(uri)
+      if (mount.parts !== undefined && (await renewParts(entry.path, known, signal))) {
+        const document = entryWithParts(entry, options)
+        if (version !== document.version) await put([document])
+        counts.looked++
+        continue
+      }
       if (version !== undefined && version === stampOf(entry, way)) counts.looked++
       else changed.push(entry)
       if (version === undefined) fresh.push(entry)
       if (listed % pageSize === 0) await renewHeard(signal, touched)
       if (changed.length >= windowSize) await readChanged()
     }
-    counts = { ...counts, of: listed }
+    // Nothing is listed below an entry: what is there are its parts.
+    if (listed === 0 && directory.endsWith('/')) await renewParts(directory.slice(0, -1), known, signal)
+    counts = { ...counts, of: counts.looked + changed.length }
     const gone = [...known.keys()].filter((uri) => !touched.has(uri))
     for (let at = 0; at < gone.length; at += pageSize) await index.remove(gone.slice(at, at + pageSize))
     await readChanged()
+    if (all !== undefined) countAll(all - knownSize + counts.looked)
+  }
+
+  const countAll = (number: number): void => {
+    counts = { ...counts, looked: Math.max(0, number), of: Math.max(0, number) }
   }
 
   const work = async (signal: AbortSignal): Promise<void> => {
@@ -224,6 +264,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
         ...counts,
         changes: mount.watch === undefined ? 'compared' : 'watched',
         ...(degraded === undefined ? {} : { degraded }),
+        ...(cut.size === 0 ? {} : { partial: { entries: cut.size, limit: options.maxParts } }),
       }
     },
   }
@@ -232,23 +273,6 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
 /** Entries by the time of their last change, the latest first; those without one last, in their order. */
 function newestFirst(entries: readonly Entry[]): readonly Entry[] {
   return [...entries].sort((a, b) => (b.modified ?? 0) - (a.modified ?? 0))
-}
-
-/** The versions of what is indexed at a URI and below it. */
-async function knownBelow(index: SearchIndex, base: string, signal: AbortSignal): Promise<Map<string, string>> {
-  const known = new Map<string, string>()
-  // Nothing that begins with it comes before it.
-  const [first] = await index.documents({ prefix: base, limit: 1 })
-  if (first?.uri === base) known.set(first.uri, first.version)
-  const prefix = base.endsWith('/') ? base : `${base}/`
-  let after: string | undefined
-  for (;;) {
-    signal.throwIfAborted()
-    const page = await index.documents({ prefix, limit: pageSize, ...(after === undefined ? {} : { after }) })
-    for (const { uri, version } of page) known.set(uri, version)
-    after = page.at(-1)?.uri
-    if (page.length < pageSize) return known
-  }
 }
 
 /** What comes of each, in their order, so many at a time. */

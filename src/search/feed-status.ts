@@ -19,6 +19,8 @@ export interface MountProgress {
   /** How changes are heard of: by a watch, or by comparing everything now and then. */
   readonly changes: 'watched' | 'compared'
   readonly degraded?: Degradation
+  /** Entries of which not all parts are indexed: of so many tables, only so many rows each. */
+  readonly partial?: { readonly entries: number; readonly limit: number }
 }
 
 /** How far an index is, as it is kept in the store for whoever asks. */

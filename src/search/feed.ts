@@ -26,6 +26,8 @@ export interface FeedOptions {
   readonly maxBytes?: number
   /** How many documents of a mount are read at once. Default 2. */
   readonly concurrent?: number
+  /** So many parts of one entry are indexed, such as rows of a table. Default 10,000. */
+  readonly maxParts?: number
   /** How often a mount is compared that cannot tell of changes, in milliseconds. Default 60,000. */
   readonly interval?: number
   /** How long it takes until another process takes over from one that died, in milliseconds. Default 5,000. */
@@ -62,23 +64,27 @@ export async function readFeedStatus(store: Store, name: string): Promise<FeedSt
 const collectionName = 'search-feeds'
 
 /**
- * When everything that is to be indexed was last found to be: in milliseconds since 1970. `undefined`: never, or what is to be indexed, or
- * the way that it is read, has changed since.
+ * When everything that is to be indexed was last found to be, in milliseconds since 1970, and how far each mount was then. `undefined`:
+ * never, or what is to be indexed, or the way that it is read, has changed since.
  */
-export async function readCurrentAt(
+export async function readCurrent(
   store: Store,
   name: string,
   mounts: readonly FedMount[],
-): Promise<number | undefined> {
+): Promise<LastCurrent | undefined> {
   const row = await store.collection(currentName).get(name)
   if (row === undefined) return undefined
-  const { at, ways } = JSON.parse(Buffer.from(row.value).toString()) as CurrentRow
-  return ways === waysOf(mounts) ? at : undefined
+  const { ways, ...last } = JSON.parse(Buffer.from(row.value).toString()) as CurrentRow
+  return ways === waysOf(mounts) ? last : undefined
+}
+
+export interface LastCurrent {
+  readonly at: number
+  readonly mounts: readonly MountProgress[]
 }
 
 /** When an index was last current, as it is kept in the store. */
-interface CurrentRow {
-  readonly at: number
+interface CurrentRow extends LastCurrent {
   readonly ways: string
 }
 
@@ -98,7 +104,7 @@ function currentUntil({ state, changes, degraded, since }: MountProgress): numbe
 /** Begins to feed an index, unless another process does: then as soon as that one ends. */
 export function startFeed(options: FeedOptions): Feed {
   const { index, store, name, log, leaseMs = 5000 } = options
-  const { maxBytes = 2 ** 20, concurrent = 2, interval = 60_000, scrubber } = options
+  const { maxBytes = 2 ** 20, concurrent = 2, interval = 60_000, maxParts = 10_000, scrubber } = options
   const ended = new AbortController()
   let feeding: readonly FeedMount[] | undefined
   /** What another process told that feeds. */
@@ -170,9 +176,10 @@ export function startFeed(options: FeedOptions): Feed {
   }
 
   /** Remembers until when the index was current, for who searches it next without a feed of its own. */
-  const keepCurrent = async (times: readonly (number | undefined)[]): Promise<void> => {
+  const keepCurrent = async (mounts: readonly MountProgress[]): Promise<void> => {
+    const times = mounts.map(currentUntil)
     if (times.length === 0 || !times.every((time) => time !== undefined)) return
-    const row: CurrentRow = { at: Math.min(...times), ways: waysOf(options.mounts) }
+    const row: CurrentRow = { at: Math.min(...times), mounts, ways: waysOf(options.mounts) }
     await store.collection(currentName).put({ key: name, value: Buffer.from(JSON.stringify(row)) })
   }
 
@@ -181,20 +188,28 @@ export function startFeed(options: FeedOptions): Feed {
     const signal = AbortSignal.any([ended.signal, lease.signal])
     // Each mount listens to it, and Node warns of more than ten listeners; a leak would still go beyond this.
     setMaxListeners(listenersPerMount * (options.mounts.length + 1), signal)
-    let times: readonly (number | undefined)[] = []
+    let last: readonly MountProgress[] = []
     // Once they have ended, they no longer know.
     const note = () => {
-      times = (feeding ?? []).map((mount) => currentUntil(mount.progress()))
+      last = (feeding ?? []).map((mount) => mount.progress())
     }
     signal.addEventListener('abort', note, { once: true })
     try {
       await removeOthers(signal)
-      const rest = { index, maxBytes, concurrent, interval, log, ...(scrubber === undefined ? {} : { scrubber }) }
+      const rest = {
+        index,
+        maxBytes,
+        maxParts,
+        concurrent,
+        interval,
+        log,
+        ...(scrubber === undefined ? {} : { scrubber }),
+      }
       feeding = options.mounts.map(({ mount, way }) => createFeedMount({ mount, way, ...rest }))
       isStarting = false
       await Promise.all([...feeding.map((mount) => mount.run(signal)), tell(feeding, signal)])
     } finally {
-      await keepCurrent(times).catch(() => {})
+      await keepCurrent(last).catch(() => {})
       feeding = undefined
       // Who looks is not told of one that has ended.
       await store

@@ -12,6 +12,8 @@ export interface DeferredAbilities {
   readonly prompts: boolean
   /** It has `sees`. */
   readonly sees: boolean
+  /** It has `parts`. By default it has not. */
+  readonly parts?: boolean
 }
 
 export interface DeferredOptions {
@@ -126,6 +128,11 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
         }
       : {}),
     ...(abilities.sees ? { sees: (principal, path) => opened?.sees?.(principal, path) ?? true } : {}),
+    ...(abilities.parts
+      ? {
+          parts: async (path: string, context: Context) => (await whenOpen(context.signal)).parts?.(path, context),
+        }
+      : {}),
     degraded: () => (failure === undefined ? opened?.degraded?.() : 'unavailable'),
     close: async () => {
       closed = true

@@ -39,9 +39,11 @@ export interface RedactedOptions {
  *
  * @throws ResourceError `invalid` (reason `mode`) for another mode, and for a malformed glob.
  */
-export function redacted(provider: Provider, options: RedactedOptions = {}): Provider {
+export function redacted(given: Provider, options: RedactedOptions = {}): Provider {
   const { mode = 'mask', key = randomBytes(32), log = () => {}, scrubber, except = [], without = [] } = options
-  if (mode === 'off') return provider
+  if (mode === 'off') return given
+  // Parts are told as the source has them.
+  const { parts: _, ...provider } = given
   if (mode !== 'mask' && mode !== 'withhold')
     throw invalid('The mode of redaction must be mask, withhold or off.', 'mode')
   const seal = createSeal(key, mode)

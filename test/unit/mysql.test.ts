@@ -321,6 +321,11 @@ requires(
         }
         expect([seen.length, new Set(seen).size]).toEqual([count, count])
       }
+      const rows: string[] = []
+      for await (const { path } of (await provider.parts?.('customers/rows', contextOf())) ?? []) rows.push(path)
+      expect(new Set(rows).size).toBe((await jsonOf(provider, 'customers/rows', { limit: '1000' })).rows.length)
+      expect(rows).toContain('customers/rows/18446744073709551615')
+      expect(await provider.parts?.('customers/schema', contextOf())).toBeUndefined()
       expect((await jsonOf(provider, 'customers/rows/18446744073709551615')).rows[0].name).toBe('greatest')
       expect((await jsonOf(provider, 'orders/rows/2,a~2cb~2f1')).rows).toEqual([
         { customer: '2', line: 'a,b/1', note: 'note' },

@@ -228,6 +228,7 @@ describe('rows', () => {
     expect((await all(provider.list({}, context))).filter((path) => path.includes('rows'))).toEqual([])
     await expect(textOf(provider, 'customers/rows')).rejects.toMatchObject({ kind: 'not-found' })
     await expect(textOf(provider, 'customers/rows/1')).rejects.toMatchObject({ kind: 'not-found' })
+    expect(provider.parts).toBeUndefined()
     expect(await provider.templates?.(context)).not.toContainEqual(expect.objectContaining({ name: 'Rows' }))
   })
 
@@ -246,6 +247,11 @@ describe('rows', () => {
       after = page.next
     }
     expect(seen).toEqual(Array.from({ length: 250 }, (_, i) => `name ${i + 1}`))
+    const parts = (await provider.parts?.('customers/rows', context)) ?? []
+    const found: string[] = []
+    for await (const { path, text } of parts) found.push(`${path} ${/name: (.*)/.exec(text)?.[1]}`)
+    expect(found).toEqual(Array.from({ length: 250 }, (_, i) => `customers/rows/${i + 1} name ${i + 1}`))
+    expect(await provider.parts?.('customers/schema', context)).toBeUndefined()
     const { rows } = await jsonOf(provider, 'customers/rows/7')
     expect(rows).toEqual([
       {

@@ -49,6 +49,7 @@ function feed(
     readonly way?: string
     readonly interval?: number
     readonly scrubber?: Scrubber
+    readonly maxParts?: number
   } = {},
 ) {
   const mounts: readonly Mount[] = Object.entries(providers).map(([at, provider]) => ({
@@ -84,6 +85,46 @@ const becomes = (index: ReturnType<typeof memoryIndex>, wanted: Readonly<Record<
   )
 
 describe('Feeding an index', () => {
+  test('indexes the parts of an entry, up to a limit, and counts them', async () => {
+    const rows = new Map(Array.from({ length: 700 }, (_, at) => [`t/rows/${String(at).padStart(3, '0')}`, `row ${at}`]))
+    const source = live({ 'a.txt': { text: 'one', version: '1' }, 't/rows': { text: 'the first page' } })
+    let asked = 0
+    const parts: Provider['parts'] = async (path) => {
+      asked++
+      if (path !== 't/rows') return undefined
+      return (async function* () {
+        for (const [at, text] of rows) yield { path: at, title: at, text }
+      })()
+    }
+    const provider = Object.assign(source, { parts })
+    const index = memoryIndex()
+    const { running, current } = feed({ db: provider }, { index, maxParts: 500 })
+    await current()
+    const status = async () => (await running.status())?.mounts[0]
+    expect(index.all.size).toBe(502)
+    expect(indexed(index)).toMatchObject({ 'memory://db/t/rows': '', 'memory://db/t/rows/499': 'row 499' })
+    expect(await status()).toMatchObject({ looked: 502, of: 502, partial: { entries: 1, limit: 500 } })
+    rows.clear()
+    for (const at of ['1', '2']) rows.set(`t/rows/${at}`, `new ${at}`)
+    source.tell({ path: 't/rows' })
+    source.tell({ path: 't/rows/' })
+    const small = {
+      'memory://db/a.txt': 'one',
+      'memory://db/t/rows': '',
+      'memory://db/t/rows/1': 'new 1',
+      'memory://db/t/rows/2': 'new 2',
+    }
+    await becomes(index, small)
+    await eventually(status, (seen) => seen?.of === 4 && seen.looked === 4 && seen.partial === undefined)
+    expect(asked).toBeGreaterThan(0)
+    source.set('b.txt', { text: 'two', version: '1' })
+    await becomes(index, { ...small, 'memory://db/b.txt': 'two' })
+    await eventually(status, (seen) => seen?.of === 5 && seen.looked === 5)
+    source.set('b.txt', undefined)
+    await becomes(index, small)
+    await eventually(status, (seen) => seen?.of === 4)
+  })
+
   test('reads everything that is listed, and what changes, comes, goes and is renamed', async () => {
     const source = live({ 'a.txt': { text: 'one', version: '1' }, 'b/c.txt': { text: 'two', version: '1' } })
     const index = memoryIndex()

@@ -84,10 +84,13 @@ describe('the set-up of a folder', () => {
       expect(catalog.mounts).toHaveLength(5)
       for (const [index, { provider }] of catalog.mounts.entries()) {
         const { config } = planned[index] ?? {}
-        const { watch, prompts, sees } = provider
+        const { watch, prompts, sees, parts } = provider
         expect([
           config?.provider,
-          { watch: watch !== undefined, prompts: prompts !== undefined, sees: sees !== undefined },
+          {
+            ...{ watch: watch !== undefined, prompts: prompts !== undefined },
+            ...{ sees: sees !== undefined, parts: parts !== undefined },
+          },
         ]).toEqual([config?.provider, config === undefined ? {} : methodsOf(config)])
       }
     } finally {

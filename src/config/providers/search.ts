@@ -74,6 +74,14 @@ export const searchShape = {
     })
     .exactOptional()
     .describe('How much of one text is indexed, from its beginning. By default "1MiB", at most "16MiB".'),
+  maxRows: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .exactOptional()
+    .describe(
+      'How many rows of each table of a database are indexed, in the order of its key. By default 10000, at most 1000000.',
+    ),
   refresh: interval
     .exactOptional()
     .describe('How often a mount is listed and compared that cannot tell of changes by itself. By default "1m".'),

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { rowsMimeType } from '../../core/found.ts'
 import type { Content } from '../../core/provider.ts'
 import type { EnumType, Extension, ObjectName, Relation, Routine } from './model.ts'
 
@@ -9,7 +10,7 @@ export const mimeTypes = {
   function: 'application/json;format=hikidashi.DatabaseFunction',
   extensions: 'application/json;format=hikidashi.DatabaseExtensions',
   overview: 'application/json;format=hikidashi.DatabaseOverview',
-  rows: 'application/json;format=hikidashi.DatabaseRows',
+  rows: rowsMimeType,
   sql: 'application/sql',
   mermaid: 'text/vnd.mermaid',
 } as const

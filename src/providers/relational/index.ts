@@ -16,7 +16,7 @@ import type { ObjectName, Relation } from './model.ts'
 import { keyOf } from './names.ts'
 import { readOverview } from './overview.ts'
 import { type Place, placeOf } from './places.ts'
-import { readRow, readRows, type Table } from './rows.ts'
+import { readRow, readRows, rowParts, type Table } from './rows.ts'
 import { createRowRules, type RowOptions } from './rules.ts'
 import type { Source, SourceContext } from './source.ts'
 import { templatesOf } from './templates.ts'
@@ -96,6 +96,16 @@ export function relational(options: RelationalOptions): Provider {
     return found(entries.find((entry) => entry.path === path))
   }
 
+  /** The rows of a table with a key, which leads back to each of them. */
+  const parts: NonNullable<Provider['parts']> = async (path, context) => {
+    context.signal.throwIfAborted()
+    const place = placeOf(path, source.schema)
+    if (place?.kind !== 'rows' || source.rows === undefined) return undefined
+    const table = await tableOf(place.name, context)
+    if (table === undefined || table.access.key.length === 0) return undefined
+    return rowParts(source.rows, table, path, rules, context)
+  }
+
   const complete = createCompleter({ source, tableOf })
   return {
     list: async function* (query, context) {
@@ -111,6 +121,7 @@ export function relational(options: RelationalOptions): Provider {
       return [await read(found(placeOf(request.path, source.schema)), request, context)]
     },
     templates: async () => templates,
+    ...(options.rows === undefined ? {} : { parts }),
     complete: async (request, context) => {
       context.signal.throwIfAborted()
       return complete(request, context)

@@ -1,6 +1,6 @@
 import { invalid, notFound } from '../../core/errors.ts'
 import { metaKeys } from '../../core/meta.ts'
-import type { Content, Params } from '../../core/provider.ts'
+import type { Content, EntryPart, Params } from '../../core/provider.ts'
 import { mimeTypes, schemaOf, textContent } from './documents.ts'
 import type { Relation, RowAccess } from './model.ts'
 import { rowKeyOf, rowSegmentOf } from './names.ts'
@@ -41,6 +41,58 @@ export async function readRows(
   const last = page.rows.at(-1)
   const next = page.more && last !== undefined && access.key.length > 0 ? rowSegmentOf(last.key) : undefined
   return contentOf(relation, access, columns, page, next)
+}
+
+/** Every row of a table, page by page in the order of its key, as what it is found by. The table has a key. */
+export async function* rowParts(
+  source: RowSource,
+  { relation, access }: Table,
+  path: string,
+  rules: RowRules,
+  context: SourceContext,
+): AsyncGenerator<EntryPart> {
+  const { limit, maxValueBytes, maxBytes } = rules
+  const types = new Map(relation.columns.map(({ name, type }) => [name, type]))
+  const columns = access.readable.filter((column) => !bytesType.test(types.get(column) ?? ''))
+  let after: readonly string[] | undefined
+  for (;;) {
+    const page: RowPage = await source.read(
+      {
+        relation: { ...relation, rows: access },
+        columns,
+        limit,
+        maxValueBytes,
+        maxBytes,
+        ...(after === undefined ? {} : { after }),
+      },
+      context,
+    )
+    for (const row of page.rows)
+      yield {
+        path: `${path}/${rowSegmentOf(row.key)}`,
+        title: `${relation.name} ${row.key.join(', ')}`.replace(/\p{Cc}/gu, ' '),
+        mimeType: mimeTypes.rows,
+        text: wordsOf(row, columns),
+      }
+    after = page.rows.at(-1)?.key
+    if (!page.more || after === undefined) return
+  }
+}
+
+/** Types whose values are no words. */
+const bytesType = /bytea|blob|binary/i
+
+/** What a row says: a line for each value, behind the name of its column. */
+function wordsOf({ values }: Row, columns: readonly string[]): string {
+  return columns
+    .flatMap((column, i) => {
+      const json = values[i]?.json
+      if (json === undefined || json === 'null') return []
+      // Numbers stay as the database wrote them.
+      const words = json.startsWith('"') ? String(JSON.parse(json)) : json
+      return [`${column}: ${words}`]
+    })
+    .join('\n')
 }
 
 /** The one row with a key. */

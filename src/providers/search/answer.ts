@@ -1,4 +1,4 @@
-import { type Found, type FoundHit, piecesOf } from '../../core/found.ts'
+import { type Found, type FoundHit, piecesOf, rowsMimeType } from '../../core/found.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { hasTextForm } from '../../search/feed-document.ts'
 import type { SearchHit } from '../../search/search-index.ts'
@@ -21,7 +21,7 @@ export function formatHit(hit: SearchHit, best: number, { lines, as }: Parts, pa
   const asText = as && hasTextForm(path, mimeType)
   const part = {
     ...(asText ? { as: 'text' } : {}),
-    ...(lines ? { lines: `${hit.lines.start}-${hit.lines.end}` } : {}),
+    ...(lines && mimeType !== rowsMimeType ? { lines: `${hit.lines.start}-${hit.lines.end}` } : {}),
   }
   return {
     uri: uri + partTemplate.expand(part),

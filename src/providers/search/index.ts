@@ -5,7 +5,7 @@ import type { MountReader } from '../../core/mount-reader.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Content, Context, Entry, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import type { Scrubber } from '../../core/scrub.ts'
-import { type FedMount, type Feed, readCurrentAt, readFeedStatus, startFeed } from '../../search/feed.ts'
+import { type FedMount, type Feed, readCurrent, readFeedStatus, startFeed } from '../../search/feed.ts'
 import { reads } from '../../search/feed-document.ts'
 import type { FeedStatus } from '../../search/feed-status.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
@@ -27,6 +27,8 @@ export interface SearchOptions {
   readonly mounts: () => readonly FedMount[]
   /** So much of a text is indexed, in bytes. */
   readonly maxBytes?: number
+  /** So many rows of a table are indexed. */
+  readonly maxRows?: number
   /** How often a mount is compared that cannot tell of changes, in milliseconds. */
   readonly interval?: number
   readonly scrubber?: Scrubber
@@ -103,21 +105,28 @@ export function search(options: SearchOptions): Search {
   }
 
   const answer = async (asked: Asked, { principal, signal }: Context): Promise<Content> => {
-    const known = await knownMounts(mounts(), signal)
-    const allows = allowsFor(known, principal)
-    const searched = { index, mounts: known, isCurrent: (address: string) => feeding?.isCurrent(address) ?? false }
+    const searchable = await knownMounts(mounts(), signal)
+    const allows = allowsFor(searchable, principal)
+    const searched = { index, mounts: searchable, isCurrent: (address: string) => feeding?.isCurrent(address) ?? false }
     const [found, status] = await Promise.all([findHits(searched, asked, allows, signal), feedStatus()])
     const format = async (hit: SearchHit) => {
       const path = mounts().get(hit.mount)?.pathOf(hit.uri) ?? ''
       return formatHit(hit, found.best, await partsOf(hit.mount, signal), path)
     }
     const next = asked.after + asked.limit
+    // Nobody feeds the index: it is as it was left.
+    const last = status === undefined ? await readCurrent(store, name, fedMounts()) : undefined
+    const known = last === undefined ? status : { told: last.at, mounts: last.mounts }
+    const told = {
+      ...statusFor(principal, mounts(), known),
+      ...(status === undefined ? { indexing: 'stopped' as const } : {}),
+    }
     const whole = {
       query: asked.text,
       hits: await Promise.all(found.hits.map(format)),
       ...(found.total === undefined ? {} : { total: found.total }),
       ...(found.more && next <= maxAfter ? { next: String(next) } : {}),
-      notes: [...found.notes, ...notesOf(statusFor(principal, mounts(), status), asked.where.mounts)],
+      notes: [...found.notes, ...notesOf(told, asked.where.mounts)],
       ...(found.fallback === undefined ? {} : { fallback: found.fallback }),
     }
     return asked.as === 'markdown'
@@ -167,7 +176,7 @@ export function search(options: SearchOptions): Search {
       await index.close()
     },
     feed: () => {
-      const { maxBytes, interval, scrubber } = options
+      const { maxBytes, maxRows, interval, scrubber } = options
       feeding ??= startFeed({
         index,
         store,
@@ -175,11 +184,12 @@ export function search(options: SearchOptions): Search {
         mounts: fedMounts(),
         log,
         ...(maxBytes === undefined ? {} : { maxBytes }),
+        ...(maxRows === undefined ? {} : { maxParts: maxRows }),
         ...(interval === undefined ? {} : { interval }),
         ...(scrubber === undefined ? {} : { scrubber }),
       })
     },
     feedStatus,
-    currentAt: () => readCurrentAt(store, name, fedMounts()),
+    currentAt: async () => (await readCurrent(store, name, fedMounts()))?.at,
   }
 }

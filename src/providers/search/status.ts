@@ -26,7 +26,7 @@ function mountStatus(
 ): SearchStatusMount {
   const named = { address, ...(title === undefined ? {} : { title }) }
   if (known === undefined) return { ...named, state: 'waiting' }
-  const { state, since, looked, of, indexed, changes, degraded } = known
+  const { state, since, looked, of, indexed, changes, degraded, partial } = known
   return {
     ...named,
     state,
@@ -36,6 +36,7 @@ function mountStatus(
           looked,
           ...(of === undefined ? {} : { of }),
           indexed,
+          ...(partial === undefined ? {} : { partial }),
         }
       : {}),
     changes,
@@ -45,13 +46,22 @@ function mountStatus(
 
 /** Why there may be more to find, as far as it is of the mounts that somebody sees. */
 export function notesOf({ indexing, mounts }: SearchStatus, asked: readonly string[] | undefined): readonly string[] {
-  const notes = mounts.flatMap(({ address, state }) => {
+  const notes = mounts.flatMap(({ address, state, partial }) => {
     if (asked !== undefined && !asked.includes(address)) return []
     if (state === 'unavailable') return [`${address} does not answer just now: what is found there may be old.`]
-    return state === 'current' ? [] : [`${address} is still being indexed: there may be more to find.`]
+    const cut = partial === undefined ? [] : [partialNote(address, partial)]
+    return state === 'current' ? cut : [...cut, `${address} is still being indexed: there may be more to find.`]
   })
   if (indexing === 'running') return notes
-  return mounts.length === 0 ? [] : ['Nothing is being indexed just now: what is found may be old.']
+  const cut = mounts.flatMap(({ address, partial }) =>
+    partial === undefined || asked?.includes(address) === false ? [] : [partialNote(address, partial)],
+  )
+  return mounts.length === 0 ? [] : [...cut, 'Nothing is being indexed just now: what is found may be old.']
+}
+
+function partialNote(address: string, { entries, limit }: NonNullable<SearchStatusMount['partial']>): string {
+  const tables = entries === 1 ? 'one table' : `${entries.toLocaleString('en')} tables`
+  return `Of ${tables} of ${address}, only the first ${limit.toLocaleString('en')} rows are searched.`
 }
 
 export const statusEntry = {
