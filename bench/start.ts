@@ -1,48 +1,106 @@
-/** How long a client waits for the first answer, and the CPU until then: `npx tsx bench/start.ts [runs]`, after a build. */
+/**
+ * How long a client waits for the first answer, the CPU until then, and the memory then: `npx tsx bench/start.ts [runs]`, after a
+ * build. The first run installs the other servers (`bench/peers`). Linux only: it reads `/proc`.
+ */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { installPeers, peersFolder } from './peers.ts'
 import { fixed, median, progress, table } from './support.ts'
 
 const runs = Number(process.argv[2] ?? 15)
 const files = 200
 const program = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+const peer = (path: string) => join(peersFolder, path)
 const main = program('../dist/cli/main.js')
-const folder = mkdtempSync(join(tmpdir(), 'hikidashi-start-'))
+const temporary = mkdtempSync(join(tmpdir(), 'hikidashi-start-'))
+/** Served as it is, and with the configuration that `init` writes. */
+const plain = join(temporary, 'plain')
+const configured = join(temporary, 'configured')
+const tenFile = join(temporary, 'ten.json')
+const env = { ...process.env, XDG_STATE_HOME: join(temporary, 'state'), XDG_CACHE_HOME: join(temporary, 'cache') }
 
+const clientInfo = { name: 'bench', version: '1' }
+const initialize = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo }
 const meta = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-  'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+  'io.modelcontextprotocol/clientInfo': clientInfo,
   'io.modelcontextprotocol/clientCapabilities': {},
 }
-const clientInfo = { name: 'bench', version: '1' }
-const requests: Readonly<Record<string, object>> = {
-  initialize: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo },
-  'server/discover': { _meta: meta },
+const requestOf = (method: string, params: object) => `${JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })}\n`
+const older = requestOf('initialize', initialize)
+const newer = requestOf('server/discover', { _meta: meta })
+
+interface Starter {
+  readonly name: string
+  readonly args: readonly string[]
+  /** What is sent at once. A command that answers without being asked gets nothing. */
+  readonly request: string
+  readonly folder?: string
 }
 
-/** The CPU time of a process so far, of all its threads, in milliseconds (Linux). */
+const starters: readonly Starter[] = [
+  { name: 'bare Node, one line of JSON', args: [program('servers/first-bare.mjs')], request: older },
+  { name: 'the SDK, ten lines', args: [program('servers/first-sdk.mjs')], request: older },
+  {
+    name: '@modelcontextprotocol/server-filesystem',
+    args: [peer('node_modules/@modelcontextprotocol/server-filesystem/dist/index.js'), plain],
+    request: older,
+  },
+  { name: 'repomix --mcp', args: [peer('node_modules/repomix/bin/repomix.cjs'), '--mcp'], request: older },
+  { name: 'fastmcp, ten lines', args: [peer('fastmcp.mjs')], request: older },
+  { name: 'hikidashi, a folder', args: [main, 'serve', plain, '--stdio'], request: older },
+  { name: 'the same, `server/discover`', args: [main, 'serve', plain, '--stdio'], request: newer },
+  {
+    name: 'hikidashi, what `init` writes',
+    args: [main, 'serve', '--config', join(configured, 'hikidashi.json'), '--stdio'],
+    request: older,
+  },
+  { name: 'hikidashi, ten mounts', args: [main, 'serve', '--config', tenFile, '--stdio'], request: older },
+  { name: '`hikidashi ls`', args: [main, 'ls'], request: '', folder: plain },
+]
+
+interface Measured {
+  readonly ms: number
+  readonly cpu: number
+  /** `undefined`: the process had ended by then. */
+  readonly memory: number | undefined
+}
+
+/** The CPU time of a process so far, of all its threads, in milliseconds. */
 function cpuOf(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`)
   const spent = threads.map((id) => Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8').split(' ')[0]))
   return spent.reduce((sum, ns) => sum + ns, 0) / 1e6
 }
 
-async function firstAnswer(args: readonly string[], method: string): Promise<{ ms: number; cpu: number }> {
+/** The resident memory of a process, in MiB. */
+function memoryOf(pid: number): number | undefined {
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return kib === undefined ? undefined : Number(kib) / 1024
+}
+
+async function firstAnswer({ name, args, request, folder = temporary }: Starter): Promise<Measured> {
   const begun = performance.now()
-  const child = spawn(process.execPath, [...args], { cwd: folder, stdio: ['pipe', 'pipe', 'ignore'] })
-  child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: requests[method] })}\n`)
-  await once(child.stdout, 'data')
-  const measured = { ms: performance.now() - begun, cpu: cpuOf(child.pid ?? 0) }
+  const child = spawn(process.execPath, [...args], { cwd: folder, env, stdio: ['pipe', 'pipe', 'ignore'] })
+  const ended = once(child, 'exit')
+  child.stdin.write(request)
+  await Promise.race([
+    once(child.stdout, 'data'),
+    ended.then(([code]) => Promise.reject(new Error(`${name} ended with ${code} before it answered.`))),
+  ])
+  const ms = performance.now() - begun
+  const pid = child.pid ?? 0
+  const measured = { ms, cpu: cpuOf(pid), memory: memoryOf(pid) }
   child.kill('SIGKILL')
-  await once(child, 'exit')
+  await ended
   return measured
 }
 
-try {
+function makeFolder(folder: string): void {
   for (let i = 0; i < files; i++) {
     const group = join(folder, `group-${i % 10}`)
     mkdirSync(group, { recursive: true })
@@ -52,36 +110,61 @@ try {
   git('init', '--quiet')
   git('add', '.')
   git('-c', 'user.name=a', '-c', 'user.email=a@example.com', 'commit', '--quiet', '--message', 'all')
-  execFileSync(process.execPath, [main, 'init', '.'], { cwd: folder, stdio: 'ignore' })
-  const servers: readonly (readonly [name: string, args: readonly string[]])[] = [
-    ['bare Node, one line of JSON', [program('servers/first-bare.mjs')]],
-    ['the SDK, ten lines', [program('servers/first-sdk.mjs')]],
-    ['hikidashi, a folder', [main, 'serve', folder, '--stdio']],
-    ['hikidashi, what `init` writes', [main, 'serve', '--config', 'hikidashi.json', '--stdio']],
-  ]
-  const measured = new Map<string, { ms: number[]; cpu: number[] }>()
-  // In turns, so that what else the machine does falls on all of them.
-  for (let run = 0; run < runs; run++) {
-    progress(`run ${run + 1} of ${runs}`)
-    for (const [name, args] of servers)
-      for (const method of Object.keys(requests)) {
-        const key = `${name} ${method}`
-        const all = measured.get(key) ?? { ms: [], cpu: [] }
-        measured.set(key, all)
-        const { ms, cpu } = await firstAnswer(args, method)
-        all.ms.push(ms)
-        all.cpu.push(cpu)
-      }
+}
+
+/** Ten mounts of ten kinds, none of which needs a network. */
+function writeTenMounts(): void {
+  const empty = join(temporary, 'empty.db')
+  writeFileSync(empty, '')
+  mkdirSync(join(temporary, 'prompts'))
+  writeFileSync(join(temporary, 'prompts/review.md'), 'Review what follows.\n')
+  const mounts = {
+    'file:///plain': { provider: 'files', root: plain },
+    'git://plain': { provider: 'git', repository: plain },
+    'config://plain': { provider: 'settings', root: plain },
+    'env://here': { provider: 'env', allow: ['LANG'] },
+    'prompts://here': { provider: 'prompts', root: join(temporary, 'prompts') },
+    'sqlite://here': { provider: 'sqlite', file: empty },
+    'inline://here': { provider: 'inline', resources: { 'one.md': { text: 'One.' } } },
+    'packages://here': { provider: 'packages', root: plain },
+    'results://here': { provider: 'results' },
+    'search://here': { provider: 'search', over: ['file:///plain'] },
   }
-  const rows = servers.map(([name]) => [
-    name,
-    ...Object.keys(requests).flatMap((method) => {
-      const { ms = [], cpu = [] } = measured.get(`${name} ${method}`) ?? {}
-      return [fixed(median(ms), 0), fixed(median(cpu), 0)]
-    }),
-  ])
-  const head = ['server', ...Object.keys(requests).flatMap((method) => [`\`${method}\`, ms`, 'CPU, ms'])]
-  process.stdout.write(`${table(head, rows)}\n`)
+  const store = { sqlite: join(temporary, 'store.sqlite') }
+  writeFileSync(tenFile, JSON.stringify({ store, mounts }))
+}
+
+try {
+  installPeers()
+  makeFolder(plain)
+  makeFolder(configured)
+  writeTenMounts()
+  execFileSync(process.execPath, [main, 'init', '.'], { cwd: configured, env, stdio: 'ignore' })
+  const measured = new Map<string, Measured[]>(starters.map(({ name }) => [name, []]))
+  // In turns, so that what else the machine does falls on all of them. The first round warms the file cache, and does not count.
+  for (let run = 0; run <= runs; run++) {
+    progress(run === 0 ? 'warming up' : `run ${run} of ${runs}`)
+    for (const starter of starters) {
+      const one = await firstAnswer(starter)
+      if (run > 0) measured.get(starter.name)?.push(one)
+    }
+  }
+  const bare = measured.get(starters[0]?.name ?? '') ?? []
+  const rows = starters.map(({ name }) => {
+    const all = measured.get(name) ?? []
+    // Each against bare Node in its own round.
+    const ratio = (of: 'ms' | 'cpu') => median(all.map((one, run) => one[of] / (bare[run]?.[of] ?? Number.NaN)))
+    const memory = all.flatMap((one) => one.memory ?? [])
+    return [
+      name,
+      fixed(median(all.map(({ ms }) => ms)), 0),
+      `${fixed(ratio('ms'), 2)} ×`,
+      fixed(median(all.map(({ cpu }) => cpu)), 0),
+      `${fixed(ratio('cpu'), 2)} ×`,
+      memory.length === 0 ? '–' : fixed(median(memory), 0),
+    ]
+  })
+  process.stdout.write(`${table(['', 'ms', 'to bare Node', 'CPU, ms', 'to bare Node', 'memory, MiB'], rows)}\n`)
 } finally {
-  rmSync(folder, { recursive: true, force: true })
+  rmSync(temporary, { recursive: true, force: true })
 }

@@ -71,6 +71,23 @@ function originalLocations(): Plugin {
   }
 }
 
+/**
+ * Has commander load `node:child_process` when it starts a program, which no command of ours has it do: a start need not wait for it.
+ */
+function lazyChildProcess(): Plugin {
+  const eager = "const childProcess = require('node:child_process');"
+  return {
+    name: 'lazy-child-process',
+    transform(code, id) {
+      if (!/[\\/]commander[\\/]lib[\\/]command\.js$/.test(id)) return null
+      if (!code.includes(eager)) throw new Error('commander loads node:child_process in another way than before.')
+      const lazy =
+        "const childProcess = { spawn: (...args) => process.getBuiltinModule('node:child_process').spawn(...args) };"
+      return { code: code.replace(eager, lazy) }
+    },
+  }
+}
+
 export interface BundleOptions {
   /** The folder to write to. Its name does not matter; the folder above it stands for the root of the project. */
   readonly target: string
@@ -95,7 +112,7 @@ export async function bundle({ target, more = {} }: BundleOptions): Promise<read
     external,
     // `jsonc-parser` has its ES module under `module`; what it has under `main` cannot be bundled.
     resolve: { mainFields: ['module', 'main'] },
-    plugins: [vendored(), originalLocations()],
+    plugins: [vendored(), originalLocations(), lazyChildProcess()],
     // A module that is imported in both ways is no fault: test/start.test.ts holds what each start loads.
     checks: { bundlerTimings: false, ineffectiveDynamicImport: false },
     output: {

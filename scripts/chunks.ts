@@ -23,7 +23,7 @@ export function chunksOfStarts({ starts, command, others }: Starts): CodeSplitti
     closures ??= Object.entries(kinds).map(([kind, names]) => [kind, importedBy(names, context)])
     const loadedBy = closures.flatMap(([kind, modules]) => (modules.has(module) ? [kind] : []))
     const isOfStart = loadedBy.some((kind) => kind !== 'library')
-    return isOfStart ? loadedBy.join('-') : undefined
+    return isOfStart ? commonOf(loadedBy) : undefined
   }
   // A group also takes the modules that its modules import. The same starts or more load those, so the group of most starts comes first.
   return subsetsOf(Object.keys(kinds)).map((subset) => {
@@ -34,6 +34,16 @@ export function chunksOfStarts({ starts, command, others }: Starts): CodeSplitti
       priority: subset.length,
     }
   })
+}
+
+/**
+ * The name of the chunk for what some starts load. What `serve` shares with the reading of a configuration is little, and `ls` reads one
+ * as well: it has no chunk of its own.
+ */
+function commonOf(kinds: readonly string[]): string {
+  const isShared = kinds.includes('serve') && kinds.includes('config')
+  const without = isShared ? kinds.filter((kind) => kind !== 'config' && kind !== 'ls' && kind !== 'serve') : kinds
+  return (isShared ? ['serve', 'ls', ...without] : kinds).join('-')
 }
 
 /** Modules, and everything that they import statically. */

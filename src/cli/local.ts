@@ -7,7 +7,8 @@ import { checkFolder } from '../config/folder.ts'
 import type { Config } from '../config/load.ts'
 import { type PlannedMount, planConfig, planFolders, scopesIn } from '../config/plan.ts'
 import { type ConfigProblem, formatConfigProblem } from '../config/problem.ts'
-import { defaultStoreFile } from '../config/state-folder.ts'
+import { planSetUp } from '../config/set-up.ts'
+import { defaultStoreFile, stateFolder } from '../config/state-folder.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Measurements } from '../core/measurements.ts'
@@ -85,16 +86,30 @@ async function planFoldersWhole(
   folders: readonly string[],
   naming: { readonly name?: string },
 ): Promise<Pick<Local, 'mounts' | 'complete' | 'store'>> {
-  const { planSetUp } = await import('../config/set-up.ts')
   const { mounts, complete } = await planSetUp(folders, naming).catch((error: unknown) => {
     if (!(error instanceof Error && 'code' in error && 'path' in error)) throw error
     throw failed(`The folder ${String(error.path)} cannot be read (${String(error.code)}). Let this user read it.`)
   })
-  const file = defaultStoreFile(folders)
-  if (!folders.some((folder) => isInside(file, resolve(folder))))
-    return { mounts, complete, store: { sqlite: { file } } }
+  if (!folders.some((folder) => holdsStoreOf(folders, resolve(folder)))) {
+    // The name of the file is made when the store is opened: a start need not wait for it.
+    const store = {
+      sqlite: {
+        get file() {
+          return defaultStoreFile(folders)
+        },
+      },
+    }
+    return { mounts, complete, store }
+  }
   const withoutSearch = (all: readonly PlannedMount[]) => all.filter(({ config }) => config.provider !== 'search')
   return { mounts: withoutSearch(mounts), complete: async () => withoutSearch(await complete()) }
+}
+
+/** Whether a folder holds the store of what is served. */
+function holdsStoreOf(folders: readonly string[], folder: string): boolean {
+  const state = stateFolder()
+  if (isInside(state, folder)) return true
+  return isInside(folder, state) && isInside(defaultStoreFile(folders), folder)
 }
 
 function isInside(file: string, folder: string): boolean {

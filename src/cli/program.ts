@@ -6,8 +6,16 @@ import type { ProcessIo } from './io.ts'
 import { createFileOutput } from './to-file.ts'
 import { packageVersion } from './version.ts'
 
-/** The whole command line. The commands that are named in it have their options; of the others there is a summary. */
-export async function createProgram(io: ProcessIo, isNamed: (name: string) => boolean): Promise<Command> {
+/**
+ * The whole command line. The commands that are named in it have their options; of the others there is a summary.
+ *
+ * @param first The first word. Where it is a command, the others that are not named are left out: nobody asks for them.
+ */
+export async function createProgram(
+  io: ProcessIo,
+  isNamed: (name: string) => boolean,
+  first?: string,
+): Promise<Command> {
   const program = new Command('hikidashi')
     .description('Serves any data as Model Context Protocol resources.')
     .version(packageVersion(), '-V, --version')
@@ -36,7 +44,9 @@ Examples:
 Data goes to stdout, everything else to stderr. --json prints data for programs.
 ${exitCodeHelp}`,
     )
-  for (const [name, { summary, load }] of inGroups) {
+  const isCommand = first !== undefined && Object.hasOwn(commands, first)
+  const listed = isCommand ? inGroups.filter(([name]) => isNamed(name)) : inGroups
+  for (const [name, { summary, load }] of listed) {
     const command = program.command(name).summary(summary).helpOption('-h, --help', 'show this help')
     command.helpGroup(groupOf(name))
     command.showHelpAfterError(`How it is used: hikidashi ${name} --help`)

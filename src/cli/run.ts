@@ -25,7 +25,7 @@ async function run(words: readonly string[], io: ProcessIo): Promise<number> {
     return exitCodes.usage
   }
   try {
-    const program = await createProgram(io, (name) => words.includes(name))
+    const program = await createProgram(io, (name) => words.includes(name), first)
     await program.parseAsync([...words], { from: 'user' })
     return exitCodes.ok
   } catch (error) {

@@ -10,6 +10,7 @@ import type { Log } from '../core/log.ts'
 import type { Opening } from '../core/opening.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import type { AuditFile, HttpOptions, ServeOptions as Service } from '../server/index.ts'
+import { serveStdio } from '../server/stdio.ts'
 import { type Announcer, createAnnouncer } from './announce.ts'
 import { exitCodeHelp, failed, misused } from './exit.ts'
 import { openPage, pageOf } from './explorer.ts'
@@ -191,7 +192,6 @@ async function serveOverStdio(
   stop: AbortSignal,
   announce: Announcer,
 ): Promise<void> {
-  const { serveStdio } = await import('../server/stdio.ts')
   const failure = new AbortController()
   const open = () =>
     void opening.start().then(

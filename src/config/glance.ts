@@ -1,5 +1,5 @@
-import type { Dirent } from 'node:fs'
-import { lstat, readdir } from 'node:fs/promises'
+import { type Dirent, lstatSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { createFormats } from '../providers/settings/formats.ts'
 import { defaultConfig } from './default-file.ts'
@@ -28,7 +28,7 @@ export async function glanceAt(folder: string): Promise<Glance> {
   const names = entries.map(({ name }) => name)
   return {
     names,
-    git: names.includes('.git') && (await isRepository(join(folder, '.git'))) && (await isInPath('git')),
+    git: names.includes('.git') && isRepository(join(folder, '.git')) && isInPath('git'),
     settings: names.some((name) => name !== defaultConfig && formatOf(name) !== undefined),
     dotenv: entries.some((entry) => entry.name === '.env' && entry.isFile()),
     prompts: await promptsIn(folder, entries),
@@ -36,24 +36,26 @@ export async function glanceAt(folder: string): Promise<Glance> {
 }
 
 /** Whether a `.git` is a repository, or a file that leads to one. */
-async function isRepository(path: string): Promise<boolean> {
-  const stats = await lstat(path)
-  return stats.isFile() || (stats.isDirectory() && (await isThere(join(path, 'HEAD'))))
+function isRepository(path: string): boolean {
+  const stats = lstatSync(path)
+  return stats.isFile() || (stats.isDirectory() && isThere(join(path, 'HEAD')))
 }
 
 /** Whether a program of this name lies in a folder of PATH. */
-async function isInPath(program: string): Promise<boolean> {
+function isInPath(program: string): boolean {
   const file = process.platform === 'win32' ? `${program}.exe` : program
   for (const folder of (process.env.PATH ?? '').split(delimiter))
-    if (folder !== '' && (await isThere(join(folder, file)))) return true
+    if (folder !== '' && isThere(join(folder, file))) return true
   return false
 }
 
-function isThere(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  )
+/** Asks at once, without a way through the thread pool: a start waits for up to a dozen of these. */
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false
+  }
 }
 
 /** The folders of prompts that hold Markdown. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { homedir } from 'node:os'
 import { basename, isAbsolute, join, resolve } from 'node:path'
 
@@ -24,6 +23,8 @@ export function defaultStoreFile(
 ): string {
   const [first = ''] = folders
   const paths = folders.map((folder) => resolve(folder))
+  // Loaded when it is needed: node:crypto takes a start several milliseconds.
+  const { createHash } = process.getBuiltinModule('node:crypto')
   const digest = createHash('sha256').update(paths.join('\0')).digest('hex').slice(0, 8)
   return join(stateFolder(env), `${basename(first) || 'root'}-${digest}`, 'store.sqlite')
 }

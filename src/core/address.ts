@@ -71,11 +71,17 @@ export function isInBlock(address: AddressBytes, { bytes, bits }: AddressBlock):
   })
 }
 
-const blocks = (text: string) =>
-  text
-    .trim()
-    .split(/\s+/)
-    .flatMap((one) => addressBlock(one) ?? [])
+/** Reads a list of blocks when it is first asked for: most starts judge no address. */
+function blocks(text: string): () => readonly AddressBlock[] {
+  let read: readonly AddressBlock[] | undefined
+  return () => {
+    read ??= text
+      .trim()
+      .split(/\s+/)
+      .flatMap((one) => addressBlock(one) ?? [])
+    return read
+  }
+}
 
 /** What is nobody's in particular: the registries of special addresses (RFC 6890), multicast, and what is reserved. */
 const special = blocks(`
@@ -92,19 +98,17 @@ const metadata = blocks(`
 `)
 
 /** Ways to write an address of IPv4 in one of IPv6: mapped, compatible, translated (NAT64), tunnelled (6to4). */
-const embeddings: readonly (readonly [block: AddressBlock | undefined, at: number])[] = [
-  [addressBlock('::ffff:0:0/96'), 12],
-  [addressBlock('::ffff:0:0:0/96'), 12],
-  [addressBlock('::/96'), 12],
-  [addressBlock('64:ff9b::/96'), 12],
-  [addressBlock('2002::/16'), 2],
-]
+const embeddings = blocks('::ffff:0:0/96 ::ffff:0:0:0/96 ::/96 64:ff9b::/96 2002::/16')
+/** Where the address of IPv4 begins in one of 6to4, and in all others, in bytes. */
+const embeddedAt = { sixToFour: 2, others: 12 }
 
 /** The address of IPv4 in one of IPv6, if there is one. */
 function embedded(bytes: AddressBytes): AddressBytes | undefined {
   if (bytes.length !== 16) return undefined
-  const found = embeddings.find(([block]) => block !== undefined && isInBlock(bytes, block))
-  return found === undefined ? undefined : bytes.slice(found[1], found[1] + 4)
+  const found = embeddings().find((block) => isInBlock(bytes, block))
+  if (found === undefined) return undefined
+  const at = found.bits === 16 ? embeddedAt.sixToFour : embeddedAt.others
+  return bytes.slice(at, at + 4)
 }
 
 /**
@@ -114,14 +118,14 @@ function embedded(bytes: AddressBytes): AddressBytes | undefined {
 export function isPublicAddress(bytes: AddressBytes): boolean {
   const inner = embedded(bytes)
   if (inner !== undefined) return isPublicAddress(inner)
-  if (bytes.length === 16 && !global.some((block) => isInBlock(bytes, block))) return false
-  return !special.some((block) => isInBlock(bytes, block))
+  if (bytes.length === 16 && !global().some((block) => isInBlock(bytes, block))) return false
+  return !special().some((block) => isInBlock(bytes, block))
 }
 
 /** Whether credentials of machines are given out at an address, however it is written. */
 export function isMetadataAddress(bytes: AddressBytes): boolean {
   const inner = embedded(bytes)
-  return metadata.some((block) => isInBlock(bytes, block) || (inner !== undefined && isInBlock(inner, block)))
+  return metadata().some((block) => isInBlock(bytes, block) || (inner !== undefined && isInBlock(inner, block)))
 }
 
 /**

@@ -25,6 +25,7 @@ export function findAssigned(text: string, style: Style): readonly Span[] {
 }
 
 function findSeparated(text: string, style: Style): readonly Span[] {
+  if (!text.includes('=') && !text.includes(':')) return []
   const found: Span[] = []
   let line = 0
   let nextLine = 0
@@ -117,6 +118,10 @@ const marks: readonly { readonly pattern: RegExp; readonly config?: boolean; rea
   { pattern: /[(,]\s{0,4}["'](?<name>[\w.-]{1,64})["']\s{0,4},(?=\s{0,4}["'])/g, quotedOnly: true },
 ]
 
+/** A line of .pgpass. */
+const pgpass =
+  /^(?:\*|localhost|[\w-]{1,63}(?:\.[\w-]{1,63}){1,10}|\/[\w./-]{1,100}):(?:\*|\d{2,5}):[^:\s]{1,64}:[^:\s]{1,64}:(?<value>\S+)$/gm
+
 /** Values in a form of their own, with the value as the last group. */
 const forms: readonly RegExp[] = [
   // <password>hunter2</password>, <entry key="db.password">hunter2</entry>
@@ -126,14 +131,19 @@ const forms: readonly RegExp[] = [
   /(?<![\w-])(?:curl|wget|http|https)\b[^\r\n|;]{0,400}?\s(?:-u|--user|--proxy-user)[ =]["']?(?<value>[^\s"':]{1,128}:[^\s"']+)/g,
   /(?<![\w-])(?:mysql|mysqldump|mysqladmin|mariadb|mongo|mongosh)\b[^\r\n|;]{0,200}?\s-p ?["']?(?<value>[^\s"'-][^\s"']*)/g,
   /(?<![\w-])(?:sshpass\s{1,4}-p|redis-cli\b[^\r\n|;]{0,200}?\s-a)\s{0,4}["']?(?<value>[^\s"']+)/g,
-  // A line of .netrc, of .pgpass.
+  // A line of .netrc.
   /^[ \t]*(?:machine[ \t]+\S{1,253}|default)\s[^#]{0,400}?\bpassword[ \t]+(?<value>"[^"\r\n]*"|\S+)/gm,
-  /^(?:\*|localhost|[\w-]{1,63}(?:\.[\w-]{1,63}){1,10}|\/[\w./-]{1,100}):(?:\*|\d{2,5}):[^:\s]{1,64}:[^:\s]{1,64}:(?<value>\S+)$/gm,
+  pgpass,
 ]
+
+/** What stands in every text that {@link marks} and {@link forms} match, but for {@link pgpass}. */
+const signs = /[\s"',;<]/
 
 function findMarked(text: string, style: Style): readonly Span[] {
   const found: Span[] = []
-  for (const { pattern, config = false, quotedOnly = false } of marks)
+  // Most names, options and paths have no such sign: a start does not compile the patterns for them.
+  const isBare = !signs.test(text)
+  for (const { pattern, config = false, quotedOnly = false } of isBare ? [] : marks)
     for (const match of text.matchAll(pattern)) {
       const kind: KeyKind = kindOfKey(match.groups?.name ?? '')
       if (kind === undefined) continue
@@ -142,7 +152,7 @@ function findMarked(text: string, style: Style): readonly Span[] {
       const assignment = { from, kind, style: own, first: false, indent: 0, quotedOnly }
       for (const span of secretValues(text, assignment)) found.push({ ...span, key: match.index })
     }
-  for (const pattern of forms)
+  for (const pattern of isBare ? [pgpass] : forms)
     for (const match of text.matchAll(pattern)) {
       const { name, value = '' } = match.groups ?? {}
       if (name !== undefined && (kindOfKey(name) ?? 'weak') === 'weak') continue

@@ -17,6 +17,7 @@ const values = /^(?:value|content|default|val|data|data-value|defaultvalue)$/i
  * `<input type="password" value="…">`, `<add value="…" key="ApiKey"/>`.
  */
 export function findAttributeSecrets(text: string, style: Style): readonly Span[] {
+  if (!text.includes('<')) return []
   const found: Span[] = []
   for (const { 0: element, index } of text.matchAll(tag)) {
     const attributes = Array.from(element.matchAll(attribute))

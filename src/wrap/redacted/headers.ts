@@ -19,6 +19,8 @@ const scheme =
  * (HTTP, curl, JSON, code), and credentials that follow the name of a scheme: `Bearer …`, `Basic …`.
  */
 export function findHeaderSecrets(text: string): readonly Span[] {
+  // One of these follows the name of a header or of a scheme.
+  if (!/[:=,\s%+]/.test(text)) return []
   const found: Span[] = []
   let until = 0
   for (const { 0: name, index } of text.matchAll(header)) {

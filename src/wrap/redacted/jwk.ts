@@ -43,6 +43,7 @@ const newFrame = (isOther: boolean): Frame => ({ members: [], kinds: [], hasOthe
  * a `kty` every value counts; where the object is cut or has none, one that looks random. Time is linear in the length.
  */
 export function findJwkSecrets(text: string): readonly Span[] {
+  if (!text.includes('=') && !text.includes(':')) return []
   const found: Span[] = []
   const stack: Frame[] = []
   let base = newFrame(false)

@@ -77,6 +77,12 @@ function kindOfLeet(folded: string): KeyKind {
 
 /** The words of a name, in lower case: `dbPassword`, `DB_PASSWORD`, `db.password`, `XMLToken`. */
 function wordsOf(name: string): readonly string[] {
+  // Capitals alone, as in most environment variables, hold no border but the underscore.
+  if (/^[A-Z_]*$/.test(name))
+    return name
+      .toLowerCase()
+      .split('_')
+      .filter((word) => word !== '')
   return name
     .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
     .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
@@ -86,8 +92,13 @@ function wordsOf(name: string): readonly string[] {
 }
 
 function kindOfWords(parts: readonly string[]): KeyKind {
+  const kind = kindByWords(parts)
+  if (kind === undefined) return undefined
   const joined = parts.join('_')
-  if (parts.length === 0 || harmless.some((pattern) => pattern.test(joined))) return undefined
+  return harmless.some((pattern) => pattern.test(joined)) ? undefined : kind
+}
+
+function kindByWords(parts: readonly string[]): KeyKind {
   const bare = parts.map((part) => part.replace(/\d+$/, ''))
   if (bare.some((word, i) => strongWords.has(word) || strongWords.has(`${bare[i - 1] ?? ''}${word}`))) return 'strong'
   if (parts.some((part) => !/tokeni[sz]|secretar/.test(part) && strongParts.test(part))) return 'strong'

@@ -6,6 +6,7 @@ const maxSecret = 1024 * 1024
 
 /** Every value below `data` and `stringData` of a Kubernetes Secret, in YAML or JSON. */
 export function findKubernetesSecrets(text: string): readonly Span[] {
+  if (!text.includes(':')) return []
   if (!/["']?kind["']?\s{0,4}:\s{0,4}["']?Secret(?:List)?["']?\s*(?:[,}\r\n]|$)/.test(text)) return []
   const found: Span[] = []
   let from = 0
