@@ -70,6 +70,24 @@ function filesIn(urls: readonly string[]): readonly string[] {
   return [...new Set(files)].sort()
 }
 
+/** Writes a configuration of ten mounts, none of which needs a network. */
+function tenMounts(): string {
+  const file = join(folder, 'ten.json')
+  const files = Array.from({ length: 4 }, (_, i) => [`file:///a${i}`, { provider: 'files', root: '.' }])
+  const others = {
+    'config://a': { provider: 'settings', root: '.' },
+    'env://a': { provider: 'env', allow: ['LANG'] },
+    'inline://a': { provider: 'inline', resources: { 'one.md': { text: 'One.' } } },
+    'prompts://a': { provider: 'prompts', root: '.' },
+    'results://a': { provider: 'results' },
+    'search://a': { provider: 'search', over: ['file:///a1'] },
+  }
+  // The store must lie in no folder that is served.
+  const store = { sqlite: join(tmpdir(), 'hikidashi-start-store.sqlite') }
+  writeFileSync(file, JSON.stringify({ store, mounts: { ...Object.fromEntries(files), ...others } }))
+  return file
+}
+
 const asText = (lines: readonly string[]) => `${lines.join('\n')}\n`
 
 describe('a start loads what it uses', () => {
@@ -86,19 +104,7 @@ describe('a start loads what it uses', () => {
   })
 
   it('a configuration of ten mounts, until the first answer', async () => {
-    const file = join(folder, 'ten.json')
-    const files = Array.from({ length: 5 }, (_, i) => [`file:///a${i}`, { provider: 'files', root: '.' }])
-    const others = {
-      'config://a': { provider: 'settings', root: '.' },
-      'env://a': { provider: 'env', allow: ['LANG'] },
-      'prompts://a': { provider: 'prompts', root: '.' },
-      'results://a': { provider: 'results' },
-      'search://a': { provider: 'search', over: ['file:///a1'] },
-    }
-    // The store must lie in no folder that is served.
-    const store = { sqlite: join(tmpdir(), 'hikidashi-start-store.sqlite') }
-    writeFileSync(file, JSON.stringify({ store, mounts: { ...Object.fromEntries(files), ...others } }))
-    const modules = modulesIn(await loadedBy(sources, ['serve', '--config', file, '--stdio']))
+    const modules = modulesIn(await loadedBy(sources, ['serve', '--config', tenMounts(), '--stdio']))
     await expect(asText(modules)).toMatchFileSnapshot('data/start/serve-config.txt')
     expect(modules.filter((name) => !name.startsWith('src/'))).toEqual(['commander', 'jsonc-parser'])
   })
@@ -112,6 +118,12 @@ describe('a start loads what it uses', () => {
   it('serve DIR opens few files', async () => {
     const files = filesIn(await loadedBy(built, ['serve', folder, '--stdio']))
     await expect(asText(files)).toMatchFileSnapshot('data/start/serve-folder-built.txt')
+  })
+
+  it('a configuration opens few files', async () => {
+    const files = filesIn(await loadedBy(built, ['serve', '--config', tenMounts(), '--stdio']))
+    await expect(asText(files)).toMatchFileSnapshot('data/start/serve-config-built.txt')
+    expect(files).not.toContain('node:http')
   })
 })
 

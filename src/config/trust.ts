@@ -1,4 +1,3 @@
-import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import * as z from './schema-builder.ts'
@@ -29,12 +28,13 @@ export async function trustedPath(file: string): Promise<string> {
   return join(await realpath(dirname(absolute)), basename(absolute))
 }
 
-function digestOf(content: Uint8Array): string {
-  return createHash('sha256').update(content).digest('hex')
+/** In hexadecimal. Loads node:crypto when it is first needed: a start with a configuration begins with this module. */
+function digestOf(content: string | Uint8Array): string {
+  return process.getBuiltinModule('node:crypto').createHash('sha256').update(content).digest('hex')
 }
 
 function recordName(file: string, sha256: string): string {
-  return `${createHash('sha256').update(`${file}\0${sha256}`).digest('hex')}.json`
+  return `${digestOf(`${file}\0${sha256}`)}.json`
 }
 
 /** Whether this user trusts a configuration with exactly this content. */
@@ -55,7 +55,7 @@ export async function recordTrust(file: string, content: Uint8Array, env: Env = 
   const record = { file: await trustedPath(file), sha256: digestOf(content), at: new Date().toISOString() }
   const folder = recordsFolder(env)
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const temporary = join(folder, `.${randomBytes(8).toString('hex')}`)
+  const temporary = join(folder, `.${process.getBuiltinModule('node:crypto').randomBytes(8).toString('hex')}`)
   try {
     await writeFile(temporary, `${JSON.stringify(record)}\n`, { flag: 'wx', mode: 0o600 })
     await rename(temporary, join(folder, recordName(record.file, record.sha256)))

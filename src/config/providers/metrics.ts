@@ -1,4 +1,4 @@
-import { apiAddress } from '../../providers/metrics/request.ts'
+import { apiAddress } from '../../providers/metrics/address.ts'
 import { duration, glob, interval, secret, size, text } from '../fields.ts'
 import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'

@@ -1,11 +1,11 @@
 import { followFor } from '../../core/abort.ts'
 import { createServiceGuard, type ServiceNetwork } from '../../core/address-guard.ts'
-import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
+import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { sendGuarded } from '../../core/guarded-request.ts'
 import { httpUrlBelow, parseHttpUrl } from '../../core/http-url.ts'
-import { parseUri } from '../../core/uri.ts'
 import { unpackedBody } from '../http/client.ts'
 import { reasonOf } from '../http/reasons.ts'
+import { apiAddress } from './address.ts'
 
 /** How a caller shows who it is. */
 export type Credentials = { readonly bearer: string } | { readonly user: string; readonly password: string }
@@ -36,20 +36,6 @@ export interface Answered {
 }
 
 export type Client = (ask: Ask, take: (chunk: Uint8Array) => void) => Promise<Answered>
-
-/**
- * The address of an API without a `/` at its end.
- *
- * @throws ResourceError `invalid` for what is no `http` or `https` URL, or has a password, a query or a fragment.
- */
-export function apiAddress(url: string): string {
-  const { scheme, authority, query } = parseUri(url)
-  if ((scheme !== 'http' && scheme !== 'https') || authority === '')
-    throw invalid('It does not begin with http:// or https:// and a host.', 'url')
-  if (query !== undefined) throw invalid('It has a query (?).', 'url')
-  parseHttpUrl(url)
-  return url.replace(/\/+$/, '')
-}
 
 /**
  * Asks an API over HTTP. It asks nothing but this address, as {@link createServiceGuard} allows: redirects are not followed, and no

@@ -77,11 +77,11 @@ function kindOfLeet(folded: string): KeyKind {
 
 /** The words of a name, in lower case: `dbPassword`, `DB_PASSWORD`, `db.password`, `XMLToken`. */
 function wordsOf(name: string): readonly string[] {
-  // Capitals alone, as in most environment variables, hold no border but the underscore.
-  if (/^[A-Z_]*$/.test(name))
+  // In capitals alone, as in most environment variables, or in small letters, no word begins within a run of letters.
+  if (/^(?:[A-Z_.-]*|[a-z_.-]*)$/.test(name))
     return name
       .toLowerCase()
-      .split('_')
+      .split(/[^a-z]/)
       .filter((word) => word !== '')
   return name
     .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')

@@ -1,0 +1,34 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { findEncoded } from '../../src/wrap/redacted/encoded.ts'
+import { findOwn } from '../../src/wrap/redacted/find.ts'
+import { findShapes } from '../../src/wrap/redacted/shapes.ts'
+import { findTableSecrets } from '../../src/wrap/redacted/tables.ts'
+
+const beginnings =
+  'LTAI AKIA ASIA sk-_ gsk_ hf_ r8_ oy2 AC SK key- eyJ SG. dp. 1//0 pat cio ntn_ xai- sq0 -us AAAA'.split(' ')
+const shortWord = fc
+  .tuple(fc.constantFrom('', ...beginnings), fc.stringMatching(/^[A-Za-z0-9_./~-]{0,15}$/))
+  .map(([beginning, rest]) => `${beginning}${rest}`.slice(0, 15))
+
+test('no finder finds a secret in a word of at most 15 characters, so those are passed over', () => {
+  fc.assert(
+    fc.property(shortWord, (word) => {
+      expect(findShapes(word)).toEqual([])
+      expect(findEncoded(word, () => true)).toEqual([])
+      expect(findTableSecrets(word, 'value.txt')).toEqual([])
+    }),
+    { numRuns: 5000 },
+  )
+})
+
+test('the shortest token has 16 characters, and is found', () => {
+  const token = 'LTAI4Fo9aB3dE7gH'
+  expect(token).toHaveLength(16)
+  expect(findOwn(token, { path: 'value.txt' })).toMatchObject([{ layer: 'shapes', start: 0, end: 16 }])
+})
+
+test('a short word is looked through beside a sign that tells of a secret', () => {
+  expect(findOwn('password=x9K2pQ7', { path: 'value.txt' })).not.toEqual([])
+  expect(findOwn('--password x9K2pQ7', { path: 'value.txt' })).not.toEqual([])
+})
