@@ -1,8 +1,12 @@
-/** What an installation costs, beside others: `npx tsx bench/install.ts`, after a build. It asks the npm registry. */
+/**
+ * What an installation costs, beside others (`bench/peers/package.json`): `npx tsx bench/install.ts`, after a build. It asks the npm
+ * registry.
+ */
 import { execFileSync } from 'node:child_process'
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { peerVersions } from './peers.ts'
 import { fixed, progress, table } from './support.ts'
 
 const root = resolve(import.meta.dirname, '..')
@@ -48,9 +52,7 @@ try {
   const [{ filename }] = JSON.parse(packed.slice(packed.indexOf('[\n'))) as [{ readonly filename: string }]
   const rows = [
     install('hikidashi', join(folder, filename)),
-    install('@modelcontextprotocol/server-filesystem', '@modelcontextprotocol/server-filesystem'),
-    install('repomix', 'repomix'),
-    install('fastmcp', 'fastmcp'),
+    ...Object.entries(peerVersions()).map(([name, version]) => install(`${name} ${version}`, `${name}@${version}`)),
   ]
   process.stdout.write(`${table(['package', 'MB', 'packages', 'seconds'], rows)}\n`)
 } finally {
