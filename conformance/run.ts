@@ -1,17 +1,18 @@
 import { clients } from './clients/declared.ts'
 import { checkTable } from './clients/documented.ts'
 import { runClients } from './clients/run.ts'
+import { hosts, runHosts } from './hosts/run.ts'
 import { commandOf, installed } from './installed.ts'
 import { runOfficial } from './official.ts'
 import { findClients } from './tools.ts'
 
 /**
- * `npm run conformance`: the official conformance suite against our server, and sessions of clients of others. With
- * `suite` or `clients`, only these; with `--write`, the table of the clients in the documentation is written anew.
+ * `npm run conformance`: the official conformance suite against our server, sessions of clients of others, and hosts to which a folder
+ * is added. With `suite`, `clients` or `hosts`, only these; with `--write`, the table of the clients in the documentation is written anew.
  *
  * Ends with 1 when a required scenario fails, does not run or checks nothing, when the server does not answer, when the
  * suite has a scenario that nobody has decided about, when a client fails a step or leaves one out that is not declared,
- * and when the table in the documentation is not what the sessions showed.
+ * when the table in the documentation is not what the sessions showed, and when a host does not list, search and read.
  */
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
@@ -47,7 +48,18 @@ async function runSessions(): Promise<number> {
   return stale === undefined ? 0 : 1
 }
 
+async function runAllHosts(): Promise<number> {
+  const { node } = installed(() => findClients(hosts.map(({ dependency }) => dependency)))
+  say('\nHosts, to which `hikidashi add HOST DIR` adds a folder')
+  const outcomes = await runHosts(node, ({ host, faults }) => {
+    say(`  ${faults.length === 0 ? 'pass' : 'FAIL'}  ${host.name.padEnd(12)} lists, searches and reads`)
+    for (const fault of faults) say(`        ${fault}`)
+  })
+  return outcomes.filter(({ faults }) => faults.length > 0).length
+}
+
 let wrong = 0
 if (wants('suite')) wrong += await runSuite()
 if (wants('clients')) wrong += await runSessions()
+if (wants('hosts')) wrong += await runAllHosts()
 process.exitCode = wrong === 0 ? 0 : 1

@@ -1,0 +1,189 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { hikidashi } from '../clients/served.ts'
+import { chatCompletions, type Dialect, generateContent, responses, startStandIn, type ToolCall } from './stand-in.ts'
+
+/**
+ * Hosts that start the server themselves: `hikidashi add HOST DIR` in an empty home, then the host's own command lists its servers, and
+ * its own client lists, searches and reads, as a stand-in for its model asks it to.
+ */
+
+/** A word that is in one file of the folder alone. */
+const rareWord = 'quokkaberry'
+const document = `# Stock\n\nOnly one shelf holds ${rareWord} tea.\n`
+
+/** How long one command of a host may take, in milliseconds. */
+const commandTimeoutMs = 120_000
+
+export interface Host {
+  /** Its name for `hikidashi add`. */
+  readonly name: string
+  /** The npm package, whose exact version is in `../package.json`. */
+  readonly dependency: string
+  readonly dialect: Dialect
+  /** Whether its program is a script of Node. */
+  readonly isScript: boolean
+  /** The arguments by which it lists its servers, and how it says that it has ours. */
+  readonly list: readonly string[]
+  readonly says: RegExp
+  /** Tells it, in its home, to ask the stand-in; gives the arguments and variables by which it works on a task without a person. */
+  setUp(home: string, url: string): Promise<{ readonly args: readonly string[]; readonly env?: NodeJS.ProcessEnv }>
+  /** The calls by which its model lists, searches and reads. */
+  calls(folder: string): readonly ToolCall[]
+}
+
+export interface HostOutcome {
+  readonly host: Host
+  readonly faults: readonly string[]
+}
+
+const uriIn = (folder: string) => `file://${folder}/docs/stock.md`
+const finds = (output: string) => output.includes('stock.md')
+
+/** With the tools that a host is given whose model does not search by itself. */
+const byTools = (folder: string): readonly ToolCall[] => [
+  { name: 'list_resources', arguments: {} },
+  { name: 'search_resources', arguments: { query: rareWord }, isEnough: finds },
+  { name: 'hikidashi_read_resource', arguments: { uri: uriIn(folder) } },
+]
+
+export const hosts: readonly Host[] = [
+  {
+    name: 'codex',
+    dependency: '@openai/codex',
+    dialect: responses,
+    isScript: true,
+    list: ['mcp', 'list'],
+    says: /^hikidashi .*enabled/m,
+    setUp: async (home, url) => {
+      const file = join(home, '.codex/config.toml')
+      // Keys without a table have to stand before the tables.
+      const settings = [
+        ...['model = "stand-in"', 'model_provider = "stand-in"', 'approval_policy = "never"'],
+        ...['[model_providers.stand-in]', 'name = "Stand-in"', `base_url = "${url}/v1"`, 'wire_api = "responses"', ''],
+      ]
+      await writeFile(file, settings.join('\n') + (await readFile(file, 'utf8')))
+      return { args: ['exec', '--skip-git-repo-check', 'Read.'] }
+    },
+    calls: (folder) => [
+      { name: 'list_mcp_resources', arguments: { server: 'hikidashi' } },
+      {
+        ...{ name: 'read_mcp_resource', isEnough: finds },
+        arguments: { server: 'hikidashi', uri: `search://shop?q=${rareWord}` },
+      },
+      { name: 'read_mcp_resource', arguments: { server: 'hikidashi', uri: uriIn(folder) } },
+    ],
+  },
+  {
+    name: 'opencode',
+    dependency: 'opencode-ai',
+    dialect: chatCompletions,
+    isScript: false,
+    list: ['mcp', 'list'],
+    says: /hikidashi[^\n]*connected/,
+    setUp: async (home, url) => {
+      const file = join(home, '.config/opencode/opencode.json')
+      const settings = JSON.parse(await readFile(file, 'utf8')) as object
+      const provider = {
+        ...{ npm: '@ai-sdk/openai-compatible', name: 'Stand-in' },
+        options: { baseURL: `${url}/v1`, apiKey: 'none' },
+        models: { model: { name: 'model', tool_call: true } },
+      }
+      const own = { provider: { 'stand-in': provider }, autoupdate: false, share: 'disabled' }
+      await writeFile(file, JSON.stringify({ ...settings, ...own }))
+      const env = { OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1' }
+      return { args: ['run', '--model', 'stand-in/model', 'Read.'], env }
+    },
+    calls: byTools,
+  },
+  {
+    name: 'gemini-cli',
+    dependency: '@google/gemini-cli',
+    dialect: generateContent,
+    isScript: true,
+    list: ['mcp', 'list'],
+    says: /hikidashi: .*Connected/,
+    setUp: async (home, url) => {
+      const file = join(home, '.gemini/settings.json')
+      const settings = JSON.parse(await readFile(file, 'utf8')) as object
+      const own = { security: { auth: { selectedType: 'gemini-api-key' } }, privacy: { usageStatisticsEnabled: false } }
+      await writeFile(file, JSON.stringify({ ...settings, ...own }))
+      const env = { GEMINI_API_KEY: 'none', GOOGLE_GEMINI_BASE_URL: url }
+      return { args: ['-p', 'Read.', '--approval-mode', 'yolo', '-m', 'gemini-2.5-flash'], env }
+    },
+    calls: byTools,
+  },
+]
+
+/** Runs one host after the other, and tells each outcome as soon as it is known. */
+export async function runHosts(node: string, tell: (outcome: HostOutcome) => void): Promise<readonly HostOutcome[]> {
+  const outcomes: HostOutcome[] = []
+  for (const host of hosts) {
+    const faults: string[] = []
+    await runHost(node, host, faults).catch((error: unknown) => {
+      faults.push(error instanceof Error ? error.message : String(error))
+    })
+    tell({ host, faults })
+    outcomes.push({ host, faults })
+  }
+  return outcomes
+}
+
+async function runHost(node: string, host: Host, faults: string[]): Promise<void> {
+  const parent = await mkdtemp(join(tmpdir(), 'hikidashi-hosts-'))
+  try {
+    const [home, folder] = [join(parent, 'home'), join(parent, 'shop')]
+    await mkdir(home, { recursive: true })
+    await mkdir(join(folder, 'docs'), { recursive: true })
+    await writeFile(join(folder, 'README.md'), '# The shop\n\nIt sells tea.\n')
+    await writeFile(join(folder, 'docs/stock.md'), document)
+    const env = { PATH: process.env.PATH ?? '', HOME: home, LANG: 'C.UTF-8', GEMINI_CLI_TRUST_WORKSPACE: 'true' }
+    const run = (command: readonly string[], more: NodeJS.ProcessEnv = {}) =>
+      runCommand(command, { cwd: folder, env: { ...env, ...more } })
+    await run([process.execPath, hikidashi, 'add', host.name, folder])
+    const program = await programOf(host, node)
+
+    const calls = host.calls(folder)
+    const model = await startStandIn(host.dialect, calls)
+    try {
+      const { args, env: own } = await host.setUp(home, model.url)
+      const listed = await run([...program, ...host.list], own)
+      if (!host.says.test(listed)) faults.push(`it does not list the server: ${listed.trim().slice(-300)}`)
+      const said = await run([...program, ...args], own)
+      const [list = '', search = '', read = ''] = model.outputs()
+      if (!list.includes('hikidashi://overview')) faults.push(`the list has no overview: ${list.slice(0, 300)}`)
+      if (!list.includes(uriIn(folder))) faults.push(`the list has not every file: ${list.slice(0, 300)}`)
+      if (!finds(search)) faults.push(`the search finds nothing: ${search.slice(0, 300)}`)
+      if (!read.includes(`one shelf holds ${rareWord} tea`))
+        faults.push(`what is read is not there: ${read.slice(0, 300)}`)
+      if (faults.length > 0) faults.push(`it offered ${model.offered().join(' ')}; it said ${said.slice(-500)}`)
+    } finally {
+      model.close()
+    }
+  } finally {
+    await rm(parent, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+/** The command of a host, in the installation beside this folder. */
+async function programOf({ dependency, isScript }: Host, node: string): Promise<readonly string[]> {
+  const folder = fileURLToPath(new URL(`../node_modules/${dependency}/`, import.meta.url))
+  const { bin } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as {
+    readonly bin: Readonly<Record<string, string>>
+  }
+  const [script = ''] = Object.values(bin)
+  return isScript ? [node, join(folder, script)] : [join(folder, script)]
+}
+
+/** What a command prints, on both streams. Rejects when it fails or takes too long. */
+function runCommand([file = '', ...args]: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
+  return new Promise<string>((resolve, reject) => {
+    const child = execFile(file, args, { ...options, timeout: commandTimeoutMs }, (error, out, err) =>
+      error === null ? resolve(out + err) : reject(new Error(`${error.message}\n${out}\n${err}`.slice(0, 1500))),
+    )
+    child.stdin?.end()
+  })
+}
