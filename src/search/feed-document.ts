@@ -44,7 +44,7 @@ export function hasTextForm(path: string, mimeType: string | undefined): boolean
 }
 
 /** The version of a document of which only the name is indexed. It differs from every stamp: its text is still to be read. */
-const nameVersion = 'name'
+export const nameVersion = 'name'
 
 /** A document without its text, so that it is found by its path and title until it is read. */
 export function nameOnly(entry: Entry, reading: Pick<Reading, 'mount' | 'scrubber'>): SearchDocument {

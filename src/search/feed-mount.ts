@@ -5,7 +5,7 @@ import type { MountReader } from '../core/mount-reader.ts'
 import type { Entry } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import { sleep } from '../core/sleep.ts'
-import { nameOnly, readDocument, stampOf } from './feed-document.ts'
+import { nameOnly, nameVersion, readDocument, stampOf } from './feed-document.ts'
 import { countKnown, knownBelow } from './feed-known.ts'
 import { entryWithParts, feedParts } from './feed-parts.ts'
 import type { MountProgress, MountState } from './feed-status.ts'
@@ -25,6 +25,8 @@ export interface FeedMountOptions {
   readonly interval: number
   /** So many parts of one entry are indexed, such as rows of a table. */
   readonly maxParts: number
+  /** How many documents that are to be read are remembered, before they are read. Default 50,000. */
+  readonly window?: number
   readonly scrubber?: Scrubber
   readonly log: Log
 }
@@ -42,8 +44,7 @@ const longestWait = 60_000
 const batchSize = 16
 const nameBatchSize = 500
 const pageSize = 1000
-/** So many that are to be read are remembered before they are. */
-const windowSize = 50_000
+const defaultWindow = 50_000
 /** So many documents may fail in a row before it is taken for the source that fails. */
 const mostFailures = 20
 
@@ -53,7 +54,7 @@ const mostFailures = 20
  * later; nothing is removed from the index because a source does not answer.
  */
 export function createFeedMount(options: FeedMountOptions): FeedMount {
-  const { mount, index, way, interval, log } = options
+  const { mount, index, way, interval, window = defaultWindow, log } = options
   const tasks = createTasks()
   let state: MountState = 'waiting'
   let since = Date.now()
@@ -152,6 +153,23 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     }
   }
 
+  /** Indexes the names of all new documents behind a path: reading those before it takes long. They are then known by their names. */
+  const putNamesAhead = async (directory: string, after: string, known: Map<string, string>, signal: AbortSignal) => {
+    let fresh: Entry[] = []
+    const putFresh = async () => {
+      await keep(fresh.map((entry) => nameOnly(entry, options)))
+      for (const { path } of fresh) known.set(mount.uriOf(path), nameVersion)
+      fresh = []
+      await breathe()
+    }
+    for await (const entry of mount.list({ prefix: directory, after }, signal)) {
+      signal.throwIfAborted()
+      if (!known.has(mount.uriOf(entry.path))) fresh.push(entry)
+      if (fresh.length >= nameBatchSize) await putFresh()
+    }
+    await putFresh()
+  }
+
   const readAll = async (entries: readonly Entry[], touched: Set<string>, signal: AbortSignal): Promise<void> => {
     for (let at = 0; at < entries.length; at += batchSize) {
       signal.throwIfAborted()
@@ -182,6 +200,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
       fresh = []
     }
     let listed = 0
+    let isNamedAhead = false
     counts = { looked: 0, indexed: counts.indexed }
     for await (const entry of mount.list({ prefix: directory }, signal)) {
       signal.throwIfAborted()
@@ -199,7 +218,14 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
       else changed.push(entry)
       if (version === undefined) fresh.push(entry)
       if (listed % pageSize === 0) await renewHeard(signal, touched)
-      if (changed.length >= windowSize) await readChanged()
+      if (changed.length < window) continue
+      if (!isNamedAhead) {
+        await putNames(fresh, signal)
+        fresh = []
+        await putNamesAhead(directory, entry.path, known, signal)
+        isNamedAhead = true
+      }
+      await readChanged()
     }
     // Nothing is listed below an entry: what is there are its parts.
     if (listed === 0 && directory.endsWith('/')) await renewParts(directory.slice(0, -1), known, signal)

@@ -30,6 +30,8 @@ export interface FeedOptions {
   readonly maxParts?: number
   /** How often a mount is compared that cannot tell of changes, in milliseconds. Default 60,000. */
   readonly interval?: number
+  /** How many documents of a mount that are to be read are remembered, before they are read. Default 50,000. */
+  readonly window?: number
   /** How long it takes until another process takes over from one that died, in milliseconds. Default 5,000. */
   readonly leaseMs?: number
   readonly scrubber?: Scrubber
@@ -196,15 +198,9 @@ export function startFeed(options: FeedOptions): Feed {
     signal.addEventListener('abort', note, { once: true })
     try {
       await removeOthers(signal)
-      const rest = {
-        index,
-        maxBytes,
-        maxParts,
-        concurrent,
-        interval,
-        log,
-        ...(scrubber === undefined ? {} : { scrubber }),
-      }
+      const { window } = options
+      const limits = { maxBytes, maxParts, concurrent, interval, ...(window === undefined ? {} : { window }) }
+      const rest = { index, ...limits, log, ...(scrubber === undefined ? {} : { scrubber }) }
       feeding = options.mounts.map(({ mount, way }) => createFeedMount({ mount, way, ...rest }))
       isStarting = false
       await Promise.all([...feeding.map((mount) => mount.run(signal)), tell(feeding, signal)])

@@ -48,6 +48,7 @@ function feed(
     readonly name?: string
     readonly way?: string
     readonly interval?: number
+    readonly window?: number
     readonly scrubber?: Scrubber
     readonly maxParts?: number
   } = {},
@@ -344,6 +345,18 @@ describe('a mount with many new documents', () => {
     const newest = Object.entries(many).sort(([, a], [, b]) => b.modified - a.modified)
     expect(of('text')).toEqual(newest.map(([path]) => `memory://docs/${path}`))
     expect(indexed({ ...index, all })).toMatchObject({ 'memory://docs/f7': 'text 7' })
+  })
+
+  test('is indexed by all of its names first, though it is read in parts', async () => {
+    const { index, puts, all } = recorded()
+    const source = memory(many)
+    const { current } = feed({ docs: source }, { index, window: 17 })
+    await current()
+    expect(puts.slice(0, 40).map((put) => put.slice(0, 4))).toEqual(Array(40).fill('name'))
+    expect(new Set(puts.slice(0, 40)).size).toBe(40)
+    expect(new Set(puts.slice(40))).toEqual(new Set(Object.keys(many).map((path) => `text memory://docs/${path}`)))
+    expect(puts).toHaveLength(80)
+    expect(indexed({ ...index, all })).toMatchObject({ 'memory://docs/f9': 'text 9' })
   })
 
   test('keeps the texts that are indexed: only what is new is put by its name', async () => {
