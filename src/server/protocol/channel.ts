@@ -155,6 +155,11 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       const call: Call = { params, revision: spoken, signal, pass, client, view: viewOf(client), notify, log: sendLog }
       return { jsonrpc: '2.0', id, result: completeResult(name, await method(call), spoken, served.server) }
     } catch (error) {
+      if (signal.aborted) {
+        // It was cancelled, or took too long, which is logged. Nobody gets this answer.
+        log('debug', 'a request ended before its work did', { error })
+        return failure(id, timedOut)
+      }
       if (error instanceof ProtocolError) return failure(id, toWireError(error))
       const uri = typeof params.uri === 'string' ? params.uri : undefined
       return failure(id, wireError(error, spoken, uri, log))
