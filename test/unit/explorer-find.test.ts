@@ -3,6 +3,8 @@ import { foundMimeType, type SearchPlace, searchPlaces } from '../../src/core/fo
 import type { View } from '../../src/core/view.ts'
 import { find, queryOf } from '../../src/explorer/web/find/finder.ts'
 import { formOf, missingIn, othersOf, textOfValues, uriOfForm, valuesOf } from '../../src/explorer/web/find/form.ts'
+import { nameMarks } from '../../src/explorer/web/find/name-hits.ts'
+import { growthOf } from '../../src/explorer/web/home/survey.ts'
 import { fitOf, type Option, ranked } from '../../src/explorer/web/palette/rank.ts'
 
 const { signal } = new AbortController()
@@ -36,6 +38,31 @@ function viewOf(answers: Readonly<Record<string, unknown>>, asked: string[] = []
   }
   return { read } as unknown as View
 }
+
+test('a name is marked where the query is in it, whatever its case; a query of a path marks nothing', () => {
+  expect(nameMarks('My Cursor-cursor.md', ' cursor ')).toEqual([
+    { text: 'My ', marked: false },
+    { text: 'Cursor', marked: true },
+    { text: '-', marked: false },
+    { text: 'cursor', marked: true },
+    { text: '.md', marked: false },
+  ])
+  expect(nameMarks('a.md', 'docs/a')).toEqual([{ text: 'a.md', marked: false }])
+})
+
+test('the growth of indexes is what is looked at in all that grow, and nothing once none does', async () => {
+  const [a, b] = [placeAt('a'), placeAt('b')]
+  const status = (state: string, looked: number, of?: number) => ({
+    indexing: 'running',
+    mounts: [{ address: 'file:///x', state, looked, ...(of === undefined ? {} : { of }) }],
+  })
+  const both = (first: object, second: object) => viewOf({ [a.status]: first, [b.status]: second })
+  const growth = (view: View) => growthOf(view, [a, b], signal)
+  expect(await growth(both(status('comparing', 3, 10), status('current', 7, 7)))).toEqual({ done: 3, of: 10 })
+  expect(await growth(both(status('comparing', 3, 10), status('waiting', 0)))).toEqual({ done: 3 })
+  expect(await growth(both(status('current', 3, 3), status('unavailable', 1)))).toBeUndefined()
+  expect(await growth(viewOf({ [a.status]: status('comparing', 1) }))).toEqual({ done: 1 })
+})
 
 describe('a search in the explorer', () => {
   test('asks what the place says, and nothing for blanks', () => {

@@ -12,6 +12,7 @@ import { remember } from '../state/recent.ts'
 import { shown } from '../state/shown.ts'
 import { formatTime } from '../words/language.ts'
 import type { HitGroup } from './groups.ts'
+import { nameMarks } from './name-hits.ts'
 import { t } from './words.ts'
 
 /** The hits of one file: its name, where it lies, and what of it matches. */
@@ -124,7 +125,11 @@ export function NameHit({ resource }: { readonly resource: Resource }) {
           toggle(resource)
         }}
       >
-        <bdi>{shown(name)}</bdi>
+        <bdi>
+          {nameMarks(name, place.value.q ?? '').map(({ text, marked }, index) =>
+            marked ? <mark key={index}>{shown(text)}</mark> : <span key={index}>{shown(text)}</span>,
+          )}
+        </bdi>
       </a>
       <bdi class="group-path" title={shown(uri)}>
         {pathOf(uri)}

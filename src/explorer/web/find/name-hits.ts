@@ -1,4 +1,6 @@
+import { piecesOf } from '../../../core/found.ts'
 import type { Resource } from '../../../core/view.ts'
+import { matchesIn } from '../preview/model/matches.ts'
 import { fold } from '../state/fold.ts'
 
 /** The most names that stand above the hits. */
@@ -31,6 +33,12 @@ export function nameHits(resources: Iterable<Resource>, query: string): readonly
     .sort((a, b) => b.fit - a.fit || (a.resource.uri < b.resource.uri ? -1 : 1))
     .slice(0, maxShown)
     .map(({ resource }) => resource)
+}
+
+/** A name cut where the query is in it. */
+export function nameMarks(name: string, query: string) {
+  const marks = matchesIn([name], query.trim()).map(({ start, end }) => [start, end] as const)
+  return piecesOf({ text: name, marks })
 }
 
 function decodedPath(uri: string): string {

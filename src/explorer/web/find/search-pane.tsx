@@ -1,8 +1,8 @@
-import { useComputed, useSignal } from '@preact/signals'
+import { useComputed } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { askFor } from '../basket/adding.ts'
+import type { Growth } from '../home/survey.ts'
 import { mostPicked } from '../state/basket.ts'
-import { healed } from '../state/healing.ts'
 import { loadNames, names } from '../state/names.ts'
 import { peek } from '../state/peek.ts'
 import { go, type Place, place } from '../state/place.ts'
@@ -16,15 +16,13 @@ import { find, noResults, queryOf, type Results } from './finder.ts'
 import { groupsOf } from './groups.ts'
 import { Group, NameHit, resourceOf } from './hit.tsx'
 import { nameHits } from './name-hits.ts'
+import { useResults } from './use-results.ts'
 import { t } from './words.ts'
-
-/** How long the reader pauses before contents are searched, in milliseconds. */
-const pauseMs = 250
 
 /** What was found for the words in the place: names at once, contents after a pause. */
 export function SearchPane() {
   const { q = '' } = place.value
-  const { results, isBusy, run } = useResults()
+  const { results, isBusy, growth, run } = useResults()
   const list = useRef<HTMLDivElement>(null)
   const { state } = templates.value
   const hasSearch = state !== 'loaded' || places.value.length > 0
@@ -49,7 +47,7 @@ export function SearchPane() {
         {hasSearch ? (
           <>
             <Facets mimes={hits.flatMap(({ mimeType }) => (mimeType === undefined ? [] : [mimeType]))} />
-            <Contents results={results.value} isBusy={isBusy.value} q={q} run={run} />
+            <Contents results={results.value} isBusy={isBusy.value} growth={growth.value} q={q} run={run} />
           </>
         ) : (
           <WithoutSearch q={q} />
@@ -62,11 +60,13 @@ export function SearchPane() {
 interface ContentsProps {
   readonly results: Results | undefined
   readonly isBusy: boolean
+  /** How far the index is, while it grows. */
+  readonly growth: Growth | undefined
   readonly q: string
   readonly run: (before?: Results) => Promise<void>
 }
 
-function Contents({ results, isBusy, q, run }: ContentsProps) {
+function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
   const { hits, notes, next, failed } = results ?? noResults
   const { state, error } = templates.value
   if (state === 'failed')
@@ -82,7 +82,7 @@ function Contents({ results, isBusy, q, run }: ContentsProps) {
     <>
       <div class="find-line">
         <p class="find-count" role="status">
-          {countOf(results, isBusy, q)}
+          {countOf(results, isBusy || growth !== undefined, q)}
         </p>
         {results === undefined || hits.length === 0 ? null : (
           <button type="button" class="button" onClick={() => addAll(results, q)}>
@@ -90,8 +90,11 @@ function Contents({ results, isBusy, q, run }: ContentsProps) {
           </button>
         )}
       </div>
-      {results !== undefined && !isBusy && hits.length === 0 ? <p class="find-hint">{t('nothingHint')}</p> : null}
-      {notes.map((note) => (
+      {results !== undefined && !isBusy && growth === undefined && hits.length === 0 ? (
+        <p class="find-hint">{t('nothingHint')}</p>
+      ) : null}
+      {growth === undefined ? null : <p class="find-note">{growthText(growth)}</p>}
+      {notes.filter(isNews(growth)).map((note) => (
         <p key={note} class="find-note">
           {note}
         </p>
@@ -130,6 +133,15 @@ function addAll(results: Results, q: string): void {
   })
 }
 
+/** Whether a note of a search says what is not said already: how far its index is. */
+function isNews(growth: Growth | undefined): (note: string) => boolean {
+  return (note) => growth === undefined || !note.includes('is still being indexed')
+}
+
+function growthText({ done, of }: Growth): string {
+  return of === undefined ? t('growing', { done }) : t('growingOf', { done, of })
+}
+
 function countOf(results: Results | undefined, isBusy: boolean, q: string): string {
   const { hits, total, next } = results ?? noResults
   if (results === undefined || (isBusy && hits.length === 0)) return t('searching')
@@ -141,51 +153,17 @@ function countOf(results: Results | undefined, isBusy: boolean, q: string): stri
     : t('hitsOf', { count: hits.length, total, files })
 }
 
-/** Searches the contents for what is in the place, once the reader pauses. */
-function useResults() {
-  const results = useSignal<Results | undefined>(undefined)
-  const isBusy = useSignal(false)
-  const running = useRef<AbortController | undefined>(undefined)
-  const key = useComputed(() => JSON.stringify(queryOf(place.value)))
-  const { state } = templates.value
-  const run = async (before?: Results) => {
-    running.current?.abort()
-    const query = queryOf(place.value)
-    if (query === undefined || places.value.length === 0) {
-      results.value = undefined
-      isBusy.value = false
-      return
-    }
-    const controller = new AbortController()
-    running.current = controller
-    isBusy.value = true
-    try {
-      const found = await find(connected().view, places.value, query, before, controller.signal)
-      if (!controller.signal.aborted) results.value = found
-    } catch {
-      // Another search took its place.
-    } finally {
-      if (running.current === controller) isBusy.value = false
-    }
-  }
-  useEffect(() => {
-    if (state !== 'loaded') return
-    const timer = setTimeout(() => void run(), results.value === undefined ? 0 : pauseMs)
-    return () => clearTimeout(timer)
-  }, [key.value, state])
-  useEffect(() => {
-    if (healed.value > 0 && (results.value?.failed.length ?? 0) > 0) void run()
-  }, [healed.value])
-  useEffect(() => () => running.current?.abort(), [])
-  return { results, isBusy, run }
-}
-
 /** Previews the first hit of each search, as long as the reader has opened nothing. */
 function usePeek(results: Results | undefined, firstName: string | undefined): void {
-  const { uri } = place.value
+  const { uri, q } = place.value
+  const searched = useRef<string | undefined>(undefined)
   useEffect(() => {
     const first = results?.hits[0]?.uri ?? firstName
-    if (place.value.uri === undefined && first !== undefined) peek.value = first
+    // What is previewed stays while more is found for the same words.
+    const isKept = searched.current === q && peek.value !== undefined
+    if (place.value.uri !== undefined || first === undefined || isKept) return
+    searched.current = q
+    peek.value = first
   }, [results])
   useEffect(() => {
     if (uri !== undefined) peek.value = undefined

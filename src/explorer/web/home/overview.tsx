@@ -14,7 +14,7 @@ import { shown } from '../state/shown.ts'
 import { places } from '../state/templates.ts'
 import { AddHost } from './add-host.tsx'
 import { Readme } from './readme.tsx'
-import { type Inside, lookInto, statusOf } from './survey.ts'
+import { type Inside, isGrowing, lookInto, statusOf } from './survey.ts'
 import { t } from './words.ts'
 
 /** The first screen: what is mounted and how much of it there is, the README, and how to add the server to a host. */
@@ -115,12 +115,6 @@ function SearchFacts({ uri }: { readonly uri: string }) {
 
 /** How often the status is read while the index grows, in milliseconds. */
 const growingMs = 1500
-
-function isGrowing(status: SearchStatus | undefined): boolean {
-  return (
-    status?.indexing === 'running' && status.mounts.some(({ state }) => state === 'waiting' || state === 'comparing')
-  )
-}
 
 /** Looks into each mount, all at once; those that answer first are shown first. */
 function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, Inside | 'failed'> {

@@ -42,3 +42,31 @@ export async function statusOf(
   const [content] = contents
   return content !== undefined && 'text' in content ? parseSearchStatus(content.text) : undefined
 }
+
+/** Whether the index of a search grows just now: then it finds more a moment later. */
+export function isGrowing(status: SearchStatus | undefined): boolean {
+  return (
+    status?.indexing === 'running' && status.mounts.some(({ state }) => state === 'waiting' || state === 'comparing')
+  )
+}
+
+/** How far the indexes of several searches are, as far as they say: `undefined` once none of them grows. */
+export interface Growth {
+  readonly done: number
+  /** How many documents there are, where all of it is known. */
+  readonly of?: number
+}
+
+/** Asks all searches how far they are. */
+export async function growthOf(
+  view: View,
+  places: readonly SearchPlace[],
+  signal: AbortSignal,
+): Promise<Growth | undefined> {
+  const asked = await Promise.all(places.map((place) => statusOf(view, place, signal).catch(() => undefined)))
+  const growing = asked.filter(isGrowing).flatMap((status) => status?.mounts ?? [])
+  if (growing.length === 0) return undefined
+  const done = growing.reduce((sum, { looked = 0 }) => sum + looked, 0)
+  if (growing.some(({ of }) => of === undefined)) return { done }
+  return { done, of: growing.reduce((sum, { of = 0 }) => sum + of, 0) }
+}

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest'
+import { foundMimeType, searchStatusMimeType, searchStatusPath } from '../../src/core/found.ts'
+import type { Provider } from '../../src/core/provider.ts'
+import { axe, chromiumReason, hasChromium, useBrowser } from '../support/browser.ts'
+import { useExplored } from '../support/explored.ts'
+import { memory } from '../support/memory.ts'
+import { requires } from '../support/require.ts'
+
+/** A search whose index grows when the test says so: first a name is found, then a text, then it is done. */
+function growingSearch() {
+  let step = 0
+  const hit = (document: string, text: string) => ({
+    ...{ uri: `${document}?lines=1-1`, document, mount: 'docs://a', score: 1, lines: { start: 1, end: 1 } },
+    snippet: { text, marks: [[0, 3]] },
+  })
+  const hits = () => [
+    ...(step > 0 ? [hit('docs://a/one.md', 'tea of one')] : []),
+    ...(step > 1 ? [hit('docs://a/two.md', 'tea of two')] : []),
+  ]
+  const status = () => ({
+    indexing: 'running',
+    mounts: [{ address: 'docs://a', state: step > 1 ? 'current' : 'comparing', looked: step, of: 2 }],
+  })
+  const provider: Provider = {
+    list: async function* () {
+      yield { path: searchStatusPath, mimeType: searchStatusMimeType }
+    },
+    read: async ({ path }) => {
+      const isStatus = path === searchStatusPath
+      const notes = step > 1 ? [] : ['docs://a is still being indexed: there may be more to find.']
+      const text = JSON.stringify(isStatus ? status() : { query: 'tea', hits: hits(), notes })
+      return [{ text, mimeType: isStatus ? searchStatusMimeType : foundMimeType }]
+    },
+    templates: async () => [{ template: '{?q,limit,mount,mime,since}', name: 'search', mimeType: foundMimeType }],
+  }
+  return {
+    provider,
+    grow: () => {
+      step++
+    },
+  }
+}
+
+requires(
+  'chromium',
+  hasChromium,
+  chromiumReason,
+)('a search while its index grows', () => {
+  const serve = useExplored()
+  const tabs = useBrowser()
+
+  test('marks names at once, says how far the index is, and shows what is found meanwhile by itself', async () => {
+    const { provider, grow } = growingSearch()
+    const docs = memory({ 'one.md': { text: 'tea of one' }, 'two.md': { text: 'tea of two' }, 'Tea.md': { text: 'x' } })
+    const { url } = await serve([
+      { address: 'docs://a', provider: docs },
+      { address: 'search://a', provider },
+    ])
+    const page = await tabs.open(`${url}#view=search&q=tea`)
+    await page.locator('.name-hit mark', { hasText: 'Tea' }).waitFor()
+    await page.getByText('0 of 2 documents are indexed').waitFor()
+    await page.getByText('Searching…').waitFor()
+    expect(await axe(page)).toEqual([])
+    grow()
+    await page.locator('.hit-snippet mark', { hasText: 'tea' }).waitFor()
+    await page.getByText('1 of 2 documents are indexed').waitFor()
+    expect(await page.locator('.hit-snippet').count()).toBe(1)
+    grow()
+    await page.locator('.hit-snippet', { hasText: 'tea of two' }).waitFor()
+    await page.getByText(/documents are indexed/).waitFor({ state: 'detached' })
+    await page.getByText('2 hits in 2 files').waitFor()
+  })
+})
