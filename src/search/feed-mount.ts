@@ -5,8 +5,9 @@ import type { MountReader } from '../core/mount-reader.ts'
 import type { Entry } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import { sleep } from '../core/sleep.ts'
-import { nameOnly, nameVersion, readDocument, stampOf } from './feed-document.ts'
+import { readDocument, stampOf } from './feed-document.ts'
 import { countKnown, knownBelow } from './feed-known.ts'
+import { createNaming } from './feed-names.ts'
 import { entryWithParts, feedParts } from './feed-parts.ts'
 import type { MountProgress, MountState } from './feed-status.ts'
 import { createTasks } from './feed-tasks.ts'
@@ -40,9 +41,8 @@ export interface FeedMount {
 
 const firstWait = 500
 const longestWait = 60_000
-/** So many documents are indexed in one go, so many names, and so many asked for of what is indexed. */
+/** So many documents are indexed in one go, and so many asked for of what is indexed. */
 const batchSize = 16
-const nameBatchSize = 500
 const pageSize = 1000
 const defaultWindow = 50_000
 /** So many documents may fail in a row before it is taken for the source that fails. */
@@ -97,6 +97,9 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     }
   }
 
+  const { scrubber } = options
+  const naming = createNaming({ mount, keep, ...(scrubber === undefined ? {} : { scrubber }) })
+
   const put = async (documents: readonly SearchDocument[]): Promise<void> => {
     counts.indexed += await keep(documents)
   }
@@ -143,33 +146,6 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     }
   }
 
-  /** Indexes the names of new documents: they are found by path and title before their texts are read, which takes longer. */
-  const putNames = async (entries: readonly Entry[], signal: AbortSignal): Promise<void> => {
-    if (entries.length <= batchSize) return
-    for (let at = 0; at < entries.length; at += nameBatchSize) {
-      signal.throwIfAborted()
-      await keep(entries.slice(at, at + nameBatchSize).map((entry) => nameOnly(entry, options)))
-      await breathe()
-    }
-  }
-
-  /** Indexes the names of all new documents behind a path: reading those before it takes long. They are then known by their names. */
-  const putNamesAhead = async (directory: string, after: string, known: Map<string, string>, signal: AbortSignal) => {
-    let fresh: Entry[] = []
-    const putFresh = async () => {
-      await keep(fresh.map((entry) => nameOnly(entry, options)))
-      for (const { path } of fresh) known.set(mount.uriOf(path), nameVersion)
-      fresh = []
-      await breathe()
-    }
-    for await (const entry of mount.list({ prefix: directory, after }, signal)) {
-      signal.throwIfAborted()
-      if (!known.has(mount.uriOf(entry.path))) fresh.push(entry)
-      if (fresh.length >= nameBatchSize) await putFresh()
-    }
-    await putFresh()
-  }
-
   const readAll = async (entries: readonly Entry[], touched: Set<string>, signal: AbortSignal): Promise<void> => {
     for (let at = 0; at < entries.length; at += batchSize) {
       signal.throwIfAborted()
@@ -194,7 +170,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     let changed: Entry[] = []
     let fresh: Entry[] = []
     const readChanged = async () => {
-      await putNames(fresh, signal)
+      if (fresh.length > batchSize) await naming.put(fresh, signal)
       await readAll(newestFirst(changed), touched, signal)
       changed = []
       fresh = []
@@ -220,9 +196,9 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
       if (listed % pageSize === 0) await renewHeard(signal, touched)
       if (changed.length < window) continue
       if (!isNamedAhead) {
-        await putNames(fresh, signal)
+        await naming.put(fresh, signal)
         fresh = []
-        await putNamesAhead(directory, entry.path, known, signal)
+        await naming.putBehind(directory, entry.path, known, signal)
         isNamedAhead = true
       }
       await readChanged()
