@@ -9,7 +9,8 @@ import type { Io } from './io.ts'
 import { createJsonArray } from './json.ts'
 import { pagesOf } from './pages.ts'
 import { createProgress } from './progress.ts'
-import { addSourceOptions, type SourceOptions, withSource } from './source.ts'
+import { rootsOf } from './roots.ts'
+import { addSourceOptions, type Source, type SourceOptions, withSource } from './source.ts'
 import { escapeText, readableUri } from './text.ts'
 
 interface LsOptions extends SourceOptions {
@@ -43,13 +44,13 @@ ${exitCodeHelp}`,
 }
 
 async function ls(argument: string | undefined, options: LsOptions, io: Io): Promise<void> {
-  await withSource(options, io, async ({ view, uriOf }) => {
+  await withSource(options, io, async ({ view, mounts, uriOf }) => {
     const uri = argument === undefined ? undefined : uriOf(argument)
     const print = options.json ? createJsonPrinter(io) : options.long ? createLongPrinter(io) : createPrinter(io)
     const progress = createProgress(io)
     const silent = new Set<string>()
     try {
-      for await (const page of listed(view, uri, options.recursive === true)) {
+      for await (const page of listed({ view, mounts }, uri, options.recursive === true)) {
         for (const address of page.unavailable ?? []) silent.add(address)
         await print.add(page.items)
         progress.add(page.items.length)
@@ -64,10 +65,20 @@ async function ls(argument: string | undefined, options: LsOptions, io: Io): Pro
 
 type Listed = Pick<Page<Resource>, 'items' | 'unavailable'>
 
-async function* listed(view: View, uri: string | undefined, recursive: boolean): AsyncGenerator<Listed> {
+async function* listed(
+  source: Pick<Source, 'view' | 'mounts'>,
+  uri: string | undefined,
+  recursive: boolean,
+): AsyncGenerator<Listed> {
+  const { view } = source
   if (uri === undefined) {
     if (recursive) yield* pagesOf((query) => view.list(query))
-    else yield { items: await view.mounts() }
+    else yield { items: await rootsOf(source) }
+    return
+  }
+  const mount = (await rootsOf(source)).find((one) => bare(one.uri) === bare(uri))
+  if (mount !== undefined && mount.mimeType !== directoryMimeType) {
+    yield { items: [mount] }
     return
   }
   // The flat list has larger pages than the directories have; it is the same where there is one mount only.
@@ -81,9 +92,12 @@ async function* withoutOverview(pages: AsyncIterable<Listed>): AsyncGenerator<Li
   for await (const page of pages) yield { ...page, items: page.items.filter((item) => item.uri !== overviewUri) }
 }
 
+function bare(uri: string): string {
+  return uri.replace(/\/$/, '')
+}
+
 function isOnlyMount(mounts: readonly Resource[], uri: string): boolean {
   const [mount] = mounts
-  const bare = (text: string) => text.replace(/\/$/, '')
   return mount !== undefined && mounts.length === 1 && bare(mount.uri) === bare(uri)
 }
 

@@ -27,7 +27,8 @@ const maxCounted = 10_000
 export async function findFacts(view: View, uri: string): Promise<Facts | undefined> {
   const mounts = await view.mounts()
   const mount = mounts.find((one) => isAtOrBelow(uri, one.uri))
-  const listed = await listedAs(view, uri, mounts)
+  const found = await listedAs(view, uri, mounts)
+  const listed = found !== undefined && mounts.includes(found) ? await asResource(view, found) : found
   // What is listed as a resource is no directory, and need not be asked.
   const children = listed === undefined || isDirectory(listed) ? await childrenOf(view, uri) : undefined
   const templates = await templatesFor(view, uri)
@@ -43,6 +44,20 @@ export async function findFacts(view: View, uri: string): Promise<Facts | undefi
     listed: listed !== undefined,
     watchable: await isWatchable(view, uri),
     templates,
+  }
+}
+
+/** A mount that is a single resource as that resource; any other one as it is. */
+export async function asResource(view: View, mount: Resource): Promise<Resource> {
+  try {
+    const { items, nextCursor } = await view.directory({ uri: mount.uri })
+    if (items.length > 0 || nextCursor !== undefined) return mount
+    const found = await readAs(view, mount.uri)
+    if (found?.mimeType === undefined || found.mimeType === directoryMimeType) return mount
+    return { ...found, ...mount, mimeType: found.mimeType }
+  } catch {
+    // What does not answer is shown as it is listed.
+    return mount
   }
 }
 

@@ -95,7 +95,13 @@ export async function walk(view: View, root: Resource, visitor: TreeVisitor, opt
     return Math.max(0, index - options.most)
   }
 
-  return into(root, [], true)
+  if (root.mimeType === directoryMimeType) return into(root, [], true)
+  // A mount that is a single resource.
+  onSeen()
+  const found = await measure?.(root)
+  await visitor.add(root, [], found)
+  const { tokens = 0, isEstimate = false } = found ?? {}
+  return { directories: 0, resources: 1, bytes: root.size ?? 0, tokens, isEstimate }
 }
 
 interface Node {

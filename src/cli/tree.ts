@@ -7,7 +7,9 @@ import { counted, formatSize } from './format.ts'
 import type { Io } from './io.ts'
 import { nameOf } from './nearest-uri.ts'
 import { createProgress } from './progress.ts'
+import { rootsOf } from './roots.ts'
 import { addSourceOptions, nothingAt, type SourceOptions, withSource } from './source.ts'
+import { asResource } from './stat-find.ts'
 import { createTreeJson, createTreePrinter, formatTokens } from './tree-print.ts'
 import { type Measured, type Totals, type TreeVisitor, walk } from './tree-walk.ts'
 
@@ -66,7 +68,7 @@ function parseCount(value: string): number {
 }
 
 async function tree(argument: string | undefined, options: TreeOptions, io: Io): Promise<void> {
-  await withSource(options, io, async ({ view, uriOf }) => {
+  await withSource(options, io, async ({ view, mounts, uriOf }) => {
     const tokens = options.tokens === true || options.estimate === true
     const isWhole = tokens || options.size === true
     const { size = false, long = false, full = false, ascii = false } = options
@@ -81,7 +83,7 @@ async function tree(argument: string | undefined, options: TreeOptions, io: Io):
         return printer.fault(message, place)
       },
     }
-    const roots = argument === undefined ? await view.mounts() : [await rootAt(view, uriOf(argument))]
+    const roots = argument === undefined ? await rootsOf({ view, mounts }) : [await rootAt(view, uriOf(argument))]
     const progress = createProgress(io, { done: 0, besideOutput: isWhole && !options.json })
     const totals: Totals[] = []
     try {
@@ -114,7 +116,10 @@ async function measureFor(
 async function rootAt(view: View, uri: string): Promise<Resource> {
   const bare = (text: string) => text.replace(/\/$/, '')
   const mount = (await view.mounts()).find((one) => bare(one.uri) === bare(uri))
-  if (mount !== undefined) return { ...mount, uri }
+  if (mount !== undefined) {
+    const root = await asResource(view, mount)
+    return root.mimeType === directoryMimeType ? { ...root, uri } : root
+  }
   try {
     await view.directory({ uri })
     return { uri, name: nameOf(uri), mimeType: directoryMimeType }
