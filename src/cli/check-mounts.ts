@@ -6,6 +6,7 @@ import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
 import { checkProvider, type Problem, type Report } from '../testing/index.ts'
+import { isTextOfUnknownEncoding } from '../wrap/encoding/detect.ts'
 
 /** So many names below a folder are looked at for what is left out. */
 const maxNamesCounted = 100_000
@@ -22,6 +23,8 @@ export interface MountReport {
   readonly milliseconds: number
   /** Of a mount of a folder: how many files are left out, by each reason. */
   readonly leftOut?: LeftOutCounts
+  /** Of a mount of files: texts whose encoding is not known, among those that were looked at. They are served as bytes. */
+  readonly unknownEncodings?: readonly string[]
 }
 
 /** Opens a mount, and compares its answers with what a provider promises. */
@@ -47,15 +50,41 @@ export async function checkMount(
     keep(mount)
     const { problems, ...rest } = await checkTwice(mount, limit)
     const leftOut = await countLeftOut(planned)
+    const unknownEncodings = await textsOfUnknownEncoding(planned, mount, limit)
     return report({
       ...rest,
       ...(leftOut === undefined ? {} : { leftOut }),
+      ...(unknownEncodings === undefined ? {} : { unknownEncodings }),
       problems: problems.map((problem) => ({ ...problem, seen: clean(problem.seen) })),
     })
   } catch (error) {
     if (!isResourceError(error)) throw error
     return report({ failure: clean(error.message) })
   }
+}
+
+/** So much of a file is looked at for its encoding, in bytes. */
+const encodingSampleBytes = 64 * 1024
+
+/** The paths of texts whose encoding is not known. `undefined`: the mount has no files. */
+async function textsOfUnknownEncoding(
+  { config }: PlannedMount,
+  { provider }: Mount,
+  limit: number,
+): Promise<readonly string[] | undefined> {
+  if (config.provider !== 'files' && config.provider !== 'prompts') return undefined
+  const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
+  const found: string[] = []
+  let looked = 0
+  for await (const { path } of provider.list({}, context)) {
+    if (looked++ >= limit) break
+    const request = { path, params: new Map<string, string>(), range: { start: 0, end: encodingSampleBytes } }
+    // What is gone, or cannot be read just now, has no encoding.
+    const [content] = await provider.read(request, context).catch(() => [])
+    if (content !== undefined && 'bytes' in content && isTextOfUnknownEncoding(content.bytes, content.mimeType))
+      found.push(path)
+  }
+  return found
 }
 
 async function countLeftOut(planned: PlannedMount): Promise<LeftOutCounts | undefined> {

@@ -24,6 +24,9 @@ import { reasonsOf, withheldJson, withheldNote } from './withheld.ts'
 /** So many mounts are opened and checked at once: most of the time goes into waiting for sources. */
 const maxMountsAtOnce = 8
 
+/** So many texts of an encoding that is not known are named. */
+const maxNamed = 3
+
 interface CheckOptions {
   readonly config?: string
   readonly limit: number
@@ -146,7 +149,12 @@ function formatReport(report: MountReport, { green, red }: Colours): string {
   const faults = failure === undefined ? problems.map(formatProblem) : [failure]
   const parts = report.leftOut === undefined ? '' : countLeftOut(report.leftOut)
   const leftOut = parts === '' ? [] : [`left out: ${parts}`]
-  return [head, ...[...faults, ...leftOut].map((line) => `       ${escapeText(line)}`)]
+  const { unknownEncodings: unknown = [] } = report
+  const texts = count(unknown.length, 'text')
+  const named = unknown.slice(0, maxNamed).join(', ') + (unknown.length > maxNamed ? ', …' : '')
+  const encodings =
+    unknown.length === 0 ? [] : [`served as bytes: ${texts} in an encoding that is not known (${named})`]
+  return [head, ...[...faults, ...leftOut, ...encodings].map((line) => `       ${escapeText(line)}`)]
     .map((line) => `${line}\n`)
     .join('')
 }

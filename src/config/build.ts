@@ -302,7 +302,8 @@ export interface OpenedCatalog extends Catalog {
  *
  * @throws ResourceError of the first mount that cannot be opened, or `invalid` for addresses that overlap.
  */
-export async function openCatalog(planned: readonly PlannedMount[], settings: CatalogSettings): Promise<OpenedCatalog> {
+export async function openCatalog(mounted: readonly PlannedMount[], settings: CatalogSettings): Promise<OpenedCatalog> {
+  const planned = mounted.map(refinedOnce)
   const {
     log,
     pages,
@@ -316,11 +317,16 @@ export async function openCatalog(planned: readonly PlannedMount[], settings: Ca
   const store = kept === undefined ? undefined : lazyStore(kept, log)
   const versionKey = createVersionKey(planned, cursorSecret, store)
   let catalog: Catalog | undefined
+  const plannedAt = (address: string) =>
+    planned.find((mount) => parseAddress(mount.address).text === parseAddress(address).text)
   const searchable: Searchable = {
     reader: (address) => catalog?.reader(address),
     addresses: planned.map(({ address }) => address),
-    configOf: (address) =>
-      planned.find((mount) => parseAddress(mount.address).text === parseAddress(address).text)?.config,
+    configOf: (address) => plannedAt(address)?.config,
+    refined: async (address) => {
+      const mount = plannedAt(address)
+      return (await mount?.refine?.().catch(() => undefined)) ?? mount?.config
+    },
   }
   const settingsOf = (index: number): MountSettings => ({
     ...rest,
@@ -360,6 +366,23 @@ export async function openCatalog(planned: readonly PlannedMount[], settings: Ca
     await Promise.allSettled(mounts.map((mount) => mount.provider.close?.()))
     await store?.close()
     throw error
+  }
+}
+
+/** A mount whose source is looked at once, however many need to know what was found. */
+function refinedOnce(planned: PlannedMount): PlannedMount {
+  const { refine } = planned
+  if (refine === undefined) return planned
+  let refined: Promise<MountConfig> | undefined
+  return {
+    ...planned,
+    refine: () => {
+      refined ??= refine().catch((error: unknown) => {
+        refined = undefined
+        throw error
+      })
+      return refined
+    },
   }
 }
 

@@ -21,6 +21,8 @@ export interface Searchable {
   reader(address: string): MountReader | undefined
   /** What the configuration says of a mount. */
   configOf(address: string): MountConfig | undefined
+  /** The configuration that a mount is opened with, where that takes a look at its source. */
+  refined(address: string): Promise<MountConfig | undefined>
   /** The addresses of all mounts. */
   readonly addresses: readonly string[]
 }
@@ -51,10 +53,15 @@ export async function openSearch(
   const index = await openSearchIndex({ store, name, log, ...(embedder === undefined ? {} : { embedder }) })
   const all = () =>
     (searchable?.addresses ?? []).filter((one) => !unsearched.includes(searchable?.configOf(one)?.provider ?? 'search'))
+  const addresses = over === '*' ? all() : over
+  // The same source is read in another way once the look at it finds something else.
+  const configs = new Map(
+    await Promise.all(addresses.map(async (one) => [one, await searchable?.refined(one)] as const)),
+  )
   const mounts = () =>
-    (over === '*' ? all() : over).flatMap((one) => {
+    addresses.flatMap((one) => {
       const mount = searchable?.reader(one)
-      return mount === undefined ? [] : [{ mount, way: wayOf(searchable?.configOf(one)) }]
+      return mount === undefined ? [] : [{ mount, way: wayOf(configs.get(one)) }]
     })
   return search({
     index,

@@ -6,10 +6,12 @@ import { detectEncoding } from '../wrap/encoding/detect.ts'
 import { twinsOf } from '../wrap/twins.ts'
 import { type Glance, glanceAt } from './glance.ts'
 
+type SurveyedLanguage = 'ja' | 'zh' | 'ko'
+
 /** The properties of the documents in a folder. */
 export interface DocumentSurvey {
-  /** What texts in another encoding than UTF-8 are written in, if there are any. */
-  readonly language?: 'ja' | 'zh' | 'ko'
+  /** What texts in another encoding than UTF-8 are written in, if there are any; an array of several. */
+  readonly language?: SurveyedLanguage | SurveyedLanguage[]
   /** Whether documents are there in several languages. */
   readonly twins: boolean
   readonly frontMatter: boolean
@@ -30,7 +32,7 @@ const sampleBytes = 16 * 1024
 const documents = /\.(?:md|mdx|markdown|txt|rst|adoc|org|html?|csv|tex)$/i
 const languages = ['ja', 'en']
 
-const languageOfLabel: Readonly<Record<string, Survey['language']>> = {
+const languageOfLabel: Readonly<Record<string, SurveyedLanguage>> = {
   shift_jis: 'ja',
   'euc-jp': 'ja',
   'iso-2022-jp': 'ja',
@@ -43,7 +45,7 @@ const languageOfLabel: Readonly<Record<string, Survey['language']>> = {
 /** Looks at the first documents of a folder, those near the top first. */
 export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
   const paths = await filesIn(folder, documents, maxDocuments)
-  const found = new Set<NonNullable<Survey['language']>>()
+  const found = new Set<SurveyedLanguage>()
   let frontMatter = false
   for (const path of paths) {
     const start = await startOf(join(folder, path))
@@ -53,10 +55,10 @@ export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
     frontMatter ||= /^(?:\ufeff)?---\r?\n[\s\S]*?^(?:title|description|priority|audience):/m.test(start.toString())
   }
   const there = new Set(paths)
-  const [language, other] = found
+  const all = [...found].sort()
+  const language = all.length > 1 ? all : all[0]
   return {
-    // Where there are several, none of them helps with the others.
-    ...(language === undefined || other !== undefined ? {} : { language }),
+    ...(language === undefined ? {} : { language }),
     twins: paths.some((path) => twinsOf(path, languages).some((twin) => there.has(twin.path))),
     frontMatter,
   }

@@ -7,7 +7,7 @@ import { wholeCharacters } from '../core/utf8.ts'
 import { bytesOf, factsOf } from './content.ts'
 import { decodeBytes } from './encoding/decode.ts'
 import { sampleBytes } from './encoding/detect.ts'
-import { createJudge, type EncodingRule, languageOf } from './encoding/judge.ts'
+import { createJudge, type EncodingRule, languagesOf } from './encoding/judge.ts'
 import { isDamagedUtf8, repairUtf8 } from './encoding/utf8.ts'
 import { placeless, withoutTail } from './tail.ts'
 import { readWhole } from './whole.ts'
@@ -15,8 +15,8 @@ import { readWhole } from './whole.ts'
 export interface DecodedOptions {
   /** What is in an encoding that is not found by itself. What is UTF-8 is read as that, whatever a rule says. */
   readonly rules?: readonly EncodingRule[]
-  /** What most texts are written in, as a language tag (`ja`, `zh-TW`, `ko`, `de`): it decides where bytes leave it open. */
-  readonly language?: string
+  /** What most texts are written in, as a language tag (`ja`, `zh-TW`, `ko`, `de`) or several: it decides where bytes leave it open. */
+  readonly language?: string | readonly string[]
   /** The largest text that is decoded, in bytes. Default 64 MiB. What is in UTF-8 needs no decoding. */
   readonly maxBytes?: number
 }
@@ -44,7 +44,7 @@ const keptCharacters = 32 * 1024 * 1024
  * @throws ResourceError `invalid` for a rule with a malformed glob or an unknown encoding.
  */
 export function decoded(provider: Provider, options: DecodedOptions = {}): Provider {
-  const judge = createJudge(options.rules ?? [], languageOf(options.language))
+  const judge = createJudge(options.rules ?? [], languagesOf(options.language))
   const maxBytes = options.maxBytes ?? 64 * 1024 * 1024
   const verdicts = createRecent<Verdict>(5000)
   const texts = createRecent<Content & { readonly text: string }>(keptCharacters, ({ text }) => text.length)

@@ -9,8 +9,8 @@ import { type SlicedOptions, sliced } from './sliced.ts'
 import { type TailedOptions, tailed } from './tailed.ts'
 
 export interface DocumentsOptions {
-  /** What most texts are written in, as a language tag (`ja`, `zh-TW`, `de`): it decides where their bytes leave it open. */
-  readonly language?: string
+  /** What most texts are written in, as a language tag (`ja`, `zh-TW`, `de`) or several: it decides where their bytes leave it open. */
+  readonly language?: string | readonly string[]
   /** What is in an encoding that is not found by itself. */
   readonly encodings?: readonly EncodingRule[]
   /** The largest text in another encoding than UTF-8 that is decoded, in bytes. Default 64 MiB. */

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import iconv from 'iconv-lite'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { eventually } from '../support/authorized.ts'
 import { run } from '../support/cli.ts'
@@ -195,6 +196,25 @@ describe('hikidashi search and status', () => {
     config.mounts[docs].redact = 'mask'
     await writeFile(join(home, 'boss.json'), JSON.stringify(config))
     expect((await run(words, { cwd: home })).err).not.toContain('As of')
+  })
+
+  test('reads a folder anew once the look at it finds another language', async () => {
+    const { home } = await folderOf({ 'open/a.md': 'about anchors\n' })
+    const cwd = join(home, 'docs/open')
+    const env = { XDG_STATE_HOME: join(home, 'state') }
+    const uris = async () => {
+      const { out, err } = await run(['search', '東京', '--fresh', '--json'], { cwd, env })
+      expect(err).not.toContain('hikidashi:')
+      return (JSON.parse(out) as { hits: { uri: string }[] }).hits.map(({ uri }) => uri.slice(uri.lastIndexOf('/') + 1))
+    }
+    // Two words in an older encoding, of which the language is not known.
+    await writeFile(join(cwd, 'short.txt'), iconv.encode('東京', 'euc-jp'))
+    expect(await uris()).toEqual([])
+    await writeFile(
+      join(cwd, 'long.txt'),
+      iconv.encode('データベースへの接続に失敗しました。設定を確認してください。'.repeat(9), 'euc-jp'),
+    )
+    expect((await uris()).map((name) => name.split('?')[0])).toEqual(['short.txt'])
   })
 
   test('tell of a server that runs, by its configuration or its address', async () => {

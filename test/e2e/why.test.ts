@@ -113,9 +113,11 @@ test('hikidashi check counts what is left out by each reason', async () => {
     '2 with names of secrets',
   ])
   expect(err).toContain('hikidashi why PATH')
+  expect(out).toContain('served as bytes: 1 text in an encoding that is not known (odd.txt)')
   const { mounts } = JSON.parse((await run(['check', '--json'], { cwd: home })).out) as {
-    mounts: { leftOut?: { counts: Record<string, number>; complete: boolean } }[]
+    mounts: { unknownEncodings?: string[]; leftOut?: { counts: Record<string, number>; complete: boolean } }[]
   }
+  expect(mounts[0]?.unknownEncodings).toEqual(['odd.txt'])
   expect(mounts[0]?.leftOut).toMatchObject({ complete: true, counts: { gitignore: 2, 'hard-link': 1 } })
 })
 

@@ -52,11 +52,11 @@ test.each(['server.pem', 'package-lock.json', 'main.ts'])('%s is none', async (n
   expect(await surveyAll(folder.root)).toMatchObject({ settings: false })
 })
 
-test('texts in an older encoding tell the language, unless there are several', async () => {
+test('texts in an older encoding tell the languages', async () => {
   folder.write({ 'docs/設計.md': iconv.encode(sentence.repeat(3), 'shift_jis') })
   expect(await surveyAll(folder.root)).toMatchObject({ language: 'ja' })
   folder.write({ 'docs/ko.txt': iconv.encode('안녕하세요. 이 문서는 한국어로 쓰여 있습니다. '.repeat(5), 'euc-kr') })
-  expect(await surveyAll(folder.root)).not.toHaveProperty('language')
+  expect(await surveyAll(folder.root)).toMatchObject({ language: ['ja', 'ko'] })
 })
 
 test('twins and front matter are seen, and folders that are left out are not looked into', async () => {

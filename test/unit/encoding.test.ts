@@ -106,6 +106,9 @@ describe('what a text is', () => {
     const bytes = encode('東京', 'euc-jp')
     expect(detectEncoding(bytes)).toBeUndefined()
     expect(detectEncoding(bytes, 'ja')).toBe('euc-jp')
+    expect(detectEncoding(bytes, 'ja', 'western')).toBe('euc-jp')
+    const german = Buffer.from('Grüße', 'latin1')
+    expect(detectEncoding(german, 'ja', 'western')).toBe('windows-1252')
   })
 
   test.each([

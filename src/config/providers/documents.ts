@@ -6,18 +6,22 @@ import { refusal } from '../words.ts'
 
 const tag = /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/
 
+const language = text.refine((language) => tag.test(language) && languageOf(language) !== undefined, {
+  error: refusal(
+    'This is no language that tells encodings apart.',
+    'Write "ja", "zh", "ko", or one of Western Europe such as "en", "de" or "fr"; or remove the key.',
+  ),
+})
+
 /** What texts are written in: shared by every provider whose texts are decoded. */
 export const encodingShape = {
-  language: text
-    .refine((language) => tag.test(language) && languageOf(language) !== undefined, {
-      error: refusal(
-        'This is no language that tells encodings apart.',
-        'Write "ja", "zh", "ko", or one of Western Europe such as "en", "de" or "fr"; or remove the key.',
-      ),
+  language: z
+    .union([language, z.array(language).min(1)], {
+      error: refusal('This does not say a language.', 'Write one such as "ja", or an array: ["ja", "de"].'),
     })
     .exactOptional()
     .describe(
-      'What most texts are written in, such as "ja", "zh", "ko" or "de": it decides where their bytes leave the encoding open.',
+      'What most texts are written in, such as "ja", "zh", "ko" or "de", or an array of several: it decides where their bytes leave the encoding open.',
     ),
   encodings: z
     .array(

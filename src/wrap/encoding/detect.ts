@@ -26,9 +26,9 @@ const scoredBytes = 16 * 1024
  *
  * Time is in proportion to the sample, whatever its bytes are, beside finding the first byte that is not ASCII.
  *
- * @param language What texts are most likely written in, where their bytes leave it open.
+ * @param languages What texts are most likely written in, where their bytes leave it open.
  */
-export function detectEncoding(bytes: Uint8Array, language?: Language): string | undefined {
+export function detectEncoding(bytes: Uint8Array, ...languages: readonly (Language | undefined)[]): string | undefined {
   const head = bytes.subarray(0, sampleBytes)
   const mark = markOf(bytes)
   if (mark === 'utf-8') return isMostlyUtf8(head) && !head.includes(0) ? mark : undefined
@@ -40,9 +40,9 @@ export function detectEncoding(bytes: Uint8Array, language?: Language): string |
   const characters = cut ? sample.subarray(0, wholeCharacters(sample).to) : sample
   if (isUtf8(characters) || isDamagedUtf8(sample)) return 'utf-8'
   const scored = { bytes: sample.subarray(0, scoredBytes), ends: !cut && sample.length <= scoredBytes }
-  const guess = likeliest(scored, language)
+  const guess = likeliest(scored, languages)
   const isIn = guess !== undefined && decodeBytes(sample, guess, 'strict') !== undefined
-  return declared(head, sample) ?? (isIn ? guess : undefined) ?? mostlyAscii(sample) ?? ofLanguage(scored, language)
+  return declared(head, sample) ?? (isIn ? guess : undefined) ?? mostlyAscii(sample) ?? ofLanguages(scored, languages)
 }
 
 /** Whether bytes look like a text, with no byte that no text has, though its encoding cannot be told. */
@@ -128,18 +128,18 @@ const leastPerByte = 0.5
 /** What knowing the language is worth. */
 const known = 8
 
-function likeliest({ bytes: sample, ends }: Scored, language: Language | undefined): string | undefined {
+function likeliest({ bytes: sample, ends }: Scored, languages: readonly (Language | undefined)[]): string | undefined {
   const high = countHigh(sample)
   const base = byChance(sample.length - high, high)
   const east = candidates.flatMap(([label, model, of]) => {
     const text = decodeBytes(sample, label, 'strict')
     if (text === undefined || (ends && !isWhole(sample, label))) return []
-    return { label, score: likelihood(text, model) - base + (of === language ? known : 0), least: leastEast }
+    return { label, score: likelihood(text, model) - base + (languages.includes(of) ? known : 0), least: leastEast }
   })
   const guesses = east.filter(({ score }) => score >= high * leastPerByte)
   const western = decodeBytes(sample, 'windows-1252', 'strict')
   if (western !== undefined) {
-    const score = westernness(western) + (language === 'western' ? known : 0)
+    const score = westernness(western) + (languages.includes('western') ? known : 0)
     guesses.push({ label: 'windows-1252', score, least: leastWest })
   }
   const [best, next] = guesses.sort((a, b) => b.score - a.score)
@@ -149,18 +149,21 @@ function likeliest({ bytes: sample, ends }: Scored, language: Language | undefin
 
 /**
  * Where no encoding makes a text that is likely enough, as with a few words, or kana of half width (which cost a byte each,
- * and look like anything), but the language is known: whichever of its encodings the bytes can be in.
+ * and look like anything), but the languages are known: the likeliest of their encodings that the bytes can be in.
  */
-function ofLanguage({ bytes, ends }: Scored, language: Language | undefined): string | undefined {
-  if (language === 'western')
-    return decodeBytes(bytes, 'windows-1252', 'strict') === undefined ? undefined : 'windows-1252'
+function ofLanguages({ bytes, ends }: Scored, languages: readonly (Language | undefined)[]): string | undefined {
+  const high = countHigh(bytes)
+  const base = byChance(bytes.length - high, high)
+  const western = languages.includes('western') ? decodeBytes(bytes, 'windows-1252', 'strict') : undefined
+  const west = western === undefined ? [] : [{ label: 'windows-1252', score: base + westernness(western) }]
   const [best] = candidates
     .flatMap(([label, model, of]) => {
-      const text = of === language ? decodeBytes(bytes, label, 'strict') : undefined
+      const text = languages.includes(of) ? decodeBytes(bytes, label, 'strict') : undefined
       if (text === undefined || /[\ue000-\uf8ff]/.test(text) || (ends && !isWhole(bytes, label))) return []
       // Of half width or full, kana are as likely.
       return { label, score: likelihood(text.normalize('NFKC'), model) }
     })
+    .concat(west)
     .sort((a, b) => b.score - a.score)
   return best?.label
 }

@@ -16,7 +16,7 @@ export interface EncodingRule {
 export type Judge = (bytes: Uint8Array, path: string, mimeType: string | undefined) => string | undefined
 
 /** @throws ResourceError `invalid` for a malformed glob or an unknown encoding. */
-export function createJudge(rules: readonly EncodingRule[], language: Language | undefined): Judge {
+export function createJudge(rules: readonly EncodingRule[], languages: readonly Language[]): Judge {
   const compiled = rules.map(({ match, encoding }) => ({
     matches: compileGlobs(typeof match === 'string' ? [match] : match),
     label: encoding === 'binary' ? encoding : knownLabel(encoding),
@@ -24,7 +24,7 @@ export function createJudge(rules: readonly EncodingRule[], language: Language |
   return (bytes, path, mimeType) => {
     const rule = compiled.findLast(({ matches }) => matches(path))?.label
     if (rule === 'binary' || isBinary(bytes, mimeType)) return undefined
-    const found = detectEncoding(bytes, language)
+    const found = detectEncoding(bytes, ...languages)
     // UTF-8 proves itself. Anything else is a guess, which a rule outdoes.
     if (rule === undefined || (found === 'utf-8' && rule !== 'iso-2022-jp')) return found
     return bytes.includes(0) && !rule.startsWith('utf-16') ? undefined : rule
@@ -39,6 +39,11 @@ function knownLabel(encoding: string): string {
       'Write a label of the WHATWG Encoding Standard, such as "shift_jis", "euc-jp" or "windows-1252", or "binary".',
     'encoding',
   )
+}
+
+/** What language tags stand for, each once. */
+export function languagesOf(tags: string | readonly string[] = []): readonly Language[] {
+  return [...new Set([tags].flat().map(languageOf))].filter((language) => language !== undefined)
 }
 
 /** What a language tag stands for: `zh-TW` is `zh`, `de` is `western`. */
