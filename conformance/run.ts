@@ -49,7 +49,9 @@ async function runSessions(): Promise<number> {
 }
 
 async function runAllHosts(): Promise<number> {
-  const { node } = installed(() => findClients(hosts.map(({ dependency }) => dependency)))
+  const { node } = installed(() =>
+    findClients(hosts.flatMap(({ dependency, isScript }) => (isScript ? [dependency] : []))),
+  )
   say('\nHosts, to which `hikidashi add HOST DIR` adds a folder')
   const outcomes = await runHosts(node, ({ host, faults }) => {
     say(`  ${faults.length === 0 ? 'pass' : 'FAIL'}  ${host.name.padEnd(12)} lists, searches and reads`)

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -79,7 +80,7 @@ export const hosts: readonly Host[] = [
   },
   {
     name: 'opencode',
-    dependency: 'opencode-ai',
+    dependency: 'opencode-linux-x64',
     dialect: chatCompletions,
     isScript: false,
     list: ['mcp', 'list'],
@@ -121,7 +122,7 @@ export const hosts: readonly Host[] = [
 /** Runs one host after the other, and tells each outcome as soon as it is known. */
 export async function runHosts(node: string, tell: (outcome: HostOutcome) => void): Promise<readonly HostOutcome[]> {
   const outcomes: HostOutcome[] = []
-  for (const host of hosts) {
+  for (const host of hosts.filter(isInstalled)) {
     const faults: string[] = []
     await runHost(node, host, faults).catch((error: unknown) => {
       faults.push(error instanceof Error ? error.message : String(error))
@@ -130,6 +131,11 @@ export async function runHosts(node: string, tell: (outcome: HostOutcome) => voi
     outcomes.push({ host, faults })
   }
   return outcomes
+}
+
+/** A host that is a program for one platform is not installed on others. */
+function isInstalled({ dependency, isScript }: Host): boolean {
+  return isScript || existsSync(fileURLToPath(new URL(`../node_modules/${dependency}/package.json`, import.meta.url)))
 }
 
 async function runHost(node: string, host: Host, faults: string[]): Promise<void> {
@@ -169,13 +175,14 @@ async function runHost(node: string, host: Host, faults: string[]): Promise<void
 }
 
 /** The command of a host, in the installation beside this folder. */
-async function programOf({ dependency, isScript }: Host, node: string): Promise<readonly string[]> {
+async function programOf({ name, dependency, isScript }: Host, node: string): Promise<readonly string[]> {
   const folder = fileURLToPath(new URL(`../node_modules/${dependency}/`, import.meta.url))
   const { bin } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as {
-    readonly bin: Readonly<Record<string, string>>
+    readonly bin?: Readonly<Record<string, string>>
   }
-  const [script = ''] = Object.values(bin)
-  return isScript ? [node, join(folder, script)] : [join(folder, script)]
+  if (!isScript) return [join(folder, 'bin', name)]
+  const [script = ''] = Object.values(bin ?? {})
+  return [node, join(folder, script)]
 }
 
 /** What a command prints, on both streams. Rejects when it fails or takes too long. */
