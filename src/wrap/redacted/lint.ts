@@ -1,16 +1,28 @@
-import { rules } from '@secretlint/secretlint-rule-preset-recommend'
+import type { rules } from '@secretlint/secretlint-rule-preset-recommend'
 import type { Span } from './spans.ts'
 
 /** Whether any rule of secretlint could find something at all: most texts need not be gone through by each of them. */
 const gate =
   /gh[pousr]_|github_pat|xox|xapp-|hooks\.slack|:\/\/|PRIVATE KEY|npm_|_authToken|SG\.|shp[a-z]{2}_|sk-|lin_api|ops_ey|secret|SECRET|Secret/
 
-/** All of its recommended rules for text but the one by which comments in the text turn the others off. */
-const scanners = rules.filter(
-  ({ meta }) => !meta.id.endsWith('filter-comments') && meta.supportedContentTypes.some((type) => type !== 'binary'),
-)
-
 type Rule = (typeof rules)[number]
+
+let scanners: Promise<readonly Rule[]> | undefined
+
+/**
+ * All of its recommended rules for text but the one by which comments in the text turn the others off. They are loaded with the first text
+ * that passes the gate: most commands look through none.
+ */
+function loadScanners(): Promise<readonly Rule[]> {
+  scanners ??= import('@secretlint/secretlint-rule-preset-recommend').then(({ rules }) =>
+    rules.filter(
+      ({ meta }) =>
+        !meta.id.endsWith('filter-comments') && meta.supportedContentTypes.some((type) => type !== 'binary'),
+    ),
+  )
+  return scanners
+}
+
 type RuleContext = Parameters<Rule['create']>[0]
 type Source = Parameters<NonNullable<ReturnType<Rule['create']>['file']>>[0]
 type Report = Parameters<RuleContext['report']>[0]
@@ -45,7 +57,7 @@ async function reportsOn(source: Source): Promise<readonly Report[]> {
     report: (report) => void reports.push(report),
     ignore: () => {},
   }
-  for (const rule of scanners) await rule.create(context, {}).file?.(source)
+  for (const rule of await loadScanners()) await rule.create(context, {}).file?.(source)
   return reports
 }
 
