@@ -7,7 +7,7 @@ import { createSecrets, secretsInArguments, secretsInEnvironment } from './secre
 import { writeError } from './status-line.ts'
 
 /** Runs a command line. The commands are in commands.ts. Answers the exit code. */
-async function run(words: readonly string[], io: ProcessIo): Promise<number> {
+export async function run(words: readonly string[], io: ProcessIo): Promise<number> {
   const [first] = words
   // Nothing goes to stdout, which a host would take for the protocol.
   if (first === undefined) {

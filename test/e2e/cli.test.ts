@@ -35,34 +35,20 @@ describe('the command line itself', () => {
       'complete',
       'check',
       'init',
-    ]) {
+    ])
       expect(help.out).toContain(`  ${command}`)
-      const own = await cli(command, '--help')
-      expect(own).toMatchObject({ code: 0, err: '' })
-      expect(own.out).toMatch(/Examples:\n {2}hikidashi/)
-      expect(own.out).toContain('Exit codes: 0')
-    }
+    // The help of each command is looked at in test/unit/cli-commands.test.ts, without a process for it.
+    const own = await cli('serve', '--help')
+    expect(own).toMatchObject({ code: 0, err: '' })
+    expect(own.out).toMatch(/Examples:\n {2}hikidashi/)
+    expect(own.out).toContain('Exit codes: 0')
   })
 
+  // More of them are in test/unit/cli-wrong.test.ts, without a process for each.
   test.each([
     [[], ''],
     [['lss'], 'Did you mean ls?'],
-    [['ls', '--lnog'], 'Did you mean --long?'],
-    [['read', ''], 'The URI is empty'],
-    [['watch', ''], 'The URI is empty'],
-    [['serve', ''], 'The name of a folder is empty'],
     [['read'], "missing required argument 'uri'"],
-    [['read', 'README.md', '--lines', 'a-b'], 'FROM-TO'],
-    [['read', 'README.md', '--lines', '1-2', '--bytes', '1-2'], 'cannot be used with'],
-    [['ls', '--url', 'http://x', '--command', 'y'], 'cannot be used with'],
-    [['ls', '--url', 'ftp://x'], 'http'],
-    [['ls', '--header', 'A: b'], '--header needs --url'],
-    [['ls', '--command', 'a "b'], 'not closed'],
-    [['ls', 'file:///a/../b'], 'dot-segment'],
-    [['serve', '--http', 'x'], 'HOST:PORT'],
-    [['serve', '--stdio', '--http', '1'], 'cannot be used with'],
-    [['serve', 'docs', '.', '--name', 'x'], 'One name stands for one folder'],
-    [['check', '--limit', '0'], 'at least 1'],
   ])('%j is a wrong command line: 2, on stderr, without a stack trace', async (args, message) => {
     const { code, out, err } = await cli(...args)
     expect({ code, out }).toEqual({ code: 2, out: '' })

@@ -1,0 +1,48 @@
+import { expect, test, vi } from 'vitest'
+import type { ProcessIo } from '../../src/cli/io.ts'
+import { run } from '../../src/cli/run.ts'
+import { createSecrets } from '../../src/cli/secrets.ts'
+
+/** Runs a command line in this process: for those that end before they open anything. */
+async function ran(words: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+  const out: string[] = []
+  const err: string[] = []
+  const say = (text: string) => void err.push(`${text}\n`)
+  const write = async (data: string | Uint8Array) => void out.push(String(data))
+  const io: ProcessIo = {
+    ...{ out: { isTerminal: false, write }, say, complain: say, saysToTerminal: false },
+    secrets: createSecrets(() => []),
+  }
+  // Advice on how a command is used goes to standard error itself.
+  const stderr = vi.spyOn(process.stderr, 'write').mockImplementation((text) => err.push(String(text)) > 0)
+  try {
+    const code = await run(words, io)
+    return { code, out: out.join(''), err: err.join('') }
+  } finally {
+    stderr.mockRestore()
+  }
+}
+
+test.each([
+  [['ls', '--lnog'], 'Did you mean --long?'],
+  [['read', ''], 'The URI is empty'],
+  [['watch', ''], 'The URI is empty'],
+  [['serve', ''], 'The name of a folder is empty'],
+  [['read'], "missing required argument 'uri'"],
+  [['read', 'README.md', '--lines', 'a-b'], 'FROM-TO'],
+  [['read', 'README.md', '--lines', '1-2', '--bytes', '1-2'], 'cannot be used with'],
+  [['ls', '--url', 'http://x', '--command', 'y'], 'cannot be used with'],
+  [['ls', '--url', 'ftp://x'], 'http'],
+  [['ls', '--header', 'A: b'], '--header needs --url'],
+  [['ls', '--command', 'a "b'], 'not closed'],
+  [['ls', 'file:///a/../b'], 'dot-segment'],
+  [['serve', '--http', 'x'], 'HOST:PORT'],
+  [['serve', '--stdio', '--http', '1'], 'cannot be used with'],
+  [['serve', 'docs', '.', '--name', 'x'], 'One name stands for one folder'],
+  [['check', '--limit', '0'], 'at least 1'],
+])('%j is a wrong command line: 2, told to the user, without a stack trace', async (words, message) => {
+  const { code, out, err } = await ran(words)
+  expect({ code, out }).toEqual({ code: 2, out: '' })
+  expect(err).toContain(message)
+  expect(err).not.toMatch(/\n\s+at /)
+})
