@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
-import { connect } from '../src/client/index.ts'
-import { assemble } from '../src/context/index.ts'
+import { connect } from 'hikidashi/client'
+import { assemble } from 'hikidashi/context'
 
 // Answers a question about what any MCP server has: npx tsx examples/agent.ts --url http://127.0.0.1:8787/mcp "How …?"
 // It asks a model at OPENAI_BASE_URL (any server with /chat/completions), or prints what it would ask.

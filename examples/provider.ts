@@ -1,5 +1,5 @@
-import { type Content, createCatalog, notFound, type Provider } from '../src/index.ts'
-import { localPrincipal, serveStdio } from '../src/server/index.ts'
+import { type Content, createCatalog, notFound, type Provider } from 'hikidashi'
+import { localPrincipal, serveStdio } from 'hikidashi/server'
 
 // The time, everywhere: a source that there was none for, from scratch.
 const zones = Intl.supportedValuesOf('timeZone').sort()

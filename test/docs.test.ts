@@ -16,6 +16,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { badgeLine, badges } from '../scripts/badges.ts'
 
 const run = promisify(execFile)
+const tsx = new URL('../node_modules/tsx/dist/loader.mjs', import.meta.url).href
 const root = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'hikidashi-docs-'))
 
@@ -79,10 +80,10 @@ describe('the documentation', () => {
   test('has an example of the toolkit in the README that serves what it says', async () => {
     const code = /```ts\n([\s\S]*?)```/.exec(textOf('README.md'))?.[1] ?? ''
     expect(code).toContain('serveStdio')
-    writeFileSync(join(folder, 'server.mjs'), code)
+    writeFileSync(join(folder, 'server.mts'), code)
     const read = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'greeting://hello/ja' } }
     const list = { jsonrpc: '2.0', id: 2, method: 'resources/list' }
-    const child = run(process.execPath, [join(folder, 'server.mjs')])
+    const child = run(process.execPath, ['--import', tsx, join(folder, 'server.mts')])
     child.child.stdin?.end(`${JSON.stringify(read)}\n${JSON.stringify(list)}\n`)
     const answers = (await child).stdout
       .trim()

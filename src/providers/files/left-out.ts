@@ -69,7 +69,11 @@ export interface LeftOutFiles {
 /** A link that leads to a link that leads to … is followed so far. */
 const maxTargets = 8
 
-/** @throws ResourceError `invalid` for a root or a glob that cannot be. */
+/**
+ * Opens what tells why files below a root are left out, by the same options as {@link files}.
+ *
+ * @throws ResourceError `invalid` for a root or a glob that cannot be.
+ */
 export async function openLeftOut(options: FilesOptions): Promise<LeftOutFiles> {
   const { log, symlinks, allowMounts, hardlinks, ...chosen } = completeOptions(options)
   const judge = createNameJudge({ ...options, ...chosen })

@@ -1,0 +1,123 @@
+import { execFile } from 'node:child_process'
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import ts from 'typescript'
+import { afterAll, expect, test, vi } from 'vitest'
+import { entryPoints, withTables } from '../scripts/toolkit.ts'
+
+// The compiler reads the whole source.
+vi.setConfig({ testTimeout: 180_000 })
+
+const root = join(import.meta.dirname, '..')
+const textOf = (page: string) => readFileSync(join(root, page), 'utf8')
+/** Below the root, so that packages of development are found as well. */
+const folder = mkdtempSync(join(import.meta.dirname, '.snippets-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+test('docs/toolkit.md has every export of the package', () => {
+  const page = textOf('docs/toolkit.md')
+  // Run "npm run toolkit" to write the tables.
+  expect(withTables(page)).toBe(page)
+  expect(page.match(/^## /gm)?.length).toBe(entryPoints().length)
+  expect(page).toContain('| `createCatalog` | function | Mounts providers at addresses. |')
+  // A function says what it does.
+  expect(page).not.toMatch(/\| function \| {2}\|/)
+})
+
+test('every snippet of TypeScript in README and docs compiles under strict', () => {
+  const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map((name) => `docs/${name}`)
+  const pages = ['README.md', ...docs.filter((name) => name.endsWith('.md'))]
+  const snippets = pages.flatMap((page) =>
+    [...textOf(page).matchAll(/^```ts\n([\s\S]*?)^```/gm)].map(([, code = ''], index) => {
+      const file = join(folder, `${page.replace(/\W/g, '-')}-${index}.ts`)
+      writeFileSync(file, `${code}\nexport {}\n`)
+      return file
+    }),
+  )
+  expect(snippets.length).toBeGreaterThan(3)
+  // What one snippet of a page imports is an example.
+  writeFileSync(
+    join(folder, 'memory-provider.ts'),
+    textOf('examples/memory-provider.ts').replaceAll('../src', '../../src'),
+  )
+  const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile)
+  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, root)
+  const paths = Object.fromEntries(entryPoints().map(({ name, file }) => [name, [join(root, file)]]))
+  const program = ts.createProgram(snippets, { ...options, paths, allowImportingTsExtensions: true })
+  const faults = snippets.flatMap((file) => {
+    const source = program.getSourceFile(file)
+    return [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)].map(
+      ({ messageText }) => `${file.slice(folder.length + 1)}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
+    )
+  })
+  expect(faults).toEqual([])
+})
+
+test('the program of docs/toolkit.md serves what it says', async () => {
+  const code = /```ts\n([\s\S]*?)```/.exec(textOf('docs/toolkit.md'))?.[1] ?? ''
+  const place = mkdtempSync(join(tmpdir(), 'hikidashi-toolkit-'))
+  try {
+    mkdirSync(join(place, 'node_modules'))
+    symlinkSync(root, join(place, 'node_modules/hikidashi'))
+    writeFileSync(join(place, 'server.mjs'), code)
+    writeFileSync(join(place, 'hello.md'), 'hello')
+    const child = promisify(execFile)(process.execPath, ['server.mjs'], { cwd: place })
+    const read = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'docs://here/hello.md' } }
+    child.child.stdin?.end(`${JSON.stringify(read)}\n`)
+    const answer = JSON.parse((await child).stdout) as { result: unknown }
+    expect(answer.result).toMatchObject({ contents: [{ uri: 'docs://here/hello.md', text: 'hello' }] })
+  } finally {
+    rmSync(place, { recursive: true })
+  }
+})
+
+test('examples are programs that can be copied out: with the packed package, into an empty folder', async () => {
+  const run = promisify(execFile)
+  const place = mkdtempSync(join(tmpdir(), 'hikidashi-copied-'))
+  const tsx = new URL('../node_modules/tsx/dist/loader.mjs', import.meta.url).href
+  try {
+    const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', place], {
+      cwd: root,
+    })
+    const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
+    mkdirSync(join(place, 'node_modules'))
+    await run('tar', ['xzf', filename, '-C', 'node_modules'], { cwd: place })
+    renameSync(join(place, 'node_modules/package'), join(place, 'node_modules/hikidashi'))
+    for (const name of ['provider.ts', 'agent.ts']) {
+      expect(textOf(`examples/${name}`)).not.toContain('../')
+      copyFileSync(join(root, 'examples', name), join(place, name.replace('.ts', '.mts')))
+    }
+    const server = run(process.execPath, ['--import', tsx, 'provider.mts'], { cwd: place })
+    const read = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'time://now/Asia/Tokyo' } }
+    server.child.stdin?.end(`${JSON.stringify(read)}\n`)
+    expect(
+      (JSON.parse((await server).stdout) as { result: { contents: { text: string }[] } }).result.contents[0]?.text,
+    ).toMatch(/\d{4}/)
+    const command = `${process.execPath} node_modules/hikidashi/dist/cli/main.js serve . --only files --stdio`
+    writeFileSync(join(place, 'anchors.md'), '# Anchors\n\nHow to drop an anchor.\n')
+    const { OPENAI_BASE_URL: _, ...env } = process.env
+    const agent = await run(
+      process.execPath,
+      ['--import', tsx, 'agent.mts', '--command', command, 'How to drop an anchor?'],
+      {
+        cwd: place,
+        env,
+      },
+    )
+    expect(agent.stdout).toContain('How to drop an anchor.')
+  } finally {
+    rmSync(place, { recursive: true })
+  }
+})
