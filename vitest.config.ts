@@ -10,7 +10,18 @@ const alone = ['backpressure', 'bombs', 'http-slow'].map((name) => `test/attack/
 /** Unit tests that wait for databases, processes or the file system, each for seconds: `npm run test:quick` leaves them out. */
 const waiting = [
   ...['client', 'client-changes', 'client-command', 'client-live', 'encoding', 'files-listing', 'files-reading'],
-  ...['files-watch', 'gdrive', 'gdrive-credentials', 'git', 'git-open', 'git-watch', 'mysql', 'objects', 'postgres'],
+  ...[
+    'files-watch',
+    'gdrive',
+    'gdrive-credentials',
+    'git',
+    'git-open',
+    'git-slices',
+    'git-watch',
+    'mysql',
+    'objects',
+    'postgres',
+  ],
   ...['postgres-faults', 'remote', 'sqlite', 'store-postgres', 'store-sqlite', 'testing', 'token-file'],
 ].map((name) => `test/unit/${name}.test.ts`)
 
