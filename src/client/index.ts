@@ -1,5 +1,6 @@
 import { childLimits } from '../core/child-limits.ts'
 import type { Log } from '../core/log.ts'
+import { requireKeys } from '../core/required.ts'
 import { createRemoteChanges } from './changes.ts'
 import type { Limits } from './connection.ts'
 import { createLink } from './link.ts'
@@ -46,6 +47,7 @@ const maxStarts = 5
  * @throws ResourceError `unavailable` when no connection comes about, `invalid` for a URL that is not http or https.
  */
 export async function connect(target: Target, options: ConnectOptions = {}): Promise<RemoteView> {
+  requireTarget(target)
   const log = options.log ?? (() => {})
   const isUrl = 'url' in target
   const limits = (signal: AbortSignal): Limits => ({
@@ -61,4 +63,10 @@ export async function connect(target: Target, options: ConnectOptions = {}): Pro
   const open = (signal: AbortSignal) => openConnection(target, limits(signal))
   const link = createLink(await open(options.signal ?? new AbortController().signal), open, log)
   return createRemoteView(link, createRemoteChanges(link, isUrl ? Number.POSITIVE_INFINITY : maxStarts))
+}
+
+function requireTarget(target: unknown): void {
+  const isUrl = typeof target === 'object' && target !== null && 'url' in target
+  if (isUrl) requireKeys('connect({ url })', target, { url: 'a text' })
+  else requireKeys('connect({ command }) or connect({ url })', target, { command: 'a text' })
 }

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { invalid, ResourceError } from '../core/errors.ts'
+import { requireKeys } from '../core/required.ts'
 import type { View } from '../core/view.ts'
 import { type Collapse, createCollapse, shinglesOf } from './alike.ts'
 import { checked } from './checked.ts'
@@ -28,6 +29,8 @@ import type {
  *   `budget`, with what it takes); `not-found` where a pin is not there; `unavailable` where what is required cannot be read just now.
  */
 export async function assemble(view: View, options: AssembleOptions): Promise<Assembled> {
+  requireKeys('The view of assemble(view, options)', view, { list: 'a function', read: 'a function' })
+  requireKeys('assemble(view, options)', { options }, { options: 'an object' })
   const { encoding = 'o200k_base', format = 'markdown', reserve = 0.03, signal } = options
   const limits = checked(options)
   // While that is loaded, what there is is listed and read.

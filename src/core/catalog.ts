@@ -13,6 +13,7 @@ import { createPaging, type Paging } from './paging.ts'
 import { baseName } from './path.ts'
 import { createPrompts } from './prompts.ts'
 import type { Context, Principal } from './provider.ts'
+import { requireKeys } from './required.ts'
 import { createRouter } from './router.ts'
 import type { CatalogState } from './state.ts'
 import type { Clock } from './throttle.ts'
@@ -67,6 +68,11 @@ export interface Catalog {
  * @throws ResourceError `invalid` for a malformed address, or one that lies at or under another.
  */
 export function createCatalog(options: CatalogOptions): Catalog {
+  requireKeys('createCatalog({ mounts })', options, { mounts: 'an array' })
+  for (const mount of options.mounts) {
+    requireKeys('A mount of createCatalog', mount, { address: 'a text', provider: 'an object' })
+    requireKeys(`The provider at ${mount.address}`, mount.provider, { list: 'a function', read: 'a function' })
+  }
   const mounts = options.mounts.map(createMount)
   const route = createRouter(mounts)
   const state: CatalogState = {

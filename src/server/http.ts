@@ -3,6 +3,7 @@ import type { DegradedMount } from '../core/changes.ts'
 import { invalid } from '../core/errors.ts'
 import { isLoopback } from '../core/host.ts'
 import type { Measurements } from '../core/measurements.ts'
+import { requireKeys } from '../core/required.ts'
 import { createAddresses } from './addresses.ts'
 import { auditedPosting } from './audit.ts'
 import { alwaysCaller, type Caller } from './authorize/caller.ts'
@@ -84,6 +85,7 @@ export interface HttpService {
  * @throws ResourceError `invalid` when it is to listen where it may not, or cannot.
  */
 export async function serveHttp(options: HttpOptions): Promise<HttpService> {
+  requireKeys('serveHttp({ name, version, view })', options, { name: 'a text', version: 'a text', view: 'a function' })
   const limits = completeLimits(options.limits, options.auth !== undefined)
   const path = options.path ?? '/mcp'
   const gate = createGate(limits.concurrent, limits.waiting, limits.perPrincipal)

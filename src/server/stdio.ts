@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import { requireKeys } from '../core/required.ts'
 import { createConnection } from './connection.ts'
 import { codes } from './errors.ts'
 import { createGate } from './gate.ts'
@@ -32,6 +33,7 @@ const waiting = 1000
  * fast as the client reads. Ends when the input does, after what was asked is answered.
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
+  requireKeys('serveStdio({ name, version, view })', options, { name: 'a text', version: 'a text', view: 'a function' })
   const input = options.input ?? process.stdin
   const writer = createWriter(options.output ?? process.stdout)
   const stop = new AbortController()

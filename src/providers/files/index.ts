@@ -1,6 +1,7 @@
 import { notFound, ResourceError } from '../../core/errors.ts'
 import { baseName } from '../../core/path.ts'
 import type { Content, Context, Provider, ReadRequest, Template } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import { createHeadings } from './describe.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
 import { createLister } from './list.ts'
@@ -42,6 +43,7 @@ const template: Template = {
  * @throws ResourceError `invalid` for a root or a glob that cannot be; the message says what to do.
  */
 export async function files(options: FilesOptions): Promise<Provider> {
+  requireKeys('files({ root })', options, { root: 'a text' })
   return createFiles(options, {})
 }
 

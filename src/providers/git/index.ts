@@ -1,5 +1,6 @@
 import { notFound, ResourceError } from '../../core/errors.ts'
 import type { Content, Context, Entry, Provider, ReadRequest } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/pool.ts'
 import { createBlobs } from './blobs.ts'
@@ -41,6 +42,7 @@ const attempts = 10
  * @throws ResourceError `invalid` where there is no git, or no repository; the message says what to do.
  */
 export async function git(options: GitOptions): Promise<Provider> {
+  requireKeys('git({ repository })', options, { repository: 'a text' })
   return createGit(options, {})
 }
 

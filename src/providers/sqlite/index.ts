@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import type { Provider } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import type { ObjectName, Relation } from '../relational/model.ts'
 import { openRelational } from '../relational/open.ts'
 import { createPool, type Pool } from '../relational/pool.ts'
@@ -22,6 +23,7 @@ export type { SqliteOptions, SqliteRowOptions } from './options.ts'
  * @throws ResourceError `invalid` for what an operator has to mend: no file, no database.
  */
 export async function sqlite(options: SqliteOptions): Promise<Provider> {
+  requireKeys('sqlite({ file })', options, { file: 'a text' })
   if (!isAbsolute(options.file) || options.file.includes('\0'))
     throw invalid('The file of the database has to be named by an absolute path.', 'file')
   return openRelational({
