@@ -54,6 +54,11 @@ requires(
       await page.reload()
     }
   }
+  /** Waits until the index is there. */
+  const searchedOnce = async (page: Page) => {
+    await page.goto(`${explorer.url}#view=search&q=cats`)
+    await searched(page, 'Small')
+  }
   const total = async (page: Page) =>
     Number((await page.locator('.basket-sum strong').innerText()).replace(/ of .*|,/g, ''))
 
@@ -173,5 +178,14 @@ requires(
     expect(await axe(page)).toEqual([])
     await page.keyboard.press('Escape')
     await page.getByRole('heading', { name: 'Keys' }).waitFor({ state: 'detached' })
+  })
+
+  test('the palette asks the server for what stands inside of documents', async () => {
+    const page = await open('')
+    await searchedOnce(page)
+    await page.keyboard.press('Control+k')
+    // No name, title or address has this word: only the search of the server knows it.
+    await page.getByRole('combobox', { name: /^A name/ }).fill('cats')
+    await page.getByRole('option', { name: /small\.md/ }).waitFor()
   })
 })

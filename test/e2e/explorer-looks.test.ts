@@ -98,4 +98,23 @@ requires(
     const cell = await boxOf(page, '#list .row .cell-modified')
     expect(Math.abs(head.x - cell.x)).toBeLessThan(2)
   })
+
+  test('a notebook shows its texts, code and answers, and a footnote leads to its note', async () => {
+    const cells = [
+      { cell_type: 'markdown', source: '# Cups of tea[^1]\n\n[^1]: Green ones.\n' },
+      {
+        ...{ cell_type: 'code', execution_count: 7, source: 'import tea\ntea.count()' },
+        outputs: [{ output_type: 'execute_result', data: { 'text/html': '<b>42 cups</b>', 'text/plain': '42 cups' } }],
+      },
+    ]
+    folder.write({ 'site/tea.ipynb': JSON.stringify({ nbformat: 4, metadata: {}, cells }) })
+    const page = await tabs.open(`${explorer.url}#uri=file:///site/tea.ipynb`)
+    const notebook = page.locator('.notebook')
+    await notebook.locator('h1', { hasText: 'Cups of tea' }).waitFor()
+    await notebook.locator('code .hljs-keyword', { hasText: 'import' }).waitFor()
+    expect(await notebook.locator('pre.notebook-output').innerText()).toBe('42 cups')
+    await notebook.locator('sup a').click()
+    await notebook.locator('section[id="user-content-footnote-1"]', { hasText: 'Green ones.' }).waitFor()
+    expect(await axe(page)).toEqual([])
+  })
 })

@@ -39,13 +39,9 @@ function CommandPalette() {
   // Not with each arrow: there may be many names.
   const fitting = useComputed(() => {
     const text = query.value
-    return text.trim() === ''
-      ? actions()
-      : [
-          ...ranked([...actions(), ...templateOptions(), ...names.value.resources.map(resourceOption)], text, 12),
-          ...unlisted(asked.value),
-          ...typedOptions(text),
-        ]
+    if (text.trim() === '') return actions()
+    const named = ranked([...actions(), ...templateOptions(), ...names.value.resources.map(resourceOption)], text, 12)
+    return [...named, ...unlisted(asked.value, named), ...typedOptions(text)]
   })
   const text = query.value
   const options = fitting.value
@@ -159,11 +155,10 @@ function useAsking(query: Signal<string>, asked: Signal<readonly Resource[]>, is
   }, [text, templates.value.state])
 }
 
-/** What the server found and the list of names does not show already. */
-function unlisted(asked: readonly Resource[]): readonly Option[] {
-  const held = new Set(names.value.resources.map(({ uri }) => uri))
-  const isHeld = names.value.state === 'loaded' && !names.value.isPart
-  return asked.filter(({ uri }) => !isHeld || !held.has(uri)).map(resourceOption)
+/** What the server found, by name or by contents, without the options that are there by their names. */
+function unlisted(asked: readonly Resource[], named: readonly Option[]): readonly Option[] {
+  const ids = new Set(named.map(({ id }) => id))
+  return asked.map(resourceOption).filter(({ id }) => !ids.has(id))
 }
 
 function noteOf(count: number, text: string, isAsking: boolean): string {

@@ -23,7 +23,9 @@ export function dressed(
   const urls: string[] = []
   const headings = headingsOf(page)
   for (const link of page.querySelectorAll<HTMLAnchorElement>('a[data-href]')) dressLink(link, uri, page)
-  for (const image of page.querySelectorAll<HTMLImageElement>('img')) dressImage(image, uri, urls, controller.signal)
+  const inView = whenInView(controller.signal)
+  for (const image of page.querySelectorAll<HTMLImageElement>('img'))
+    dressImage(image, uri, { urls, inView, signal: controller.signal })
   for (const box of page.querySelectorAll<HTMLInputElement>('input')) {
     if (box.type !== 'checkbox') box.remove()
     box.disabled = true
@@ -103,8 +105,42 @@ function dressLink(link: HTMLAnchorElement, uri: string, page: HTMLElement): voi
   link.title = link.href
 }
 
-/** An image is shown when it is asked for, and only one that this server serves. */
-function dressImage(image: HTMLImageElement, uri: string, urls: string[], signal: AbortSignal): void {
+/** What the images of one document share. */
+interface Images {
+  /** The addresses that are given back with the document. */
+  readonly urls: string[]
+  readonly inView: (element: HTMLElement, show: () => void) => void
+  readonly signal: AbortSignal
+}
+
+/** How many images of one document are shown without being asked for. */
+const maxShownImages = 50
+
+/** Calls back when an element comes into view, for the first elements of a document. */
+function whenInView(signal: AbortSignal): Images['inView'] {
+  const waiting = new Map<Element, () => void>()
+  let left = maxShownImages
+  const observer = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) {
+        if (!isIntersecting) continue
+        observer.unobserve(target)
+        waiting.get(target)?.()
+        waiting.delete(target)
+      }
+    },
+    { rootMargin: '200px' },
+  )
+  signal.addEventListener('abort', () => observer.disconnect(), { once: true })
+  return (element, show) => {
+    if (left-- <= 0) return
+    waiting.set(element, show)
+    observer.observe(element)
+  }
+}
+
+/** An image of this server is shown when it comes into view; of many, the later ones when they are asked for. Others are links. */
+function dressImage(image: HTMLImageElement, uri: string, images: Images): void {
   const reference = image.dataset.image ?? ''
   const name = shown(image.alt === '' ? reference.slice(0, 80) : image.alt)
   const { kind, target } = linkOf(uri, reference)
@@ -113,11 +149,13 @@ function dressImage(image: HTMLImageElement, uri: string, urls: string[], signal
     button.type = 'button'
     button.className = 'button image-button'
     button.textContent = t('showImage', { name })
+    const show = () => void showImage(button, target.uri, name, images)
     button.addEventListener('click', (event) => {
       event.preventDefault()
-      void showImage(button, target.uri, name, urls, signal)
+      show()
     })
     image.replaceWith(button)
+    images.inView(button, show)
     return
   }
   const isOutside = kind === 'outside' && target !== undefined && image.closest('a') === null
@@ -129,13 +167,7 @@ function dressImage(image: HTMLImageElement, uri: string, urls: string[], signal
   image.replaceWith(element)
 }
 
-async function showImage(
-  button: HTMLElement,
-  uri: string,
-  name: string,
-  urls: string[],
-  signal: AbortSignal,
-): Promise<void> {
+async function showImage(button: HTMLElement, uri: string, name: string, { urls, signal }: Images): Promise<void> {
   try {
     const [content] = (await connected().view.read(uri, { signal })).contents
     const isDrawing = content !== undefined && content.mimeType?.startsWith('image/svg+xml') === true
@@ -149,6 +181,7 @@ async function showImage(
             : undefined
     const type = isDrawing ? 'image/svg+xml' : body instanceof Uint8Array ? imageTypeOf(body) : undefined
     if (body === undefined || type === undefined) throw new Error('This is no image.')
+    if (signal.aborted || !button.isConnected) return
     const url = URL.createObjectURL(new Blob([body as BlobPart], { type }))
     urls.push(url)
     const image = document.createElement('img')

@@ -3,6 +3,8 @@ import { parseFound } from '../../../core/found.ts'
 import { JsonTree } from './json-tree.tsx'
 import { lazily } from './lazily.tsx'
 import { boundedValue, maxColumns } from './model/bounds.ts'
+import { endingOf } from './model/kind.ts'
+import { notebookOf } from './model/notebook.ts'
 import { overviewOf } from './model/schema.ts'
 import { chartOfJson, isRecord } from './model/series.ts'
 import { TextView } from './text.tsx'
@@ -13,6 +15,7 @@ const Diagram = lazily(async () => (await import('./diagram.tsx')).Diagram)
 const TableSchema = lazily(async () => (await import('./table-schema.tsx')).TableSchema)
 const DatabaseRows = lazily(async () => (await import('./database-rows.tsx')).DatabaseRows)
 const FoundList = lazily(async () => (await import('./found.tsx')).FoundList)
+const Notebook = lazily(async () => (await import('./notebook.tsx')).Notebook)
 const Analysis = lazily(async () => (await import('./analysis.tsx')).Analysis)
 
 interface Props {
@@ -39,6 +42,8 @@ export function Json({ text, uri, format }: Props) {
   const { value: whole } = parsed
   const chart = chartOfJson(whole)
   if (chart !== undefined && chart.series.length <= maxColumns) return <ChartView chart={chart} />
+  const notebook = endingOf(uri) === 'ipynb' ? notebookOf(whole) : undefined
+  if (notebook !== undefined) return <Notebook notebook={notebook} uri={uri} />
   const { value, isCut } = boundedValue(whole)
   const form = formOf(value, { uri, format })
   if (form === undefined) return <JsonTree value={whole} />

@@ -90,6 +90,7 @@ export const en = {
   command: 'Command',
   outline: 'Outline',
   remoteImage: 'image: {name}',
+  outputImage: 'A picture that the code drew',
   showImage: 'Show the image “{name}”',
   imageFailed: 'The image cannot be shown.',
   imageAlt: 'Image: {name}',

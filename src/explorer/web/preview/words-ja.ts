@@ -92,6 +92,7 @@ export const ja: Readonly<Record<keyof typeof en, string>> = {
   command: 'コマンド',
   outline: '目次',
   remoteImage: '画像: {name}',
+  outputImage: 'コードが描いた図',
   showImage: '画像「{name}」を表示',
   imageFailed: '画像を表示できません。',
   imageAlt: '画像: {name}',

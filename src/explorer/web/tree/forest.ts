@@ -1,7 +1,8 @@
-import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
+import type { Page, Resource, View } from '../../../core/view.ts'
 import { bestRoot, type Growing, isFolder, isOnTheWay, isOther, isSame, rowsOf, type TreeNode } from './grown.ts'
 import { maxOrdered, natural } from './natural.ts'
 import type { TreeRow } from './rows.ts'
+import { singleOf } from './single.ts'
 
 /** The tree of a view: its mounts, and of them what has been opened. Directories are loaded page by page. */
 export interface Forest {
@@ -9,7 +10,6 @@ export interface Forest {
   readonly rows: readonly TreeRow[]
   readonly state: 'loading' | 'loaded' | 'failed'
   readonly error: unknown
-  /** The mounts, as resources. */
   readonly mounts: readonly Resource[]
   /** Asks anew which mounts can be opened. */
   reconsider(): void
@@ -101,7 +101,7 @@ export function createForest(
   }
 
   const pageOf = async (uri: string, cursor: string | undefined): Promise<Page<Resource>> => {
-    const page = await view.directory(cursor === undefined ? { uri } : { uri, cursor })
+    const page = await view.directory({ uri, ...(cursor === undefined ? {} : { cursor }) })
     onPage(page.items)
     return page
   }
@@ -205,37 +205,17 @@ export function createForest(
       if (roots.length === 0) state = 'failed'
     }
     tell()
-    await Promise.all(
-      roots
-        .filter((root) => options.mayBeSingle?.(root.resource))
-        .slice(0, maxLookedInto)
-        .map(settle),
-    )
+    const maySettle = roots.filter((root) => options.mayBeSingle?.(root.resource))
+    await Promise.all(maySettle.slice(0, maxLookedInto).map(settle))
   }
 
-  /** A mount whose listing holds nothing but itself is that resource. */
+  /** A mount that is one resource is shown as that resource. */
   const settle = async (root: Growing) => {
-    try {
-      const { items, nextCursor } = await pageOf(root.key, undefined)
-      if (items.length > 1 || nextCursor !== undefined || (items[0]?.uri ?? root.key) !== root.key) return
-      // Nothing is below it: what is read at its address tells whether it is something itself.
-      const [item = root.resource] = items
-      const [content] = items.length === 0 ? (await view.read(root.key)).contents : []
-      const mimeType = content?.mimeType ?? item.mimeType
-      if (mimeType === directoryMimeType || !isThere(root)) return
-      const { title = item.title } = root.resource
-      root.resource = {
-        ...item,
-        ...(mimeType === undefined ? {} : { mimeType }),
-        ...(title === undefined ? {} : { title }),
-      }
-      onPage([root.resource])
-      root.isDirectory = false
-      root.isOpen = false
-      tell()
-    } catch {
-      // What a mount is shows when it is opened.
-    }
+    const single = await singleOf(view, root.resource).catch(() => undefined)
+    if (single === undefined || !isThere(root)) return
+    Object.assign(root, { resource: single, isDirectory: false, isOpen: false })
+    onPage([single])
+    tell()
   }
 
   const refresh = async (): Promise<readonly string[]> => {

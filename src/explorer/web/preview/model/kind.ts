@@ -62,6 +62,7 @@ const safe: Readonly<Record<string, Kind>> = {
   md: 'markdown',
   markdown: 'markdown',
   json: 'json',
+  ipynb: 'json',
   jsonl: 'lines',
   ndjson: 'lines',
   csv: 'table',

@@ -1,8 +1,10 @@
 import { Marked } from 'marked'
 import { boundedTokens, maxDepth } from './bounds.ts'
+import { createFootnotes } from './footnotes.ts'
 import { type MarkdownHtml, plainHtml } from './plain-html.ts'
 
-const marked = new Marked({ gfm: true, async: false })
+const footnotes = createFootnotes()
+const marked = new Marked({ gfm: true, async: false }, footnotes.extension)
 
 /** More quotes in each other than this are not told apart. */
 const deepQuote = new RegExp(`^((?:[ \\t]{0,3}>){${maxDepth}})(?:[ \\t]{0,3}>)+`, 'gm')
@@ -11,6 +13,7 @@ const deepQuote = new RegExp(`^((?:[ \\t]{0,3}>){${maxDepth}})(?:[ \\t]{0,3}>)+`
 export function htmlOf(text: string): MarkdownHtml {
   const flat = text.replace(deepQuote, '$1')
   try {
+    footnotes.reset(flat)
     const { tokens, isCut } = boundedTokens(marked.lexer(flat))
     return { html: marked.parser(tokens), isCut: isCut || flat !== text }
   } catch {

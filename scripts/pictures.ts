@@ -1,0 +1,58 @@
+/**
+ * Takes the pictures of the explorer for the documentation: `npm run pictures`, after `npm run build`. It serves a folder of its own,
+ * and writes `docs/images/explorer-*.png`. A word behind it takes that picture only.
+ */
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { chromium } from 'playwright-core'
+import { scenes, writePictureFolder } from './picture-scenes.ts'
+
+const project = fileURLToPath(new URL('..', import.meta.url))
+const [wanted, into = join(project, 'docs/images')] = process.argv.slice(2)
+const browsers = [process.env.HIKIDASHI_CHROMIUM, '/usr/bin/chromium', '/usr/bin/google-chrome']
+const executablePath = browsers.find((file) => file !== undefined && existsSync(file))
+if (executablePath === undefined) throw new Error('There is no Chromium: name one in HIKIDASHI_CHROMIUM.')
+
+const folder = mkdtempSync(join(tmpdir(), 'hikidashi-pictures-'))
+const config = writePictureFolder(folder)
+const command = [join(project, 'dist/cli/main.js'), 'serve', '--config', config, '--http', '0', '--log-level', 'error']
+const server = spawn(process.execPath, command, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+try {
+  const url = await new Promise<string>((resolve, reject) => {
+    let said = ''
+    server.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said += text
+      const [, address] = /Explore it in a browser: (\S+)/.exec(said) ?? []
+      if (address !== undefined) resolve(address)
+    })
+    server.once('close', () => reject(new Error(`The server has ended: ${said}`)))
+  })
+  // Chromium does not run its own sandbox as root, as which containers run.
+  const browser = await chromium.launch({
+    executablePath,
+    args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+  })
+  try {
+    for (const { name, window, place, arrange } of scenes) {
+      if (wanted !== undefined && wanted !== 'all' && wanted !== name) continue
+      const context = await browser.newContext({ ...window, reducedMotion: 'reduce' })
+      context.setDefaultTimeout(20_000)
+      const page = await context.newPage()
+      await page.goto(`${url}#${place}`)
+      await arrange(page)
+      const path = join(into, `explorer-${name}.png`)
+      await page.screenshot({ path, animations: 'disabled', caret: 'hide' })
+      await context.close()
+      process.stdout.write(`${path}\n`)
+    }
+  } finally {
+    await browser.close()
+  }
+} finally {
+  server.kill('SIGTERM')
+  await new Promise<void>((resolve) => (server.exitCode === null ? server.once('close', () => resolve()) : resolve()))
+  rmSync(folder, { recursive: true, force: true })
+}
