@@ -1,0 +1,188 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
+import MiniSearch from 'minisearch'
+import { openSearchIndex } from '../../src/search/index.ts'
+import { openStore } from '../../src/store/index.ts'
+
+export interface Document {
+  /** A path, or any other name. */
+  readonly id: string
+  readonly text: string
+}
+
+/** What finds documents, to be compared with others. Documents can be put again and removed between two questions. */
+export interface Engine {
+  readonly name: string
+  put(documents: readonly Document[]): Promise<void>
+  remove(ids: readonly string[]): Promise<void>
+  /** The ids of the best, best first, each once. */
+  find(question: string, limit: number): Promise<readonly string[]>
+  close(): Promise<void>
+}
+
+/** hikidashi's own search, without vectors, in a store of its own. */
+export async function hikidashi(): Promise<Engine> {
+  const folder = mkdtempSync(join(tmpdir(), 'hikidashi-eval-'))
+  const store = await openStore({ sqlite: { file: join(folder, 'store.sqlite') } })
+  const index = await openSearchIndex({ store, name: 'eval' })
+  const mount = 'eval://set'
+  const uriOf = (id: string) => `${mount}/${id.split('/').map(encodeURIComponent).join('/')}`
+  const idOf = (uri: string) => decodeURIComponent(uri.slice(mount.length + 1))
+  return {
+    name: 'hikidashi',
+    put: (documents) =>
+      index.put(documents.map(({ id, text }) => ({ uri: uriOf(id), mount, version: `${text.length}`, text }))),
+    remove: (ids) => index.remove(ids.map(uriOf)),
+    find: async (question, limit) => {
+      const found = new Set<string>()
+      for await (const { uri } of index.search({ text: question })) {
+        found.add(idOf(uri))
+        if (found.size === limit) break
+      }
+      return [...found]
+    },
+    close: async () => {
+      await index.close()
+      await store.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The words of a text: small letters, identifiers whole and in parts, and pairs of characters of scripts without spaces. */
+export function wordsOf(text: string): readonly string[] {
+  const words: string[] = []
+  for (const [word] of text.normalize('NFKC').matchAll(/[\p{L}\p{N}_]+/gu)) {
+    if (/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u.test(word)) {
+      const points = [...word]
+      if (points.length === 1) words.push(word)
+      for (let at = 1; at < points.length; at++) words.push(`${points[at - 1]}${points[at]}`)
+      continue
+    }
+    const parts = word.match(/\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|\p{N}+/gu) ?? [word]
+    words.push(word.toLowerCase())
+    if (parts.length > 1) words.push(...parts.map((part) => part.toLowerCase()))
+  }
+  return words
+}
+
+interface Counted {
+  readonly counts: ReadonlyMap<string, number>
+  readonly length: number
+}
+
+function countedOf(text: string): Counted {
+  const words = wordsOf(text)
+  const counts = new Map<string, number>()
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
+  return { counts, length: words.length }
+}
+
+function okapi(documents: ReadonlyMap<string, Counted>, question: string): ReadonlyMap<string, number> {
+  const [k1, b] = [1.2, 0.75]
+  const average = [...documents.values()].reduce((sum, { length }) => sum + length, 0) / Math.max(1, documents.size)
+  const scores = new Map<string, number>()
+  for (const word of new Set(wordsOf(question))) {
+    const those = [...documents].filter(([, { counts }]) => counts.has(word))
+    const rarity = Math.log(1 + (documents.size - those.length + 0.5) / (those.length + 0.5))
+    for (const [id, { counts, length }] of those) {
+      const times = counts.get(word) ?? 0
+      const score = (rarity * times * (k1 + 1)) / (times + k1 * (1 - b + (b * length) / average))
+      scores.set(id, (scores.get(id) ?? 0) + score)
+    }
+  }
+  return scores
+}
+
+/** Okapi BM25 over whole documents; with `pathShare`, that share of the score is of the words of the path. */
+export function plainBm25(name: string, pathShare = 0): Engine {
+  const contents = new Map<string, Counted>()
+  const paths = new Map<string, Counted>()
+  const scaled = (scores: ReadonlyMap<string, number>) => {
+    const best = [...scores.values()].reduce((most, score) => Math.max(most, score), 0) || 1
+    return (id: string) => (scores.get(id) ?? 0) / best
+  }
+  return {
+    name,
+    put: async (documents) => {
+      for (const { id, text } of documents) {
+        contents.set(id, countedOf(text))
+        paths.set(id, countedOf(id))
+      }
+    },
+    remove: async (ids) => {
+      for (const id of ids) {
+        contents.delete(id)
+        paths.delete(id)
+      }
+    },
+    find: async (question, limit) => {
+      const [content, path] = [scaled(okapi(contents, question)), scaled(okapi(paths, question))]
+      const scoreOf = (id: string) => (1 - pathShare) * content(id) + pathShare * path(id)
+      return [...contents.keys()]
+        .map((id) => ({ id, score: scoreOf(id) }))
+        .filter(({ score }) => score > 0)
+        .sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
+        .slice(0, limit)
+        .map(({ id }) => id)
+    },
+    close: async () => {},
+  }
+}
+
+/** SQLite's FTS5 with its own BM25. `grams`: the questions are cut into three characters each, as its trigram tokenizer cuts texts. */
+export function fts5(name: string, tokenizer: string, grams = false): Engine {
+  const database = new DatabaseSync(':memory:')
+  database.exec(`create virtual table docs using fts5 (id unindexed, text, tokenize = '${tokenizer}')`)
+  const insert = database.prepare('insert into docs (id, text) values (?, ?)')
+  const drop = database.prepare('delete from docs where id = ?')
+  const select = database.prepare('select id from docs where docs match ? order by rank limit ?')
+  return {
+    name,
+    put: async (documents) => {
+      database.exec('begin')
+      for (const { id, text } of documents) {
+        drop.run(id)
+        insert.run(id, text)
+      }
+      database.exec('commit')
+    },
+    remove: async (ids) => {
+      for (const id of ids) drop.run(id)
+    },
+    find: async (question, limit) => {
+      const points = [...question]
+      const words = grams
+        ? points.slice(2).map((_, at) => points.slice(at, at + 3).join(''))
+        : [...question.matchAll(/[\p{L}\p{N}]+/gu)].map(([word]) => word)
+      const match = [...new Set(words)].map((word) => `"${word.replaceAll('"', '""')}"`).join(' OR ')
+      return match === '' ? [] : select.all(match, limit).map((row) => String((row as { id: string }).id))
+    },
+    close: async () => database.close(),
+  }
+}
+
+/** MiniSearch with its defaults: any word may match, none is required. */
+export function miniSearch(): Engine {
+  const index = new MiniSearch<Document>({ fields: ['text'], idField: 'id', tokenize: (text) => [...wordsOf(text)] })
+  return {
+    name: 'MiniSearch',
+    put: async (documents) => {
+      for (const document of documents) {
+        if (index.has(document.id)) index.discard(document.id)
+        index.add(document)
+      }
+    },
+    remove: async (ids) => {
+      for (const id of ids) if (index.has(id)) index.discard(id)
+    },
+    find: async (question, limit) =>
+      index
+        .search(question)
+        .slice(0, limit)
+        .map(({ id }) => String(id)),
+    close: async () => {},
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * How well the search finds, beside plain baselines in the same run, all without vectors: nDCG@10 and recall at 10 and 100.
+ *
+ *     npm run eval -- [--repository NAME=FOLDER …] [--only PART] [--engines NAMES] [--commits COUNT]
+ *
+ * Sets: a Japanese sample (a folder with `docs.jsonl` and `queries.jsonl`: `--data`, EVAL_JA, or `../shared/data/retrieval-ja`); and of this
+ * repository and of each `--repository` (a clone of any repository whose licence allows it): sections of documentation by their titles,
+ * functions by their comments, and the files that a commit modifies by its subject and by its message.
+ */
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { table } from '../../bench/support.ts'
+import { fts5, hikidashi, miniSearch, plainBm25 } from './engines.ts'
+import { openRepository } from './git.ts'
+import { compare, rowOf } from './search.ts'
+import { changesOf, codeOf, type EvalSet, proseOf, setOfFolder } from './sets.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const { values } = parseArgs({
+  options: {
+    data: { type: 'string', default: process.env.EVAL_JA ?? join(root, '..', 'shared', 'data', 'retrieval-ja') },
+    repository: { type: 'string', multiple: true, default: [] },
+    only: { type: 'string', default: '' },
+    engines: { type: 'string', default: '' },
+    commits: { type: 'string', default: '40' },
+  },
+})
+
+const repositories = [['this repository', root], ...values.repository.map((given) => splitAt(given))].map(
+  ([name, folder]) => openRepository(name ?? '', resolve(folder ?? '')),
+)
+
+function splitAt(given: string): readonly [string, string] {
+  const at = given.indexOf('=')
+  if (at < 1) throw new Error(`--repository ${given}: write NAME=FOLDER`)
+  return [given.slice(0, at), given.slice(at + 1)]
+}
+
+const japanese = [() => fts5('FTS5, trigram', 'trigram', true)]
+const english = [() => fts5('FTS5, porter', 'porter unicode61')]
+const always = [
+  () => miniSearch(),
+  () => plainBm25('BM25, contents'),
+  () => plainBm25('BM25, contents 0.6 + path 0.4', 0.4),
+]
+
+const makers: readonly (() => Promise<EvalSet | undefined>)[] = [
+  async () => setOfFolder('Japanese', 'question → paragraph', resolve(values.data)),
+  ...repositories.flatMap((repository) => [
+    () => proseOf(repository),
+    () => codeOf(repository),
+    () => changesOf(repository, 'title', Number(values.commits)),
+    () => changesOf(repository, 'text', Number(values.commits)),
+  ]),
+]
+
+for (const make of makers) {
+  const set = await make()
+  if (set === undefined || set.questions.length === 0 || !set.name.includes(values.only)) continue
+  const baselines = [...(set.name === 'Japanese' ? japanese : english), ...always]
+  const outcomes = await compare(set, values.engines === 'own' ? [hikidashi] : [hikidashi, ...baselines])
+  const head = ['', 'nDCG@10', 'of the half held back', 'recall@10', 'recall@100']
+  process.stdout.write(`\n**${set.name}**: ${set.about}; ${set.questions.length} questions\n\n`)
+  process.stdout.write(`${table(head, outcomes.map(rowOf))}\n`)
+}

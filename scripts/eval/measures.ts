@@ -1,0 +1,26 @@
+/** Normalised discounted cumulative gain of the first ten: 1 where all that is relevant comes first. */
+export function ndcg(found: readonly string[], relevant: ReadonlySet<string>): number {
+  const gain = found.slice(0, 10).reduce((sum, id, at) => sum + (relevant.has(id) ? 1 / Math.log2(at + 2) : 0), 0)
+  let ideal = 0
+  for (let at = 0; at < Math.min(10, relevant.size); at++) ideal += 1 / Math.log2(at + 2)
+  return gain / ideal
+}
+
+/** The share of the relevant that is among the first `count`. */
+export function recall(
+  found: readonly string[],
+  relevant: ReadonlySet<string>,
+  count = Number.POSITIVE_INFINITY,
+): number {
+  return found.slice(0, count).filter((id) => relevant.has(id)).length / relevant.size
+}
+
+export const mean = (values: readonly number[]) =>
+  values.length === 0 ? Number.NaN : values.reduce((sum, value) => sum + value, 0) / values.length
+
+/** Half of every set is held back: constants are chosen on the other half alone. By the id of a question, so that it never moves. */
+export function isHeldBack(id: string): boolean {
+  let hash = 0x811c9dc5
+  for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193)
+  return ((hash >>> 16) & 1) === 1
+}
