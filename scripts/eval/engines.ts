@@ -37,7 +37,7 @@ export async function hikidashi(): Promise<Engine> {
     remove: (ids) => index.remove(ids.map(uriOf)),
     find: async (question, limit) => {
       const found = new Set<string>()
-      for await (const { uri } of index.search({ text: question })) {
+      for await (const { uri } of index.search({ text: question, limit })) {
         found.add(idOf(uri))
         if (found.size === limit) break
       }

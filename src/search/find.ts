@@ -1,16 +1,20 @@
-import { compileGlob, type PathTest } from '../core/glob.ts'
 import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { fold } from './fold.ts'
 import { type Found, foundOf, strong } from './part.ts'
 import { parseQuery, type Query } from './query.ts'
-import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
-import type { SearchFilter, SearchHit, SearchQuery } from './search-index.ts'
+import { createRanker, type Judged, type Ranker, type RatedTerm } from './rank.ts'
+import type { SearchHit, SearchQuery } from './search-index.ts'
 import { snippetOf } from './snippet.ts'
 import type { Nearest } from './vectors.ts'
 import type { Visibility, Visible } from './visible.ts'
+import { filterOf, whereTest } from './where.ts'
 
-/** How many passages are looked at together: they are ranked among each other, and all before what comes after them. */
-const together = 100
+/**
+ * How many passages are ranked among each other, and all before those that come after them: three times the hits that the caller wants,
+ * within these bounds.
+ */
+const together = { least: 100, most: 300, perHit: 3 }
+const defaultLimit = 20
 /** How many of one document are answered with. */
 const ofOneDocument = 3
 /** How many occurrences of terms are looked up at first: the rarer terms, which say most, are few enough. */
@@ -36,7 +40,11 @@ interface Asked extends Query {
   readonly ranker: Ranker
   /** In how many passages each of the ranker's terms is. */
   readonly counts: readonly number[]
+  /** The average length of a passage and of a document, in terms. */
   readonly averageLength: number
+  readonly averageDocumentLength: number
+  /** How many passages are ranked among each other. */
+  readonly block: number
   /** What the caller may see, where that is not everything: the rest is neither counted nor found. */
   readonly among?: TextSet
 }
@@ -50,7 +58,8 @@ export async function* findPassages(
 ): AsyncGenerator<SearchHit> {
   const { signal } = query
   const visible = await visibility.of(query.allows, signal)
-  const asked = await ask(texts, query.text, visible)
+  const block = Math.min(together.most, Math.max(together.least, together.perHit * (query.limit ?? defaultLimit)))
+  const asked = { ...(await ask(texts, query.text, visible)), block }
   if (asked.ranker.terms.length === 0 && nearest === undefined) return
   const near = nearest === undefined ? [] : await nearest(query.text, visible?.has, signal)
   const choose = chooser(query, asked.phrases)
@@ -96,7 +105,7 @@ async function* rankedPages(
   }
 }
 
-async function ask(texts: Texts, text: string, visible: Visible | undefined): Promise<Asked> {
+async function ask(texts: Texts, text: string, visible: Visible | undefined): Promise<Omit<Asked, 'block'>> {
   const query = parseQuery(text)
   const terms = query.terms.map(({ term }) => term)
   const [counts, size] = await Promise.all([texts.counts(terms, visible?.set), visible ?? texts.size()])
@@ -109,8 +118,10 @@ async function ask(texts: Texts, text: string, visible: Visible | undefined): Pr
     return { ...term, weight: term.weight * rarity }
   })
   const averageLength = size.length / Math.max(1, size.parts)
+  const averageDocumentLength = size.length / Math.max(1, size.texts)
   const among = visible === undefined ? {} : { among: visible.set }
-  return { ...query, ranker: createRanker(rated), counts: known.map(({ count }) => count), averageLength, ...among }
+  const averages = { averageLength, averageDocumentLength }
+  return { ...query, ranker: createRanker(rated), counts: known.map(({ count }) => count), ...averages, ...among }
 }
 
 /**
@@ -123,21 +134,21 @@ async function* pages(
   where: TextFilter | undefined,
   near: readonly number[],
 ): AsyncGenerator<readonly number[]> {
-  const { among } = asked
+  const { among, block } = asked
   const filter = { ...(where === undefined ? {} : { where }), ...(among === undefined ? {} : { among }) }
-  const first = await texts.find({ terms: await firstTerms(texts, asked), ...filter, limit: together })
+  const first = await texts.find({ terms: await firstTerms(texts, asked), ...filter, limit: block })
   // What lies near has not gone through the filter of the store: it does when it is chosen.
   yield [...new Set([...first, ...near])]
   const terms = asked.ranker.terms.filter(({ loose }) => !loose).map((term) => weighed(term))
   let start = 0
-  for (let limit = 10 * together; ; limit = Math.min(10 * limit, mostFound)) {
+  for (let limit = 10 * block; ; limit = Math.min(10 * limit, mostFound)) {
     const rest = await texts.find({ terms, ...filter, limit })
-    for (; start < rest.length; start += together) yield rest.slice(start, start + together)
+    for (; start < rest.length; start += block) yield rest.slice(start, start + block)
     if (rest.length < limit || limit === mostFound) return
   }
 }
 
-async function firstTerms(texts: Texts, { ranker, counts, among }: Asked): Promise<readonly WeightedTerm[]> {
+async function firstTerms(texts: Texts, { ranker, counts, among, block }: Asked): Promise<readonly WeightedTerm[]> {
   const all = ranker.terms
     .map((term, index) => ({ term, count: counts[index] ?? 0 }))
     .sort((a, b) => a.count - b.count || (a.term.term < b.term.term ? -1 : 1))
@@ -169,7 +180,7 @@ async function firstTerms(texts: Texts, { ranker, counts, among }: Asked): Promi
   const isFew = (count: number) => count > 0 && count <= occurrences
   const told = whole.filter((_, index) => isFew(abouts[index] ?? 0))
   const enough = abouts.reduce((total, count) => total + (isFew(count) ? count : 0), 0)
-  if (enough >= together) return [...aboutThem(told, 1.5), ...beside]
+  if (enough >= block) return [...aboutThem(told, 1.5), ...beside]
   return [...many.slice(0, 1).map((term) => weighed(term)), ...aboutThem(told, 0.5)]
 }
 
@@ -201,14 +212,22 @@ async function rank(
   )
   // The first one that fails is told; the others are not waited for.
   for (const read of reads) read.catch(() => {})
-  const scored: Scored[] = []
+  const { ranker, averageLength, averageDocumentLength } = asked
+  const documents = new Map<string, { readonly found: Found; readonly judged: Judged }[]>()
   for (const read of reads) {
     for (const part of await read) {
       const found = foundOf(part)
-      scored.push({ found, score: asked.ranker.score(found, asked.averageLength) })
+      const passage = { found, judged: ranker.judge(found, averageLength) }
+      const known = documents.get(found.facts.uri)
+      if (known === undefined) documents.set(found.facts.uri, [passage])
+      else known.push(passage)
     }
     await new Promise((resolve) => setImmediate(resolve))
   }
+  const scored = [...documents.values()].flatMap((passages): readonly Scored[] => {
+    const more = ranker.documentScore(passages, averageDocumentLength)
+    return passages.map(({ found, judged }) => ({ found, score: judged.score + more }))
+  })
   const ordered = scored.sort(byScore)
   if (near.length === 0) return ordered
   const places = new Map(near.map((id, place) => [id, place]))
@@ -248,44 +267,6 @@ function chooser({ where, allows }: SearchQuery, phrases: readonly string[]): (f
     known.add(passage.text)
     return true
   }
-}
-
-/** All of a filter: the store may have let pass what it does not know. */
-export function whereTest(where: SearchFilter = {}): (found: Found) => boolean {
-  const { mounts, mimeType, audience, minPriority, since, path } = where
-  const glob: PathTest = path === undefined ? () => true : remembered(compileGlob(path))
-  return ({ facts, mount, path: own }) => {
-    if (mounts !== undefined && !mounts.includes(mount)) return false
-    if (mimeType !== undefined && !isOfType(facts.mimeType, mimeType)) return false
-    const { audience: meant = [], priority, modified } = facts
-    if (audience !== undefined && meant.length > 0 && !meant.includes(audience)) return false
-    if (minPriority !== undefined && !(priority !== undefined && priority >= minPriority)) return false
-    if (since !== undefined && !(modified !== undefined && modified >= since)) return false
-    return glob(own)
-  }
-}
-
-/** Compares each path once: a document may have very many passages. */
-function remembered(test: PathTest): PathTest {
-  const known = new Map<string, boolean>()
-  return (path) => {
-    const matches = known.get(path) ?? test(path)
-    known.set(path, matches)
-    return matches
-  }
-}
-
-function isOfType(found: string | undefined, wanted: string): boolean {
-  if (wanted.endsWith('/*')) return found?.startsWith(wanted.slice(0, -1)) === true
-  return found === wanted
-}
-
-/** What the store can tell. A glob it cannot. */
-export function filterOf(where: SearchFilter | undefined): TextFilter | undefined {
-  if (where === undefined) return undefined
-  const { path: _, since, ...rest } = where
-  const filter = { ...rest, ...(since === undefined ? {} : { since: Math.floor(since) }) }
-  return Object.values(filter).every((value) => value === undefined) ? undefined : filter
 }
 
 function hitOf({ facts, mount, passage }: Found, score: number, ranker: Ranker): SearchHit {

@@ -1,3 +1,4 @@
+import { classOf, word } from './characters.ts'
 import { type Folded, fold } from './fold.ts'
 import type { Found } from './part.ts'
 import { type Beginnings, beginningsOf, tokenize } from './tokens.ts'
@@ -12,8 +13,16 @@ export interface RatedTerm {
   readonly loose: boolean
 }
 
-/** Okapi BM25, in which a term counts several times where it stands in a heading, title or path (BM25F, with lengths of the text alone). */
-const bm25 = { k1: 0.9, b: 0.75, heading: 1, title: 2, path: 0.5 }
+/**
+ * Okapi BM25, in which a term counts several times where it stands in a heading, title or path (BM25F, with lengths of the text alone).
+ * Repeated words say more than repeated pairs of characters: `k1` is how slowly repetition stops to count. Figures: decision 12.
+ */
+const bm25 = { k1: { words: 1.6, characters: 0.9 }, b: 0.75, heading: 1, title: 2, path: 0.5 }
+/**
+ * What the passages of one document have together counts beside each of them, for words: BM25 of the document, of which only these passages
+ * are known.
+ */
+const ofDocument = { share: 1, b: 0.75 }
 /** How much it counts that the terms stand together: the best stretch of so many UTF-16 units. */
 const nearness = { share: 0.5, units: 80 }
 
@@ -26,23 +35,35 @@ export interface Match {
 
 /** What terms are looked for, and found by in texts. */
 export interface Ranker {
-  /** How well a passage fits. It depends on nothing but what is given. */
-  score(found: Found, averageLength: number): number
+  /** How well a passage fits by itself. It depends on nothing but what is given. */
+  judge(found: Found, averageLength: number): Judged
+  /** How much the score of each passage of a document is raised, given all of its passages that were judged. */
+  documentScore(
+    passages: readonly { readonly found: Found; readonly judged: Judged }[],
+    averageDocumentLength: number,
+  ): number
   /** Where the terms stand, in the order in which they begin. */
   matches(folded: Folded): readonly Match[]
   readonly terms: readonly RatedTerm[]
 }
 
+export interface Judged {
+  readonly score: number
+  /** How much of each term the passage has. */
+  readonly counts: Float64Array
+}
+
 export function createRanker(terms: readonly RatedTerm[]): Ranker {
-  const whole = new Map(terms.flatMap(({ term, prefix }, index) => (prefix ? [] : [[term, index] as const])))
+  const complete = new Map(terms.flatMap(({ term, prefix }, index) => (prefix ? [] : [[term, index] as const])))
   const beginning = new Map(terms.flatMap(({ term, prefix }, index) => (prefix ? [[term, index] as const] : [])))
   const wanted = beginningsOf(terms.map(({ term }) => term))
-  const matchesOf = (text: string) => findMatches(text, whole, beginning, wanted)
+  const matchesOf = (text: string) => findMatches(text, complete, beginning, wanted)
+  const areWords = terms.map(({ term }) => classOf(term.codePointAt(0) ?? 0) === word)
 
   return {
     terms,
     matches: ({ text }) => matchesOf(text),
-    score: ({ passage, length, path, title }, averageLength) => {
+    judge: ({ passage, length, path, title }, averageLength) => {
       const counts = new Float64Array(terms.length)
       let near = 0
       const count = (text: string, share: number) => {
@@ -54,20 +75,34 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
       count(title, bm25.title)
       count(path, bm25.path)
       count(passage.heading ?? '', bm25.heading)
-      const long = bm25.k1 * (1 - bm25.b + (bm25.b * length) / Math.max(1, averageLength))
+      const norm = 1 - bm25.b + (bm25.b * length) / Math.max(1, averageLength)
       let score = nearness.share * near
       for (const [index, { weight }] of terms.entries()) {
         const times = counts[index] ?? 0
-        if (times > 0) score += (weight * times * (bm25.k1 + 1)) / (times + long)
+        const k1 = areWords[index] ? bm25.k1.words : bm25.k1.characters
+        if (times > 0) score += (weight * times * (k1 + 1)) / (times + k1 * norm)
       }
-      return score
+      return { score, counts }
+    },
+    documentScore: (passages, averageDocumentLength) => {
+      const k1 = bm25.k1.words
+      const length = passages.reduce((sum, { found }) => sum + found.length, 0)
+      const norm = 1 - ofDocument.b + (ofDocument.b * length) / Math.max(1, averageDocumentLength)
+      let score = 0
+      for (const [index, { weight }] of terms.entries()) {
+        if (areWords[index] !== true) continue
+        let times = 0
+        for (const { judged } of passages) times += judged.counts[index] ?? 0
+        if (times > 0) score += (weight * times * (k1 + 1)) / (times + k1 * norm)
+      }
+      return ofDocument.share * score
     },
   }
 }
 
 function findMatches(
   text: string,
-  whole: ReadonlyMap<string, number>,
+  complete: ReadonlyMap<string, number>,
   beginning: ReadonlyMap<string, number>,
   wanted: Beginnings,
 ): readonly Match[] {
@@ -75,7 +110,7 @@ function findMatches(
   tokenize(
     text,
     (found, start, end, kind) => {
-      const term = whole.get(found)
+      const term = complete.get(found)
       if (term !== undefined && kind !== 'tail') matches.push({ term, start, end })
       if (beginning.size === 0 || (kind !== 'bigram' && kind !== 'tail')) return
       const first = String.fromCodePoint(found.codePointAt(0) ?? 0)

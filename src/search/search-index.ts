@@ -102,6 +102,8 @@ export interface SearchQuery extends VisibleQuery {
   /** Words; what stands in `"…"` has to stand in the passage as it is. Without any word nothing is found. */
   readonly text: string
   readonly where?: SearchFilter
+  /** How many hits the caller wants: the more, the more passages are ranked among each other. By default 20. */
+  readonly limit?: number
   /** Told before the first hit that the vectors had no part in it, though there should be some: why, in a sentence for the caller. */
   readonly degraded?: (why: string) => void
   /** Called before the first hit where no passage has the words, and the hits have only single characters of them: a sentence for the caller. */

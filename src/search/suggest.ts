@@ -1,11 +1,11 @@
 import type { Texts } from '../store/index.ts'
 import { classOf, other, word } from './characters.ts'
-import { filterOf, whereTest } from './find.ts'
 import { fold, widthAt } from './fold.ts'
 import { type Found, foundOf, strong } from './part.ts'
 import type { Suggestion, SuggestQuery } from './search-index.ts'
 import { tokenize } from './tokens.ts'
 import type { Visibility, Visible } from './visible.ts'
+import { filterOf, whereTest } from './where.ts'
 
 /** How many passages are looked at: first those that are about what begins so, then others. */
 const looked = 400

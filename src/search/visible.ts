@@ -16,6 +16,8 @@ export interface Visible {
   readonly parts: number
   /** The sum of the lengths of the parts. */
   readonly length: number
+  /** How many documents are in the set. */
+  readonly texts: number
   /** The mounts that have a document in the set. */
   readonly mounts: ReadonlySet<string>
   /** Whether a document is in the set, by the id of its text. */
@@ -177,7 +179,8 @@ function add(judged: Judged, mount: string, texts: number, parts: number, length
 /** As it is now: those that are entered later are not in it. */
 function visibleOf({ version, first, bits, parts, length, counts }: Judged): Visible {
   const set = { version, first, bits: bits.slice() }
-  return { set, parts, length, mounts: new Set(counts.keys()), has: (text) => isInSet(set, text) }
+  const texts = [...counts.values()].reduce((sum, count) => sum + count, 0)
+  return { set, texts, parts, length, mounts: new Set(counts.keys()), has: (text) => isInSet(set, text) }
 }
 
 /** By binary search: the place of the first entry after an id. */

@@ -84,7 +84,7 @@ export async function findHits(
   const end = performance.now() + mostMs
   let [looked, seen, best, ended] = [0, 0, 0, true]
   // One more than is wanted tells whether there are more.
-  for await (const hit of index.search({ text, where, allows, degraded, fallback, signal })) {
+  for await (const hit of index.search({ text, where, limit, allows, degraded, fallback, signal })) {
     signal.throwIfAborted()
     if (++looked > mostLooks || performance.now() > end) {
       notes.push(stoppedNote)
