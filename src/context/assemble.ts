@@ -64,7 +64,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   refuseUnreadable(formed)
 
   const frame = (await counter.count(renderer.head)) + (await counter.count(renderer.tail))
-  const cap = options.cap ?? Math.floor(options.budget / 4)
+  const cap = options.cap ?? Math.floor(options.budget / 2)
   const items = new Map(formed.map((each) => [packItemOf(each), each] as const))
   const packed = await packInTurns([...items.keys()], { budget: usable, cap, frame, items: limits.items })
   if (packed === undefined) throw tooMuch(formed, frame, usable)
@@ -110,8 +110,8 @@ async function twinOf(
 function packItemOf({ candidate, forms }: Formed): PackItem {
   return {
     uri: candidate.resource.uri,
-    // Fused places fall off slowly. Squared, more goes to the text of the best, and less to outlines of all the others.
-    score: candidate.explanation.score ** 2,
+    // Fused places fall off slowly. Cubed, more goes to the text of the best, and less to outlines of all the others.
+    score: candidate.explanation.score ** 3,
     options: forms,
     ...(candidate.required === undefined ? {} : { required: 0 }),
   }
