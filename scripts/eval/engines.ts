@@ -68,38 +68,51 @@ export function wordsOf(text: string): readonly string[] {
   return words
 }
 
-interface Counted {
-  readonly counts: ReadonlyMap<string, number>
-  readonly length: number
-}
-
-function countedOf(text: string): Counted {
-  const words = wordsOf(text)
-  const counts = new Map<string, number>()
-  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
-  return { counts, length: words.length }
-}
-
-function okapi(documents: ReadonlyMap<string, Counted>, question: string): ReadonlyMap<string, number> {
-  const [k1, b] = [1.2, 0.75]
-  const average = [...documents.values()].reduce((sum, { length }) => sum + length, 0) / Math.max(1, documents.size)
-  const scores = new Map<string, number>()
-  for (const word of new Set(wordsOf(question))) {
-    const those = [...documents].filter(([, { counts }]) => counts.has(word))
-    const rarity = Math.log(1 + (documents.size - those.length + 0.5) / (those.length + 0.5))
-    for (const [id, { counts, length }] of those) {
-      const times = counts.get(word) ?? 0
-      const score = (rarity * times * (k1 + 1)) / (times + k1 * (1 - b + (b * length) / average))
-      scores.set(id, (scores.get(id) ?? 0) + score)
-    }
+/** An inverted index of texts, with Okapi BM25. */
+function createPostings() {
+  const postings = new Map<string, Map<string, number>>()
+  const lengths = new Map<string, number>()
+  const held = new Map<string, readonly string[]>()
+  let total = 0
+  const remove = (id: string): void => {
+    for (const word of held.get(id) ?? []) postings.get(word)?.delete(id)
+    held.delete(id)
+    total -= lengths.get(id) ?? 0
+    lengths.delete(id)
   }
-  return scores
+  return {
+    remove,
+    put: (id: string, text: string): void => {
+      remove(id)
+      const words = wordsOf(text)
+      for (const word of words) {
+        const those = postings.get(word) ?? new Map<string, number>()
+        postings.set(word, those.set(id, (those.get(id) ?? 0) + 1))
+      }
+      held.set(id, [...new Set(words)])
+      lengths.set(id, words.length)
+      total += words.length
+    },
+    scores: (question: string): ReadonlyMap<string, number> => {
+      const [k1, b] = [1.2, 0.75]
+      const scores = new Map<string, number>()
+      for (const word of new Set(wordsOf(question))) {
+        const those = postings.get(word) ?? new Map<string, number>()
+        const rarity = Math.log(1 + (lengths.size - those.size + 0.5) / (those.size + 0.5))
+        for (const [id, times] of those) {
+          const norm = 1 - b + (b * (lengths.get(id) ?? 0) * lengths.size) / total
+          scores.set(id, (scores.get(id) ?? 0) + (rarity * times * (k1 + 1)) / (times + k1 * norm))
+        }
+      }
+      return scores
+    },
+  }
 }
 
 /** Okapi BM25 over whole documents; with `pathShare`, that share of the score is of the words of the path. */
 export function plainBm25(name: string, pathShare = 0): Engine {
-  const contents = new Map<string, Counted>()
-  const paths = new Map<string, Counted>()
+  const contents = createPostings()
+  const paths = createPostings()
   const scaled = (scores: ReadonlyMap<string, number>) => {
     const best = [...scores.values()].reduce((most, score) => Math.max(most, score), 0) || 1
     return (id: string) => (scores.get(id) ?? 0) / best
@@ -108,22 +121,22 @@ export function plainBm25(name: string, pathShare = 0): Engine {
     name,
     put: async (documents) => {
       for (const { id, text } of documents) {
-        contents.set(id, countedOf(text))
-        paths.set(id, countedOf(id))
+        contents.put(id, text)
+        if (pathShare > 0) paths.put(id, id)
       }
     },
     remove: async (ids) => {
       for (const id of ids) {
-        contents.delete(id)
-        paths.delete(id)
+        contents.remove(id)
+        paths.remove(id)
       }
     },
     find: async (question, limit) => {
-      const [content, path] = [scaled(okapi(contents, question)), scaled(okapi(paths, question))]
+      const found = [contents.scores(question), paths.scores(question)] as const
+      const [content, path] = [scaled(found[0]), scaled(found[1])]
       const scoreOf = (id: string) => (1 - pathShare) * content(id) + pathShare * path(id)
-      return [...contents.keys()]
+      return [...new Set([...found[0].keys(), ...found[1].keys()])]
         .map((id) => ({ id, score: scoreOf(id) }))
-        .filter(({ score }) => score > 0)
         .sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
         .slice(0, limit)
         .map(({ id }) => id)
