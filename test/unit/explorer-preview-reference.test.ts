@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { commandFor, shellWord } from '../../src/explorer/web/preview/model/command.ts'
 import {
+  isBeside,
   linesIn,
   linkOf,
   parentOf,
@@ -91,4 +92,11 @@ describe('the command that reads a resource', () => {
     const said = execFileSync('/bin/sh', ['-c', all.map((text) => `printf '%s\\0' ${shellWord(text)}`).join('\n')])
     expect(said.toString().split('\0').slice(0, -1)).toEqual(all)
   })
+})
+
+test('a document shows by itself what lies beside it, and nothing of another mount or host', () => {
+  expect(isBeside('file:///site/a.md', 'file:///site/x.png')).toBe(true)
+  expect(isBeside('HTTPS://Tea.example/a.md', 'https://tea.example/x.png')).toBe(true)
+  for (const other of ['screen://window', 'https://other.example/x.png', 'file://host/x.png', 'x.png'])
+    expect(isBeside('https://tea.example/a.md', other)).toBe(false)
 })

@@ -4,7 +4,7 @@ import { shown } from '../state/shown.ts'
 import { highlight } from './highlight.ts'
 import { imageTypeOf } from './model/kind.ts'
 import { languageOfFence } from './model/language.ts'
-import { linkOf } from './model/reference.ts'
+import { isBeside, linkOf } from './model/reference.ts'
 import type { TokenLine } from './model/tokens.ts'
 import { t } from './words.ts'
 
@@ -155,7 +155,8 @@ function dressImage(image: HTMLImageElement, uri: string, images: Images): void 
       show()
     })
     image.replaceWith(button)
-    images.inView(button, show)
+    // A read of another mount may do something, such as take a picture of the screen: the reader decides.
+    if (isBeside(uri, target.uri)) images.inView(button, show)
     return
   }
   const isOutside = kind === 'outside' && target !== undefined && image.closest('a') === null

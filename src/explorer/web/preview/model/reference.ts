@@ -137,3 +137,10 @@ function splitQuery(uri: string): { readonly uri: string; readonly rest?: string
   const at = bare.indexOf('?')
   return at === -1 ? { uri: bare } : { uri: bare.slice(0, at), rest: bare.slice(at + 1) }
 }
+
+/** Whether a URI has the scheme and the authority of another: a document may show such a resource without being asked. */
+export function isBeside(base: string, uri: string): boolean {
+  const [from, to] = [piecesOf(base), piecesOf(uri)]
+  const nameOf = ({ scheme, authority }: typeof from) => `${scheme?.toLowerCase()}://${authority?.toLowerCase() ?? ''}`
+  return from.scheme !== undefined && nameOf(from) === nameOf(to)
+}
