@@ -25,6 +25,7 @@ export interface Lexical {
  * whose names match.
  *
  * @param memory What is remembered of resources: these are not read again.
+ * @param minTerms How many different terms a resource must have, in its name and its text together, to match.
  */
 export async function matchWords(
   resources: readonly Resource[],
@@ -33,6 +34,7 @@ export async function matchWords(
   reader: Reader,
   limits: Limits,
   memory?: Memory,
+  minTerms = 1,
 ): Promise<Lexical> {
   const countIn = createTermCount(terms)
   const countInBag = createBagCount(terms)
@@ -77,12 +79,19 @@ export async function matchWords(
   }
   const contents = new Map(bm25(counts).map((score, position) => [indices[position] ?? 0, score] as const))
   const scores = combined(names, contents)
+  const inContents = new Map(counts.map((count, position) => [indices[position] ?? 0, count] as const))
+  const termsOf = (index: number) =>
+    terms.filter((_, term) => hasTerm(named[index], term) || hasTerm(inContents.get(index), term)).length
   const list = resources
-    .map(({ uri }, index) => ({ uri, score: scores[index] ?? 0 }))
-    .filter(({ score }) => score > 0)
+    .map(({ uri }, index) => ({ uri, index, score: scores[index] ?? 0 }))
+    .filter(({ score, index }) => score > 0 && (minTerms <= 1 || termsOf(index) >= minTerms))
     .sort((a, b) => b.score - a.score || compare(a.uri, b.uri))
     .map(({ uri }) => uri)
   return { list, notes: missed === 0 ? [] : [`${missed} resources were not read: only their names were looked at`] }
+}
+
+function hasTerm(found: TermCounts | undefined, term: number): boolean {
+  return (found?.counts[term] ?? 0) > 0
 }
 
 /** Reads what comes next while what was read is looked at. */

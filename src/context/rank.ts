@@ -24,8 +24,11 @@ export interface Ranked {
 /** The weight of neighbours of the best candidates, beside 1 for what a search found; and how many candidates have neighbours. */
 const nearness = { weight: 0.5, seeds: 10 }
 
-/** The weight of words in resources that no search covers, where a search covers others. */
-const outsideWeight = 0.5
+/**
+ * Of resources that no search covers, where a search covers others: what the words in them weigh, and how many different terms of the
+ * query they must have. One alone, such as `cursor` in the name of a variable, is noise.
+ */
+const outside = { weight: 0.5, minTerms: 2 }
 
 /** So many resources are looked at before other work has its turn. */
 const slice = 1024
@@ -74,10 +77,11 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   const isSearched = resources.some(({ uri }) => coveredBy(uri) !== undefined)
   const doubles = doublesOf(resources, coveredBy)
   const isRead = ({ uri }: Resource) => coveredBy(uri) === undefined && !doubles.has(uri)
+  const minTerms = isSearched ? Math.min(outside.minTerms, terms.length) : 1
   const words =
     terms.length === 0
       ? { list: [], notes: [] }
-      : await matchWords(resources, terms, isRead, reader, limits, options.memory)
+      : await matchWords(resources, terms, isRead, reader, limits, options.memory, minTerms)
 
   // A copy is shown only where its original is not found.
   const found = new Set(searched.lists.flat())
@@ -87,7 +91,7 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   }
   const lists: RankedList[] = [
     ...searched.lists.map((uris) => ({ name: 'search', uris: uris.filter((uri) => known.has(uri)), weight: 1 })),
-    { name: 'words', uris: words.list.filter((uri) => !isDouble(uri)), weight: isSearched ? outsideWeight : 1 },
+    { name: 'words', uris: words.list.filter((uri) => !isDouble(uri)), weight: isSearched ? outside.weight : 1 },
   ]
   const near = await neighboursOf([...required.keys()], fuse(lists), known, reader)
   const fused = fuse([...lists, ...near])

@@ -86,3 +86,13 @@ test('words outside of the search weigh less than what the search finds', async 
   const [first, second] = items.map(({ explanation }) => explanation.score)
   expect(second).toBeLessThan((first ?? 0) * 0.7)
 })
+
+test('outside of the search, one word of several is noise, unless nothing else is asked for', async () => {
+  const { view } = searched({ 'a.md': 'how leases are renewed' }, { LEASE_SECRET: '[redacted]' }, [
+    'memory://files/a.md',
+  ])
+  const several = await assemble(view, { ...base, query: 'how are leases renewed by workers' })
+  expect(uris(several.items)).not.toContain('memory://history/LEASE_SECRET')
+  const one = await assemble(view, { ...base, query: 'lease' })
+  expect(uris(one.items)).toContain('memory://history/LEASE_SECRET')
+})
