@@ -5,6 +5,7 @@ import {
   type Found,
   type FoundHit,
   type FoundQuery,
+  idleNote,
   parseFound,
   piecesOf,
   type SearchPlace,
@@ -68,7 +69,7 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
   if (query.trim() === '') throw misused('There is nothing to search for.')
   await withSource(options, io, async ({ view, catalog }) => {
     const place = await placeFor(view, options.at)
-    if (catalog !== undefined) await indexed(catalog, place, options.fresh === true, io)
+    const isRecent = catalog !== undefined && (await indexed(catalog, place, options.fresh === true, io))
     const { limit, mount, mime, since, minPriority, audience, path, after } = options
     const given = Object.entries({ limit, mount, mime, since, minPriority, audience, path, after })
     const rest: Omit<FoundQuery, 'query'> = Object.fromEntries(given.filter(([, value]) => value !== undefined))
@@ -78,7 +79,8 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     if (options.json) return writeJson(io.out, found)
     if (found.fallback !== undefined) io.say(found.fallback)
     await io.out.write(formatFound(found, coloursFor(io.out.isTerminal)), { isStyled: true })
-    for (const note of found.notes) io.say(`Note: ${note}`)
+    // How old a recent index is has been said already.
+    for (const note of found.notes) if (!isRecent || note !== idleNote) io.say(`Note: ${note}`)
     if (found.hits.length === 0) io.say('Nothing was found.')
     if (found.next !== undefined) io.say(`There is more: --after ${found.next}`)
   })
@@ -115,18 +117,19 @@ async function placeFor(view: View, at: string | undefined): Promise<SearchPlace
 /** An index that was compared with its sources so lately is searched as it is: comparing looks at every file. */
 const trustedAgeMs = 30_000
 
-/** Waits until what is searched is indexed, or somebody else does that. */
-async function indexed(catalog: Catalog, { address }: SearchPlace, fresh: boolean, io: Io): Promise<void> {
+/** Waits until what is searched is indexed, unless the index is recent: then it says how old it is, and resolves to true. */
+async function indexed(catalog: Catalog, { address }: SearchPlace, fresh: boolean, io: Io): Promise<boolean> {
   const mount = searchesOf(catalog).find((one) => one.address.replace(/\/$/, '') === address)
-  if (mount === undefined) return
+  if (mount === undefined) return false
   const provider: Search = mount.provider
   const age = Date.now() - ((await provider.currentAt()) ?? 0)
   if (!fresh && age >= 0 && age <= trustedAgeMs) {
     io.say(`As of ${Math.ceil(age / 1000)} s ago. To look at every file first: --fresh`)
-    return
+    return true
   }
   provider.feed()
   await createIndexing(io).wait(() => provider.feedStatus())
+  return false
 }
 
 function formatFound({ hits }: Found, colours: Colours): string {

@@ -288,3 +288,6 @@ function countsOf<K extends string>(value: Readonly<Record<string, unknown>>, ke
   }
   return counts
 }
+
+/** The note of an answer while no process feeds the index. */
+export const idleNote = 'Nothing is being indexed just now: what is found may be old.'

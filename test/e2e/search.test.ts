@@ -188,6 +188,7 @@ describe('hikidashi search and status', () => {
     const trusted = await run(words, { cwd: home })
     expect(trusted).toMatchObject({ code: 0, out: '' })
     expect(trusted.err).toMatch(/As of \d+ s ago\. To look at every file first: --fresh/)
+    expect(trusted.err).not.toContain('Nothing is being indexed')
     const fresh = await run([...words, '--fresh'], { cwd: home })
     expect(fresh.out).toContain('open/b.md')
     expect(fresh.err).not.toContain('As of')

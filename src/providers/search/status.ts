@@ -1,4 +1,10 @@
-import { type SearchStatus, type SearchStatusMount, searchStatusMimeType, searchStatusPath } from '../../core/found.ts'
+import {
+  idleNote,
+  type SearchStatus,
+  type SearchStatusMount,
+  searchStatusMimeType,
+  searchStatusPath,
+} from '../../core/found.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { FeedStatus, MountProgress } from '../../search/feed-status.ts'
@@ -56,7 +62,7 @@ export function notesOf({ indexing, mounts }: SearchStatus, asked: readonly stri
   const cut = mounts.flatMap(({ address, partial }) =>
     partial === undefined || asked?.includes(address) === false ? [] : [partialNote(address, partial)],
   )
-  return mounts.length === 0 ? [] : [...cut, 'Nothing is being indexed just now: what is found may be old.']
+  return mounts.length === 0 ? [] : [...cut, idleNote]
 }
 
 function partialNote(address: string, { entries, limit }: NonNullable<SearchStatusMount['partial']>): string {

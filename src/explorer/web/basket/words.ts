@@ -21,7 +21,7 @@ export const t = createWords(
     purpose: 'What it is for (optional)',
     purposeHint: 'Windows are cut around these words, and suggestions fit them.',
     level: 'How much of {name}',
-    auto: 'as fits: {level}',
+    auto: 'auto: {level}',
     full: 'full text',
     windows: 'around the words',
     outline: 'outline',

@@ -36,6 +36,7 @@ export function Directory({ uri }: { readonly uri: string }) {
   const { folders, files, readme } = insideOf(items, false)
   if (error !== undefined && items.length === 0) return <Failure uri={uri} error={error} retry={reload} />
   if (items.length === 0) return <p class="preview-note">{t(isBusy ? 'loading' : 'emptyFolder')}</p>
+  const inside = folders === 0 ? t('insideFiles', { files }) : t('inside', { folders, files })
   const onKeyDown = (event: KeyboardEvent) => {
     const step = stepOf(event.key, items.length)
     const item = items[active]
@@ -48,7 +49,7 @@ export function Directory({ uri }: { readonly uri: string }) {
   return (
     <div class={readme === undefined ? 'folder' : 'folder folder-told'}>
       <p class="preview-note">
-        {next === undefined ? t('inside', { folders, files }) : t('entriesMore', { count: items.length })}{' '}
+        {next === undefined ? inside : t('entriesMore', { count: items.length })}{' '}
         {next === undefined ? null : (
           <button type="button" class="button" disabled={isBusy} onClick={more}>
             {t(isBusy ? 'showingMore' : error === undefined ? 'showMore' : 'moreFailed')}

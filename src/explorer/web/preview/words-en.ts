@@ -16,6 +16,7 @@ export const en = {
   readingOf: 'This is the text of the document: the basket and hikidashi pack take the same.',
   noReading: 'The document has no text that can be read: {reason}',
   way: 'Where it is',
+  insideFiles: '{files} {files:file|files}',
   inside: '{folders} {folders:folder|folders}, {files} {files:file|files}',
   find: 'Find',
   findIn: 'Find in this text',

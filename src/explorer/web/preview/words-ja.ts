@@ -18,6 +18,7 @@ export const ja: Readonly<Record<keyof typeof en, string>> = {
   readingOf: '文書から読み取ったテキストです。バスケットと hikidashi pack もこれを使います。',
   noReading: 'この文書からはテキストを読み取れません: {reason}',
   way: '場所',
+  insideFiles: 'ファイル {files}',
   inside: 'フォルダー {folders}、ファイル {files}',
   find: '検索',
   findIn: 'このテキストの中を検索',
