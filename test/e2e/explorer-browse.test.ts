@@ -90,9 +90,9 @@ requires(
     // What turns text around is to be seen, and turns nothing around.
     expect(await row(page, 'gpj.exe').innerText()).toBe('zz\\u202egpj.exe')
     await page.goBack()
-    expect(await page.title()).toBe('apple.md · drawers')
+    await expect.poll(() => page.title()).toBe('apple.md · drawers')
     await page.goForward()
-    expect(await page.title()).toBe('avocado.txt · drawers')
+    await expect.poll(() => page.title()).toBe('avocado.txt · drawers')
     expect(await axe(page)).toEqual([])
   })
 
