@@ -96,6 +96,7 @@ describe.each(['s3', 'gcs'] as const)('a bucket of %s', (provider) => {
           uris.push(...page.resources.map(({ uri }) => uri))
           cursor = page.nextCursor
         } while (cursor !== undefined)
+        expect(uris.shift()).toBe('hikidashi://overview')
         expect(new Set(uris).size).toBe(301)
         const { contents } = await client.readResource({ uri: `${provider}://drawer/many/7.txt` })
         expect(contents).toMatchObject([{ text: 'number 7', mimeType: 'text/plain' }])

@@ -61,6 +61,7 @@ describe.each(['stdio', 'HTTP'] as const)('over %s', (transport) => {
     await client.connect(await transports[transport]())
     const { resources } = await client.listResources()
     expect(resources.map(({ uri }) => uri)).toEqual([
+      'hikidashi://overview',
       'postgres://localhost/shop/customers/rows',
       'postgres://localhost/shop/customers/schema',
       'postgres://localhost/shop/customers/schema.sql',
