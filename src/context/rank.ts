@@ -74,9 +74,8 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   }
   const known = new Map(resources.map((resource) => [resource.uri, resource] as const))
   const coveredBy = withinOf(searched.covered)
-  const isSearched = resources.some(({ uri }) => coveredBy(uri) !== undefined)
-  const doubles = doublesOf(resources, coveredBy)
-  const isRead = ({ uri }: Resource) => coveredBy(uri) === undefined && !doubles.has(uri)
+  const { originals, isSearched } = await doublesOf(resources, coveredBy)
+  const isRead = ({ uri }: Resource) => coveredBy(uri) === undefined && !originals.has(uri)
   const minTerms = isSearched ? Math.min(outside.minTerms, terms.length) : 1
   const words =
     terms.length === 0
@@ -86,7 +85,7 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   // A copy is shown only where its original is not found.
   const found = new Set(searched.lists.flat())
   const isDouble = (uri: string) => {
-    const original = doubles.get(uri)
+    const original = originals.get(uri)
     return original !== undefined && (found.has(original) || required.has(original))
   }
   const lists: RankedList[] = [
