@@ -1,10 +1,11 @@
 import { invalid } from './errors.ts'
 
 /** What a value has to be, as a message says it. */
-type Wanted = 'a text' | 'a function' | 'an array' | 'an object'
+type Wanted = 'a text' | 'a number' | 'a function' | 'an array' | 'an object'
 
 const fits: Readonly<Record<Wanted, (value: unknown) => boolean>> = {
   'a text': (value) => typeof value === 'string',
+  'a number': (value) => typeof value === 'number',
   'a function': (value) => typeof value === 'function',
   'an array': Array.isArray,
   'an object': (value) => typeof value === 'object' && value !== null,

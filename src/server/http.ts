@@ -85,7 +85,13 @@ export interface HttpService {
  * @throws ResourceError `invalid` when it is to listen where it may not, or cannot.
  */
 export async function serveHttp(options: HttpOptions): Promise<HttpService> {
-  requireKeys('serveHttp({ name, version, view })', options, { name: 'a text', version: 'a text', view: 'a function' })
+  requireKeys('serveHttp({ name, version, view, host, port })', options, {
+    name: 'a text',
+    version: 'a text',
+    view: 'a function',
+    host: 'a text',
+    port: 'a number',
+  })
   const limits = completeLimits(options.limits, options.auth !== undefined)
   const path = options.path ?? '/mcp'
   const gate = createGate(limits.concurrent, limits.waiting, limits.perPrincipal)

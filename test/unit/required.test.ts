@@ -30,7 +30,7 @@ test.each([
   [
     serveHttp,
     [{ name: 'a', version: '1' }],
-    'serveHttp({ name, version, view }) needs "view", a function: it is missing.',
+    'serveHttp({ name, version, view, host, port }) needs "view", a function: it is missing.',
   ],
 ])('wrong input to a public function is named in a sentence: %o %j', async (act, given, message) => {
   await expect(called(act, ...given)).rejects.toMatchObject({ kind: 'invalid', message })

@@ -1,0 +1,92 @@
+/** The way of a request: which files and functions of ours run for one read of a small file over HTTP, by V8's precise coverage. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { Session } from 'node:inspector/promises'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { root } from './source.ts'
+
+export interface ReadPath {
+  /** Paths relative to `src/`, sorted. */
+  readonly files: readonly string[]
+  /** How many functions ran at least once. */
+  readonly functions: number
+}
+
+const source = join(root, 'src')
+
+/** Serves a folder with one file of 1 KiB, reads it three times, and looks at what ran for the third. */
+export async function traceRead(): Promise<ReadPath> {
+  const folder = mkdtempSync(join(tmpdir(), 'hikidashi-house-'))
+  writeFileSync(join(folder, 'a.md'), 'a'.repeat(1024))
+  const [{ createCatalog }, { files }, { serveHttp }] = await Promise.all([
+    import('../../src/core/catalog.ts'),
+    import('../../src/providers/files/index.ts'),
+    import('../../src/server/index.ts'),
+  ])
+  const catalog = createCatalog({ mounts: [{ address: 'file:///a', provider: await files({ root: folder }) }] })
+  const service = await serveHttp({
+    view: (principal) => catalog.view(principal),
+    name: 'house',
+    version: '0',
+    log: () => {},
+    host: '127.0.0.1',
+    port: 0,
+  })
+  try {
+    const read = () => readOnce(service.url, 'file:///a/a.md')
+    await read()
+    await read()
+    return await trace(read)
+  } finally {
+    await service.close()
+    await catalog.close()
+    rmSync(folder, { recursive: true })
+  }
+}
+
+async function trace(run: () => Promise<void>): Promise<ReadPath> {
+  const session = new Session()
+  session.connect()
+  try {
+    await session.post('Profiler.enable')
+    await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+    await session.post('Profiler.takePreciseCoverage')
+    await run()
+    const { result } = await session.post('Profiler.takePreciseCoverage')
+    const ours = result.flatMap(({ url, functions }) => {
+      if (!url.startsWith('file:')) return []
+      const file = relative(source, fileURLToPath(url)).replaceAll('\\', '/')
+      const ran = functions.filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0)
+      return file.startsWith('..') || ran.length === 0 ? [] : [{ file, ran: ran.length }]
+    })
+    return {
+      files: [...new Set(ours.map(({ file }) => file))].sort(),
+      functions: ours.reduce((sum, { ran }) => sum + ran, 0),
+    }
+  } finally {
+    session.disconnect()
+  }
+}
+
+async function readOnce(url: string, uri: string): Promise<void> {
+  const revision = '2026-07-28'
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': revision,
+    'io.modelcontextprotocol/clientInfo': { name: 'house', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  }
+  const answer = await fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': revision,
+      'mcp-method': 'resources/read',
+      'mcp-name': uri,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri, _meta: meta } }),
+  })
+  const text = await answer.text()
+  if (!answer.ok || !text.includes('"contents"')) throw new Error(`The read failed: ${text.slice(0, 200)}`)
+}
