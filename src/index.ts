@@ -6,15 +6,6 @@ export { type ErrorDetail, type ErrorKind, invalid, isResourceError, notFound, R
 export type { Log, LogLevel } from './core/log.ts'
 export { comparePaths, isPath } from './core/path.ts'
 export type {
-  FilledPrompt,
-  Prompt,
-  PromptArgument,
-  PromptMessage,
-  PromptPart,
-  PromptRequest,
-  Prompts,
-} from './core/prompt.ts'
-export type {
   Audience,
   ByteRange,
   Change,
@@ -25,10 +16,17 @@ export type {
   Degradation,
   Description,
   Entry,
+  FilledPrompt,
   Icon,
   ListQuery,
   Params,
   Principal,
+  Prompt,
+  PromptArgument,
+  PromptMessage,
+  PromptPart,
+  PromptRequest,
+  Prompts,
   Provider,
   ReadRequest,
   Template,

@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { circlesOf } from '../scripts/house/circles.ts'
+import { readSource } from '../scripts/house/source.ts'
 
 const root = join(import.meta.dirname, '..')
 const source = join(root, 'src')
@@ -122,5 +124,10 @@ describe('the source', () => {
       if (typeof target === 'string' || name.includes('*')) continue
       expect(files.map((file) => `./dist/${file.replace(/\.ts$/, '.js')}`)).toContain(target.default)
     }
+  })
+
+  test('has no import circle, imports of types counted', () => {
+    // test/unit/house.test.ts shows that circles are found.
+    expect(circlesOf(readSource())).toEqual([])
   })
 })

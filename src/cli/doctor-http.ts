@@ -4,7 +4,7 @@ import { isResourceError } from '../core/errors.ts'
 import { isLoopback } from '../core/host.ts'
 import { readTokenFile } from '../server/authorize/token-file.ts'
 import type { Findings } from './doctor.ts'
-import type { Case } from './doctor-local.ts'
+import type { Case } from './doctor-case.ts'
 import { count } from './format.ts'
 
 /** Looks whether it can be served over HTTP as the configuration says, and to whom. */

@@ -2,32 +2,19 @@ import { readFile } from 'node:fs/promises'
 import { isAbsolute, relative } from 'node:path'
 import { parseDocument } from '../config/document.ts'
 import { lazyStore } from '../config/lazy-store.ts'
-import type { PlannedMount } from '../config/plan.ts'
-import { formatKey, type Step } from '../config/problem.ts'
+import { formatKey } from '../config/problem.ts'
 import type { Log } from '../core/log.ts'
 import type { Diagnosis, Findings } from './doctor.ts'
+import type { Case } from './doctor-case.ts'
 import { checkHttp } from './doctor-http.ts'
 import { checkMounts } from './doctor-mounts.ts'
 import { checkPrograms, checkSecrets } from './doctor-needs.ts'
 import { checkStore } from './doctor-store.ts'
 import { CommandError } from './exit.ts'
 import { count } from './format.ts'
-import { type Local, type Planned, planLocal, storeOf } from './local.ts'
+import { type Planned, planLocal, storeOf } from './local.ts'
 import type { Secrets } from './secrets.ts'
 import { reasonsOf, trustCommand } from './withheld.ts'
-
-/** What the checks of a configuration share. */
-export interface Case {
-  readonly local: Local
-  readonly mounts: readonly PlannedMount[]
-  readonly limit: number
-  readonly log: Log
-  readonly secrets: Secrets
-  /** Where something stands in the configuration: `hikidashi.json:12: mounts["docs://a"].root`. */
-  placeOf(path: readonly Step[]): string
-  /** What is given to hikidashi to have it look at the same things. */
-  readonly withConfig: string
-}
 
 /** Looks at what is configured here, from the file itself to each mount in it. */
 export async function checkLocal(

@@ -6,7 +6,7 @@ import type { Degradation } from '../core/provider.ts'
 import { formatProblem } from '../testing/index.ts'
 import { checkMount, hiddenFrom, isWrong, type MountReport } from './check-mounts.ts'
 import type { Diagnosis, Findings } from './doctor.ts'
-import type { Case } from './doctor-local.ts'
+import type { Case } from './doctor-case.ts'
 import { checkIndex } from './doctor-store.ts'
 import { counted } from './format.ts'
 

@@ -7,7 +7,7 @@ import { resolveSecret, secretSourcesIn } from '../config/secret.ts'
 import { findProgram, isProgram } from '../providers/program.ts'
 import { programsOf } from '../providers/screen/command.ts'
 import type { Findings } from './doctor.ts'
-import type { Case } from './doctor-local.ts'
+import type { Case } from './doctor-case.ts'
 import { count } from './format.ts'
 
 /** Looks for every secret that mounts name: whether it is there, and who may read it. Resolves to the mounts that lack one. */

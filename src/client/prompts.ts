@@ -1,4 +1,4 @@
-import type { FilledPrompt, PromptMessage } from '../core/prompt.ts'
+import type { FilledPrompt, PromptMessage } from '../core/provider.ts'
 import type { ListedArgument, ListedPrompt, Page, PromptContent } from '../core/view.ts'
 import {
   cacheOf,

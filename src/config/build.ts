@@ -3,9 +3,7 @@ import { compileAccess } from '../core/access.ts'
 import { type Catalog, createCatalog, type Mount } from '../core/catalog.ts'
 import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { Measurements } from '../core/measurements.ts'
 import type { Provider } from '../core/provider.ts'
-import type { Scrubber } from '../core/scrub.ts'
 import { parseAddress } from '../core/uri.ts'
 import { providers } from '../providers/index.ts'
 import { decoded } from '../wrap/decoded.ts'
@@ -21,6 +19,7 @@ import { openGdrive } from './gdrive.ts'
 import { type LazyStore, lazyStore } from './lazy-store.ts'
 import type { Config } from './load.ts'
 import { openMetrics } from './metrics.ts'
+import type { MountSettings, Searchable } from './mount-settings.ts'
 import { openGcs, openS3 } from './objects.ts'
 import { observed } from './observed.ts'
 import { methodsOf, type PlannedMount } from './plan.ts'
@@ -29,26 +28,7 @@ import { openRemote } from './remote.ts'
 import { openResults } from './results.ts'
 import type { MountConfig } from './schema.ts'
 import { openScreen } from './screen.ts'
-import { deferredSearch, keptKey, openSearch, type Searchable } from './search.ts'
-
-/** What mounts are opened with. */
-export interface MountSettings {
-  readonly log: Log
-  /** Values that are known to be secret: providers that redact take them out as well. */
-  readonly scrubber?: Scrubber
-  /** The key that versions of redacted contents are hashed with; replicas share it. By default one is made for each mount. */
-  readonly key?: Uint8Array
-  /** Finds that key, once it is needed. */
-  readonly versionKey?: () => Promise<Uint8Array | undefined>
-  /** Where results and measurements are kept. */
-  readonly store?: LazyStore
-  /** What this process measures of itself. */
-  readonly measurements?: Measurements
-  /** The other mounts, once all of them are open. */
-  readonly searchable?: Searchable
-  /** The place of the mount among all, from 1: what it is called where its address is not to be told. */
-  readonly place?: number
-}
+import { deferredSearch, keptKey, openSearch } from './search.ts'
 
 /**
  * Opens one mount.

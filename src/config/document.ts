@@ -1,18 +1,5 @@
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
-import { type ConfigProblem, type Finding, formatKey, type Step } from './problem.ts'
-
-/** A configuration file: its value, and where everything in it stands. */
-export interface Document {
-  readonly file: string
-  readonly value: unknown
-  /** Where a value, or its key, stands; the nearest thing around it where there is none. Line and column from 1. */
-  positionOf(path: readonly Step[], at: 'key' | 'value'): Position
-}
-
-export interface Position {
-  readonly line: number
-  readonly column: number
-}
+import { type ConfigProblem, type Document, type Finding, formatKey, type Position, type Step } from './problem.ts'
 
 /** What came of a text: the document as far as it could be read, faults of the syntax, and keys that are there twice. */
 export interface Parsed {

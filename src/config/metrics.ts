@@ -5,7 +5,7 @@ import type { Provider } from '../core/provider.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 import { providers } from '../providers/index.ts'
 import type { Credentials } from '../providers/metrics/request.ts'
-import type { MountSettings } from './build.ts'
+import type { MountSettings } from './mount-settings.ts'
 import type { MountConfig } from './schema.ts'
 import { requireSecret } from './secret.ts'
 

@@ -1,5 +1,3 @@
-import type { Document } from './document.ts'
-
 /** A step from a value into it: a key, or an index from 0. */
 export type Step = string | number
 
@@ -43,4 +41,17 @@ export function formatKey(path: readonly Step[]): string {
     return /^[A-Za-z_$][\w$]*$/.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`
   })
   return parts.join('').replace(/^\./, '')
+}
+
+/** A configuration file: its value, and where everything in it stands. */
+export interface Document {
+  readonly file: string
+  readonly value: unknown
+  /** Where a value, or its key, stands; the nearest thing around it where there is none. Line and column from 1. */
+  positionOf(path: readonly Step[], at: 'key' | 'value'): Position
+}
+
+export interface Position {
+  readonly line: number
+  readonly column: number
 }

@@ -1,8 +1,8 @@
 import type { Provider } from '../core/provider.ts'
 import { providers } from '../providers/index.ts'
-import type { MountSettings } from './build.ts'
 import { withDocuments } from './documents.ts'
 import { resolveFolder } from './folder.ts'
+import type { MountSettings } from './mount-settings.ts'
 import type { MountConfig } from './schema.ts'
 
 /** Opens a folder of prompts: its files as documents, of which the prompts are made, so that these are redacted as they are. */

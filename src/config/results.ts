@@ -5,7 +5,7 @@ import { parseAddress } from '../core/uri.ts'
 import { providers } from '../providers/index.ts'
 import { redacted } from '../wrap/redacted.ts'
 import { sliced } from '../wrap/sliced.ts'
-import type { MountSettings } from './build.ts'
+import type { MountSettings } from './mount-settings.ts'
 import type { MountConfig } from './schema.ts'
 
 type ResultsConfig = Extract<MountConfig, { readonly provider: 'results' }>

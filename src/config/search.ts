@@ -2,30 +2,18 @@ import { createHash, randomBytes } from 'node:crypto'
 import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
 import { isLoopback } from '../core/host.ts'
 import type { Log } from '../core/log.ts'
-import type { MountReader } from '../core/mount-reader.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 import { providers } from '../providers/index.ts'
 import type { Search } from '../providers/search/index.ts'
 import type { EmbedderOptions } from '../search/index.ts'
 import { type Deferred, deferred } from '../wrap/deferred.ts'
-import type { MountSettings } from './build.ts'
 import { resolveFolder } from './folder.ts'
 import type { LazyStore } from './lazy-store.ts'
+import type { MountSettings } from './mount-settings.ts'
 import type { MountConfig } from './schema.ts'
 import { resolveSecret } from './secret.ts'
 
 type SearchConfig = Extract<MountConfig, { readonly provider: 'search' }>
-
-/** The mounts that a search reads: they are opened beside it, and there once the catalog is. */
-export interface Searchable {
-  reader(address: string): MountReader | undefined
-  /** What the configuration says of a mount. */
-  configOf(address: string): MountConfig | undefined
-  /** The configuration that a mount is opened with, where that takes a look at its source. */
-  refined(address: string): Promise<MountConfig | undefined>
-  /** The addresses of all mounts. */
-  readonly addresses: readonly string[]
-}
 
 /** Providers whose mounts `"over": "*"` leaves out: they have no texts that stay for a while, or are searches themselves. */
 export const unsearched: readonly string[] = [

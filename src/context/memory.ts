@@ -1,7 +1,6 @@
 import { createRecent } from '../core/recent.ts'
 import type { Resource } from '../core/view.ts'
 import type { Bag } from './bags.ts'
-import type { TextReading } from './reader.ts'
 
 /**
  * What the calls of one caller remember of resources for later calls. Only a resource whose listing tells a version is remembered, by its URI
@@ -80,4 +79,15 @@ export function createMemory(): (caller: string) => Memory {
 /** How much memory a text takes: V8 holds a text of Latin letters in one byte a character, any other in two. */
 function bytesOf(text: string): number {
   return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length
+}
+
+/** What a resource holds, as text. */
+export interface TextReading {
+  readonly text: string
+  /** Of the text in UTF-8. */
+  readonly sha256: string
+  readonly mimeType?: string
+  readonly version?: string
+  /** The text was read out of a document, such as a PDF, which itself is no text. */
+  readonly isOfDocument?: true
 }

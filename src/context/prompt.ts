@@ -1,7 +1,6 @@
 import { maxCompletions } from '../core/completion.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
-import type { PromptMessage } from '../core/prompt.ts'
-import type { Completion } from '../core/provider.ts'
+import type { Completion, PromptMessage } from '../core/provider.ts'
 import type { ListedPrompt, Page, PromptContent, PromptView, View } from '../core/view.ts'
 import { askedIn } from './asked.ts'
 import { type AssembleToolOptions, assembleName, createAssembleTurns } from './tool.ts'

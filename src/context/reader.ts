@@ -4,18 +4,8 @@ import { metaKeys } from '../core/meta.ts'
 import { withParameter } from '../core/uri.ts'
 import { isText } from '../core/utf8.ts'
 import type { Resource, ResourceContent, View } from '../core/view.ts'
+import type { TextReading } from './memory.ts'
 import type { AssembleOptions, Limits } from './types.ts'
-
-/** What a resource holds, as text. */
-export interface TextReading {
-  readonly text: string
-  /** Of the text in UTF-8. */
-  readonly sha256: string
-  readonly mimeType?: string
-  readonly version?: string
-  /** The text was read out of a document, such as a PDF, which itself is no text. */
-  readonly isOfDocument?: true
-}
 
 /** What a resource holds; or why that is not known. */
 export type Reading = TextReading | Fault

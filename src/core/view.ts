@@ -1,5 +1,4 @@
-import type { FilledPrompt, Prompt } from './prompt.ts'
-import type { Completion, Content, Description } from './provider.ts'
+import type { Completion, Content, Description, FilledPrompt, Prompt } from './provider.ts'
 
 /**
  * The catalog as one principal sees it, or a remote server: the same verbs either way, addressed by URI. A view is

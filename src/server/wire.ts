@@ -1,6 +1,5 @@
 import { metaKeys } from '../core/meta.ts'
-import type { FilledPrompt } from '../core/prompt.ts'
-import type { Completion, ContentFacts, Description } from '../core/provider.ts'
+import type { Completion, ContentFacts, Description, FilledPrompt } from '../core/provider.ts'
 import type { EmbeddedText } from '../core/tool.ts'
 import type {
   CacheHint,

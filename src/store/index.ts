@@ -1,6 +1,6 @@
 import type { Log } from '../core/log.ts'
-import { storeOver } from './engine.ts'
 import type { Store } from './store.ts'
+import { storeOver } from './store-over.ts'
 
 export { type OnceOptions, type OnceOutcome, once } from './once.ts'
 export type { Collection, Condition, Lease, NewRow, Row, RowQuery, Store } from './store.ts'

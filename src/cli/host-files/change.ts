@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { misused } from '../exit.ts'
 import { backupOf, type HostFile, readHostFile } from './files.ts'
-import { type Format, formatOf } from './format.ts'
-import type { Entry, Found, Host, Place, Scope } from './types.ts'
+import { formatOf } from './format.ts'
+import type { Entry, Format, Found, Host, Place, Scope } from './types.ts'
 import { isObject, type JsonObject, valueAt } from './values.ts'
 
 /** A host's file in a scope, read. */

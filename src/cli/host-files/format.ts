@@ -2,23 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { failed } from '../exit.ts'
 import { json } from './json.ts'
 import { toml } from './toml.ts'
-import type { Host } from './types.ts'
+import type { Format, Host, Path } from './types.ts'
 import { type Json, valueAt, withValueAt } from './values.ts'
 import { yaml } from './yaml.ts'
-
-export type Path = readonly (string | number)[]
-
-/** A way of writing settings, edited in place: what is not named stays as it is, to the byte. */
-export interface Format {
-  /** What a text says. @throws Unreadable */
-  parse(text: string): unknown
-  /** The text with a value at a path. @throws Unwritable */
-  set(text: string, path: Path, value: Json): string
-  /** The text without what is at a path, which is there. @throws Unwritable */
-  remove(text: string, path: Path): string
-  /** A value at a path, as a text of its own. */
-  show(path: Path, value: Json): string
-}
 
 const formats: Readonly<Record<Host['format'], Format>> = { json, toml, yaml }
 

@@ -1,6 +1,6 @@
 import { parse, stringify, TomlError } from 'smol-toml'
-import type { Format, Path } from './format.ts'
 import { eolOf, formatError } from './text.ts'
+import type { Format, Path } from './types.ts'
 import { isObject, type Json } from './values.ts'
 
 /**

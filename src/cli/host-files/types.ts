@@ -1,4 +1,4 @@
-import type { JsonObject } from './values.ts'
+import type { Json, JsonObject } from './values.ts'
 
 /** A part of a value: text as it is, an environment variable, or something that the host asks its user for. */
 export type Piece = string | { readonly variable: string } | { readonly input: string }
@@ -80,4 +80,18 @@ export interface Host {
   waysOf?(launch: Launch, entry: Entry, context: EntryContext): readonly Way[]
   /** What is to be done afterwards. */
   readonly next: string
+}
+
+export type Path = readonly (string | number)[]
+
+/** A way of writing settings, edited in place: what is not named stays as it is, to the byte. */
+export interface Format {
+  /** What a text says. @throws Unreadable */
+  parse(text: string): unknown
+  /** The text with a value at a path. @throws Unwritable */
+  set(text: string, path: Path, value: Json): string
+  /** The text without what is at a path, which is there. @throws Unwritable */
+  remove(text: string, path: Path): string
+  /** A value at a path, as a text of its own. */
+  show(path: Path, value: Json): string
 }

@@ -2,18 +2,10 @@ import type { BigIntStats } from 'node:fs'
 import type { NameCache } from './names.ts'
 import { indexAfter } from './order.ts'
 import type { Place } from './place.ts'
-import type { Position } from './walk.ts'
+import type { IsListed } from './walk.ts'
 
 /** What one child of a directory is, without following it; `undefined` where nothing can be seen. */
 export type Look = (place: Place, name: string, signal: AbortSignal) => Promise<BigIntStats | undefined>
-
-/**
- * Whether a directory lists what was found in it by just this name.
- *
- * A file system may take several spellings for one name: in another case, composed or decomposed, with characters that it passes
- * over, or a short one (`SECRET~1.TXT`, FAT and NTFS). Rules judge the name that is listed, so no other one leads to anything.
- */
-export type IsListed = (parent: Position, name: string, found: Place, signal: AbortSignal) => Promise<boolean>
 
 export function createSpelling(names: Pick<NameCache, 'of'>, look: Look): IsListed {
   return async (parent, name, found, signal) => {

@@ -5,7 +5,7 @@ import type { Ignores } from './ignores.ts'
 import { kindOf, modeAllows, type PermitOptions } from './permit.ts'
 import type { Place, Places } from './place.ts'
 import { failure, type Pool } from './pool.ts'
-import type { IsListed } from './spelling.ts'
+
 import type { Visibility } from './visibility.ts'
 
 /** A name under which something was reached, and the rules that hold there (for a directory: inside). */
@@ -185,3 +185,11 @@ export async function mayRead(place: Place, stats: fs.BigIntStats, name: string,
     )
   return pool.run(allowed, { signal, hold: place })
 }
+
+/**
+ * Whether a directory lists what was found in it by just this name.
+ *
+ * A file system may take several spellings for one name: in another case, composed or decomposed, with characters that it passes
+ * over, or a short one (`SECRET~1.TXT`, FAT and NTFS). Rules judge the name that is listed, so no other one leads to anything.
+ */
+export type IsListed = (parent: Position, name: string, found: Place, signal: AbortSignal) => Promise<boolean>

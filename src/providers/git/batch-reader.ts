@@ -1,5 +1,3 @@
-import type { Found } from './batch.ts'
-
 export interface AnswerEvents {
   /** How many bytes of the next object are wanted at most. */
   readonly limit: () => number
@@ -82,4 +80,12 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
       }
     }
   }
+}
+
+/** What git says of an object. `bytes` are missing where only the facts were asked for, or they are over the limit. */
+export interface Found {
+  readonly oid: string
+  readonly type: string
+  readonly size: number
+  readonly bytes?: Buffer
 }

@@ -1,16 +1,8 @@
 import type { ChildProcess } from 'node:child_process'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
-import { createAnswerReader } from './batch-reader.ts'
+import { createAnswerReader, type Found } from './batch-reader.ts'
 import { endProcess } from './launch.ts'
 import { isOutOfMemory, tooMuchMemory } from './launch-failures.ts'
-
-/** What git says of an object. `bytes` are missing where only the facts were asked for, or they are over the limit. */
-export interface Found {
-  readonly oid: string
-  readonly type: string
-  readonly size: number
-  readonly bytes?: Buffer
-}
 
 /** One long-lived `git cat-file`, which answers request after request. */
 export interface Batch {

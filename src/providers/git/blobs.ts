@@ -6,7 +6,7 @@ import { isText, wholeCharacters } from '../../core/utf8.ts'
 import { mimeTypeFor } from '../files/media.ts'
 import type { Launcher } from './launch.ts'
 import type { Objects } from './objects.ts'
-import type { TreeEntry } from './trees.ts'
+import type { TreeEntry } from './tree-format.ts'
 
 /** How much of a file is looked at to tell whether it is text, when only a part of it is read. */
 const headBytes = 8192

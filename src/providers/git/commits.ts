@@ -3,7 +3,8 @@ import { isPath } from '../../core/path.ts'
 import { createRecent } from '../../core/recent.ts'
 import type { Launcher } from './launch.ts'
 import { missing, type Objects } from './objects.ts'
-import type { Ref, RefTable } from './refs.ts'
+import type { Ref } from './ref-list.ts'
+import type { RefTable } from './refs.ts'
 
 /** A commit that is served, and how a path called it. */
 export interface Named {

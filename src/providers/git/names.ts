@@ -1,7 +1,7 @@
 import { comparePaths } from '../../core/path.ts'
 import { createRecent } from '../../core/recent.ts'
+import type { Ref } from './ref-list.ts'
 import { indexOfRef, type Range, type RefList, rangeBelow, refAt } from './ref-list.ts'
-import type { Ref } from './refs.ts'
 import type { Slices } from './slices.ts'
 
 /** A directory of names of refs, a ref, or both: what is called so far, and what goes on from there. */

@@ -12,7 +12,7 @@ import type { Repository } from './repository.ts'
 import { createStatus } from './status.ts'
 import { contentOf, oneLine, type Page, pageType, shortId } from './text.ts'
 import { createTips } from './tips.ts'
-import type { TreeEntry } from './trees.ts'
+import type { TreeEntry } from './tree-format.ts'
 
 /** The resources that are no files: what git says about the history, as text. */
 export interface Pages {

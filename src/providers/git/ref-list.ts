@@ -1,4 +1,3 @@
-import type { Ref } from './refs.ts'
 import type { Slices } from './slices.ts'
 
 /**
@@ -161,4 +160,11 @@ export function createRefListWriter(
       served: served.subarray(0, length),
     }),
   }
+}
+
+/** A ref that is served, and the object that it is at: a commit, or a tag that leads to one. */
+export interface Ref {
+  /** Its full name: `refs/heads/main`. */
+  readonly name: string
+  readonly oid: string
 }

@@ -6,13 +6,6 @@ import { createRefFiles } from './ref-files.ts'
 import { createRefListWriter, holdsId, indexOfRef, oidAt, type RefList, refsIn } from './ref-list.ts'
 import { createSlices, type Slices } from './slices.ts'
 
-/** A ref that is served, and the object that it is at: a commit, or a tag that leads to one. */
-export interface Ref {
-  /** Its full name: `refs/heads/main`. */
-  readonly name: string
-  readonly oid: string
-}
-
 /** All refs that are served, as they were at one moment. */
 export interface RefTable {
   readonly refs: RefList

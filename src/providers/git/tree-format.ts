@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { segmentFault } from '../../core/path.ts'
 import { type Slices, sortInSlices } from './slices.ts'
-import type { Tree, TreeEntry, TreeKind } from './trees.ts'
 
 /** The kinds, and the numbers that stand for them in a column. */
 const kinds: readonly TreeKind[] = ['file', 'directory', 'link', 'submodule']
@@ -173,4 +172,27 @@ function isServed(bytes: Buffer, start: number, end: number): boolean {
   // Only text that is not UTF-8 decodes to a replacement character, apart from text that holds one.
   if (name.includes('\ufffd') && !isUtf8(bytes.subarray(start, end))) return false
   return segmentFault(name) === undefined && !/^(?:\.git|git~1)$/i.test(name)
+}
+
+/** What a name in a tree is: a file, a directory, a symbolic link, or the commit of a submodule. */
+export type TreeKind = 'file' | 'directory' | 'link' | 'submodule'
+
+export interface TreeEntry {
+  readonly name: string
+  readonly kind: TreeKind
+  readonly oid: string
+}
+
+/** One directory, as git stores it. */
+export interface Tree {
+  readonly oid: string
+  /** How many entries it has: in path order, each name once. */
+  readonly length: number
+  /** About how many bytes of memory it takes. */
+  readonly weight: number
+  /** The name of an entry; of a directory, with a `/` behind it. */
+  keyAt(index: number): string
+  entryAt(index: number): TreeEntry | undefined
+  /** The index of the entry of a name that is a directory, or is none; -1 where there is none. */
+  indexOf(name: string, isDirectory: boolean): number
 }

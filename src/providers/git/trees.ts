@@ -1,31 +1,8 @@
 import { createRecent } from '../../core/recent.ts'
-import type { Found } from './batch.ts'
+import type { Found } from './batch-reader.ts'
 import { type Objects, wholeBytes } from './objects.ts'
 import { createSlices } from './slices.ts'
-import { parseTree } from './tree-format.ts'
-
-/** What a name in a tree is: a file, a directory, a symbolic link, or the commit of a submodule. */
-export type TreeKind = 'file' | 'directory' | 'link' | 'submodule'
-
-export interface TreeEntry {
-  readonly name: string
-  readonly kind: TreeKind
-  readonly oid: string
-}
-
-/** One directory, as git stores it. */
-export interface Tree {
-  readonly oid: string
-  /** How many entries it has: in path order, each name once. */
-  readonly length: number
-  /** About how many bytes of memory it takes. */
-  readonly weight: number
-  /** The name of an entry; of a directory, with a `/` behind it. */
-  keyAt(index: number): string
-  entryAt(index: number): TreeEntry | undefined
-  /** The index of the entry of a name that is a directory, or is none; -1 where there is none. */
-  indexOf(name: string, isDirectory: boolean): number
-}
+import { parseTree, type Tree, type TreeEntry } from './tree-format.ts'
 
 export interface Trees {
   /** A tree by its id, or by that of a commit as `id^{tree}`. */

@@ -1,6 +1,6 @@
 import type { ServerSettings } from '../relational/server.ts'
 import { refused } from './errors.ts'
-import type { Query } from './session.ts'
+import type { Query } from './query.ts'
 import { quoteName } from './sql.ts'
 
 /** What a connection says of itself when it is opened. */

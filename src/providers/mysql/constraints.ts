@@ -1,8 +1,8 @@
 import { identityOf } from '../relational/batch.ts'
 import type { ObjectName } from '../relational/model.ts'
-import { readableColumn } from './page.ts'
-import type { Cells, Session } from './session.ts'
-import { listed, servedSchema } from './sql.ts'
+import type { Cells } from './query.ts'
+import type { Session } from './session.ts'
+import { listed, readableColumn, servedSchema } from './sql.ts'
 
 /** A foreign key, from either of its ends. */
 export interface Constraint {

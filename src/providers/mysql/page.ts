@@ -5,7 +5,7 @@ import { keyOf, nameOf, segmentOf } from '../relational/names.ts'
 import type { Listed, PageQuery } from '../relational/source.ts'
 import { servedRoutine } from './routines.ts'
 import type { Session } from './session.ts'
-import { listed, servedSchema } from './sql.ts'
+import { listed, readableColumn, servedSchema } from './sql.ts'
 
 export interface PageOptions {
   readonly schemas: readonly string[] | undefined
@@ -80,9 +80,6 @@ export async function readPage(
 
 /** A name of the information schema, which by itself is the same as one that differs in case. */
 const exact = (column: string) => `CONVERT(${column} USING utf8mb4) COLLATE utf8mb4_bin`
-
-/** Whether the account may read a column of the information schema's list. */
-export const readableColumn = "FIND_IN_SET('select', PRIVILEGES) > 0"
 
 export interface TableFacts {
   readonly kind: RelationKind

@@ -1,9 +1,9 @@
 import { identityOf } from '../relational/batch.ts'
 import type { Check, ObjectName, Trigger } from '../relational/model.ts'
 import { type Constraint, readConstraints } from './constraints.ts'
-import { readableColumn } from './page.ts'
-import type { Cells, Session } from './session.ts'
-import { listed, nameOf, quoteName } from './sql.ts'
+import type { Cells } from './query.ts'
+import type { Session } from './session.ts'
+import { listed, nameOf, quoteName, readableColumn } from './sql.ts'
 
 /** What the information schema says of a table or view. */
 export interface RawTable extends ObjectName {

@@ -2,14 +2,8 @@ import { type Connection, createConnection } from 'mysql2'
 import type { ServerSettings } from '../relational/server.ts'
 import { type Facts, readFacts, requireHarmless } from './account.ts'
 import { connectError, endedError, lateError, openingError, refused, statementError } from './errors.ts'
+import type { Cells, Query } from './query.ts'
 import type { Target } from './target.ts'
-
-/** What a statement answers of a row: its columns in order. Numbers of more than 53 bits, decimals and times are texts. */
-export type Cells = readonly (string | number | Buffer | null)[]
-export type Bound = string | number | null
-
-/** Runs one prepared statement, with its values apart. */
-export type Query = (sql: string, values?: readonly Bound[]) => Promise<readonly Cells[]>
 
 /** One connection. All it does is read-only, with time-outs. */
 export interface Session {

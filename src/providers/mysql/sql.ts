@@ -43,3 +43,6 @@ export function servedSchema(column: string, schemas: readonly string[] | undefi
   const { sql, values } = listed(schemas ?? systemSchemas)
   return { sql: `${column} ${schemas === undefined ? 'NOT IN' : 'IN'} (${sql})`, values }
 }
+
+/** Whether the account may read a column of the information schema's list. */
+export const readableColumn = "FIND_IN_SET('select', PRIVILEGES) > 0"

@@ -1,4 +1,4 @@
-import type { Cells } from './session.ts'
+import type { Cells } from './query.ts'
 import { quoteName } from './sql.ts'
 
 /** How a column is read, by the name of its type. */

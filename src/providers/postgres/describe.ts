@@ -3,7 +3,7 @@ import { roundEstimate } from '../relational/model.ts'
 import { definitionOf, type ForDefinition } from './ddl.ts'
 import { kindOf } from './kinds.ts'
 import type { PageOptions } from './page.ts'
-import type { Session, Statement } from './session.ts'
+import type { Session, Statement } from './query.ts'
 import { openSchema, readableRows, servedSchema, visibleRelation } from './sql.ts'
 
 /** A column, as the statement writes it. */

@@ -1,7 +1,7 @@
 import { nameOf } from '../relational/names.ts'
 import type { Listed, PageQuery } from '../relational/source.ts'
 import { kindOf } from './kinds.ts'
-import type { Session, Statement } from './session.ts'
+import type { Session, Statement } from './query.ts'
 import {
   bytesParameter,
   bytesValue,

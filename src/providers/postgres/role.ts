@@ -1,6 +1,6 @@
 import { ResourceError } from '../../core/errors.ts'
 import type { ServerSettings } from '../relational/server.ts'
-import type { Query } from './session.ts'
+import type { Query } from './query.ts'
 import { servedSchema } from './sql.ts'
 
 /** What a connection says of itself when it is opened. */

@@ -4,7 +4,7 @@ import type { KeyQuery, Row, RowPage, RowQuery, SourceContext } from '../relatio
 import { nameOf } from './ddl.ts'
 import { isUnusableValue } from './errors.ts'
 import type { PageOptions } from './page.ts'
-import type { Query, Session } from './session.ts'
+import type { Query, Session } from './query.ts'
 import { openSchema, quoteName, readableRows, servedSchema, visibleRelation } from './sql.ts'
 import { jsonOf, pieceOf, sizeOf, textOf } from './values.ts'
 

@@ -4,37 +4,9 @@ import { ResourceError } from '../../core/errors.ts'
 import type { ServerSettings } from '../relational/server.ts'
 import { createCancel } from './cancel.ts'
 import { codeOf, connectError, endedError, statementError } from './errors.ts'
+import type { Cells, Session, Statement } from './query.ts'
 import { requireHarmless, sessionFacts } from './role.ts'
 import type { Target } from './target.ts'
-
-/** A statement, always with its values apart. */
-export interface Statement {
-  readonly text: string
-  /** Whether it is the same each time: the server then plans it once. */
-  readonly fixed?: boolean
-}
-
-/** A row: its columns in order, as texts. */
-export type Cells = readonly (string | null)[]
-
-/** One connection. */
-export interface Session {
-  /** Whether something between us and the server shares its connections among clients (PgBouncer): nothing of a session lasts. */
-  readonly shared: boolean
-  /** The encoding of the database. */
-  readonly encoding: string
-  /** Rows of one statement. It reads only, and what it sets lasts no longer than it does. */
-  query(statement: Statement, values: readonly unknown[]): Promise<readonly Cells[]>
-  /** The same for several statements, in one transaction and one snapshot. */
-  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
-  isUsable(): boolean
-  /** Ends the connection at once, and what it is doing. */
-  close(): void
-  /** Calls back for each notification; `ended` once the connection has ended. */
-  onNotification(told: () => void, ended: () => void): void
-}
-
-export type Query = Session['query']
 
 /** How much later than the server's own limit we give up waiting, in milliseconds: it may have frozen. */
 const grace = 2000

@@ -1,7 +1,7 @@
 import { parseDocument } from 'yaml'
 import { z } from 'zod'
 import { invalid, isResourceError, type ResourceError } from '../../core/errors.ts'
-import type { PromptArgument } from '../../core/prompt.ts'
+import type { PromptArgument } from '../../core/provider.ts'
 import { compileTemplate } from '../../core/template.ts'
 
 /** What a prompt says of itself, between `---` and `---`. */

@@ -1,7 +1,6 @@
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { Prompt, PromptArgument, PromptMessage, Prompts } from '../../core/prompt.ts'
-import type { Change, Context, Provider } from '../../core/provider.ts'
+import type { Change, Context, Prompt, PromptArgument, PromptMessage, Prompts, Provider } from '../../core/provider.ts'
 import { splitFrontMatter } from '../../wrap/front-matter.ts'
 import { headingIn } from '../../wrap/heading.ts'
 import { type Header, parseHeader } from './header.ts'

@@ -1,6 +1,5 @@
 import { invalid } from '../../core/errors.ts'
-import type { PromptMessage } from '../../core/prompt.ts'
-import type { Audience } from '../../core/provider.ts'
+import type { Audience, PromptMessage } from '../../core/provider.ts'
 import { encodePath } from '../../core/uri.ts'
 import { promptFault } from './header.ts'
 

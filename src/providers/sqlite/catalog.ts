@@ -1,22 +1,13 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { comparePaths } from '../../core/path.ts'
-import type { Reference, Relation, RelationKind } from '../relational/model.ts'
+import type { Reference, Relation } from '../relational/model.ts'
 import { roundEstimate } from '../relational/model.ts'
 import { segmentOf } from '../relational/names.ts'
-import { type Cells, columnsOf, type RawColumn, type Run, tryTo } from './columns.ts'
+import { type Cells, columnsOf, type Item, type RawColumn, type Run, tryTo } from './columns.ts'
 import { folded, foreignKeysOf, referencesIn } from './foreign.ts'
 import { indexesOf, type KnownIndex } from './indexes.ts'
 import { type Affinity, affinityOf } from './names.ts'
 import { checksOf, generatedOf } from './parse.ts'
-
-/** A table or view, as the catalog lists it. */
-export interface Item {
-  readonly key: string
-  readonly name: string
-  readonly kind: RelationKind
-  readonly hasRowid: boolean
-  readonly isStrict: boolean
-}
 
 /** What rows are reached by, with what of it only statements need to know. */
 export interface KnownKey {

@@ -1,3 +1,4 @@
+import type { RelationKind } from '../relational/model.ts'
 /** A row of what SQLite answers, and how it is asked. */
 export type Cells = readonly (string | bigint | number | null | Uint8Array)[]
 export type Run = (sql: string, ...values: readonly string[]) => readonly Cells[]
@@ -34,4 +35,13 @@ export function tryTo(act: () => readonly Cells[]): readonly Cells[] {
   } catch {
     return []
   }
+}
+
+/** A table or view, as the catalog lists it. */
+export interface Item {
+  readonly key: string
+  readonly name: string
+  readonly kind: RelationKind
+  readonly hasRowid: boolean
+  readonly isStrict: boolean
 }

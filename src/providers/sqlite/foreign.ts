@@ -1,5 +1,5 @@
 import type { ForeignKey, Reference } from '../relational/model.ts'
-import type { Item } from './catalog.ts'
+import type { Item } from './columns.ts'
 import { type Cells, columnsOf, type Run } from './columns.ts'
 
 /** SQLite takes names for the same that differ in the case of their ASCII letters. */

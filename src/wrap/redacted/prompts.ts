@@ -1,5 +1,5 @@
 import { notFound } from '../../core/errors.ts'
-import type { Prompt, PromptMessage, Prompts } from '../../core/prompt.ts'
+import type { Prompt, PromptMessage, Prompts } from '../../core/provider.ts'
 import type { Cleaner } from './cleaner.ts'
 import { isSecretPath } from './facts.ts'
 import { redactPhrase } from './find.ts'

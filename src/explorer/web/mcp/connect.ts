@@ -11,7 +11,8 @@ import {
 import { isResourceError } from '../../../core/errors.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
 import { type Changes, type ChangesState, createChanges } from './changes.ts'
-import { type Endpoint, request, type Wire } from './request.ts'
+import { type Endpoint, request } from './request.ts'
+import type { Wire } from './sse.ts'
 
 /** A server, as the page sees it. */
 export interface Connection {

@@ -1,5 +1,6 @@
 import { ResourceError } from '../../../core/errors.ts'
-import { type Endpoint, stream, type Wire } from './request.ts'
+import { type Endpoint, stream } from './request.ts'
+import type { Wire } from './sse.ts'
 
 /** What is to be told, or what a server agreed to tell. */
 export interface Wanted {

@@ -1,14 +1,12 @@
 import { ResourceError } from '../../../core/errors.ts'
 import { errorOf } from './errors.ts'
-import { messagesOf } from './sse.ts'
+import { messagesOf, type Wire } from './sse.ts'
 
 /** The one revision that the page speaks: its server is always one of ours. */
 export const revision = '2026-07-28'
 
 /** What the page calls itself: a server of ours gives it the tools to assemble and to search with. */
 export const clientInfo = { name: 'hikidashi-explorer', version: '1' } as const
-
-export type Wire = Readonly<Record<string, unknown>>
 
 export interface Endpoint {
   /** Where MCP is. */

@@ -1,5 +1,4 @@
 import { ResourceError } from '../../../core/errors.ts'
-import type { Wire } from './request.ts'
 
 /** The longest event that is taken, in characters: a server that never ends one does not fill the memory of the page. */
 const longest = 128 * 1024 * 1024
@@ -63,3 +62,5 @@ function parsed(text: string): unknown {
     return undefined
   }
 }
+
+export type Wire = Readonly<Record<string, unknown>>

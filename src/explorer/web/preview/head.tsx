@@ -1,15 +1,14 @@
 import { useComputed } from '@preact/signals'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { pick } from '../basket/adding.ts'
-import { announce } from '../state/announce.ts'
 import { isPicked, markOf } from '../state/basket.ts'
-import { copy } from '../state/copy.ts'
 import { crumbsOf } from '../state/crumbs.ts'
 import { isSearchMount } from '../state/kinds.ts'
 import { langOf } from '../state/lang.ts'
 import { linkTo } from '../state/place.ts'
 import { shown } from '../state/shown.ts'
 import { formatSize } from '../words/language.ts'
+import { copyText } from './copy-text.ts'
 import { isDetailed } from './details.tsx'
 import { nameOf, saveContent } from './facts.ts'
 import { bare, type Reader } from './load.ts'
@@ -122,8 +121,4 @@ function typeOf({ reading, resource }: Reader): string | undefined {
   const { value } = reading
   const content = value.state === 'ready' ? value.contents[0] : undefined
   return content?.mimeType ?? resource.value?.mimeType
-}
-
-export async function copyText(text: string): Promise<void> {
-  announce(t((await copy(text)) ? 'copied' : 'notCopied'))
 }

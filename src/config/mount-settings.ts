@@ -1,0 +1,36 @@
+import type { Log } from '../core/log.ts'
+import type { Measurements } from '../core/measurements.ts'
+import type { MountReader } from '../core/mount-reader.ts'
+import type { Scrubber } from '../core/scrub.ts'
+import type { LazyStore } from './lazy-store.ts'
+import type { MountConfig } from './schema.ts'
+
+/** What mounts are opened with. */
+export interface MountSettings {
+  readonly log: Log
+  /** Values that are known to be secret: providers that redact take them out as well. */
+  readonly scrubber?: Scrubber
+  /** The key that versions of redacted contents are hashed with; replicas share it. By default one is made for each mount. */
+  readonly key?: Uint8Array
+  /** Finds that key, once it is needed. */
+  readonly versionKey?: () => Promise<Uint8Array | undefined>
+  /** Where results and measurements are kept. */
+  readonly store?: LazyStore
+  /** What this process measures of itself. */
+  readonly measurements?: Measurements
+  /** The other mounts, once all of them are open. */
+  readonly searchable?: Searchable
+  /** The place of the mount among all, from 1: what it is called where its address is not to be told. */
+  readonly place?: number
+}
+
+/** The mounts that a search reads: they are opened beside it, and there once the catalog is. */
+export interface Searchable {
+  reader(address: string): MountReader | undefined
+  /** What the configuration says of a mount. */
+  configOf(address: string): MountConfig | undefined
+  /** The configuration that a mount is opened with, where that takes a look at its source. */
+  refined(address: string): Promise<MountConfig | undefined>
+  /** The addresses of all mounts. */
+  readonly addresses: readonly string[]
+}

@@ -1,0 +1,7 @@
+import { announce } from '../state/announce.ts'
+import { copy } from '../state/copy.ts'
+import { t } from './words.ts'
+
+export async function copyText(text: string): Promise<void> {
+  announce(t((await copy(text)) ? 'copied' : 'notCopied'))
+}

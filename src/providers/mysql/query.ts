@@ -1,0 +1,7 @@
+/** What a statement answers of a row: its columns in order. Numbers of more than 53 bits, decimals and times are texts. */
+export type Cells = readonly (string | number | Buffer | null)[]
+
+export type Bound = string | number | null
+
+/** Runs one prepared statement, with its values apart. */
+export type Query = (sql: string, values?: readonly Bound[]) => Promise<readonly Cells[]>
