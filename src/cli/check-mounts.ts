@@ -1,6 +1,6 @@
-import { openMount } from '../config/build.ts'
 import { type LeftOutCounts, openMountLeftOut } from '../config/left-out.ts'
 import type { MountSettings } from '../config/mount-settings.ts'
+import { openMount } from '../config/open-mount.ts'
 import type { PlannedMount } from '../config/plan.ts'
 import { createCatalog, type Mount } from '../core/catalog.ts'
 import { isResourceError } from '../core/errors.ts'

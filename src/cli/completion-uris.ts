@@ -1,5 +1,5 @@
-import { openMount } from '../config/build.ts'
 import { lazyStore } from '../config/lazy-store.ts'
+import { openMount } from '../config/open-mount.ts'
 import type { PlannedMount } from '../config/plan.ts'
 import { createCatalog } from '../core/catalog.ts'
 import type { View } from '../core/view.ts'

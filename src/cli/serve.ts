@@ -1,9 +1,7 @@
 import { Console } from 'node:console'
-import { homedir } from 'node:os'
-import { parse, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { OpenedCatalog } from '../config/build.ts'
-import { resolveFolder } from '../config/folder.ts'
 import { type Listen, parseListen } from '../config/values.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
@@ -12,7 +10,7 @@ import type { Scrubber } from '../core/scrub.ts'
 import type { AuditFile, HttpOptions, ServeOptions as Service } from '../server/index.ts'
 import { serveStdio } from '../server/stdio.ts'
 import { type Announcer, createAnnouncer } from './announce.ts'
-import { exitCodeHelp, failed, misused } from './exit.ts'
+import { exitCodeHelp, failed } from './exit.ts'
 import { openPage, pageOf } from './explorer.ts'
 import { relaxHeap } from './heap.ts'
 import type { Io } from './io.ts'
@@ -22,24 +20,19 @@ import { startMeasuring } from './measure.ts'
 import { openLater } from './open-later.ts'
 import { hostName, ownCommand } from './own-command.ts'
 import type { ServeIndexingOptions } from './serve-indexing.ts'
+import {
+  adviceOn,
+  argumentsFor,
+  httpOptions,
+  refuseUnasked,
+  refuseWithheld,
+  type ServeOptions,
+  tokensOf,
+  warnOfLargeFolders,
+} from './serve-options.ts'
 import { writeError } from './status-line.ts'
 import { createStop } from './stop.ts'
 import { packageVersion } from './version.ts'
-import { reasonsOf, trustCommand } from './withheld.ts'
-
-interface ServeOptions {
-  readonly config?: string
-  readonly stdio?: true
-  readonly http?: Listen
-  readonly name?: string
-  readonly allowHost?: readonly string[]
-  readonly tokens?: string
-  readonly insecure?: boolean
-  readonly only?: 'files'
-  readonly strict?: true
-  readonly logLevel: (typeof logLevels)[number]
-  readonly logFormat: (typeof logFormats)[number]
-}
 
 /** How long a client may take to say something before the mounts are opened, in milliseconds. */
 const latestOpeningMs = 250
@@ -262,71 +255,5 @@ function once(act: () => void): () => void {
     if (done) return
     done = true
     act()
-  }
-}
-
-function httpOptions({ config }: Local, { allowHost = [], tokens, insecure = false }: ServeOptions) {
-  const { listen: _, auth: __, explorer: ___, allowedHosts = [], ...rest } = config?.http ?? {}
-  const auth = tokens === undefined ? config?.auth : { ...config?.auth, tokens: resolve(tokens) }
-  return {
-    ...rest,
-    allowedHosts: [...allowedHosts, ...allowHost],
-    insecure,
-    ...(auth === undefined ? {} : { auth }),
-  }
-}
-
-/** The file of tokens that clients over HTTP need, if they do. */
-function tokensOf(auth: { readonly tokens?: string } | undefined): { readonly tokens?: string } {
-  return auth?.tokens === undefined ? {} : { tokens: auth.tokens }
-}
-
-/** Settings that protect what is served are not left out silently: without them nothing is served that they are about. */
-function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void {
-  const needed = ['audit', ...(stdio ? [] : ['http'])]
-  const missing = config?.withheld.find(({ part, name }) => part === 'setting' && needed.includes(name))
-  if (config === undefined || missing === undefined) return
-  throw failed(
-    `"${missing.name}" is left out (${reasonsOf(missing)}), and nothing is served without it. If you trust this configuration: ${trustCommand(config.file)}`,
-  )
-}
-
-/** Over stdio nobody is asked for a token: whoever starts the process is trusted. That must be what is meant. */
-function refuseUnasked({ config }: Local, { stdio, tokens }: ServeOptions, listen: Listen | undefined): void {
-  if (listen !== undefined || stdio || (config?.auth === undefined && tokens === undefined)) return
-  throw misused(
-    'Tokens are asked for over HTTP, and nothing says where to listen. Set http.listen or give --http, or say --stdio to serve whoever starts this.',
-  )
-}
-
-function adviceOn(reason: string | number | undefined): string {
-  if (reason === 'listen') return ' Choose another one: --http 0 takes any that is free.'
-  if (reason === 'insecure') return ' Or give --tokens FILE. To serve everybody who can reach it: --insecure.'
-  return reason === 'allowed-hosts' ? ' Or name them here: --allow-host NAME.' : ''
-}
-
-/** The command line by which a host starts the same service. */
-function argumentsFor(
-  folders: readonly string[],
-  { name, only, strict }: ServeOptions,
-  local: Local,
-): readonly string[] {
-  return [
-    'serve',
-    ...(local.assumed ? [resolve('.')] : folders.map((folder) => resolve(folder))),
-    ...(local.config === undefined ? [] : ['--config', local.config.file]),
-    ...(name === undefined ? [] : ['--name', name]),
-    ...(only === undefined ? [] : ['--only', only]),
-    ...(strict ? ['--strict'] : []),
-    '--stdio',
-  ]
-}
-
-function warnOfLargeFolders({ mounts }: Local, log: Log): void {
-  for (const { address, config, folder } of mounts) {
-    if (config.provider !== 'files' && config.provider !== 'settings') continue
-    const root = resolveFolder(config.root, folder)
-    if (root === parse(root).root || root === homedir())
-      log('warn', 'a whole file system or home folder is served', { mount: address, root })
   }
 }

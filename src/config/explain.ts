@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Schema } from './schema-builder.ts'
+import type { Schema } from './schema-types.ts'
 import { describeIssue } from './words.ts'
 
 /** What zod says is wrong with a value. */

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from 'vitest'
-import { openMount } from '../../src/config/build.ts'
+import { openMount } from '../../src/config/open-mount.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { isResourceError, ResourceError } from '../../src/core/errors.ts'

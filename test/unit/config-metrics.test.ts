@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openCatalog, openMount } from '../../src/config/build.ts'
+import { openCatalog } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { openMount } from '../../src/config/open-mount.ts'
 import { planConfig } from '../../src/config/plan.ts'
 import type { Catalog } from '../../src/core/catalog.ts'
 import { createMeasurements } from '../../src/core/measurements.ts'

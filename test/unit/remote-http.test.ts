@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { memory } from '../../examples/memory-provider.ts'
-import { openMount } from '../../src/config/build.ts'
 import { explain } from '../../src/config/explain.ts'
+import { openMount } from '../../src/config/open-mount.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'

@@ -10,14 +10,14 @@ import {
   searchPlaces,
   withWords,
 } from '../../core/found.ts'
-import type { JsonObject, Tool, ToolAnswer } from '../../core/tool.ts'
-import type { Resource, View } from '../../core/view.ts'
+import type { Tool, ToolAnswer } from '../../core/tool.ts'
+import type { View } from '../../core/view.ts'
+import { byName, maxPages, type Result } from './by-name.ts'
 import { limitSchema, oneLine } from './shown.ts'
 
 const limits = { least: 1, most: 50, otherwise: 10 }
 /** So many places are searched at once, and so many pages looked at for names. */
 const maxPlaces = 16
-const maxPages = 12
 
 const searchInput = {
   type: 'object',
@@ -114,15 +114,6 @@ export function searchTool(view: View): Tool {
 
 const noIndex = 'Nothing is indexed here: only names, titles and descriptions were looked at.'
 const oneIsAway = 'One place could not be searched just now.'
-
-interface Result {
-  readonly uri: string
-  readonly document: string
-  readonly name: string
-  readonly snippet: string
-  readonly score: number
-  readonly facts: JsonObject
-}
 
 function answer(
   query: string,
@@ -245,61 +236,4 @@ function afterIn(cursor: string | undefined): Readonly<Record<string, string>> |
     // It is told below.
   }
   throw invalid('cursor: It is not one that this tool gave. Begin without one.', 'cursor')
-}
-
-/** What has all the words in its name, title, description or URI: those in the name first. */
-async function byName(view: View, query: string, limit: number, signal: AbortSignal): Promise<readonly Result[]> {
-  const words = fold(query)
-    .split(/\s+/u)
-    .filter((word) => word !== '')
-    .slice(0, 16)
-  const found: Result[] = []
-  let cursor: string | undefined
-  for (let pages = 0; pages < maxPages; pages++) {
-    const page = await view.list(cursor === undefined ? {} : { cursor }, { signal })
-    for (const resource of page.items) {
-      const score = scoreOf(resource, words)
-      if (score === 0) continue
-      const { uri, name, title, description, mimeType } = resource
-      found.push({
-        uri,
-        document: uri,
-        name: title ?? name,
-        snippet: description ?? '',
-        score,
-        facts: { ...(title === undefined ? {} : { title }), ...(mimeType === undefined ? {} : { mimeType }) },
-      })
-    }
-    cursor = page.nextCursor
-    if (cursor === undefined) break
-  }
-  return found.sort((a, b) => b.score - a.score).slice(0, limit)
-}
-
-function scoreOf({ uri, name, title = '', description = '' }: Resource, words: readonly string[]): number {
-  const places = [
-    [fold(name), 1],
-    [fold(title), 0.9],
-    [fold(plain(uri)), 0.5],
-    [fold(description), 0.3],
-  ] as const
-  let sum = 0
-  for (const word of words) {
-    const [, worth] = places.find(([text]) => text.includes(word)) ?? []
-    if (worth === undefined) return 0
-    sum += worth
-  }
-  return words.length === 0 ? 0 : Math.round((sum / words.length) * 100) / 100
-}
-
-function fold(text: string): string {
-  return text.normalize('NFKC').toLowerCase()
-}
-
-function plain(uri: string): string {
-  try {
-    return decodeURIComponent(uri)
-  } catch {
-    return uri
-  }
 }

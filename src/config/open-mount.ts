@@ -1,0 +1,111 @@
+import { compileAccess } from '../core/access.ts'
+import type { Mount } from '../core/catalog.ts'
+import { isResourceError, ResourceError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Provider } from '../core/provider.ts'
+import { type Deferred, deferred } from '../wrap/deferred.ts'
+import { limited } from '../wrap/limited.ts'
+import { linked } from '../wrap/linked.ts'
+import type { MountSettings } from './mount-settings.ts'
+import { observed } from './observed.ts'
+import { openProvider, withPolling } from './open-provider.ts'
+import { methodsOf, type PlannedMount } from './plan.ts'
+import type { MountConfig } from './schema.ts'
+import { deferredSearch, openSearch } from './search.ts'
+
+/**
+ * Opens one mount.
+ *
+ * @throws ResourceError of the kind that the provider threw; the message names the address.
+ */
+export async function openMount(planned: PlannedMount, settings: MountSettings): Promise<Mount> {
+  const { address } = planned
+  const log: Log = (level, message, fields) => settings.log(level, message, { mount: address, ...fields })
+  try {
+    return mountOf(planned, await openSource(planned, { ...settings, log }), settings)
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    const message = `The mount ${address} cannot be opened. ${error.message}`
+    throw new ResourceError(error.kind, message, error.detail, { cause: error })
+  }
+}
+
+/** A mount that is opened at its first use. */
+export type DeferredMount = Mount & Pick<Deferred, 'open' | 'openingState'>
+
+/** A mount that is opened at its first use. Until it can be opened, what asks it gets `unavailable`. */
+function deferMount(planned: PlannedMount, settings: MountSettings): DeferredMount {
+  const { address, config, folder } = planned
+  const log: Log = (level, message, fields) => settings.log(level, message, { mount: address, ...fields })
+  if (config.provider === 'search') {
+    const provider = deferredSearch(() => openSearch(address, config, folder, { ...settings, log }), log)
+    return withOpening(planned, provider, settings)
+  }
+  const provider = deferred(() => openSource(planned, { ...settings, log }), { abilities: methodsOf(config), log })
+  return withOpening(planned, provider, settings)
+}
+
+function withOpening(planned: PlannedMount, provider: Deferred, settings: MountSettings): DeferredMount {
+  const { open, openingState } = provider
+  return { ...mountOf(planned, provider, settings), open, openingState }
+}
+
+async function openSource(planned: PlannedMount, settings: MountSettings): Promise<Provider> {
+  const config = (await planned.refine?.()) ?? planned.config
+  return withPolling(await openProvider(planned.address, config, planned.folder, settings), config)
+}
+
+/** An open provider as a mount: within the limits of its configuration, with its access rules. */
+function mountOf({ address, config }: PlannedMount, opened: Provider, settings: MountSettings): Mount {
+  const { title, description, link, access, scopes, cache, limits } = config
+  const log: Log = (level, message, fields) => settings.log(level, message, { mount: address, ...fields })
+  const told = link === undefined ? opened : linked(opened, { link, ...exceptionsOf(config) })
+  return {
+    address,
+    provider: limited(told, { ...limits, log, ...observed(config.provider, settings) }),
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+    ...(access === undefined ? {} : { access: compileAccess(access) }),
+    ...(scopes === undefined ? {} : { scopes }),
+    ...(cache === undefined ? {} : { cache: { ttlMs: cache.ttl, scope: scopeOf(config) } }),
+    ...(derived.has(config.provider) ? { derived: true } : {}),
+    ...(config.provider === 'results' ? { writers: config.write ?? [] } : {}),
+  }
+}
+
+/** Providers of what is about other things that are served, or about the machine: listed behind those where not all is. */
+const derived: ReadonlySet<MountConfig['provider']> = new Set([
+  'settings',
+  'env',
+  'git',
+  'search',
+  'metrics',
+  'packages',
+  'screen',
+  'results',
+])
+
+/** Pages of a history are no files at a forge. */
+const historyPage = /^(?:branches|tags|log|status|commits|diff|blame)(?:\/|$)/
+
+function exceptionsOf({ provider }: MountConfig) {
+  return provider === 'git' ? { except: (path: string) => historyPage.test(path) } : {}
+}
+
+/** Whose an answer is. What is found is of whoever asks, whatever the operator says. */
+function scopeOf({ provider, cache }: MountConfig): 'public' | 'private' {
+  return provider === 'search' ? 'private' : (cache?.scope ?? 'private')
+}
+
+/** A mount that is opened at its first use. Results are opened at once, where that succeeds: others write into them. */
+export async function openLazily(
+  planned: PlannedMount,
+  settings: MountSettings,
+): Promise<Mount & Partial<DeferredMount>> {
+  if (planned.config.provider !== 'results') return deferMount(planned, settings)
+  const mount = await openMount(planned, settings).catch((error: unknown) => {
+    if (isResourceError(error)) return undefined
+    throw error
+  })
+  return mount ?? deferMount(planned, settings)
+}

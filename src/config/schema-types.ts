@@ -1,0 +1,88 @@
+/** The types of the schemas that `schema-builder.ts` makes. */
+
+/** What `safeParse` answers. */
+export type Parsed<Output> =
+  | { readonly success: true; readonly data: Output }
+  | { readonly success: false; readonly data?: undefined }
+
+export interface RefinementCtx {
+  /** Refuses the value. */
+  addIssue(issue: {
+    readonly code: 'custom'
+    readonly message: string
+    readonly path?: readonly (string | number)[]
+  }): void
+}
+
+/** What a refusal says: a text, or a function of the refused value that makes one. */
+export interface Refusal {
+  readonly error: string | ((issue: { readonly input?: unknown }) => string)
+  /** The member that is at fault, below the refused value. */
+  readonly path?: readonly string[]
+}
+
+/** How a schema was made: by a function of this module, or by a method of the schema before it. */
+export interface Step {
+  readonly before: Schema<unknown> | undefined
+  readonly method: string
+  readonly args: readonly unknown[]
+}
+
+export interface Schema<Output> {
+  readonly step: Step
+  safeParse(value: unknown): Parsed<Output>
+  /** @throws TypeError for a value that is refused. */
+  parse(value: unknown): Output
+  describe(text: string): this
+  refine(isGood: (value: Output) => boolean, refusal: Refusal): this
+  superRefine(judge: (value: Output, context: RefinementCtx) => void): this
+  transform<Other>(change: (value: Output, context: RefinementCtx) => Other): Schema<Other>
+  default(value: Output): Schema<Output>
+  /** The schema of a key that may be left out. Where the key is there, its value may not be `undefined`. */
+  exactOptional(): Optional<this>
+}
+
+export interface Optional<Inner> extends Schema<output<Inner>> {
+  readonly isOptional: true
+  unwrap(): Inner
+}
+
+/** A schema of what has a size: the length of a text or an array, or a number itself. */
+export interface Sized<Output> extends Schema<Output> {
+  min(least: number, refusal?: Refusal): this
+  max(most: number, refusal?: Refusal): this
+}
+
+export interface Text extends Sized<string> {
+  regex(pattern: RegExp, refusal: Refusal): this
+}
+
+export interface Literal<Value> extends Schema<Value> {
+  readonly value: Value
+}
+
+/** A schema of several kinds of object, told apart by the literal at one key. */
+export interface Kinds<Options extends readonly Schema<unknown>[]> extends Schema<output<Options[number]>> {
+  readonly options: Options
+}
+
+export type Shape = Readonly<Record<string, Schema<unknown>>>
+
+export interface Members<Keys> extends Schema<OutputOf<Keys>> {
+  readonly shape: Keys
+}
+
+/** What a schema makes of a value that it accepts. */
+export type output<Kind> = Kind extends { parse(value: unknown): infer Output } ? Output : never
+
+type OptionalKeys<Keys> = {
+  [Key in keyof Keys]: Keys[Key] extends { readonly isOptional: true } ? Key : never
+}[keyof Keys]
+
+type OutputOf<Keys> = Flat<
+  { -readonly [Key in Exclude<keyof Keys, OptionalKeys<Keys>>]: output<Keys[Key]> } & {
+    -readonly [Key in OptionalKeys<Keys>]?: output<Keys[Key]>
+  }
+>
+
+type Flat<Type> = { [Key in keyof Type]: Type[Key] }
