@@ -14,6 +14,8 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { badgeLine, badges } from '../scripts/badges.ts'
+import { readParagraphs } from '../scripts/house/sample.ts'
+import { riddleIn } from '../scripts/house/words.ts'
 
 const run = promisify(execFile)
 const tsx = new URL('../node_modules/tsx/dist/loader.mjs', import.meta.url).href
@@ -36,6 +38,20 @@ const pages = [
 const textOf = (page: string) => readFileSync(join(root, page), 'utf8')
 
 describe('the documentation', () => {
+  test('has no sentence with "what", "whoever" or "where" as its subject', () => {
+    const paragraphs = readParagraphs()
+    expect(paragraphs.length).toBeGreaterThan(500)
+    const riddles = paragraphs.filter(({ text }) => riddleIn(text) !== undefined)
+    expect(riddles.map(({ file, line, text }) => `${file}:${line}: ${riddleIn(text)}`)).toEqual([])
+  })
+
+  test('has a glossary of at most 60 terms, each once', () => {
+    const rows = [...textOf('docs/glossary.md').matchAll(/^\| (?!term |---)([^|]+) \|/gm)].map((match) => match[1])
+    expect(rows.length).toBeGreaterThan(40)
+    expect(rows.length).toBeLessThanOrEqual(60)
+    expect(new Set(rows).size).toBe(rows.length)
+  })
+
   test('links to pages and headings that are there', () => {
     const anchors = (page: string) =>
       [...textOf(page).matchAll(/^#+ (.*)$/gm)].map((match) =>
