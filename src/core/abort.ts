@@ -1,9 +1,9 @@
 /**
- * A controller whose signal aborts with the first of other signals, and can be aborted by itself. It costs a fraction of `AbortSignal.any`, which
- * remembers each signal weakly: what hangs on it lives until a full collection then, and not for a moment only.
+ * A controller whose signal aborts with the first of several other signals, or by its own `abort`. It costs a fraction of
+ * `AbortSignal.any`, which keeps weak references to the signals: its memory is freed only by a full garbage collection.
  */
 export interface Follower extends AbortController {
-  /** Follows no longer: nothing of it is kept by the other signals. */
+  /** Stops following the other signals and removes its listeners from them. */
   release(): void
 }
 
@@ -25,8 +25,9 @@ export function followAbort(...signals: readonly AbortSignal[]): Follower {
 }
 
 /**
- * A follower that aborts by itself after a time, unless it is released before: with a `TimeoutError`, as `AbortSignal.timeout` does. To be used in the place of `AbortSignal.any` with
- * `AbortSignal.timeout`: Node 20 may collect those two as garbage while somebody listens, and then they never abort.
+ * Creates a follower that aborts with a `TimeoutError` after a time, as `AbortSignal.timeout` does, unless it is released before.
+ * Use it instead of `AbortSignal.any` with `AbortSignal.timeout`: Node 20 may collect those two as garbage while they have
+ * listeners, and then they never abort.
  */
 export function followFor(signals: AbortSignal | readonly AbortSignal[], timeoutMs: number): Follower {
   const follower = followAbort(...[signals].flat())
@@ -40,7 +41,7 @@ export function followFor(signals: AbortSignal | readonly AbortSignal[], timeout
   }
 }
 
-/** Awaits work until a signal aborts; then it rejects with the signal's reason, and the work goes on unheard. */
+/** Waits for work until a signal aborts, then rejects with the signal's reason. The work itself continues, and its result is dropped. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work
   let onAbort = () => {}

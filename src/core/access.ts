@@ -1,38 +1,39 @@
 import { compileGlobs, compileReach, type PathTest, type Reach } from './glob.ts'
 import type { Principal } from './provider.ts'
 
-/** Whether a principal may see a path of a mount. Applied in the catalog, and nowhere else. */
+/** Decides whether a principal may see a path of a mount. Only the catalog applies it. */
 export interface Access {
   (principal: Principal, path: string): boolean
   /**
-   * What the principal may see below a directory (empty, or ends in `/`), decided by the rules alone, never by what is there:
-   * so that of what may not be seen the source is not even asked. Where it is left out, everything depends on the path.
+   * Returns how much a principal may see below a directory (empty, or ending in `/`). The rules alone decide, never the entries
+   * that exist, so the source is not even asked for anything that the principal may not see. When undefined, each path is decided
+   * by itself.
    */
   readonly reach?: (principal: Principal, directory: string) => Reach
   /**
-   * Principals with the same one may see the same paths, now and later. Where it is left out, what they may see can differ, and change
-   * at any time.
+   * Returns a key for a principal. Principals with the same key may see the same paths, now and later. When undefined, what they
+   * may see can differ, and can change at any time.
    */
   readonly callers?: (principal: Principal) => string
 }
 
-/** One rule: it allows, or denies, roles what `match` matches; everything where it is left out. `*` is every role. */
+/** An access rule: it allows or denies some roles the paths that `match` matches (default: every path). `*` is every role. */
 export interface AccessRule {
   readonly allow?: readonly string[] | undefined
   readonly deny?: readonly string[] | undefined
   readonly match?: string | readonly string[] | undefined
 }
 
-/** What became of a path, and by which of the rules, from 0 up. Denied without a rule: no rule allows it. */
+/** The decision on a path, with the index of the deciding rule. A denial without a rule means that no rule allows the path. */
 export type Verdict =
   | { readonly allowed: true; readonly rule: number }
   | { readonly allowed: false; readonly rule: number | undefined }
 
 /**
- * Compiles access rules. Their order makes no difference: what any rule denies is denied, and what no rule allows is
- * denied. So an empty list shows nobody anything: whoever leaves everybody in leaves `access` out of the mount.
+ * Compiles access rules. Their order makes no difference: a path is visible when a rule allows it and none denies it. So an empty
+ * list denies everything to everyone. To allow everyone, leave `access` out of the mount.
  *
- * A directory needs no rule of its own: it is visible where something below it is.
+ * A directory needs no rule of its own: it is visible when something below it is.
  *
  * @throws ResourceError `invalid` for a malformed glob.
  */
@@ -45,7 +46,7 @@ export function compileAccess(rules: readonly AccessRule[]): Access {
   return Object.assign((principal: Principal, path: string) => judge(principal, path).allowed, { reach, callers })
 }
 
-/** Compiles access rules into the reason for each decision: {@link compileAccess} says the same in one word. */
+/** Compiles access rules into a function that also returns the deciding rule. {@link compileAccess} returns only the decision. */
 export function compileVerdict(rules: readonly AccessRule[]): (principal: Principal, path: string) => Verdict {
   const unnamed: Verdict = { allowed: false, rule: undefined }
   const compiled = rules.map((rule, index) => ({
@@ -67,7 +68,7 @@ export function compileVerdict(rules: readonly AccessRule[]): (principal: Princi
   }
 }
 
-/** As `compileGlobs`, but tries every glob even once one has matched: the time does not tell which path a rule denies. */
+/** Does the same as `compileGlobs`, but tries every glob even after one has matched, so the time does not reveal which path a rule denies. */
 function matchEvery(patterns: readonly string[]): PathTest {
   const tests = patterns.map((pattern) => compileGlobs([pattern]))
   return (path) => tests.filter((matches) => matches(path)).length > 0
@@ -95,7 +96,7 @@ function wider(a: Reach, b: Reach): Reach {
   return a === 'some' || b === 'some' ? 'some' : 'none'
 }
 
-/** Whom a rule allows, and whom it denies. */
+/** Returns the tests for the roles that a rule allows and denies. */
 function namesOf(rule: AccessRule) {
   const named = (names: readonly string[] | undefined) => {
     const roles = new Set(names)

@@ -4,29 +4,29 @@ import { type AddressBlock, addressBlock, addressBytes, isAllowedAddress } from 
 import { invalid } from './errors.ts'
 import type { HttpUrl } from './http-url.ts'
 
-/** The code of the error of a host that leads to where nobody may be sent. */
+/** Error code of a look-up whose host resolves to a refused address. */
 export const refusedHost = 'EREFUSEDHOST'
 
-/** Finds all addresses of a host. */
+/** Resolves a host to all of its addresses. */
 export type Resolve = (
   host: string,
   done: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
 ) => void
 
-/** Decides where requests may go: before a connection, and again by the address that it has come to. */
+/** Decides which addresses requests may go to: before the connection, and again by the address that is connected. */
 export interface Guard {
-  /** Why a URL is not asked, as far as it tells by itself; `undefined` where its host may be looked up. */
+  /** Returns why a URL is refused, as far as the URL itself shows; undefined when its host may be looked up. */
   refusal(url: HttpUrl): string | undefined
-  /** Whether an address may be connected to. */
+  /** Whether a connection to an address is allowed. */
   allows(address: string | undefined): boolean
-  /** What connects to the addresses that it has looked at, and to no others. */
+  /** A look-up that resolves only to addresses it has checked. */
   readonly lookup: LookupFunction
 }
 
-/** Names that lead to this machine, or to where machines are told their credentials, whatever is answered for them. */
+/** Names of the metadata services that give machines their credentials. They are refused no matter which addresses they resolve to. */
 const refusedNames = /^(?:metadata|metadata\.google\.internal|instance-data(?:\.ec2\.internal)?)$/
 
-/** Ports of other protocols, to which a request for a page is a message too (WHATWG Fetch: bad ports; and databases). */
+/** Ports of other protocols, whose servers could take an HTTP request as a message (WHATWG Fetch: bad ports; and databases). */
 const refusedPorts: ReadonlySet<number> = new Set([
   1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
   111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
@@ -36,8 +36,9 @@ const refusedPorts: ReadonlySet<number> = new Set([
 ])
 
 /**
- * Lets requests go to the internet, and to the blocks of addresses that the operator allows. Of a name every address that it has must
- * be such a one, and the connection goes to one of those: an answer that changes afterwards changes nothing.
+ * Creates a guard that allows requests to the internet, and to the address blocks that the operator allows. Every address of a
+ * name must be allowed, and the connection goes to one of the checked addresses, so a later change of the name makes no
+ * difference.
  */
 export function createGuard(allowed: readonly AddressBlock[], resolve: Resolve = resolveHost): Guard {
   const allows = (address: string | undefined) => {
@@ -56,19 +57,19 @@ export function createGuard(allowed: readonly AddressBlock[], resolve: Resolve =
   }
 }
 
-/** Where the requests to one service may go, besides the internet. */
+/** Network settings of one service. */
 export interface ServiceNetwork {
-  /** Addresses, alone or in blocks (`10.0.0.0/8`), that may be asked though they are not on the internet. Default none. */
+  /** Addresses or address blocks (`10.0.0.0/8`) outside the internet that are allowed. Default none. */
   readonly allowAddresses?: readonly string[]
-  /** Finds the addresses of hosts. By default as the system does. */
+  /** Resolver of host names. Default: the resolver of the system. */
   readonly resolve?: Resolve
 }
 
 /**
- * The guard of a service whose URL stands in the configuration. An address in the URL is itself the permission to ask that address, and
- * `localhost` the permission to ask this machine. Of another name, every address must be on the internet or in `allowAddresses`.
+ * Creates the guard of a service whose URL is in the configuration. An address in that URL allows the address itself, and
+ * `localhost` allows this machine. For any other name, every address must be on the internet or in `allowAddresses`.
  *
- * @throws ResourceError `invalid` (reason `address`) for a text in `allowAddresses` that is no address.
+ * @throws ResourceError `invalid` (reason `address`) for a text in `allowAddresses` that is not an address.
  */
 export function createServiceGuard({ host }: HttpUrl, { allowAddresses = [], resolve }: ServiceNetwork = {}): Guard {
   const named = host === 'localhost' ? loopback : [host]
@@ -80,7 +81,7 @@ export function createServiceGuard({ host }: HttpUrl, { allowAddresses = [], res
 
 const loopback = ['127.0.0.0/8', '::1']
 
-/** @throws ResourceError `invalid` (reason `address`) for a text that is no address. */
+/** @throws ResourceError `invalid` (reason `address`) for a text that is not an address. */
 export function parseAllowed(allowAddresses: readonly string[]): readonly AddressBlock[] {
   return allowAddresses.map((text) => {
     const block = addressBlock(text)
@@ -90,11 +91,11 @@ export function parseAllowed(allowAddresses: readonly string[]): readonly Addres
   })
 }
 
-/** Why an address is refused, in words for the operator. */
+/** Reason for the refusal of an address, for the operator. */
 export const notPublic =
   'its host leads to this machine or a private network ("allowAddresses" names what may be asked there)'
 
-/** Looks a host up as a socket does, and refuses it with a code where one of its addresses is refused. */
+/** Creates a look-up for sockets that fails with `code` when any address of the host is refused. */
 export function guardedLookup(
   isRefused: (address: string) => boolean,
   code: string,

@@ -1,11 +1,12 @@
-/** Addresses of the internet protocol, as numbers: which of them are anybody's, and which lead into somebody's own network. */
+/** IP addresses as numbers: which ones are public, and which ones lead into a private network. */
 
-/** The bytes of an address, of which there are 4 or 16. */
+/** The bytes of an address: 4 or 16. */
 export type AddressBytes = readonly number[]
 
 /**
- * The bytes of an address in its one proper spelling: `192.0.2.1`, `2001:db8::1`, `::ffff:192.0.2.1`. `undefined` for what is
- * none, and for what only some programs take for one: `127.1`, `0x7f.1`, `0177.0.0.1`, `2130706433`, a zone (`fe80::1%eth0`).
+ * Returns the bytes of an address in its one canonical spelling: `192.0.2.1`, `2001:db8::1`, `::ffff:192.0.2.1`. Undefined for
+ * any other text, including those that only some programs accept as addresses: `127.1`, `0x7f.1`, `0177.0.0.1`, `2130706433`, a
+ * zone (`fe80::1%eth0`).
  */
 export function addressBytes(text: string): AddressBytes | undefined {
   return text.includes(':') ? ipv6Bytes(text) : ipv4Bytes(text)
@@ -24,12 +25,12 @@ function ipv6Bytes(text: string): AddressBytes | undefined {
   const [front, back] = [bytesOfGroups(halves[0] ?? '', halves.length === 1), bytesOfGroups(halves[1] ?? '', true)]
   if (front === undefined || back === undefined) return undefined
   const zeros = 16 - front.length - back.length
-  // `::` stands for one group at least.
+  // `::` replaces at least one group.
   if (halves.length === 1 ? zeros !== 0 : zeros < 2) return undefined
   return [...front, ...Array.from({ length: zeros }, () => 0), ...back]
 }
 
-/** Groups of an address, the last of which may be one of IPv4 where it is the `end`. */
+/** Returns the bytes of groups of an IPv6 address. At the `end` of the address the last group may be an IPv4 address. */
 function bytesOfGroups(text: string, end: boolean): AddressBytes | undefined {
   if (text === '') return []
   const groups = text.split(':')
@@ -53,7 +54,7 @@ export interface AddressBlock {
   readonly bits: number
 }
 
-/** A block as it is written, `10.0.0.0/8` or `fd00::/8`; an address alone is a block of one. `undefined` for what is none. */
+/** Parses a block such as `10.0.0.0/8` or `fd00::/8`; an address alone is a block of one. Undefined for any other text. */
 export function addressBlock(text: string): AddressBlock | undefined {
   const [, address = '', length] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? []
   const bytes = addressBytes(address)
@@ -61,7 +62,7 @@ export function addressBlock(text: string): AddressBlock | undefined {
   return bytes === undefined || bits > bytes.length * 8 ? undefined : { bytes, bits }
 }
 
-/** Whether an address lies in a block. Of the two kinds of addresses, none lies in a block of the other. */
+/** Whether an address lies in a block. An IPv4 address never lies in an IPv6 block, nor the other way round. */
 export function isInBlock(address: AddressBytes, { bytes, bits }: AddressBlock): boolean {
   if (address.length !== bytes.length) return false
   return bytes.every((byte, index) => {
@@ -71,7 +72,7 @@ export function isInBlock(address: AddressBytes, { bytes, bits }: AddressBlock):
   })
 }
 
-/** Reads a list of blocks when it is first asked for: most starts judge no address. */
+/** Returns a function that parses a list of blocks at its first call: most starts never need one. */
 function blocks(text: string): () => readonly AddressBlock[] {
   let read: readonly AddressBlock[] | undefined
   return () => {
@@ -83,26 +84,26 @@ function blocks(text: string): () => readonly AddressBlock[] {
   }
 }
 
-/** What is nobody's in particular: the registries of special addresses (RFC 6890), multicast, and what is reserved. */
+/** Addresses that are not public: the registries of special addresses (RFC 6890), multicast, and reserved blocks. */
 const special = blocks(`
   0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24
   192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3
   2001::/23 2001:db8::/32 2620:4f:8000::/48 3fff::/20
 `)
-/** The only addresses of IPv6 that are given out for use anywhere; those that hold one of IPv4 are judged by that. */
+/** The only IPv6 addresses that are assigned for global use. An IPv6 address that embeds an IPv4 address is judged by the latter. */
 const global = blocks('2000::/3')
 
-/** Where machines of clouds are told their own credentials (AWS, Google, Azure, Alibaba, Oracle), and their neighbourhood. */
+/** Addresses of metadata services, which give cloud machines their credentials (AWS, Google, Azure, Alibaba, Oracle), and their neighbourhood. */
 const metadata = blocks(`
   169.254.0.0/16 fe80::/10 fd00:ec2::254/128 fd20:ce::254/128 100.100.100.200/32 192.0.0.192/32 0.0.0.0/32 ::/128
 `)
 
-/** Ways to write an address of IPv4 in one of IPv6: mapped, compatible, translated (NAT64), tunnelled (6to4). */
+/** Ways to embed an IPv4 address in an IPv6 address: mapped, compatible, translated (NAT64), tunnelled (6to4). */
 const embeddings = blocks('::ffff:0:0/96 ::ffff:0:0:0/96 ::/96 64:ff9b::/96 2002::/16')
-/** Where the address of IPv4 begins in one of 6to4, and in all others, in bytes. */
+/** Offset of the embedded IPv4 address in 6to4 and in all other embeddings, in bytes. */
 const embeddedAt = { sixToFour: 2, others: 12 }
 
-/** The address of IPv4 in one of IPv6, if there is one. */
+/** Returns the IPv4 address that an IPv6 address embeds; undefined when it embeds none. */
 function embedded(bytes: AddressBytes): AddressBytes | undefined {
   if (bytes.length !== 16) return undefined
   const found = embeddings().find((block) => isInBlock(bytes, block))
@@ -112,8 +113,8 @@ function embedded(bytes: AddressBytes): AddressBytes | undefined {
 }
 
 /**
- * Whether an address is one of a machine on the internet, and not of this machine, of a network of somebody's own, or of none
- * at all. Of an address of IPv6 that holds one of IPv4, that counts.
+ * Whether an address is public, as opposed to one of this machine, of a private network, or unassigned. An IPv6 address that
+ * embeds an IPv4 address is judged by the latter.
  */
 export function isPublicAddress(bytes: AddressBytes): boolean {
   const inner = embedded(bytes)
@@ -122,15 +123,15 @@ export function isPublicAddress(bytes: AddressBytes): boolean {
   return !special().some((block) => isInBlock(bytes, block))
 }
 
-/** Whether credentials of machines are given out at an address, however it is written. */
+/** Whether an address belongs to a metadata service, which gives machines their credentials, in any spelling. */
 export function isMetadataAddress(bytes: AddressBytes): boolean {
   const inner = embedded(bytes)
   return metadata().some((block) => isInBlock(bytes, block) || (inner !== undefined && isInBlock(inner, block)))
 }
 
 /**
- * Whether an address may be asked for something: it is public, or one of those that the operator `allowed`, who cannot allow those at
- * which machines are given their credentials. Of an address of IPv6 that holds one of IPv4, that counts.
+ * Whether requests to an address are allowed: it is public, or in a block that the operator `allowed`. The operator cannot allow
+ * the addresses of metadata services. An IPv6 address that embeds an IPv4 address is judged by the latter.
  */
 export function isAllowedAddress(bytes: AddressBytes, allowed: readonly AddressBlock[]): boolean {
   if (isMetadataAddress(bytes)) return false

@@ -1,21 +1,21 @@
 /** The UTF-16 code units of a text, as a pattern. */
 export const unitsOf = (text: string) => Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))
 
-/** The automaton of Aho and Corasick (1975) that finds many patterns in one pass. States are numbers; 0 is the root. */
+/** The automaton of Aho and Corasick (1975), which finds many patterns in one pass. States are numbers; 0 is the root. */
 export interface Automaton {
-  /** The state behind a state and a unit (`state * 65536 + unit`). */
+  /** Target state by state and unit (`state * 65536 + unit`). */
   readonly next: ReadonlyMap<number, number>
   readonly fail: readonly number[]
   readonly depth: readonly number[]
-  /** The length of the longest pattern that ends in a state, 0 where none does. */
+  /** Length of the longest pattern that ends in a state; 0 when none does. */
   readonly longest: readonly number[]
-  /** By a hash of three units: whether a pattern may begin with them. */
+  /** By the hash of three units: whether a pattern may begin with them. */
   readonly begins: Uint8Array
 }
 
 const hash = (a: number, b: number, c: number) => (a * 961 + b * 31 + c) & 0xffff
 
-/** Builds the automaton of some patterns, which are units of a text or bytes. */
+/** Builds the automaton of patterns, which are UTF-16 units of a text, or bytes. */
 export function compilePatterns(patterns: readonly ArrayLike<number>[]): Automaton {
   const next = new Map<number, number>()
   const depth = [0]
@@ -40,7 +40,7 @@ export function compilePatterns(patterns: readonly ArrayLike<number>[]): Automat
     begins[hash(units[0] ?? 0, units[1] ?? 0, units[2] ?? 0)] = 1
   }
   const fail = depth.map(() => 0)
-  // Nearer to the root first: what a state falls back to is then known already.
+  // Breadth first: the fail state of a state is nearer to the root, so it must be complete by then.
   edges.sort(([, , a], [, , b]) => (depth[a] ?? 0) - (depth[b] ?? 0))
   for (const [state, unit, target] of edges) {
     if (state !== 0) fail[target] = step({ next, fail }, fail[state] ?? 0, unit)
@@ -57,7 +57,7 @@ function step({ next, fail }: Pick<Automaton, 'next' | 'fail'>, from: number, un
   }
 }
 
-/** A part of the input, from `start` up to, and without, `end`. */
+/** A range of the input, from `start` up to, but not including, `end`. */
 export interface Span {
   readonly start: number
   readonly end: number
@@ -66,11 +66,11 @@ export interface Span {
 /** The units of a text or of bytes. */
 export interface Units {
   at(index: number): number
-  /** The next place, from `at` on, where three units are such as a pattern may begin with; `to - 2` where there is none. */
+  /** Returns the next index, from `at` on, whose three units a pattern may begin with; `to - 2` when there is none. */
   seek(begins: Uint8Array, at: number, to: number): number
 }
 
-// The two are alike, and apart: one loop over either kind would be several times slower.
+// These two functions are alike on purpose: one loop over both kinds of input would be several times slower.
 export const unitsInText = (text: string): Units => ({
   at: (index) => text.charCodeAt(index),
   seek: (begins, from, to) => seekInText(text, begins, from, to),
@@ -102,10 +102,10 @@ export const unitsInBytes = (bytes: Uint8Array): Units => ({
   },
 })
 
-/** A walk over units, which can be continued where the last one ended. */
+/** A search that can be continued in the next piece of input. */
 export interface Scan {
   find(units: Units, from: number, to: number): readonly Span[]
-  /** How many of the units seen last may be the beginning of a secret. */
+  /** How many of the last units may be the beginning of a pattern. */
   readonly pending: number
 }
 
@@ -116,7 +116,7 @@ export function createScan(automaton: Automaton): Scan {
     find: (units, from, to) => {
       const found: Span[] = []
       for (let at = from; at < to; at++) {
-        // At the root nothing has begun: whatever no pattern begins with is passed over quickly.
+        // At the root no pattern has begun: skip units that no pattern begins with.
         if (state === 0) at = units.seek(begins, at, to)
         state = step(automaton, state, units.at(at))
         const length = longest[state] ?? 0
@@ -130,7 +130,7 @@ export function createScan(automaton: Automaton): Scan {
   }
 }
 
-/** Overlapping spans as one, in order. */
+/** Merges overlapping spans, and sorts them. */
 export function mergeSpans(spans: readonly Span[]): readonly Span[] {
   const merged: Span[] = []
   for (const span of [...spans].sort((a, b) => a.start - b.start)) {

@@ -1,23 +1,23 @@
 import { invalid } from './errors.ts'
 import type { JsonObject } from './tool.ts'
 
-/** The longest text that an argument may be, in characters, unless it says otherwise. */
+/** Default maximum length of a text argument, in characters. */
 const maxText = 8192
 
-/** The arguments of a tool, judged one by one. A fault names the argument, and repeats nothing of it. */
+/** Readers for the arguments of a tool. An error names the argument, and never repeats its value. */
 export interface Arguments {
   text(name: string, most?: number): string | undefined
   required(name: string, most?: number): string
   count(name: string, bounds: { readonly least: number; readonly most: number; readonly otherwise: number }): number
   number(name: string): number | undefined
   flag(name: string): boolean
-  /** One of these words. */
+  /** Returns the argument if it is one of the words. */
   choice<Word extends string>(name: string, words: readonly Word[]): Word | undefined
-  /** An array, each item of which is judged. */
+  /** Returns an array argument after `judge` has converted each item. */
   list<Item>(name: string, most: number, judge: (item: unknown, name: string) => Item): readonly Item[] | undefined
 }
 
-/** @throws ResourceError `invalid` for an argument that the tool does not know; models can then do better. */
+/** @throws ResourceError `invalid` for an argument that the tool does not know, so that a model can correct its call. */
 export function argumentsIn(given: JsonObject, schema: JsonObject): Arguments {
   const { properties = {} } = schema as { readonly properties?: JsonObject }
   const known = Object.keys(properties)

@@ -25,38 +25,38 @@ export type Mount = MountOptions
 
 export interface CatalogOptions {
   readonly mounts: readonly Mount[]
-  /** What authenticates cursors. Replicas share it; where it is left out, cursors end with the process. */
+  /** Secret that authenticates cursors. Replicas must share it. Default random, so cursors end with the process. */
   readonly secret?: Uint8Array
-  /** Earlier secrets: cursors that they sealed still open. */
+  /** Earlier secrets. Cursors that were sealed with them remain valid. */
   readonly earlierSecrets?: readonly Uint8Array[]
   readonly pages?: Partial<Paging>
-  /** How much may be listened to. */
+  /** Limits of subscriptions. */
   readonly changes?: Partial<ChangeLimits>
-  /** The time by which clients are told of lists. By default that of the system. */
+  /** Clock of the throttle on notifications of changed lists. Default: the clock of the system. */
   readonly clock?: Clock
   readonly log?: Log
 }
 
-/** The mount table. It owns everything that lives long: providers, compiled templates, the secret of the cursors. */
+/** The mount table. It owns everything long-lived: providers, compiled templates, the secret of the cursors. */
 export interface Catalog {
   readonly mounts: readonly Mount[]
-  /** The catalog as one principal sees it. */
+  /** Returns the catalog as one principal sees it. */
   view(principal: Principal): View
-  /** Views that list less. What they do not list can be read, and listened to, all the same. */
+  /** Returns views with shorter lists. Unlisted resources can still be read and listened to. */
   narrowed(narrowing: Narrowing): (principal: Principal) => View
   /**
-   * The OAuth scopes that a token needs for what is at a URI, or of a template. The mount alone decides: they tell nothing
-   * of what is there. None for what lies in no mount.
+   * Returns the OAuth scopes that a token needs for a URI or a template. The mount alone decides them, so they reveal nothing
+   * about its entries. Empty outside of every mount.
    */
   scopesOf(uri: string): readonly string[]
   /**
-   * Whether the rules let a principal see what is at a URI; of a directory (with a `/` at its end), whether they let it see
-   * something in there. Whether anything is there makes no difference.
+   * Whether the rules let a principal see a URI, or, for a directory (with a final `/`), anything below it. Whether an entry
+   * exists makes no difference.
    */
   allows(principal: Principal, uri: string): boolean
-  /** A mount as what indexes it reads it. `undefined`: none is at this address. */
+  /** Returns the mount as the indexer sees it: every entry, without access rules. Undefined when no mount has this address. */
   reader(address: string): MountReader | undefined
-  /** The mounts that tell less well of changes than they should, just now: for the operator. */
+  /** Returns the mounts whose notifications of changes are currently degraded, for the operator. */
   degraded(): readonly DegradedMount[]
   /** Closes every provider. */
   close(): Promise<void>
@@ -142,7 +142,7 @@ interface Parts {
 
 function createView({ state, listing, directories, changes, route }: Parts, principal: Principal): View {
   const contextOf = (options: CallOptions | undefined): Context => {
-    // One for each call: whoever listens to it need not care that others do.
+    // One signal for each call, so its listeners are those of this call only.
     const signal = options?.signal ?? new AbortController().signal
     signal.throwIfAborted()
     return { principal, signal }
@@ -180,7 +180,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     } catch (error) {
       if (!isResourceError(error, 'not-found')) throw error
       const contents = await directories.expand(mount, uri, path, context).catch((missing: unknown) => {
-        // Of a path that is nothing at all, it is told why it is no file.
+        // When neither a file nor a directory exists, report why the path is not a file.
         throw isResourceError(missing, 'not-found') ? error : missing
       })
       return { contents, cache: mount.cache }
@@ -190,7 +190,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
   const complete: View['complete'] = async (request, options) => {
     const context = contextOf(options)
     for (const mount of state.mounts) {
-      // The template of a mount that may not be seen is as unknown as any.
+      // A template of a mount that the principal may not see must look like an unknown one.
       if (mount.isHidden(principal) || !request.uriTemplate.startsWith(mount.address.text)) continue
       const template = await mount.templateOf(request.uriTemplate, context)
       if (template === undefined) continue
@@ -219,10 +219,10 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
   }
 }
 
-/** What is larger waits for room, in bytes. */
+/** Size above which a content waits for room in memory, in bytes. */
 const large = 512 * 1024
 
-/** A year, in milliseconds: as long as "for ever" is in a cache. */
+/** One year, in milliseconds: the usual maximum of caches for "for ever". */
 const forever = 365 * 24 * 3600 * 1000
 
 function answerOf(mount: Mounted, contents: readonly ResourceContent[]): ReadResult {
@@ -231,8 +231,8 @@ function answerOf(mount: Mounted, contents: readonly ResourceContent[]): ReadRes
 }
 
 /**
- * Reads one path, if access allows it. The contents carry the URI that was asked with. For one that it denies the source is
- * asked for something that is not there, and fails as it does then: neither its words nor its time tell the two apart.
+ * Reads one path, if access allows it. The contents carry the URI as the caller spelled it. For a denied path the source is asked
+ * for a path that does not exist, and fails as it does for any missing one: neither its message nor its time tells the two apart.
  */
 async function readPath(
   mount: Mounted,
@@ -249,19 +249,19 @@ async function readPath(
   if (contents.length === 0) throw new ResourceError('internal', 'the provider answered a read with nothing')
   return contents.map((content) => {
     const at = content.path ?? path
-    // A part with a path of its own is a resource of its own.
+    // A content with a path of its own is another resource, so its access is checked too.
     if (at !== path && !mount.access(context.principal, at)) throw denied()
     const name = at === '' ? mount.name : baseName(at)
     return { ...cleanTexts(content), uri: at === path ? uri : mount.uriOf(at), name }
   })
 }
 
-/** The parameters of a URI with a query: some template of the mount must mean it. */
+/** Parses the query of a URI: some template of the mount must match it. */
 async function paramsOf(mount: Mounted, state: CatalogState, path: string, query: string, context: Context) {
   const templates = await mount.templates(context)
   if (templates.some((template) => template.matches(path, query))) return parseQuery(query)
   if (templates.length === 0) throw notFound('nothing takes a query here')
-  // Whatever the path is, it is judged alike; but in a mount that may not be seen nothing is.
+  // The path makes no difference to the error, but a mount that the principal may not see must look empty.
   if (!(await isVisible(mount, state, context))) throw notFound('nothing in the mount is visible')
   throw invalid('The URI has a query that no resource template declares.', 'query')
 }

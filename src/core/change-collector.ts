@@ -4,28 +4,28 @@ import type { Change } from './provider.ts'
 export interface ChangeBatch {
   /** The paths that changed. */
   readonly changed: ReadonlySet<string>
-  /** Those of them that came or went. */
+  /** Those of them that were added or removed. */
   readonly listed: ReadonlySet<string>
-  /** Whether anything may have changed, whatever the paths say. */
+  /** Whether every path of the mount may have changed, beyond those in `changed`. */
   readonly everything: boolean
-  /** The other paths of a file that changed, by its path: it may be reached by several. */
+  /** Other paths of the same file, by the path that changed: several links may lead to one file. */
   readonly aliases: ReadonlyMap<string, ReadonlySet<string>>
 }
 
 export interface ChangeCollector {
   collect(change: Change): void
-  /** Drops the changes that have not been handed on. */
+  /** Drops the changes that are still waiting. */
   close(): void
 }
 
-/** Changes are handed on once there was none for this long (a debounce), in milliseconds. */
+/** Debounce: changes are passed on after this time without another one, in milliseconds. */
 const quietMs = 50
-/** They wait no longer than this after the first, in milliseconds. */
+/** Maximum delay after the first change, in milliseconds. */
 const maxDelayMs = 250
-/** So many changed paths are kept apart; beyond it, everything has changed. */
+/** Maximum number of changed paths kept one by one. Above it, the batch counts as "everything changed". */
 const maxPaths = 10_000
 
-/** Joins changes into batches. */
+/** Creates a collector that joins changes into batches. */
 export function createChangeCollector(take: (batch: ChangeBatch) => void): ChangeCollector {
   let changed = new Set<string>()
   let aliases = new Map<string, ReadonlySet<string>>()
@@ -48,7 +48,7 @@ export function createChangeCollector(take: (batch: ChangeBatch) => void): Chang
     collect: ({ path, listed: isListed, aliases: others = [] }) => {
       if (path === undefined || changed.size >= maxPaths) everything = true
       else {
-        // A change that names the path alone is seen by all who see the path.
+        // A change without aliases is visible to everyone who may see the path.
         if (others.length === 0) aliases.delete(path)
         else if (!changed.has(path) || aliases.has(path))
           aliases.set(path, new Set([...(aliases.get(path) ?? []), ...others]))
@@ -57,7 +57,7 @@ export function createChangeCollector(take: (batch: ChangeBatch) => void): Chang
       }
       const now = performance.now()
       if (timer === undefined) firstAt = now
-      // The batch is due already: another change does not put it off.
+      // The batch is already due: another change does not delay it.
       else if (now >= firstAt + maxDelayMs) return
       clearTimeout(timer)
       timer = setTimeout(flush, Math.max(0, Math.min(quietMs, firstAt + maxDelayMs - now)))

@@ -5,29 +5,32 @@ import type { Change, Principal } from './provider.ts'
 import { formatUri } from './uri.ts'
 import type { ViewChange } from './view.ts'
 
-/** One who listens to a mount, with the paths that it listens to. */
+/** One listener of a mount. */
 export interface Listener {
   readonly principal: Principal
   readonly notify: (change: ViewChange) => void
 }
 
-/** How one listens to a path: by which URIs; `within`: it is a directory of which only what is in it may be seen. */
+/**
+ * A path that a listener listens to, with the spellings of its URI. `within`: the path is a directory of which the listener may
+ * see only the contents.
+ */
 interface Spellings {
   readonly path: string
   readonly uris: Set<string>
   readonly within: boolean
 }
 
-/** What one listener is told: by which URIs, and which paths in directories it is about. */
+/** The changes for one listener: the URIs that it listens to, and the changed paths below its directories. */
 interface Told {
   readonly uris: Set<string>
   readonly below: Set<string>
 }
 
-/** So many paths in directories are told with one batch. */
+/** Maximum number of paths below directories in one notification. */
 const maxBelow = 100
 
-/** Who listens to a mount: to paths, to what comes and goes, or to everything. */
+/** The listeners of a mount: to paths, to its list, or to everything. */
 export interface ChangeListeners {
   add(listener: Listener, path: string, uri: string): void
   remove(listener: Listener, path: string, uri: string): void
@@ -36,11 +39,11 @@ export interface ChangeListeners {
   removeList(listener: Listener): void
   addWhole(hear: (changes: readonly Change[]) => void): void
   removeWhole(hear: (changes: readonly Change[]) => void): void
-  /** Whether anybody listens to a path or to what is below it; a directory is written without its `/`. */
+  /** Whether anyone listens to a path or to something below it. A directory is written without its final `/`. */
   hasPath(path: string): boolean
   hasWhole(): boolean
   isEmpty(): boolean
-  /** Tells each listener of the changes that it may see. */
+  /** Notifies each listener of the changes that it may see. */
   deliver(batch: ChangeBatch): void
 }
 
@@ -59,7 +62,7 @@ export function createChangeListeners(mount: Mounted, log: Log): ChangeListeners
   const notify = (listener: Listener, told: Told | undefined, listed: boolean): void => {
     try {
       const [uris, below] = [[...(told?.uris ?? [])], [...(told?.below ?? [])]]
-      // Some of many would be taken for all of them.
+      // A truncated list would look like a complete one.
       const named = below.length > maxBelow ? [] : below.map((path) => formatUri(mount.address, path))
       listener.notify({ uris, listed, ...(named.length === 0 ? {} : { below: named }) })
     } catch (error) {
@@ -70,12 +73,13 @@ export function createChangeListeners(mount: Mounted, log: Log): ChangeListeners
   const deliver = (batch: ChangeBatch): void => {
     tellWhole(batch)
     const told = new Map<Listener, Told>()
-    /** Whether a principal may see everything that something is, beside its path. */
+    /** Whether a principal may see all other paths of the changed file. */
     const seesAliases = (principal: Principal, path: string) =>
       [...(batch.aliases.get(path) ?? [])].every((other) => mount.access(principal, other))
     const tell = (at: string, of: string | undefined): void => {
       for (const [listener, { uris, path, within }] of paths.get(at) ?? []) {
-        // Of what is below a directory only those hear who may see it; of everything, who still may see the URI itself.
+        // A change of a directory as a whole reaches the listeners that may see anything below it. When everything has changed, it reaches those that
+        // may still see the URI itself.
         const isWide = of === undefined || of.endsWith('/')
         if (of?.endsWith('/') && mount.reach(listener.principal, of) === 'none') continue
         if (!(isWide && within) && !mount.access(listener.principal, of ?? path)) continue
@@ -88,11 +92,11 @@ export function createChangeListeners(mount: Mounted, log: Log): ChangeListeners
     }
     if (batch.everything) for (const path of paths.keys()) tell(path, undefined)
     else for (const path of batch.changed) for (const at of selfAndAbove(path)) tell(at, path)
-    // A directory stands for what is in it: who listens there is told by the own path.
+    // A changed directory includes its contents: notify the listeners of paths below it, too, by their own path.
     const directories = new Set([...batch.changed].filter((path) => path.endsWith('/')).map(keyOf))
     if (directories.size > 0) for (const at of paths.keys()) if (isBelow(at, directories)) tell(at, undefined)
     const cameOrWent = [...batch.listed]
-    /** Whether a principal sees any of that: asked once, however many listen for it. */
+    /** Whether a principal sees any of these paths. Decided once per principal, for all of its listeners. */
     const seeing = new Map<Principal, boolean>()
     const sees = (principal: Principal): boolean => {
       const answer =
@@ -110,7 +114,7 @@ export function createChangeListeners(mount: Mounted, log: Log): ChangeListeners
     const hear = new Set([...lists.keys()].filter(hears))
     for (const listener of new Set([...told.keys(), ...hear])) notify(listener, told.get(listener), hear.has(listener))
     if (!batch.everything) return
-    // Who sees nothing of it may not hear of it either: it is looked what there is.
+    // A listener that may see nothing of the change must not be notified: check visibility first.
     for (const [listener, seesNow] of lists)
       if (!hear.has(listener))
         void seesNow().then((now) => void (now && lists.has(listener) && notify(listener, undefined, true)))
@@ -143,12 +147,12 @@ export function createChangeListeners(mount: Mounted, log: Log): ChangeListeners
   }
 }
 
-/** One key for a directory with its `/` and without: hosts leave it out. */
+/** Returns the same key for a directory with and without its final `/`: hosts leave it out. */
 export function keyOf(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path
 }
 
-/** A path and every directory above it, the root included. */
+/** Yields a path and every directory above it, including the root. */
 function* selfAndAbove(path: string): Generator<string> {
   let at = keyOf(path)
   yield at
@@ -158,7 +162,7 @@ function* selfAndAbove(path: string): Generator<string> {
   }
 }
 
-/** Whether one of these directories, which are written without their `/`, holds a path. */
+/** Whether a path lies below one of these directories, which are written without their final `/`. */
 function isBelow(path: string, directories: ReadonlySet<string>): boolean {
   for (const at of selfAndAbove(path)) if (at !== path && directories.has(at)) return true
   return false

@@ -10,19 +10,19 @@ import type { ParsedUri } from './uri.ts'
 import { parseUri } from './uri.ts'
 import type { CallOptions, ChangeListener, Subscription, ViewChange } from './view.ts'
 
-/** How much may be listened to. */
+/** Limits of subscriptions. */
 export interface ChangeLimits {
-  /** URIs of one subscription. */
+  /** Maximum number of URIs of one subscription. */
   readonly perSubscription: number
-  /** URIs of one principal, over all its subscriptions. */
+  /** Maximum number of URIs of one principal, over all of its subscriptions. */
   readonly perPrincipal: number
-  /** URIs of all principals. */
+  /** Maximum number of URIs of all principals. */
   readonly total: number
-  /** Subscriptions of one principal: streams, sessions, pipes. */
+  /** Maximum number of subscriptions of one principal: streams, sessions, pipes. */
   readonly subscriptions: number
-  /** Subscriptions of all principals. */
+  /** Maximum number of subscriptions of all principals. */
   readonly totalSubscriptions: number
-  /** One client hears at most once in this time that the list of resources changed, and so of prompts, in milliseconds. */
+  /** Throttle: minimum time between two notifications of one client that the list of resources, or of prompts, has changed, in milliseconds. */
   readonly listIntervalMs: number
 }
 
@@ -35,20 +35,20 @@ const defaults: ChangeLimits = {
   listIntervalMs: 2000,
 }
 
-/** A mount that tells less well of changes than it should, just now. */
+/** A mount whose notifications of changes are currently degraded. */
 export interface DegradedMount {
   readonly address: string
   readonly degradation: Degradation
 }
 
-/** Who listens to what. One watch per mount runs while anybody does. */
+/** The subscriptions of all principals. Each mount has one watch, which runs while anyone listens. */
 export interface Changes {
-  /** Whether any mount can tell of changes. */
+  /** Whether any mount can notify about changes. */
   readonly possible: boolean
-  /** Whether any mount that has prompts can tell of their changes. */
+  /** Whether any mount with prompts can notify about changes of them. */
   readonly ofPrompts: boolean
   open(listener: ChangeListener, principal: Principal): Subscription
-  /** The watch of a mount. `undefined`: its source cannot tell of changes. */
+  /** Returns the watch of a mount; undefined when its source cannot notify about changes. */
   watchOf(mount: Mounted): MountWatch | undefined
   degraded(): readonly DegradedMount[]
   close(): Promise<void>
@@ -61,12 +61,12 @@ interface Share {
   subscriptions: number
 }
 
-/** What the URIs that are added together share: what is found out for one of them, and how much may be done for all. */
+/** State that the URIs of one call to `add` share. */
 interface Adding {
   readonly context: Context
-  /** What could not be armed: it is not waited for again. */
+  /** Watches that could not be armed: the other URIs do not wait for them again. */
   readonly mute: Set<MountWatch>
-  /** How many more entries may be looked at. */
+  /** How many more entries may be read to decide visibility. */
   looks: number
 }
 
@@ -86,7 +86,7 @@ export function createChanges(
   let total = 0
   let totalSubscriptions = 0
 
-  /** @param of Whose limit it is: what one subscription may not have at all, another may have later. */
+  /** @param of The owner of the limit: the limit of one subscription is permanent, the others may have room later. */
   const refuse = (what: string, limit: number, of: 'subscription' | 'client' | 'all') =>
     invalid(`There may be no more than ${limit} ${what}.`, 'too-many-subscriptions', { limit, of })
 
@@ -99,19 +99,19 @@ export function createChanges(
     share.subscriptions++
     totalSubscriptions++
     shares.set(principal.id, share)
-    /** What is told, by the URI as it was spelled. */
+    /** The path that each URI listens to, by the URI as the client spelled it. */
     const told = new Map<string, { readonly watch: MountWatch; readonly path: string }>()
     const listeners = new Map<MountWatch, Listener>()
-    /** Who hears of prompts, by the watch of the mount that has them. */
+    /** Listeners for changes of prompts, by the watch of the mount. */
     const readers = new Map<MountWatch, Listener>()
-    /** How many URIs have a place: what is told, and what is just being added. */
+    /** Number of URIs that count towards the limits: those listened to, and those being added. */
     let places = 0
     let closed = false
     const tellLists = () => listener({ uris: [], listed: true })
     const tellPrompts = () => listener({ uris: [], listed: false, prompts: true })
     const lists = createThrottle(most.listIntervalMs, tellLists, clock)
     const prompts = createThrottle(most.listIntervalMs, tellPrompts, clock)
-    /** What changed is told at once; that the list did, not more often than a client can list. */
+    /** Passes on changed URIs at once, and a changed list only as often as the throttle allows. */
     const tell = ({ listed, ...change }: ViewChange): void => {
       if (closed) return
       const now = listed && lists.admit()
@@ -142,7 +142,7 @@ export function createChanges(
       return known
     }
 
-    /** Has somebody hear of what comes and goes in mounts. */
+    /** Adds listeners to the lists of mounts. */
     const hearLists = async (
       mounts: readonly (readonly [Mounted, MountWatch])[],
       whoHears: (watch: MountWatch) => Listener,
@@ -152,7 +152,7 @@ export function createChanges(
       const context = { principal, signal: new AbortController().signal }
       let heard = false
       for (const [mount, watch] of mounts) {
-        // A mount in which nothing is to be seen now is heard of as soon as something is: the rules alone decide here.
+        // A mount without visible entries counts too, since some may appear: the rules alone decide here.
         if (mount.isHidden(principal)) continue
         await watch.arm(signal)
         if (closed || signal.aborted) return false
@@ -162,10 +162,13 @@ export function createChanges(
       return heard
     }
 
-    /** Whether the principal may hear of a URI: decided by the rules alone, never by what is there. */
+    /**
+     * Whether the principal may listen to a URI. Access decides; for a directory that it may not see itself, a bounded search for
+     * a visible entry.
+     */
     const allowed = async (mount: Mounted, path: string, adding: Adding): Promise<boolean> => {
       if (!mount.restricted || mount.access(principal, path)) return true
-      // A directory may be listened to where something in it is visible, as far as one looks.
+      // A directory may be listened to when something in it is visible, as far as the limit lets the search go.
       const prefix = path === '' || path.endsWith('/') ? path : `${path}/`
       const reach = mount.reach(principal, prefix)
       if (reach !== 'some') return reach === 'all'
@@ -184,7 +187,7 @@ export function createChanges(
       return armed && !closed
     }
 
-    /** Adds a URI, which has a place. `undefined`: it is left out. */
+    /** Adds a URI that has been counted towards the limits. Undefined when it cannot be listened to. */
     const addOne = async (uri: string, adding: Adding): Promise<'added' | 'known' | undefined> => {
       try {
         const found = route(parseUri(uri))
@@ -203,7 +206,7 @@ export function createChanges(
       }
     }
 
-    /** The other spellings in which what is at a URI is told. */
+    /** Returns the other spellings under which the same path is listened to. */
     const spelledElse = (uri: string): readonly string[] => {
       const place = placeOf(uri, route)
       const watch = place && watches.get(place.mount)
@@ -223,7 +226,7 @@ export function createChanges(
           throw refuse('URIs in one subscription', most.perSubscription, 'subscription')
         if (share.uris + fresh.size > most.perPrincipal) throw refuse('URIs of one client', most.perPrincipal, 'client')
         if (total + fresh.size > most.total) throw refuse('URIs in all', most.total, 'all')
-        // Their places are taken before the first wait: others ask meanwhile.
+        // Count them before the first await: other calls may run meanwhile.
         take(fresh.size)
         let unused = fresh.size
         const honoured: string[] = []
@@ -284,7 +287,7 @@ export function createChanges(
   }
 }
 
-/** Where a URI lies. `undefined`: in no mount, or it is malformed. */
+/** Returns the mount and path of a URI; undefined when it lies in no mount or is malformed. */
 function placeOf(uri: string, route: Route): ReturnType<Route> {
   try {
     return route(parseUri(uri))

@@ -1,32 +1,29 @@
-/** What one child process may take from the machine. All of it is set by the child itself before it begins to work. */
+/** Resource limits of one child process. The child sets them itself before it begins to work. */
 export interface ChildLimits {
-  /**
-   * How much memory it may allocate, in bytes (RLIMIT_DATA of setrlimit(2), Linux 4.7 and newer). Files that it only maps
-   * do not count.
-   */
+  /** Maximum memory that it may allocate, in bytes (RLIMIT_DATA of setrlimit(2), Linux 4.7 and newer). Memory-mapped files do not count. */
   readonly memoryBytes: number
-  /** How much processor time it may use, in seconds (RLIMIT_CPU). Absent where it lives long. */
+  /** Maximum processor time, in seconds (RLIMIT_CPU). Undefined for a long-lived process. */
   readonly cpuSeconds?: number
-  /** The largest file that it may write, in bytes (RLIMIT_FSIZE). Absent for programs of the operator. */
+  /** Maximum size of a file that it may write, in bytes (RLIMIT_FSIZE). Undefined for programs of the operator. */
   readonly fileBytes?: number
 }
 
 const mebibyte = 1024 * 1024
 const gibibyte = 1024 * mebibyte
 
-/** The least that `git cat-file` gets beside the objects that it holds, in bytes. */
+/** Memory of `git cat-file` besides the objects that it holds, in bytes. */
 const catFileBase = 128 * mebibyte
-/** How many copies of an object `git cat-file` may hold at once: its base, the result, and what is read of the pack. */
+/** Maximum number of copies of an object that `git cat-file` holds at once: its base, the result, and the part of the pack that it reads. */
 const catFileCopies = 8
-/** What git may write, in bytes: it has nothing to write. */
+/** Maximum size of a file that git may write, in bytes: it has nothing to write. */
 const gitFileBytes = mebibyte
 
 /**
- * The limits of every kind of child process that the server starts, in one place. docs/limits.md has them for operators.
- * The functions take what the limit depends on.
+ * The limits of every kind of child process that the server starts. docs/limits.md lists them for operators. The parameters are
+ * the settings that a limit depends on.
  */
 export const childLimits = {
-  /** A git process that answers one question. */
+  /** A git process that answers one request. */
   git: (timeoutMs: number): ChildLimits => ({
     memoryBytes: gibibyte,
     cpuSeconds: Math.ceil(timeoutMs / 1000) + 1,
@@ -37,44 +34,44 @@ export const childLimits = {
     memoryBytes: catFileBase + catFileCopies * maxBytes,
     fileBytes: gitFileBytes,
   }),
-  /** The process that reads a file of SQLite. Node itself takes about 100 MiB of it. */
+  /** The process that reads an SQLite file. Node itself takes about 100 MiB of its memory. */
   sqlite: (): ChildLimits => ({ memoryBytes: 512 * mebibyte, fileBytes: 0 }),
   /** A program that captures the display and writes one picture. */
   screen: (timeoutMs: number, maxBytes: number): ChildLimits => ({
     memoryBytes: 2 * gibibyte,
     cpuSeconds: Math.ceil(timeoutMs / 1000) + 1,
-    // A picture over the limit is told from a program that fails.
+    // Twice the limit, so a picture that is too large can be told from a program that fails.
     fileBytes: 2 * maxBytes,
   }),
   /**
-   * The command of a remote mount, with all that it starts. What they hold is watched (process-group.ts): the programs are of the
-   * operator's choice, live long, and may reserve more addresses than they use. Time and files are theirs.
+   * The command of a remote mount, with all processes that it starts. Their memory is watched (process-group.ts): the operator
+   * chooses the programs, they live long, and may reserve more addresses than they use. Time and files are not limited.
    */
   remoteCommand: (): Pick<ChildLimits, 'memoryBytes'> => ({ memoryBytes: 4 * gibibyte }),
 } as const
 
-/** What one worker thread may take. */
+/** Limits of one worker thread. */
 export interface WorkerLimits {
-  /** The memory of its JavaScript (the old generation of V8), in MiB. Beyond it, Node ends the thread. */
+  /** Maximum memory of its JavaScript (the old generation of V8), in MiB. Beyond it, Node ends the thread. */
   readonly memoryMb: number
-  /** How long one job may take, in milliseconds. Beyond it, the thread is ended. */
+  /** Time-out of one job, in milliseconds. Beyond it, the thread is ended. */
   readonly deadlineMs: number
 }
 
 /**
- * The limits of every kind of worker thread whose input others write. A later job starts another thread. The two threads that are not
- * here, of the store and of watches of folders, run only code of this project over what it counts itself.
+ * The limits of every kind of worker thread that handles foreign input. A later job starts another thread. Two other threads, of
+ * the store and of folder watches, have no limits: they run only code of this project on data that it bounds itself.
  */
 export const workerLimits = {
-  /** Reads the text of a document, and of the sheets of a workbook. An operator can set another time. */
+  /** Extracts the text of documents, and of the sheets of workbooks. An operator can set another time-out. */
   documents: { memoryMb: 256, deadlineMs: 20_000 },
-  /** Looks for secrets in a part of a text, of half a megabyte. */
+  /** Searches a part of a text, of half a megabyte, for secrets. */
   redaction: { memoryMb: 512, deadlineMs: 5000 },
-  /** Parses a file of settings. An operator can set another time. */
+  /** Parses a settings file. An operator can set another time-out. */
   settings: { memoryMb: 512, deadlineMs: 5000 },
 } as const satisfies Readonly<Record<string, WorkerLimits>>
 
-/** The memory of PDFium in the thread that reads documents, in bytes: WebAssembly is outside of what V8 counts for a thread. */
+/** Memory of PDFium in the thread that reads documents, in bytes: V8 does not count WebAssembly towards the limit of a thread. */
 export const pdfiumMemoryBytes = 256 * mebibyte
 
 /** A command, as `spawn` takes it. */
@@ -87,8 +84,8 @@ export interface Command {
 const [blockBytes, kibibyte] = [512, 1024]
 
 /**
- * A command that sets limits on itself by a POSIX shell, and then becomes the program: the process keeps its id, descriptors
- * and environment. A limit that the system or the shell does not know is left out.
+ * Returns a command that sets its own limits with a POSIX shell, and then replaces the shell by the program: the process keeps
+ * its id, file descriptors and environment. A limit that the system or the shell does not support is left out.
  *
  * @param shell The path of a POSIX shell.
  * @param program An absolute path.
@@ -101,7 +98,7 @@ export function limitedCommand(
 ): Command {
   const options = [
     `-d ${Math.ceil(memoryBytes / kibibyte)}`,
-    // No memory image is written of a child that dies of its limits.
+    // No core dump of a child that dies of its limits.
     '-c 0',
     ...(cpuSeconds === undefined ? [] : [`-t ${cpuSeconds}`]),
     ...(fileBytes === undefined ? [] : [`-f ${Math.ceil(fileBytes / blockBytes)}`]),

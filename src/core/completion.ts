@@ -5,16 +5,16 @@ import type { Completion, Context } from './provider.ts'
 import { children } from './tree.ts'
 import type { ViewCompletionRequest } from './view.ts'
 
-/** The most values that one completion has (MCP specification, server/utilities/completion). */
+/** Maximum number of values of one completion (MCP specification, server/utilities/completion). */
 export const maxCompletions = 100
 
-/** Stands for the value to be completed while its place in the template is looked for. */
+/** Placeholder for the value to be completed, to find its position in the template. */
 const marker = 'hikidashi0marker'
 
 /**
- * Completes one variable of a template: by the provider if it knows how, else from the tree. Values that the principal
- * may not see are left out either way. A value is one that a client can put into the template: of `100%.md`, `{+path}` has the
- * value `100%25.md`. What was typed may be written so, or as the name itself.
+ * Completes one variable of a template: by the provider if it can, otherwise from the listing. Either way, values that the
+ * principal may not see are left out. A value is escaped so that a client can put it into the template: for `100%.md`, `{+path}`
+ * has the value `100%25.md`. The client may have typed the escaped form or the name itself.
  */
 export async function completePaths(
   mount: Mounted,
@@ -33,7 +33,7 @@ export async function completePaths(
   return { values: values.slice(0, maxCompletions).map((text) => compiled.valueFor(name, text)), ...rest }
 }
 
-/** Completes what was typed as a part of a name; the values are names too. */
+/** Completes a part of an unescaped name; the values are unescaped names too. */
 async function completeText(
   mount: Mounted,
   template: MountTemplate,
@@ -51,18 +51,18 @@ async function completeText(
   return known ?? completeFromTree(mount, template, request, filled, context)
 }
 
-/** What is filled in already may lead to nothing: then there is nothing to propose. */
+/** The variables that are filled in already may lead to a missing path: then there is nothing to propose. */
 function whereNothingIs(error: unknown): Completion {
   if (isResourceError(error, 'not-found')) return { values: [] }
   throw error
 }
 
-/** So many entries are looked at to find out which values lead to something visible: for all of them, and for each. */
+/** Maximum number of entries that are read to decide which values are visible: for all values, and for each one. */
 const [maxLooks, maxLooksEach] = [2000, 500]
 
 /**
- * What the provider knows, without what the principal may not see: a value is shown when the path that it leads to is
- * visible, or something in the directory. Values that stand in no path may come from anywhere, and are not shown.
+ * Returns the provider's values without those that the principal may not see: a value is visible when the path that it leads to
+ * is, or something below that directory. Values outside of the path may come from anywhere, so they are left out.
  */
 async function completeVisible(
   mount: Mounted,
@@ -76,7 +76,7 @@ async function completeVisible(
   if (place === undefined) return { values: [] }
   const typed = place.head + argument.value
   const directory = typed.slice(0, typed.lastIndexOf('/') + 1)
-  // As for what is read: of a directory in which nothing may be seen, the source is not asked by its name.
+  // As in a read: the source never learns the name of a directory in which the principal may see nothing.
   const isClosed = mount.reach(principal, directory) === 'none'
   const value = isClosed ? mount.asked(typed, principal).path.slice(place.head.length) : argument.value
   const known = await ask({ ...argument, value })
@@ -110,7 +110,7 @@ async function completeVisible(
   return { values: visible }
 }
 
-/** The path that a template leads to, and whether that is the whole of it: nothing of it is still to be filled in. */
+/** Returns the path that a template leads to, and whether it is complete: no variable of it remains to be filled in. */
 function pathOf(
   { compiled }: MountTemplate,
   given: Readonly<Record<string, string>>,
@@ -124,11 +124,11 @@ function pathOf(
   return { path: decodeURIComponent(before(given)), whole: true }
 }
 
-/** Where in a path a variable stands, once those before it are filled in. */
+/** Position of a variable in the path after the variables before it are expanded. */
 interface Place {
   /** The path before it, decoded. */
   readonly head: string
-  /** Whether its value may hold `/`. */
+  /** Whether its value may contain `/`. */
   readonly spans: boolean
 }
 
@@ -137,7 +137,7 @@ function placeOf(template: MountTemplate, name: string, filled: ReadonlyMap<stri
   const expanded = expand(marker)
   const at = expanded.indexOf(marker)
   const head = expanded.slice(0, at)
-  // In the query there are no paths to complete.
+  // A variable in the query has no path to complete.
   if (at === -1 || head.includes('?') || head.includes('#')) return undefined
   try {
     return { head: decodeURIComponent(head), spans: expand(`${marker}/${marker}`).includes(`${marker}/${marker}`) }
@@ -158,7 +158,7 @@ async function completeFromTree(
   const typed = place.head + argument.value
   const directory = typed.slice(0, typed.lastIndexOf('/') + 1)
   const stem = typed.slice(directory.length)
-  // What is being typed need not be a path yet; the directory that it begins with has to be.
+  // The typed text need not be a path yet, but its directory must be.
   if (!isPath(directory) || !typed.isWellFormed()) return { values: [] }
 
   const values: string[] = []
@@ -166,7 +166,7 @@ async function completeFromTree(
     values.push(place.spans || !path.endsWith('/') ? path.slice(place.head.length) : baseName(path))
   const list = mount.list(context)
   if (stem !== '' && (await exists(mount, typed, context))) take(typed)
-  // The listing resumes strictly after the stem, right where the names that begin with it are.
+  // The listing resumes strictly after the stem, where the names that begin with it are.
   for await (const child of children(list, directory, stem === '' ? undefined : typed)) {
     context.signal.throwIfAborted()
     if (!child.path.startsWith(typed)) break

@@ -97,14 +97,14 @@ export const credentialNames: readonly string[] = [
 const dataExtensions =
   'jsonc?|json5|ya?ml|toml|ini|cfg|conf|properties|props|xml|plist|csv|tsv|txt|text|dat|enc|gpg|asc|kdbx?'
 
-/** Endings of copies: `credentials.json.bak` holds what `credentials.json` does. */
+/** Endings of copies: `credentials.json.bak` holds the same as `credentials.json`. */
 const copyEnding = /(?:\.(?:bak|backup|copy|old|orig|save|tmp))+~?$|~$/
 
 interface Names {
-  /** Files by their whole name, or by the last two or three segments of their path. */
+  /** Whole names of files, or the last two or three segments of their paths. */
   readonly files: ReadonlySet<string>
   readonly folders: ReadonlySet<string>
-  /** What has a placeholder in it. It is matched against the last three segments, with a `/` in front. */
+  /** Names with placeholders, as one pattern. It is matched against the last three segments, with a `/` in front. */
   readonly filePattern: RegExp
   readonly folderPattern: RegExp
 }
@@ -122,7 +122,7 @@ function compile(names: readonly string[]): Names {
   return { files, folders, filePattern: joined(filePatterns), folderPattern: joined(folderPatterns) }
 }
 
-/** A name with placeholders as the source of a regular expression. */
+/** Converts a name with placeholders to the source of a regular expression. */
 function patternOf(name: string): string {
   return name
     .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
@@ -135,9 +135,9 @@ function patternOf(name: string): string {
 const compiled = compile(credentialNames)
 
 /**
- * Whether the last segment of a path names credentials. The folders above are not looked at, unless a name needs them.
+ * Whether the last segment of a path names credentials. The folders above it count only where a name requires them.
  *
- * @param path In lower case, in the spelling that names are compared in. A `/` at its end: a folder.
+ * @param path In lower case, normalized for the comparison of names. A final `/` means a folder.
  */
 export function namesCredentials(path: string): boolean {
   const isFolder = path.endsWith('/')
@@ -150,7 +150,7 @@ export function namesCredentials(path: string): boolean {
 
 function hasName(path: string, isFolder: boolean): boolean {
   const tail = tailOf(path)
-  // A plain file that is named as such a folder is left out too.
+  // A file with the name of such a folder counts as credentials too.
   const { folders, folderPattern } = compiled
   const tails = suffixesOf(tail)
   if (tails.some((suffix) => folders.has(suffix)) || folderPattern.test(`/${tail}`)) return true
@@ -160,14 +160,14 @@ function hasName(path: string, isFolder: boolean): boolean {
   return tails.some((suffix) => files.has(suffix)) || filePattern.test(`/${tail}`)
 }
 
-/** The last three segments of a path. */
+/** Returns the last three segments of a path. */
 function tailOf(path: string): string {
   let from = path.length
   for (let segments = 0; segments < 3 && from > 0; segments++) from = path.lastIndexOf('/', from - 1)
   return path.slice(Math.max(0, from + (path[from] === '/' ? 1 : 0)))
 }
 
-/** `a/b/c` as `c`, `b/c` and `a/b/c`. */
+/** Returns `a/b/c` as `c`, `b/c` and `a/b/c`. */
 function suffixesOf(tail: string): readonly string[] {
   const name = baseName(tail)
   if (name === tail) return [name]

@@ -2,28 +2,28 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual
 import { invalid } from './errors.ts'
 
 /**
- * Seals cursors: what a listing wants to remember goes to the client and comes back, authenticated and unreadable.
+ * Seals cursors: a cursor carries the state of a listing to the client and back, authenticated and encrypted.
  *
- * Unreadable because a page can end on an entry that the principal may not see. Deterministic, so that the same page
- * always ends in the same cursor: a synthetic initialisation vector (HMAC-SHA-256 over scope and text, as in RFC 5297)
- * is both the tag and the counter of AES-256-CTR.
+ * It is encrypted because a page can end on an entry that the principal may not see. It is deterministic, so the same page always
+ * ends in the same cursor: a synthetic initialisation vector (HMAC-SHA-256 over scope and text, as in RFC 5297) is both the tag
+ * and the counter of AES-256-CTR.
  *
- * `scope` binds a cursor to what it belongs to (which listing, which principal with which roles): it opens only under
- * the same scope and secret. Replicas that share the secret accept each other's cursors.
+ * `scope` binds a cursor to its origin (which listing, which principal with which roles): it opens only under the same scope and
+ * secret. Replicas that share the secret accept each other's cursors.
  */
 export interface CursorSeal {
   seal(scope: readonly string[], text: string): string
-  /** @throws ResourceError `invalid` with reason `cursor`, whatever the fault. */
+  /** @throws ResourceError `invalid` with reason `cursor`, for every fault. */
   open(scope: readonly string[], cursor: string): string
 }
 
-/** The longest cursor that is looked at, in characters. One holds a path of at most 8 KiB. */
+/** Maximum length of a cursor, in characters. A cursor holds a path of at most 8 KiB. */
 const maxCursorLength = 16_384
 const tagLength = 16
 
 /**
  * @param secret Seals and opens.
- * @param earlier Secrets that only open: cursors that were sealed before the secret was changed still hold.
+ * @param earlier Secrets that only open: cursors that were sealed before the secret was changed remain valid.
  */
 export function createCursorSeal(secret: Uint8Array, earlier: readonly Uint8Array[] = []): CursorSeal {
   const current = sealWith(secret)
@@ -42,7 +42,7 @@ export function createCursorSeal(secret: Uint8Array, earlier: readonly Uint8Arra
 
 interface Seal {
   readonly seal: CursorSeal['seal']
-  /** `undefined` for what was not sealed with this secret under this scope. */
+  /** Returns undefined for a cursor that was not sealed with this secret under this scope. */
   readonly open: (scope: readonly string[], cursor: string) => string | undefined
 }
 
@@ -71,7 +71,7 @@ function sealWith(secret: Uint8Array): Seal {
     open(scope, cursor) {
       if (cursor.length > maxCursorLength) return undefined
       const bytes = Buffer.from(cursor, 'base64url')
-      // Node skips what is not base64url; only the one canonical spelling counts.
+      // Node skips characters outside base64url; only the canonical spelling is accepted.
       if (bytes.length < tagLength || bytes.toString('base64url') !== cursor) return undefined
       const tag = bytes.subarray(0, tagLength)
       const decipher = createDecipheriv('aes-256-ctr', textKey, tag)

@@ -1,24 +1,24 @@
 import { invalid } from './errors.ts'
 
-/** What a `data:` URI holds. */
+/** The content of a `data:` URI. */
 export interface Data {
   /** Type and subtype, in lower case. */
   readonly mimeType: string
-  /** Its parameters, by names in lower case. */
+  /** Parameters, by their names in lower case. */
   readonly parameters: ReadonlyMap<string, string>
   readonly bytes: Buffer
 }
 
-/** Whether a URI is one of `data:`, whose letters may be in any case (RFC 3986, section 3.1). */
+/** Whether a URI has the scheme `data`, in any case (RFC 3986, section 3.1). */
 export function isDataUri(text: string): boolean {
   return /^data:/i.test(text)
 }
 
 /**
- * The one spelling of a `data:` URI: `data:` in lower case, and of the rest escaped only what may not stand raw. Two spellings of
- * the same have the same one, since hosts re-encode what they were given.
+ * Returns the canonical spelling of a `data:` URI: `data:` in lower case, and in the rest only the characters escaped that must
+ * be. Equivalent spellings share it, since hosts re-encode the URIs that they receive.
  *
- * A `%` that begins no escape is itself.
+ * A `%` that begins no escape stands for itself.
  *
  * @throws ResourceError `invalid` for one without a comma.
  */
@@ -32,8 +32,8 @@ export function canonicalDataUri(text: string): string {
 }
 
 /**
- * What a `data:` URI holds (RFC 2397): `data:[<type>][;name=value]*[;base64],<data>`. Without a type it is `text/plain` in
- * US-ASCII. Of base64, white space is passed over, and the `=` at its end may be missing.
+ * Parses a `data:` URI (RFC 2397): `data:[<type>][;name=value]*[;base64],<data>`. Without a type it is `text/plain` in US-ASCII.
+ * In base64, white space is skipped, and the final `=` may be missing.
  *
  * @throws ResourceError `invalid` (reason `data-uri`).
  */
@@ -85,7 +85,7 @@ function decodeBytes(text: string): Buffer {
   return Buffer.from(bytes)
 }
 
-/** Escapes what may not stand in a segment of a path (RFC 3986: `pchar`), but for slashes. */
+/** Escapes the characters that a path segment may not contain (RFC 3986: `pchar`), except slashes. */
 function encodeBytes(bytes: Buffer): string {
   return bytes
     .toString('latin1')

@@ -1,23 +1,23 @@
 import { closedAbove } from './tree.ts'
 
-/** Nobody who has not seen it can name a file like that. Short, since sources take longer over longer names. */
+/** A random prefix that clients cannot guess. Short, since sources take longer over longer names. */
 let unguessable: string | undefined
 
 function makeUnguessable(): string {
-  // Through the global object: loading node:crypto takes a start several milliseconds.
+  // Through the global object: loading node:crypto takes several milliseconds of the start.
   const [random = 0] = crypto.getRandomValues(new Uint32Array(1))
   return random.toString(36).padStart(7, 'z').slice(-5)
 }
 
 /**
- * A path that is not there, to ask a source for in the place of one that may not be seen: its answer then costs what
- * "nothing is there" costs, whatever the other path holds, and nothing of that is touched.
+ * Returns a path that does not exist, to request from a source in place of a denied one: the answer then costs as much as that
+ * for a missing path, no matter what the denied path holds, and nothing of it is touched.
  *
- * The first directory that is closed (nothing below it may be seen) gets a name that nobody can guess, else the last name
- * does: a path of a directory that may be looked into is missed in that directory. The same path has the same decoy, so
- * that whatever a source remembers, it remembers of both. The ending stays, since sources judge names by it.
+ * The first closed directory (nothing below it may be seen) gets a name that cannot be guessed; without a closed directory, the
+ * last segment does. So a path in a directory that may be read is missing from that directory. The same path always has the same
+ * decoy, so a source that caches results caches both alike. The extension stays, since sources judge names by it.
  *
- * @param isClosed Whether nothing below a directory, which ends in `/`, may be seen.
+ * @param isClosed Whether the principal may see nothing below a directory, which ends in `/`.
  */
 export function decoyOf(path: string, isClosed: (directory: string) => boolean): string {
   const segments = path.split('/')
@@ -31,7 +31,7 @@ export function decoyOf(path: string, isClosed: (directory: string) => boolean):
   return segments.join('/')
 }
 
-/** FNV-1a, in three characters. It keeps names apart, and nothing secret: what cannot be guessed is the rest of the name. */
+/** FNV-1a, in three characters. It only keeps names apart; the random prefix keeps the name unguessable. */
 function hashOf(text: string): string {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)

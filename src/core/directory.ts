@@ -10,26 +10,29 @@ import { type Child, children } from './tree.ts'
 import { encodeSegment } from './uri.ts'
 import { directoryMimeType, type Page, type Resource, type ResourceContent } from './view.ts'
 
-/** The three ways to look into a directory. Each is `not-found` where the principal sees no such directory. */
+/** The three ways to read a directory. Each throws `not-found` when the principal sees no such directory. */
 export interface DirectoryReader {
-  /** A page of its children. */
+  /** Returns a page of its children. */
   page(mount: Mounted, path: string, cursor: string | undefined, context: Context): Promise<Page<Resource>>
-  /** Its listing as one text, a line for each child, made for a model to read. */
+  /** Returns its listing as one text for a model, one line for each child. */
   list(mount: Mounted, uri: string, path: string, context: Context): Promise<readonly ResourceContent[]>
-  /** Its children as contents of their own. */
+  /** Returns the contents of its children. */
   expand(mount: Mounted, uri: string, path: string, context: Context): Promise<readonly ResourceContent[]>
 }
 
-/** The longest listing as one text, in characters. What does not fit is counted on its last line as "more". */
+/** Maximum length of a listing as one text, in characters. Its last line then says that there is more. */
 const maxListing = 1024 * 1024
-/** How many bytes of files a directory answers with as a whole; behind it, each file has its beginning only. */
+/** Maximum total size of the files that a directory returns whole, in bytes. Beyond it, each file is cut to its `beginning`. */
 const maxWhole = 256 * 1024
 const beginning = 256
-/** How many children a directory answers with as contents. */
+/** Maximum number of children that a directory returns as contents. */
 const maxChildren = 2000
 
 export function createDirectoryReader(state: CatalogState): DirectoryReader {
-  /** Where a cursor resumes. Of a mount that the principal may not see, it is not judged: that would tell of the mount. */
+  /**
+   * Returns the position that a cursor resumes at. In a mount that the principal may not see, an invalid cursor must look like a
+   * missing directory: its own error would reveal the mount.
+   */
   const resume = async (mount: Mounted, cursor: string, scope: readonly string[], context: Context) => {
     try {
       return JSON.parse(state.seal.open(scope, cursor)) as [number, string?]
@@ -94,7 +97,7 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
         break
       }
       const name = baseName(child.path)
-      // Spelled as the client spelled the directory, since hosts compare.
+      // Keep the client's spelling of the directory, since hosts compare URIs.
       const at = `${uri}/${encodeSegment(name)}`
       if (child.entry === undefined) {
         contents.push({ uri: at, name, mimeType: directoryMimeType, text: '' })
@@ -107,7 +110,7 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
     }
     if (contents.length > 0) return contents
     await requireDirectory(mount, directory, context)
-    // An empty directory is there: an empty answer would say that it is not.
+    // An empty directory exists: an empty answer would mean that it does not.
     return [{ uri, name: directory === '' ? mount.name : baseName(directory), mimeType: directoryMimeType, text: '' }]
   }
 
@@ -124,7 +127,7 @@ function resourceOf(mount: Mounted, child: Child): Resource {
   return { uri: mount.uriOf(child.path), name: baseName(child.path), ...title, mimeType: directoryMimeType }
 }
 
-/** `name  size  date  type`, or `name/  directory`. */
+/** Formats a child as `name  size  date  type`, or `name/  directory`. */
 function lineOf({ path, entry }: Child): string {
   if (entry === undefined) return `${baseName(path)}/  directory`
   const facts = [
@@ -137,7 +140,7 @@ function lineOf({ path, entry }: Child): string {
   return facts.join('  ')
 }
 
-/** That a directory without visible children is there all the same; else the error that says what is wrong. */
+/** Returns when a directory without visible children exists, otherwise throws the error that says why not. */
 async function requireDirectory(mount: Mounted, directory: string, context: Context): Promise<void> {
   if (directory === '') {
     if (mount.access(context.principal, '')) return
@@ -149,7 +152,7 @@ async function requireDirectory(mount: Mounted, directory: string, context: Cont
   throw notFound('no such directory')
 }
 
-/** The whole content of an entry that fits into `budget` bytes, else its beginning. `undefined`: it is gone by now. */
+/** Reads an entry whole if it fits into `budget` bytes, otherwise its beginning. Undefined when it no longer exists or is too large. */
 async function readUpTo(mount: Mounted, entry: Entry, budget: number, context: Context): Promise<Content | undefined> {
   const whole = entry.size !== undefined && entry.size <= budget
   const length = whole ? budget : Math.max(budget, beginning)
@@ -165,7 +168,7 @@ async function readUpTo(mount: Mounted, entry: Entry, budget: number, context: C
   }
 }
 
-/** Cuts a content to so many bytes, and marks it where it is not whole. */
+/** Cuts a content to at most `length` bytes, and marks it as truncated when it is not whole. */
 function cut(content: Content, entry: Entry, length: number): Content {
   const size = content.size ?? entry.size
   const marked = {
@@ -181,7 +184,7 @@ function cut(content: Content, entry: Entry, length: number): Content {
     if (content.bytes.length <= length) return partial ? { ...content, ...marked } : content
     return { ...content, bytes: content.bytes.subarray(0, length), ...marked }
   }
-  // A stream is not read for a directory: the client reads the resource itself.
+  // A stream is not read for a directory: the client can read the resource itself.
   const { stream: _, length: __, ...facts } = content
   return { ...facts, bytes: new Uint8Array(), ...marked }
 }

@@ -1,24 +1,24 @@
 /**
- * Why an operation on a resource failed. The list is closed: every edge (JSON-RPC, HTTP, exit code) maps it once, by an
- * exhaustive switch, and whatever is not a {@link ResourceError} becomes `internal` there.
+ * The kind of a failed operation on a resource. The list is closed: every edge (JSON-RPC, HTTP, exit code) maps it once, by an
+ * exhaustive switch, and maps every error that is not a {@link ResourceError} to `internal`.
  *
- * - `invalid`: the request itself is wrong (a malformed URI, cursor, range, argument). Retrying it cannot help.
- * - `not-found`: nothing is there, or the principal may not see it. The two are never told apart.
- * - `too-large`: it is there, and larger than the limit; a range of it can be read.
- * - `unavailable`: the source does not answer just now. Retrying later can help.
- * - `internal`: a fault of ours.
+ * - `invalid`: the request itself is wrong (a malformed URI, cursor, range, argument). A retry cannot help.
+ * - `not-found`: nothing exists there, or the principal may not see it. Clients can never tell the two apart.
+ * - `too-large`: it exists, and is larger than the limit; a range of it can be read.
+ * - `unavailable`: the source does not answer at the moment. A later retry can help.
+ * - `internal`: a fault of the server.
  */
 export type ErrorKind = 'invalid' | 'not-found' | 'too-large' | 'unavailable' | 'internal'
 
-/** Facts about a failure that a client can act on, such as `reason`, `limit`, `size`. They are sent as they are. */
+/** Facts about a failure that a client can act on, such as `reason`, `limit`, `size`. They are sent unchanged. */
 export type ErrorDetail = Readonly<Record<string, string | number>>
 
 /**
- * The one error that crosses a module boundary.
+ * The only error that crosses a module boundary.
  *
- * The message and detail of `invalid` and `too-large` are shown to the client, so they name what the client sent or may
- * see, and nothing else: no path of this machine, host name, SQL or text of another library. For the other kinds both
- * stay in the log, and the client gets one fixed sentence. `cause` is never sent.
+ * The message and detail of `invalid` and `too-large` are shown to the client, so they name only what the client sent or may see:
+ * no path of this machine, host name, SQL or text of another library. For the other kinds both stay in the log, and the client
+ * gets a fixed sentence. `cause` is never sent.
  */
 export class ResourceError extends Error {
   readonly kind: ErrorKind
@@ -32,37 +32,40 @@ export class ResourceError extends Error {
   }
 }
 
-/** What a provider throws when nothing is at a path. The message goes to the log alone. */
+/** Returns the error that a provider throws when no entry exists at a path. The message goes only to the log. */
 export function notFound(message = 'not found'): ResourceError {
   return new ResourceError('not-found', message)
 }
 
-/** What stands for what the rules of a mount deny. A client cannot tell it from `not found`; the audit log can. */
+/** Returns the error for a path that the rules of a mount deny. A client cannot tell it from `not found`; the audit log can. */
 export function denied(): ResourceError {
   return new ResourceError('not-found', 'denied', { reason: 'denied' })
 }
 
-/** The same of an error that a source threw in its place. It is not made anew: that takes time, by which it could be told apart. */
+/** Marks an error of a source as denied. It does not create a new error: the time for that would reveal the denial. */
 export function asDenied(error: ResourceError): ResourceError {
   return Object.create(error, { detail: { value: { reason: 'denied' } } })
 }
 
-/** What a provider throws where a content is larger than what is asked for just now: `most` of the context. */
+/**
+ * Returns the error that a provider throws when a content is larger than `most` of the context, the current limit. The catalog
+ * retries without it.
+ */
 export function later(): ResourceError {
   return new ResourceError('too-large', 'It is asked for again in a moment.', { reason: 'later' })
 }
 
-/** Whether it is to be asked for again. */
+/** Whether the read is to be retried without a limit. */
 export function isLater(error: unknown): boolean {
   return isResourceError(error, 'too-large') && error.detail.reason === 'later'
 }
 
-/** A malformed request. `reason` is a short, stable, machine-readable word, sent as `data.reason`. */
+/** Returns the error of a malformed request. `reason` is a short, stable, machine-readable word, sent as `data.reason`. */
 export function invalid(message: string, reason: string, detail: ErrorDetail = {}): ResourceError {
   return new ResourceError('invalid', message, { reason, ...detail })
 }
 
-/** Whether an error is a {@link ResourceError}, of the given kind where one is named. */
+/** Whether an error is a {@link ResourceError}, and of the given kind if one is given. */
 export function isResourceError(error: unknown, kind?: ErrorKind): error is ResourceError {
   return error instanceof ResourceError && (kind === undefined || error.kind === kind)
 }

@@ -3,7 +3,7 @@ import { isPath, segmentFault } from './path.ts'
 import { encodePath, encodeSegment } from './uri.ts'
 
 /**
- * URIs of other servers as paths of a mount, and back. Any text has exactly one path, the same one for ever:
+ * Maps URIs of other servers to paths of a mount, and back. Any text has exactly one path, which never changes:
  *
  * | URI | path |
  * |---|---|
@@ -13,22 +13,22 @@ import { encodePath, encodeSegment } from './uri.ts'
  * | `notes://a/b%2Fc` | `notes/a/=b%2Fc` |
  * | `notes://a//b/` | `notes/a/=/b/=` |
  *
- * Between slashes stands what is there, decoded. A segment that would not come back as it was spelled, or that no path may
- * have, is kept as it is behind an `=`. `=file/…` is a file of a host, `=/…` is not a URI, and what no path can hold (control
- * characters, thousands of characters) is `==/` and its hash, from which only who knows the URI finds back.
+ * Segments are decoded. A segment that would not be re-encoded to the same spelling, or that no path may have, is kept unchanged
+ * after an `=`. `=file/…` is a file of a host, and `=/…` is not a URI. A text that no path can hold (control characters,
+ * thousands of characters) is `==/` and its hash: only a caller that knows the URI can map it back.
  */
 
-/** The longest path, encoded: below an address it is still a URI that can be asked for. */
+/** Maximum length of a path, encoded, in characters. Below an address it still is a valid URI. */
 const maxPath = 6144
 
-/** The path of a URI. */
+/** Returns the path of a URI. */
 export function pathOfForeign(uri: string): string {
   const path = spelled(uri)
   return path !== undefined && isPath(path) && encodePath(path).length <= maxPath ? path : hashed(uri)
 }
 
 function spelled(uri: string): string | undefined {
-  // What is longer than this has no path that is short enough.
+  // A longer URI always has a path that is too long.
   if (uri.length > maxPath || !uri.isWellFormed()) return undefined
   const [, scheme, slashes, rest = ''] = split(uri) ?? []
   if (scheme === undefined) return `=/${encodePieces(uri)}`
@@ -45,10 +45,7 @@ function hashed(uri: string): string {
   return `==/${createHash('sha256').update(uri).digest('base64url')}`
 }
 
-/**
- * The URI that a path is of. `undefined`: none is at this path, or only its hash. Of a directory (with a `/` at the end), the
- * URI with a `/` at its end.
- */
+/** Returns the URI of a path; undefined when the path has none, or is only a hash. For a directory (with a final `/`), the URI ends in `/`. */
 export function foreignOf(path: string): string | undefined {
   if (path.endsWith('/')) {
     const root = rootOf(path)
@@ -58,7 +55,7 @@ export function foreignOf(path: string): string | undefined {
   if (slash === -1) return undefined
   const rest = decodePieces(path.slice(slash + 1))
   const uri = headOf(path.slice(0, slash), rest)
-  // Two paths of one URI would be two ways around a rule.
+  // A second path of the same URI would be a way around an access rule.
   return uri !== undefined && pathOfForeign(uri) === path ? uri : undefined
 }
 
@@ -66,7 +63,7 @@ function withSlash(uri: string | undefined): string | undefined {
   return uri === undefined ? undefined : `${uri}/`
 }
 
-/** The URI of the directory in which everything of a scheme lies. */
+/** Returns the root URI of the directory that holds all URIs of a scheme. */
 function rootOf(path: string): string | undefined {
   const head = path.slice(0, -1)
   if (head.includes('/') || !isScheme(head)) return undefined
@@ -86,9 +83,9 @@ function isScheme(text: string): boolean {
 }
 
 /**
- * Whether a path is spelled as it usually is: no segment is kept as it was, nothing is behind a `?` or `#`, and scheme and host
- * are in lower case. Other spellings can mean the same to a server, so that rules on paths would not hold: they are good only for
- * what the server itself spells so.
+ * Whether a path has the usual spelling: no segment is kept unchanged, there is no `?` or `#`, and scheme and host are in lower
+ * case. Other spellings can be equivalent for a server, so rules on paths would not hold: they are accepted only where the server
+ * itself uses them.
  */
 export function isUsual(path: string): boolean {
   const [head = '', ...rest] = path.split('/')
@@ -97,22 +94,22 @@ export function isUsual(path: string): boolean {
   return /^(?:[a-z][a-z0-9+.-]*:?|=file)$/.test(head) && rest.every((piece) => !/^=|[?#]/.test(piece))
 }
 
-/** Whether a path has the host of a template, in capitals or not, and is as usual else: the server itself spells it so. */
+/** Whether a path has the host of a template, in any case, and the usual spelling otherwise: then the server itself uses that spelling. */
 export function isOfTemplate(path: string, template: string): boolean {
   const [, head = '', host = ''] = /^([^/{]*)\/([^/{?#]+)\//.exec(template) ?? []
   const start = `${head}/${host}/`
   return host !== '' && path.startsWith(start) && isUsual(`${head}/${host.toLowerCase()}/${path.slice(start.length)}`)
 }
 
-/** A URI with the parameters of a query, each escaped as in RFC 6570. */
+/** Adds the parameters of a query to a URI, each escaped as in RFC 6570. */
 export function withParams(uri: string, params: ReadonlyMap<string, string>): string {
   const query = [...params].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
   return query.length === 0 ? uri : `${uri}?${query.join('&')}`
 }
 
 /**
- * A template of another server as one of a mount: what it expands to here is the path of what it expands to there.
- * `undefined` where there is none, as for one that begins with a variable.
+ * Converts a template of another server to one of a mount: its expansions are the paths of the other's expansions. Undefined when
+ * that is impossible, as for a template that begins with a variable.
  */
 export function templateOfForeign(template: string): string | undefined {
   const [, scheme, slashes, rest = ''] = split(template) ?? []
@@ -123,14 +120,14 @@ export function templateOfForeign(template: string): string | undefined {
   return body === undefined ? undefined : `${head}/${body}`
 }
 
-/** Every literal has to be spelled as it is in the path; what is behind a `?` stays as it is. */
+/** Returns the body of a template if every literal is spelled as in the path; the text after a `?` stays unchanged. */
 function piecesOfTemplate(body: string): string | undefined {
   const parts = body.split(/(\{[^{}]*\})/)
   const query = parts.findIndex((part, index) => (index % 2 === 1 ? /^\{[?&#]/.test(part) : /[?#]/.test(part)))
   const path = query === -1 ? parts : parts.slice(0, query)
   const literals = path.filter((_, index) => index % 2 === 0).flatMap((text) => text.split('/'))
   const isPlain = literals.every((text) => text === '' || encodePiece(text) === decode(text))
-  // Empty segments are none of a path's.
+  // A path has no empty segments.
   const isWhole = !path.join('').includes('//') && path.join('') !== '' && !path.join('').endsWith('/')
   return isPlain && (isWhole || (query !== -1 && path.join('') !== '')) ? body : undefined
 }
@@ -152,7 +149,7 @@ function encodePiece(raw: string): string {
   return isPlain && spell(plain) === raw ? plain : `=${raw}`
 }
 
-/** A segment as it is usually spelled in a URI. What begins a query or a fragment begins it still. */
+/** Encodes a segment in the usual spelling of URIs. Characters that begin a query or a fragment stay unescaped. */
 function spell(plain: string): string {
   return plain
     .split(/([?#])/)

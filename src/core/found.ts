@@ -8,41 +8,41 @@ export const foundMimeType = 'application/json;format=hikidashi.SearchFound'
 /** The MIME type of the status of a search. */
 export const searchStatusMimeType = 'application/json;format=hikidashi.SearchStatus'
 
-/** Where the status of a search is, below its address. */
+/** Path of a search's status, below its address. */
 export const searchStatusPath = 'status.json'
 
-/** What a search answers, as JSON: what may be seen by whoever asks, and nothing that depends on the rest. */
+/** The answer of a search, as JSON: only hits that the caller may see, and nothing that depends on the others. */
 export interface Found {
   readonly query: string
   /** Best first. */
   readonly hits: readonly FoundHit[]
-  /** How many hits there are in all, where all were looked at. */
+  /** Number of all hits; undefined when the search did not count them all. */
   readonly total?: number
-  /** What `after` has to be for the next ones. Absent where there are no more. */
+  /** Value of `after` for the next page; undefined on the last one. */
   readonly next?: string
-  /** Why there may be more to find than this: the index is being made, a source does not answer, too much was looked at. */
+  /** Reasons why the answer may be incomplete: the index is being built, a source does not answer, a limit was reached. */
   readonly notes: readonly string[]
-  /** No passage has the words, and the hits have only single characters of them: a sentence that stands above the hits. */
+  /** Sentence to show above the hits when no passage has the words and the hits match only single characters of them. */
   readonly fallback?: string
 }
 
-/** A part of a document, with the link and the revision of it where its source tells them. */
+/** A hit: a part of a document, with the link and the revision of the document if its source provides them. */
 export interface FoundHit extends Origin {
-  /** Opens the part that was found. */
+  /** URI of the part. */
   readonly uri: string
-  /** The whole document, as it is listed. */
+  /** URI of the whole document, as it is listed. */
   readonly document: string
-  /** The address of the mount that it is of. */
+  /** Address of the document's mount. */
   readonly mount: string
   readonly title?: string
   readonly mimeType?: string
-  /** What the part stands under. */
+  /** Heading above the part. */
   readonly heading?: string
-  /** Lines of the document as text, from 1, both inclusive. */
+  /** Lines of the document's text, from 1, both inclusive. */
   readonly lines: { readonly start: number; readonly end: number }
-  /** From 0 to 1, which the best hit has. */
+  /** From 0 to 1. The best hit has 1. */
   readonly score: number
-  /** When it was modified, as in RFC 3339. */
+  /** Time of the last modification (RFC 3339). */
   readonly modified?: string
   readonly priority?: number
   readonly audience?: readonly Audience[]
@@ -51,51 +51,51 @@ export interface FoundHit extends Origin {
 
 export interface FoundSnippet {
   readonly text: string
-  /** Where in `text` something matches: half-open, in UTF-16 units, in order, not overlapping. */
+  /** Ranges of `text` that match: half-open, in UTF-16 units, in order, not overlapping. */
   readonly marks: readonly (readonly [start: number, end: number])[]
 }
 
-/** The MIME type of rows of a database: a hit leads to the row as a whole, and to no lines of it. */
+/** The MIME type of rows of a database: a hit leads to the whole row, without lines. */
 export const rowsMimeType = 'application/json;format=hikidashi.DatabaseRows'
 
-/** What is asked of a search. What is left out does not narrow it. */
+/** The parameters of a search. Undefined ones do not narrow it. */
 export interface FoundQuery {
   readonly query: string
   readonly limit?: number
-  /** The address of a mount. */
+  /** Address of a mount. */
   readonly mount?: string
   /** A MIME type, or `text/*`. */
   readonly mime?: string
-  /** A date or a time as in RFC 3339, or how long ago at most: `7d`. */
+  /** A date or a time (RFC 3339), or a maximum age: `7d`. */
   readonly since?: string
   readonly minPriority?: number
   readonly audience?: Audience
   /** A glob over the paths below the mounts. */
   readonly path?: string
-  /** `next` of the answer before. */
+  /** `next` of the previous answer. */
   readonly after?: string
 }
 
-/** One place to search at, of this server or another. */
+/** A search that a server offers, this one or another. */
 export interface SearchPlace {
-  /** Its template, by which it is known. */
+  /** Its template, which identifies it. */
   readonly uriTemplate: string
-  /** The address of the search, or what stands for it on another server. */
+  /** The address of the search, or its counterpart on another server. */
   readonly address: string
-  /** The URI of its status, which {@link parseSearchStatus} takes. */
+  /** The URI of its status; {@link parseSearchStatus} parses it. */
   readonly status: string
   readonly title?: string
   readonly description?: string
-  /** The URI to read for the answer, which {@link parseFound} takes. Any text can be searched for. */
+  /** Returns the URI of an answer, which {@link parseFound} parses. Any text can be searched for. */
   uriOf(query: FoundQuery): string
 }
 
-/** The places to search at, among the templates of a view. */
+/** Returns the searches among the templates of a view. */
 export function searchPlaces(templates: readonly ResourceTemplate[]): readonly SearchPlace[] {
   return templates.flatMap(({ uriTemplate, title, description, mimeType }) => {
     if (mimeType !== foundMimeType) return []
     const compiled = compiledOf(uriTemplate)
-    // There is another template too, in which the text is a path: that cannot hold every text.
+    // A second template has the text in its path, which cannot hold every text.
     if (compiled === undefined || !compiled.variables.includes('q')) return []
     const place: SearchPlace = {
       uriTemplate,
@@ -117,7 +117,7 @@ function compiledOf(template: string): UriTemplate | undefined {
   }
 }
 
-/** What a search answered. `undefined`: this is no answer of a search. What is not known in it is left out. */
+/** Parses the answer of a search; undefined for any other text. Unknown members are left out. */
 export function parseFound(text: string): Found | undefined {
   let value: unknown
   try {
@@ -139,7 +139,7 @@ export function parseFound(text: string): Found | undefined {
   }
 }
 
-/** Of the answers of several searches those to show: hits of single characters only where no search has found the words. */
+/** Returns the answers to show of several searches: those with hits of single characters only when no search has found the words. */
 export function withWords<Answer extends Pick<Found, 'hits' | 'fallback'>>(
   answers: readonly Answer[],
 ): readonly Answer[] {
@@ -147,7 +147,7 @@ export function withWords<Answer extends Pick<Found, 'hits' | 'fallback'>>(
   return hasWords ? answers.filter(({ fallback }) => fallback === undefined) : answers
 }
 
-/** What is to be said above the hits: first that they are a fallback, where they are. */
+/** Returns the sentences to show above the hits: first the fallback, if there is one. */
 export function saidOf({ fallback, notes }: Pick<Found, 'fallback' | 'notes'>): readonly string[] {
   return fallback === undefined ? notes : [fallback, ...notes]
 }
@@ -174,7 +174,7 @@ function parseHit(value: unknown): FoundHit | undefined {
   }
 }
 
-/** The marks that lie in the text, in order: whoever cuts the text at them need not look again. */
+/** Returns the marks that lie in the text and are in order, so callers can cut the text at them without further checks. */
 function marksIn(value: unknown, length: number): FoundSnippet['marks'] {
   let last = 0
   return (Array.isArray(value) ? value : []).flatMap((mark: unknown) => {
@@ -207,7 +207,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A snippet cut where its marks begin and end: whoever shows it shows each piece in its way. */
+/** Cuts a snippet where its marks begin and end. */
 export function piecesOf({
   text,
   marks,
@@ -222,36 +222,36 @@ export function piecesOf({
   return pieces.filter((piece) => piece.text !== '')
 }
 
-/** What the status of a search says of a mount: numbers only to who sees the whole mount. */
+/** A mount in the status of a search. The numbers are only for principals that may see the whole mount. */
 export interface SearchStatusMount {
   readonly address: string
   readonly title?: string
-  /** `waiting` for its turn, `comparing` what is there with what is indexed, `current`, or `unavailable`. */
+  /** `waiting` for its turn, `comparing` the source with the index, `current`, or `unavailable`. */
   readonly state: string
-  /** Since when, as in RFC 3339. */
+  /** Time since which it is in this state (RFC 3339). */
   readonly since?: string
-  /** How many documents were looked at, of how many, as far as that is known; how many were indexed since it began. */
+  /** Number of documents checked, of their known total, and number of documents indexed since the comparison began. */
   readonly looked?: number
   readonly of?: number
   readonly indexed?: number
-  /** How changes are heard of: `watched`, or `compared` now and then. */
+  /** How the index learns of changes: `watched`, or `compared` periodically. */
   readonly changes?: string
   readonly degraded?: string
-  /** Of so many tables, only so many rows each are indexed. */
+  /** Number of tables that are indexed in part, and the maximum number of rows of each. */
   readonly partial?: { readonly entries: number; readonly limit: number }
 }
 
 export interface SearchStatus {
-  /** `stopped`: no process keeps the index as the sources are. */
+  /** `stopped`: no process keeps the index up to date. */
   readonly indexing: 'running' | 'stopped'
   readonly mounts: readonly SearchStatusMount[]
   readonly documents?: number
   readonly passages?: number
-  /** How far vectors are, where there are to be some: how many passages wait for one, and why, if they wait for long. */
+  /** Number of passages that wait for a vector, and the reason if they wait for long. Undefined for a search without vectors. */
   readonly embedding?: { readonly waiting: number; readonly failing?: string }
 }
 
-/** The status of a search. `undefined`: this is none. */
+/** Parses the status of a search; undefined for any other text. */
 export function parseSearchStatus(text: string): SearchStatus | undefined {
   let value: unknown
   try {
@@ -289,5 +289,5 @@ function countsOf<K extends string>(value: Readonly<Record<string, unknown>>, ke
   return counts
 }
 
-/** The note of an answer while no process feeds the index. */
+/** The note of an answer while no process updates the index. */
 export const idleNote = 'Nothing is being indexed just now: what is found may be old.'

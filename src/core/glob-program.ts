@@ -1,11 +1,11 @@
 import { type Fault, type Plain, parseGlob, type Token } from './glob-tokens.ts'
 
 /**
- * One step of a program; a number is that code point. After it comes the next step of the program.
+ * One step of a program. A number matches that code point. The next step of the program follows it.
  *
- * `star` stays in its segment. `deep` (always with `inside` behind it) passes over whole segments, any number of them.
- * `all` takes any characters. A fork goes on at each of its steps, and takes no character. `exact` is the end of a glob
- * for one path; `within`, the end of one for a directory and everything below it.
+ * `star` stays in its segment. `deep` (always followed by `inside`) skips any number of whole segments. `all` matches any
+ * characters. A fork continues at each of its steps without reading a character. `exact` ends a glob for one path; `within` ends
+ * a glob for a directory and everything below it.
  */
 export type GlobStep = Plain | 'deep' | 'inside' | 'all' | Fork | 'exact' | 'within'
 
@@ -22,31 +22,31 @@ const slash = 0x2f
 const dot = 0x2e
 
 /**
- * What is known of the segment up to a token. `stars` counts (up to 2) the stars of a segment that has nothing else yet:
- * they are not in the program yet, since `**` means something else where it is the whole segment.
+ * The part of a segment before a token. `stars` counts (up to 2) the stars of a segment that has nothing else yet: the program
+ * does not contain them yet, since `**` has another meaning when it is the whole segment.
  */
 interface Segment {
   readonly stars: 0 | 1 | 2
-  /** How many dots the segment is so far; 3 for anything else, and 0 for an empty one. */
+  /** Number of dots if the segment consists of dots so far; 3 for any other segment, and 0 for an empty one. */
   readonly dots: 0 | 1 | 2 | 3
   /** Whether the last step is a star. */
   readonly starred: boolean
 }
 
 /**
- * How a glob is tied to the root of the mount. `start`: nothing was read. `loose`: it has no slash but one at its end, so it
- * is compared at any depth. `untied`: it has one in its middle, which is still to come. `leading`: only a slash was read.
- * `tied`: a slash was read. `closing`: the slash at its end was read.
+ * How a glob is anchored to the root of the mount. `start`: nothing was read. `loose`: it has no slash except a final one, so it
+ * matches at any depth. `untied`: it has an inner slash, which has not been read yet. `leading`: only the leading slash was read.
+ * `tied`: an inner slash was read. `closing`: the final slash was read.
  */
 type Tie = 'start' | 'loose' | 'untied' | 'leading' | 'tied' | 'closing'
 
 interface State extends Segment {
-  /** The index of the next token; the number of tokens for the end. */
+  /** Index of the next token; the number of tokens at the end. */
   readonly at: number
   readonly tie: Tie
 }
 
-/** From a state, past steps, to another one or to an end. */
+/** A transition of the automaton: steps to another state or to an end. */
 interface Way {
   readonly steps: readonly GlobStep[]
   readonly to: State | 'exact' | 'within'
@@ -55,8 +55,8 @@ interface Way {
 const fresh: Segment = { stars: 0, dots: 0, starred: false }
 
 /**
- * Compiles a glob. Alternatives are forks of one program, so its size is in proportion to the length of the glob, however
- * many alternatives its braces multiply out to.
+ * Compiles a glob. Alternatives are forks of one program, so the program's size is in proportion to the length of the glob, no
+ * matter how many alternatives its braces multiply out to.
  *
  * @throws ResourceError `invalid` (reason `glob`) for a malformed glob, or one beyond a limit.
  */
@@ -85,7 +85,7 @@ function keyOf(to: Way['to']): string {
   return typeof to === 'string' ? to : `${to.at} ${to.tie} ${to.stars} ${to.dots} ${to.starred}`
 }
 
-/** Of each `{`, where its alternatives begin; of each `,` and `}`, the token behind the braces. */
+/** Returns, for each `{`, the beginnings of its alternatives, and for each `,` and `}`, the token after the braces. */
 function jumpsIn(tokens: readonly Token[]): ReadonlyMap<number, readonly number[]> {
   const jumps = new Map<number, readonly number[]>()
   const open: number[][] = []
@@ -104,7 +104,7 @@ function jumpsIn(tokens: readonly Token[]): ReadonlyMap<number, readonly number[
   return jumps
 }
 
-/** The ways past a token, or (`undefined`) past the end. */
+/** Returns the transitions over a token, or (`undefined`) at the end. */
 function waysFrom(state: State, token: Token | undefined, fault: Fault): readonly Way[] {
   const { at, tie, stars, dots, starred } = state
   const isEmpty = stars === 0 && dots === 0
@@ -123,7 +123,7 @@ function waysFrom(state: State, token: Token | undefined, fault: Fault): readonl
   return [{ steps: [...heldIn(state), token as Plain], to: { ...next, ...segment } }]
 }
 
-/** The stars that were held back, where something else is in their segment or there is but one. */
+/** Returns the step for stars that were held back, when something else is in their segment or there is only one. */
 function heldIn({ stars }: Segment): readonly GlobStep[] {
   return stars > 0 ? ['star'] : []
 }
@@ -136,12 +136,12 @@ function waysPastEnd(state: State, fault: Fault): readonly Way[] {
   if (dots === 1 || dots === 2) throw fault(dotFault)
   if (tie === 'start') throw fault('it is empty')
   if (tie === 'leading') throw fault(emptyFault)
-  // The slash before was the last one, which `closing` has taken.
+  // The final slash is missing, which only `closing` reads: no transition.
   if (tie === 'untied' || (stars === 0 && dots === 0)) return []
   return [{ steps: stars === 2 ? ['all'] : heldIn(state), to: 'exact' }]
 }
 
-/** The last slash means the directory and everything below it; any other one comes between two segments. */
+/** A final slash means the directory and everything below it; any other slash separates two segments. */
 function waysPastSlash(state: State, fault: Fault): readonly Way[] {
   const { tie, stars, dots } = state
   const at = state.at + 1
@@ -164,7 +164,7 @@ function waysPastSlash(state: State, fault: Fault): readonly Way[] {
   return tie === 'untied' ? [between] : [between, last]
 }
 
-/** The same ways, without those that lead to no end. */
+/** Returns the same transitions, without those that lead to no end. */
 function withoutDeadEnds(ways: ReadonlyMap<string, readonly Way[]>): (to: Way['to']) => readonly Way[] {
   const sources = new Map<string, string[]>()
   for (const [key, found] of ways)
@@ -179,12 +179,12 @@ function withoutDeadEnds(ways: ReadonlyMap<string, readonly Way[]>): (to: Way['t
   return (from) => (ways.get(keyOf(from)) ?? []).filter(({ to }) => live.has(keyOf(to)))
 }
 
-/** Writes the ways one behind the other. Where one state is reached from several, or leads to several, there is a fork. */
+/** Writes the transitions one after the other. A state that is reached from several, or leads to several, gets a fork. */
 function layOut(starts: readonly Way[], waysOf: (to: Way['to']) => readonly Way[]): readonly GlobStep[] {
   const steps: (GlobStep | { to: number[] })[] = []
   const places = new Map<string, number>()
   const isLive = ({ to }: Way) => typeof to === 'string' || waysOf(to).length > 0
-  /** Ways that are still to be written, and the fork that leads to each. */
+  /** Transitions to be written, and the fork that leads to each. */
   const pending: { readonly way: Way; readonly fork: { to: number[] } | undefined }[] = []
   const fan = (ways: readonly Way[]) => {
     const [only, ...others] = ways

@@ -1,16 +1,16 @@
 import { invalid } from './errors.ts'
 
-/** A class of characters, `[a-z]`: pairs of first and last code point. It never holds a `/`. */
+/** A character class, `[a-z]`: pairs of first and last code point. It never contains `/`. */
 export interface CharacterClass {
   readonly negated: boolean
   readonly ranges: readonly (readonly [number, number])[]
 }
 
-/** What stands for characters in a glob: one code point, `?`, `*` or a class. */
+/** A token that matches characters: one code point, `?`, `*` or a class. */
 export type Plain = number | 'any' | 'star' | CharacterClass
-/** A glob as it is written. The braces are balanced, and `,` stands within braces only. */
+/** A token of a glob. The braces are balanced, and `,` occurs only within braces. */
 export type Token = Plain | '{' | ',' | '}'
-/** Makes the error for a glob that is malformed in some way. */
+/** Returns the error for a malformed glob. */
 export type Fault = (what: string) => Error
 
 const maxLength = 4096
@@ -29,7 +29,7 @@ export function parseGlob(pattern: string): { readonly tokens: readonly Token[];
   return { tokens, fault }
 }
 
-/** Counts the alternatives that the braces stand for, as a shell would multiply them out. */
+/** Counts the alternatives of the braces after expansion, as a shell would expand them. */
 function countAlternatives(tokens: readonly Token[], fault: Fault): void {
   let at = 0
   const bounded = (count: number) => {
@@ -84,7 +84,7 @@ function tokenize(pattern: string, fault: Fault): readonly Token[] {
   return tokens
 }
 
-/** The class that begins at the `[` at `start`, and where its `]` is. A `]` that comes first is a member. */
+/** Reads the class that begins at the `[` at `start`. Returns it and the index of its `]`. A `]` in first position is a member. */
 function readClass(characters: readonly string[], start: number, fault: Fault) {
   const negated = characters[start + 1] === '!' || characters[start + 1] === '^'
   const opening = start + (negated ? 2 : 1)

@@ -1,10 +1,10 @@
 import { compileGlobProgram, type GlobProgram, type GlobStep } from './glob-program.ts'
 
-/** Whether a path of a mount is one that a glob means. A `/` at the end of the path says that it is a directory. */
+/** Whether a glob matches a path of a mount. A final `/` marks a directory. */
 export type PathTest = (path: string) => boolean
 
 export interface GlobOptions {
-  /** Compares in lower case, code point by code point, by the Unicode default mapping (no locale). */
+  /** Compares in lower case, code point by code point, by the Unicode default mapping (no locale). Default false. */
   readonly ignoreCase?: boolean
 }
 
@@ -13,26 +13,25 @@ const slash = 0x2f
 /**
  * Compiles a glob over the paths of a mount.
  *
- * `*` and `?` stay within a segment; `**` as a whole segment is any number of segments (elsewhere it is `*`), so `x/**`
- * is everything below `x` and not `x` itself. `[abc]`, `[a-z]`, `[!a-z]` or `[^a-z]` is one character of a class, `{a,b}`
- * either alternative, nested as you like, and `\` takes the meaning from the character behind it. Names that begin with
- * a dot are names like any other. One character is one code point; nothing is normalised.
+ * `*` and `?` stay within a segment; `**` as a whole segment is any number of segments (elsewhere it is `*`), so `x/**` is
+ * everything below `x` and not `x` itself. `[abc]`, `[a-z]`, `[!a-z]` or `[^a-z]` is one character of a class, `{a,b}` either
+ * alternative, nested to any depth, and `\` escapes the next character. Names that begin with a dot are names like any other. One
+ * character is one code point; nothing is normalised.
  *
- * As in .gitignore, a glob without a `/` is compared with the base name at any depth, where a `/` at the end does not
- * count; one that begins with `/` is tied to the root of the mount. A glob that ends in `/` means a directory and
- * everything below it. Any other means exactly the paths that it matches, files and directories alike. Unlike in
- * .gitignore there is no negation.
+ * As in .gitignore, a glob without a `/` is compared with the base name at any depth, where a final `/` does not count; one that
+ * begins with `/` is anchored to the root of the mount. A glob that ends in `/` matches a directory and everything below it. Any
+ * other matches exactly the given paths, files and directories alike. Unlike in .gitignore there is no negation.
  *
- * Matching takes time in proportion to the length of the glob times that of the path, at worst.
+ * Matching takes at most time in proportion to the length of the glob times that of the path.
  *
- * @throws ResourceError `invalid` (reason `glob`) for a malformed glob, one longer than 4096 characters, or one with more
- * than 1000 alternatives.
+ * @throws ResourceError `invalid` (reason `glob`) for a malformed glob, one longer than 4096 characters, or one with more than
+ * 1000 alternatives.
  */
 export function compileGlob(pattern: string, options: GlobOptions = {}): PathTest {
   return compileGlobs([pattern], options)
 }
 
-/** Compiles several globs into one test, which any of them passes. Without globs, nothing does. See {@link compileGlob}. */
+/** Compiles several globs into one test that passes when any of them matches. Without globs it never passes. See {@link compileGlob}. */
 export function compileGlobs(patterns: readonly string[], options: GlobOptions = {}): PathTest {
   const form = options.ignoreCase === true ? foldCase : (text: string) => text
   const programs = patterns.map((pattern) => compileGlobProgram(form(pattern)))
@@ -42,7 +41,7 @@ export function compileGlobs(patterns: readonly string[], options: GlobOptions =
   }
 }
 
-/** Code point by code point, so that no character's neighbours matter (`Σ` is `σ` at the end of a word too). */
+/** Converts code point by code point, so that no neighbour makes a difference (`Σ` is `σ` at the end of a word too). */
 function foldCase(text: string): string {
   return Array.from(text, (character) => character.toLowerCase()).join('')
 }
@@ -58,8 +57,8 @@ function codePoint(character: string): number {
 }
 
 /**
- * Whether a path (a `/` at its end says: a directory) is one that a program means. It runs all the ways through the program
- * at once: each code point is looked at once per step that is alive.
+ * Runs a program on a path (a final `/` marks a directory) and returns whether it matches. All branches run at once: each code
+ * point is compared once per live step.
  */
 export function runGlob({ steps }: GlobProgram, path: readonly number[]): boolean {
   const isDirectory = path.at(-1) === slash
@@ -71,12 +70,12 @@ export function runGlob({ steps }: GlobProgram, path: readonly number[]): boolea
   return isDirectory && run.has('within')
 }
 
-/** The arrays of all runs, one after the other: a run is over before the next one starts. */
+/** Arrays that all runs reuse: a run is over before the next one starts. */
 let scratch = { entered: new Int32Array(0), alive: new Int32Array(0), next: new Int32Array(0) }
 /** Counts the code points of all runs. */
 let clock = 0
 
-/** A program before the first code point. There is one run at a time. */
+/** Starts a program before the first code point. Only one run exists at a time. */
 function startRun(steps: readonly GlobStep[]) {
   const size = steps.length
   if (scratch.entered.length < size || clock > 2 ** 30) {
@@ -87,7 +86,7 @@ function startRun(steps: readonly GlobStep[]) {
   const { entered } = scratch
   let { alive, next } = scratch
   let count = 0
-  /** Makes a step alive, with the steps that are reached from it without a character. */
+  /** Makes a step live, with the steps that it reaches without reading a character. */
   const enter = (target: number) => {
     for (let at = target; entered[at] !== clock; ) {
       entered[at] = clock
@@ -123,19 +122,19 @@ function startRun(steps: readonly GlobStep[]) {
   }
 }
 
-/** Which paths below a directory something is true of: all of them, none, or it depends on the path. */
+/** How many of the paths below a directory satisfy a condition: all of them, none, or it depends on the path. */
 export type Reach = 'all' | 'some' | 'none'
 
 /**
- * Compiles globs into what they mean of everything below a directory (empty, or ends in `/`), told by the globs alone.
- * `some` may also be said where it is all, or none.
+ * Compiles globs into a function that returns how much below a directory (empty, or ending in `/`) they match, by the globs
+ * alone. It may return `some` although all or none match.
  */
 export function compileReach(patterns: readonly string[]): (directory: string) => Reach {
   const programs = patterns.map(compileGlobProgram)
   return (directory) => {
     const path = codePoints(directory)
     let reach: Reach = 'none'
-    // All of them, even where one has decided it: the time does not tell which directory that was.
+    // Run every program, even after one has decided: the time must not reveal which directories match.
     for (const { steps } of programs) {
       const run = startRun(steps)
       for (let at = 0; at < path.length && run.alive() > 0; at++) run.read(path[at] ?? 0)
@@ -153,13 +152,13 @@ function isEnd(step: GlobStep | undefined): boolean {
   return step === 'exact' || step === 'within'
 }
 
-/** Whether every path goes on from a step to an end: `**` at the end, and `*` as a name at any depth. */
+/** Whether every path leads from a step to an end: `**` at the end, and `*` as a name at any depth. */
 function takesAnything(steps: readonly GlobStep[], at: number): boolean {
   if (steps[at] === 'all') return isEnd(steps[at + 1])
   return steps[at] === 'deep' && steps[at + 2] === 'star' && isEnd(steps[at + 3])
 }
 
-/** The step to be at after `code` was read at the step `at`, or -1 where it does not fit. */
+/** Returns the step after `code` was read at the step `at`, or -1 when `code` does not match. */
 function advance(steps: readonly GlobStep[], at: number, code: number): number {
   const step = steps[at]
   if (typeof step === 'number') return step === code ? at + 1 : -1
@@ -168,7 +167,7 @@ function advance(steps: readonly GlobStep[], at: number, code: number): number {
   if (code === slash) return step === 'inside' ? at - 1 : -1
   if (step === 'star' || step === 'inside') return at
   if (step === 'any' || step === 'deep') return at + 1
-  // A fork is never alive itself.
+  // A fork is never live itself.
   if ('to' in step) return -1
   return step.ranges.some(([first, last]) => code >= first && code <= last) === step.negated ? -1 : at + 1
 }

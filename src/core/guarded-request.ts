@@ -6,25 +6,25 @@ import type { HttpUrl } from './http-url.ts'
 export interface GuardedRequest {
   readonly url: HttpUrl
   readonly headers: Readonly<Record<string, string>>
-  /** Sent by POST. Without it, the request is a GET. */
+  /** Body of a POST. Without it, the request is a GET. */
   readonly body?: string
-  /** Ends the request, and the reading of its answer. */
+  /** Aborts the request, and the reading of its answer. */
   readonly signal: AbortSignal
-  /** Certificates of authorities, in PEM, in the place of those that Node trusts. */
+  /** Certificates of authorities, in PEM. They replace those that Node trusts. */
   readonly ca?: string
 }
 
-/** In bytes. */
+/** Maximum size of the answer's headers, in bytes. */
 const maxHeaders = 32 * 1024
-/** How many answers may come before the answer (100 Continue, 103 Early Hints). */
+/** Maximum number of informational answers before the answer (100 Continue, 103 Early Hints). */
 const maxPreliminary = 16
 
 /**
- * Sends one request over a connection of its own, and resolves with the answer, whose body has not been read. The guard judges the URL,
- * then every address of the host, then the address that the connection has reached, before any byte of the request is sent. A
- * redirect is an answer like any other. No environment variable names a proxy.
+ * Sends one request over a connection of its own, and resolves with the answer, whose body has not been read. Before any byte is
+ * sent, the guard checks the URL, then every address of the host, then the address of the connection. A redirect is an answer
+ * like any other. Proxy variables of the environment have no effect.
  *
- * Rejects with an error of Node; with the code {@link refusedHost}, and a message for the operator, where the guard refuses.
+ * Rejects with an error of Node, or, when the guard refuses, with the code {@link refusedHost} and a message for the operator.
  */
 export function sendGuarded(
   guard: Guard,

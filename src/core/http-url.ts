@@ -1,22 +1,22 @@
 import { addressBytes } from './address.ts'
 import { invalid, type ResourceError } from './errors.ts'
 
-/** A URL of the web, taken apart once: what is checked and what is connected to are the same. */
+/** A parsed http or https URL. It is parsed once, so the checked URL is also the one that is connected to. */
 export interface HttpUrl {
   readonly scheme: 'http' | 'https'
-  /** A name in lower case (that of another script as `xn--…`), or an address without brackets. */
+  /** A name in lower case (in another script as `xn--…`), or an address without brackets. */
   readonly host: string
   readonly port: number
-  /** The path with its query, as it is sent. */
+  /** The path and query of the request. */
   readonly target: string
 }
 
-/** How long a URL may be, in characters. */
+/** Maximum length of a URL, in characters. */
 const maxLength = 8192
 
 /**
- * Parses a URL that begins with `http://` or `https://`. Nothing is guessed: a host is one name, or one address in its proper
- * spelling (no `127.1`, `0x7f.1`, `2130706433`, no `%31`), without a dot at its end, a name and password, or a zone.
+ * Parses a URL that begins with `http://` or `https://`. It is strict: a host is one name, or one address in its canonical
+ * spelling (no `127.1`, `0x7f.1`, `2130706433`, no `%31`), without a final dot, a user name and password, or a zone.
  *
  * @throws ResourceError `invalid` (reason `url`), whose message does not repeat the URL.
  */
@@ -29,7 +29,7 @@ export function parseHttpUrl(text: string): HttpUrl {
   return { scheme: isSecure ? 'https' : 'http', host, port, target: targetOf(rest) }
 }
 
-/** What a reference (of a redirect, of a link) leads to from a URL (RFC 3986, section 5.2). Throws as {@link parseHttpUrl} does. */
+/** Resolves a reference (of a redirect, of a link) against a URL (RFC 3986, section 5.2). Throws as {@link parseHttpUrl} does. */
 export function resolveHttpUrl(base: HttpUrl, reference: string): HttpUrl {
   const text = withoutFragment(reference)
   if (/^[A-Za-z][A-Za-z0-9+.-]*:/.test(text)) return parseHttpUrl(text)
@@ -40,7 +40,7 @@ export function resolveHttpUrl(base: HttpUrl, reference: string): HttpUrl {
   return { ...base, target: targetOf(text.startsWith('/') ? text : path.slice(0, path.lastIndexOf('/') + 1) + text) }
 }
 
-/** Scheme, host and port as they are compared: without the port where it is that of the scheme. */
+/** Returns scheme, host and port for comparison: without the default port of the scheme. */
 export function originOf({ scheme, host, port }: HttpUrl): string {
   const name = host.includes(':') ? `[${host}]` : host
   return `${scheme}://${name}${port === (scheme === 'https' ? 443 : 80) ? '' : `:${port}`}`
@@ -50,7 +50,7 @@ export function formatHttpUrl(url: HttpUrl): string {
   return originOf(url) + url.target
 }
 
-/** The URL of what is below another: `below` is encoded, without a `/` before it, and may have a query. */
+/** Returns the URL of a path below another URL. `below` is encoded, without a leading `/`, and may have a query. */
 export function httpUrlBelow(base: HttpUrl, below: string): HttpUrl {
   const path = base.target.replace(/\/$/, '')
   return { ...base, target: below === '' ? base.target : path + (below.startsWith('?') ? below : `/${below}`) }
@@ -73,14 +73,14 @@ function parseHost(authority: string): { readonly host: string; readonly port?: 
   return port === undefined ? { host } : { host, port }
 }
 
-/** A name of letters, digits and hyphens. One that ends in a number is an address to some, and has to be one. */
+/** Whether a host is a name of letters, digits and hyphens. One that ends in a number is an address for some programs, so it must be an address. */
 function isHost(host: string): boolean {
   if (host.length > 253 || !/^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*$/.test(host))
     return false
   return addressBytes(host) !== undefined || !/(?:^|\.)(?:\d+|0x[\da-f]*)$/.test(host)
 }
 
-/** A path and query as it is sent: dot segments are gone, and what may not stand raw is encoded. */
+/** Returns the path and query of a request: without dot segments, and with the characters encoded that must be. */
 function targetOf(text: string): string {
   if (/[\p{Cc}\\]/u.test(text) || !text.isWellFormed()) throw fault('It holds a control character or a backslash.')
   const [, path = '', query = ''] = /^([^?]*)(.*)$/s.exec(text) ?? []
@@ -100,7 +100,7 @@ function fault(message: string): ResourceError {
   return invalid(message, 'url')
 }
 
-/** Whether a text is a URL of the web in its proper spelling. */
+/** Whether a text is an http or https URL in its strict spelling. */
 export function isHttpUrl(text: string): boolean {
   try {
     return formatHttpUrl(parseHttpUrl(text)) !== ''

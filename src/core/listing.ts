@@ -7,14 +7,14 @@ import type { CatalogState } from './state.ts'
 import { cleanTexts } from './untrusted.ts'
 import type { CacheHint, Page, Resource, ResourceTemplate } from './view.ts'
 
-/** What a catalog lists as a whole: its mounts, all resources, all templates. */
+/** The lists of a catalog: its mounts, all resources, all templates. */
 export interface Listing {
   mounts(context: Context): Promise<readonly Resource[]>
   list(cursor: string | undefined, context: Context): Promise<Page<Resource>>
   templates(cursor: string | undefined, context: Context): Promise<Page<ResourceTemplate>>
 }
 
-/** Where a listing resumes: strictly after `key` (a path, or the number of a template) in the mount at `address`. */
+/** Position of a listing: strictly after `key` (a path, or the number of a template) in the mount at `address`. */
 interface Position {
   readonly page: number
   readonly address: string
@@ -23,21 +23,21 @@ interface Position {
 
 type Key = readonly [address: string, path: string]
 
-/** What binds a cursor to one listing of one principal. A change of roles ends it. */
+/** Binds a cursor to one listing of one principal. A change of roles invalidates it. */
 export function cursorScope(listing: string, principal: Principal): readonly string[] {
   return [listing, principal.id, ...[...principal.roles].sort()]
 }
 
-/** What is listed of a resource or of a template, as far as it decides how long it is. */
+/** The members of a listed resource or template that determine its length. */
 type Sized = Description &
   Partial<Pick<Resource, 'uri' | 'name' | 'size' | 'modified' | 'version'>> & {
     readonly uriTemplate?: string
   }
 
-/** How long the mark of untrusted texts is in `_meta`, in bytes. */
+/** Length of the mark of untrusted texts in `_meta`, in bytes. */
 const untrustedBytes = 72
 
-/** How many bytes of JSON a resource or a template takes on a page, at most. */
+/** Returns an upper bound for the JSON of a resource or a template on a page, in bytes. */
 export function sizeOf(item: Sized): number {
   const { uri = item.uriTemplate ?? '', name = '', title, description, mimeType } = item
   let bytes = 32 + jsonBytes(uri) + jsonBytes(name)
@@ -50,26 +50,26 @@ export function sizeOf(item: Sized): number {
   if (item.priority !== undefined) bytes += 50
   if (item.audience !== undefined) bytes += 50
   for (const more of [item.icons, item.meta]) if (more !== undefined) bytes += 24 + jsonBytes(more)
-  // The wire says which of the texts are untrusted.
+  // The answer also lists which of these texts are untrusted.
   if (item.title !== undefined || item.description !== undefined) bytes += untrustedBytes
   return bytes
 }
 
 function jsonBytes(value: unknown): number {
-  // Names of most resources are plain: they need no copy to be measured.
+  // Most names are plain: measure them without a copy.
   if (typeof value === 'string' && /^[ !#-[\]-~]*$/.test(value)) return value.length + 2
   // A control character is shown as an escape, which takes up to seven bytes of JSON.
   return Math.ceil(Buffer.byteLength(JSON.stringify(value) ?? '') * (typeof value === 'string' ? 1.2 : 1))
 }
 
-/** How many entries are compared to find out which are the most important, at most. */
+/** Maximum number of entries that are compared to find the most important ones. */
 const maxCompared = 20_000
 
-/** What of a list is shown. By default all of it, in the order of addresses and paths. */
+/** Limits of a list. By default it is complete, in the order of addresses and paths. */
 export interface ListBounds {
-  /** How many resources are listed at most, on all pages together: the most important ones, best first. */
+  /** Maximum number of resources on all pages together: the most important ones, best first. Default no limit. */
   readonly most?: number | undefined
-  /** After how many pages the list ends. Mounts that are derived from others then come behind them. */
+  /** Maximum number of pages. With it, derived mounts come last. Default no limit. */
   readonly pages?: number | undefined
 }
 
@@ -89,16 +89,16 @@ export function createListing(
     return { page, address, key }
   }
 
-  /** The mounts from a position on, each with the key to resume after. One that was unmounted since is passed over. */
+  /** Returns the mounts from a position on, each with the key to resume after. A mount that was unmounted since is skipped. */
   const from = (
     position: Position | undefined,
     { principal }: Context,
   ): readonly { mount: Mounted; after?: string }[] => {
-    // The others are not even asked: the time would tell that they are there.
+    // Do not ask the hidden mounts at all: the time would reveal that they exist.
     const known = mounts.filter((mount) => !mount.isHidden(principal))
     if (position === undefined) return known.map((mount) => ({ mount }))
     const { address, key } = position
-    // Where the mount of the position is gone, its place is told by its address alone.
+    // When the mount of the position no longer exists, its address alone gives the position.
     const at = known.findIndex((mount) => mount.address.text === address)
     if (at !== -1) return known.slice(at).map((mount, index) => (index === 0 ? { mount, after: key } : { mount }))
     const start = Buffer.from(address)
@@ -107,7 +107,7 @@ export function createListing(
       .map((mount) => ({ mount }))
   }
 
-  /** A page of the most important resources. It is found anew for each page, so nothing is kept for a client. */
+  /** Returns a page of the most important resources. Each page selects them again, so the server keeps no state for a client. */
   const select = async (most: number, cursor: string | undefined, context: Context): Promise<Page<Resource>> => {
     const scope = cursorScope('selection', context.principal)
     const [before, after] = (cursor === undefined ? [0] : JSON.parse(seal.open(scope, cursor))) as [number, Rank?]
@@ -120,7 +120,7 @@ export function createListing(
       failed.push({ mount, error })
     })
     if (failed.length > 0 && failed.length === seen.length) throw failed[0]?.error
-    // One page, unless it would be too long: what follows would have to be found anew.
+    // All in one page, unless it would be too long: a next page has to select again.
     const builder = createPageBuilder<Resource>({ ...paging, first: most, most }, 0)
     let last: Rank | undefined
     let isWhole = true
@@ -152,8 +152,8 @@ export function createListing(
     const { page } = position ?? { page: 0 }
     const builder = createPageBuilder<Resource>(paging, page)
     const failed: { mount: Mounted; error: ResourceError }[] = []
-    // What the next page resumes after: the last entry on this one. Where a page ends for having looked at too many, it is
-    // the last of those, which may be one that must not be seen: nobody else's length shows in a cursor.
+    // Positions for the next page. Usually that is the last entry on this one (`shown`). When the page ends because too many entries were read, it is
+    // the last one read (`looked`), which the principal may not be allowed to see: so the cursor is encrypted.
     let shown: Key = ['', '']
     let looked: Key = ['', '']
     const end = (after: Key) =>
@@ -179,7 +179,7 @@ export function createListing(
           shown = looked
         }
       } catch (error) {
-        // One source that is down does not take the others with it; the page says which one is missing.
+        // A source that is down must not take the others with it; the page names the missing mount.
         if (!isResourceError(error, 'unavailable')) throw error
         logMissing(mount, error)
         failed.push({ mount, error })
@@ -228,12 +228,12 @@ export function createListing(
   }
 }
 
-/** The addresses of mounts that did not answer. Of one of which nothing may be seen, not even this is told. */
+/** Returns the addresses of mounts that did not answer, except those that the principal may not see. */
 function visibleOf(failed: readonly { readonly mount: Mounted }[], { principal }: Context): readonly string[] {
   return failed.filter(({ mount }) => mount.access(principal, '')).map(({ mount }) => mount.address.text)
 }
 
-/** Whether the principal may know that a mount is there: it may see the root, or something in it. */
+/** Whether the principal may know that a mount exists: it may see the root, or something in it. */
 export async function isVisible(mount: Mounted, state: CatalogState, context: Context): Promise<boolean> {
   const { principal } = context
   if (mount.isHidden(principal)) return false
@@ -246,7 +246,7 @@ export async function isVisible(mount: Mounted, state: CatalogState, context: Co
   return false
 }
 
-/** What `ask` answers; an empty array when the source is down, which the log then says. */
+/** Returns the result of `ask`, or an empty array when the source is down, which is logged. */
 async function whenAvailable<T>(mount: Mounted, state: CatalogState, ask: () => Promise<T>): Promise<T | readonly []> {
   try {
     return await ask()
@@ -257,10 +257,10 @@ async function whenAvailable<T>(mount: Mounted, state: CatalogState, ask: () => 
   }
 }
 
-/** One hint for answers that several mounts have a part in: all pages of a list share one scope. */
+/** Returns one cache hint for answers with parts of several mounts: all pages of a list share one scope. */
 function sharedCache(mounts: readonly Mounted[], principal: Principal): CacheHint {
   const times = mounts.filter((mount) => !mount.isHidden(principal)).map((mount) => mount.cache.ttlMs)
-  // One mount that others may not see makes the whole depend on who asks.
+  // One mount that others may not see makes the whole answer depend on the caller.
   const isPublic = mounts.length > 0 && mounts.every((mount) => mount.cache.scope === 'public')
   return { ttlMs: times.length === 0 ? 0 : Math.min(...times), scope: isPublic ? 'public' : 'private' }
 }

@@ -1,4 +1,4 @@
-/** Local file systems by their `f_type`, see statfs(2). A call on any other may never answer. */
+/** Local file systems by their `f_type`, see statfs(2). A call on any other may hang. */
 const localTypes = new Set([
   0xef53, // ext2, ext3, ext4
   0x58465342, // XFS
@@ -15,7 +15,7 @@ const localTypes = new Set([
   0x2011bab0, // exFAT
 ])
 
-/** Whether a file system is of this machine, by the `type` that `fs.statfs` says on Linux; elsewhere none is known to be. */
+/** Whether a file system is local, by the `type` of `fs.statfs` on Linux. On other systems always false, since it cannot be known. */
 export function isLocalDisk(type: number): boolean {
   return process.platform === 'linux' && localTypes.has(type)
 }

@@ -1,24 +1,24 @@
-/** A metric with what was measured of it, as the exposition format of Prometheus has it. */
+/** A metric with its samples, as in the exposition format of Prometheus. */
 export interface Measured {
-  /** By the conventions of Prometheus: `process_cpu_seconds_total`. */
+  /** Name by the conventions of Prometheus: `process_cpu_seconds_total`. */
   readonly name: string
   readonly type: 'counter' | 'gauge'
-  /** A sentence that says what it is. */
+  /** Sentence that explains the metric. */
   readonly help: string
   readonly samples: readonly MeasuredSample[]
 }
 
 export interface MeasuredSample {
-  /** Few, with few values each, none of which comes from a client. */
+  /** Few labels, with few values each, none of which comes from a client. */
   readonly labels?: Readonly<Record<string, string>>
   readonly value: number
 }
 
-/** What a process measures of itself: whoever knows something adds it, whoever tells it reads all. */
+/** Registry of the metrics of a process: any part of it may add some, and an exporter reads all of them. */
 export interface Measurements {
-  /** Adds what is asked whenever somebody reads. Answers what takes it out again. */
+  /** Adds a function that measures at each read. Returns a function that removes it. */
   add(measure: () => readonly Measured[]): () => void
-  /** Everything, as it is now: each name once, in the order in which it was added. */
+  /** Returns all current metrics: each name once, in the order in which it was added. */
   read(): readonly Measured[]
 }
 
@@ -26,7 +26,7 @@ export function createMeasurements(): Measurements {
   const measures = new Set<() => readonly Measured[]>()
   return {
     add: (measure) => {
-      // A function of its own: what is added twice is taken out twice.
+      // A wrapper of its own, so a function that is added twice has to be removed twice.
       const own = () => measure()
       measures.add(own)
       return () => void measures.delete(own)

@@ -1,37 +1,34 @@
-/**
- * What stands in `_meta` beside the protocol's own keys. Every key of ours is one of these, under a name that is ours
- * (MCP specification, basic: `_meta`).
- */
+/** Keys of this project in `_meta`, beside those of the protocol, under a prefix of its own (MCP specification, basic: `_meta`). */
 export const metaKeys = {
-  /** The version of a resource or content: opaque, another one when the content is. */
+  /** Version of a resource or content: opaque, and different when the content differs. */
   version: 'dev.hikidashi/version',
   /** On the first page of a list: the mounts, as resources. */
   mounts: 'dev.hikidashi/mounts',
-  /** On a page: the addresses of mounts that should be on it and did not answer. */
+  /** On a page: the addresses of the mounts that are missing because they did not answer. */
   unavailable: 'dev.hikidashi/unavailable',
-  /** Which part of a resource a content is, and how to ask for the next. */
+  /** The part of a resource that a content holds, and how to request the next one. */
   part: 'dev.hikidashi/part',
-  /** `true`: there is more than this. */
+  /** `true`: the content is incomplete. */
   truncated: 'dev.hikidashi/truncated',
-  /** The encoding that a text is stored in, where it is not plain UTF-8: the size that is listed is that of what is stored. */
+  /** The encoding of a stored text other than plain UTF-8. The listed size is that of the stored text. */
   encoding: 'dev.hikidashi/encoding',
-  /** What a document can be read as beside what it is (`forms`); of such a reading, the type of the document that it is of (`of`). */
+  /** Of a document: its other readings (`forms`). Of such a reading: the type of its document (`of`). */
   reading: 'dev.hikidashi/reading',
-  /** The size of the whole in bytes, where the content is only its beginning. */
+  /** The size of the whole in bytes, when the content is only its beginning. */
   size: 'dev.hikidashi/size',
-  /** What a store of objects says of one, beside size, time and version: stored type, storage class, its metadata. */
+  /** Facts of an object store about an object, besides size, time and version: stored type, storage class, its metadata. */
   object: 'dev.hikidashi/object',
-  /** What Drive says of a file, beside size, time and version: link and revision; where it is read, owners and who changed it last too. */
+  /** Facts of Drive about a file, besides size, time and version: link and revision; in a read also its owners and the author of the last change. */
   drive: 'dev.hikidashi/drive',
-  /** Where a person opens the resource: `link`, a URL of the web, as the operator has said it for the mount. */
+  /** Page of the resource for people: `link`, an http or https URL that the operator configures for the mount. */
   source: 'dev.hikidashi/source',
-  /** Where the whole of what is too large to be answered can be fetched, and until when. It is a secret while it holds. */
+  /** URL from which content that is too large for an answer can be fetched, and its expiry. The URL is a secret until then. */
   link: 'dev.hikidashi/link',
   /**
-   * Which of the texts beside it come from the source, and not from the operator: `title`, `description`. Whoever wrote a document, a table
-   * or a commit, or runs another server, chose the words.
+   * Names the members beside it whose text comes from the source, and not from the operator: `title`, `description`. The author
+   * of a document, a table or a commit, or another server, chose the words.
    */
   untrusted: 'dev.hikidashi/untrusted',
-  /** Through which processes something was relayed, by marks that they chose: what comes back to one is not listed again. */
+  /** Marks of the processes that relayed a resource. A process does not list again what carries its own mark. */
   via: 'dev.hikidashi/via',
 } as const

@@ -16,49 +16,52 @@ import type {
 import { parseUri } from './uri.ts'
 
 /**
- * One mount as what indexes it reads it: everything in it, whoever may see it, and what of that whom. It is for the server's own
- * work: what it says goes to no client but through {@link MountReader.allows}.
+ * One mount as the indexer sees it: every entry, without access rules, together with the decision who may see it. Only the server
+ * itself uses it: no result reaches a client except through {@link MountReader.allows}.
  */
 export interface MountReader {
-  /** In canonical spelling. */
+  /** Address in its canonical spelling. */
   readonly address: string
   readonly title?: string
   uriOf(path: string): string
-  /** The path of a URI that `uriOf` made. */
+  /** Returns the path of a URI that `uriOf` made. */
   pathOf(uri: string): string
   list(query: ListQuery, signal: AbortSignal): AsyncIterable<Entry>
   find(path: string, signal: AbortSignal): Promise<Entry | undefined>
   read(request: ReadRequest, signal: AbortSignal): Promise<readonly Content[]>
   templates(signal: AbortSignal): Promise<readonly Template[]>
-  /** The parts of an entry: `Provider.parts`. Left out where no entry has any. */
+  /** Returns the parts of an entry (`Provider.parts`). Undefined when no entry has any. */
   readonly parts?: (path: string, signal: AbortSignal) => Promise<AsyncIterable<EntryPart> | undefined>
   /**
-   * Tells of every change until `signal` aborts; one without a path: everything may have changed. It shares the watch of those
-   * who listen. Resolves to whether it works by now: where it does not, it begins as soon as it can, and says so with a
-   * change of everything. Left out where the source cannot tell of changes.
+   * Notifies about every change until `signal` aborts; a change without a path means that everything may have changed. It shares
+   * the watch of the subscribers. Resolves to whether the watch runs: otherwise it begins as soon as it can, and then reports a
+   * change of everything. Undefined when the source cannot notify about changes.
    */
   readonly watch?: (hear: (changes: readonly Change[]) => void, signal: AbortSignal) => Promise<boolean>
   degraded(): Degradation | undefined
   /**
-   * Resolves to whether it is known who may see what. Left out where the rules alone say so; where the source has a say too, it may
-   * have to be asked first, and until it has answered `allows` means nothing.
+   * Resolves to whether `allows` can decide. Undefined when the rules alone decide. When the source decides too, it may have to
+   * be asked first, and until it has answered `allows` is meaningless.
    */
   readonly knows?: (signal: AbortSignal) => Promise<boolean>
-  /** What a principal may see of the mount, as far as the rules alone tell. */
+  /** Returns how much of the mount a principal may see, by the rules alone. */
   reach(principal: Principal): Reach
   /**
-   * Principals with the same one may see the same paths of the mount, now and later. `undefined`: what they may see can differ, and
-   * change at any time.
+   * Returns a key for a principal. Principals with the same key may see the same paths of the mount, now and later. Undefined
+   * when what they may see can differ, and change at any time.
    */
   callers(principal: Principal): string | undefined
-  /** Whether the rules let a principal see what is at a path. */
+  /** Whether a principal may see a path, by the rules and by the source. */
   allows(principal: Principal, path: string): boolean
 }
 
-/** Who reads what is indexed: this very object, so that nobody can pass for it. A source that looks at who asks shows it all. */
+/**
+ * The principal that reads for the index. Compared by identity, so nobody can impersonate it. A source with its own access rules
+ * shows it everything.
+ */
 export const indexer: Principal = { id: 'hikidashi-index', roles: [] }
 const principal = indexer
-/** What is served under several paths is indexed under its own one alone: for that one it is known who may see it. */
+/** An entry that is served under several paths is indexed under its own path only: access is decided for that one. */
 const allows = () => false
 
 export function createMountReader(mount: Mounted, watch: MountWatch | undefined): MountReader {
@@ -84,7 +87,7 @@ export function createMountReader(mount: Mounted, watch: MountWatch | undefined)
   }
 }
 
-/** Whether the source answers, when it is asked for anything. */
+/** Whether the source answers any request. */
 async function answers(mount: Mounted, signal: AbortSignal): Promise<boolean> {
   try {
     await mount.findAny('hikidashi-index', { principal, signal })
@@ -96,7 +99,7 @@ async function answers(mount: Mounted, signal: AbortSignal): Promise<boolean> {
 }
 
 async function listen(watch: MountWatch, hear: (changes: readonly Change[]) => void, signal: AbortSignal) {
-  // What is told of changes comes later than this: none is missed in between.
+  // Changes are reported only after this, so none is missed in between.
   const armed = await watch.arm(signal)
   if (signal.aborted) return false
   signal.addEventListener('abort', watch.addWhole(hear), { once: true })

@@ -6,32 +6,32 @@ import type { Change, Degradation } from './provider.ts'
 import { sleep } from './sleep.ts'
 
 /**
- * What a mount tells of its changes: one watch of the provider while anybody listens, however many do.
+ * The watch of a mount: one watch of the provider while anyone listens, shared by all listeners.
  *
- * Changes are joined: they go out once it was quiet for 50 ms, and at the latest 250 ms after the first. Access is checked
- * when they go out. A watch that ends is begun again, and everything then counts as changed, since nobody knows what
- * happened in between.
+ * Changes are joined (debounce): they go out after 50 ms without another one, and at the latest 250 ms after the first. Access is
+ * checked when they go out. A watch that ends is restarted, and everything then counts as changed, since the changes in between
+ * are unknown.
  */
 export interface MountWatch {
-  /** Makes sure that every change from now on is heard. `false`: the source cannot say. */
+  /** Makes sure that every change from now on is noticed. Resolves to false when the source cannot watch. */
   arm(signal: AbortSignal): Promise<boolean>
-  /** Has the source tell of a path, where it has to be told which. `false`: it does not. */
+  /** Asks the source to watch a path, if it has to know the paths. Resolves to false when it cannot. */
   follow(path: string): Promise<boolean>
-  /** Tells of a path, or of anything below it, by `uri`. */
+  /** Adds a listener for a path and everything below it; it is notified with `uri`. */
   add(listener: Listener, path: string, uri: string): void
   remove(listener: Listener, path: string, uri: string): void
   /**
-   * Tells when entries come or go, armed or not: a source that cannot say yet is asked again until it can, and then
-   * everything counts as changed.
+   * Adds a listener for added and removed entries, whether or not the watch is armed: a source that cannot watch yet is asked
+   * again until it can, and then everything counts as changed.
    *
-   * @param sees Whether the principal sees anything there now, which it does otherwise: asked where everything counts as
-   * changed and the rules do not say.
+   * @param sees Whether the principal sees anything of the mount now. Default true. Called when everything counts as changed and
+   * the rules do not decide.
    */
   addList(listener: Listener, sees?: () => Promise<boolean>): void
   removeList(listener: Listener): void
-  /** Tells of every change, whoever may see it, as `addList` does: for what indexes the mount. Answers how to end that. */
+  /** Adds a listener for every change, regardless of access, for the indexer; otherwise like `addList`. Returns a function that removes it. */
   addWhole(hear: (changes: readonly Change[]) => void): () => void
-  /** Why changes are told less well than they should be, just now. */
+  /** Returns why notifications of changes are currently degraded; undefined when they are not. */
   degraded(): Degradation | undefined
   close(): Promise<void>
 }
@@ -39,17 +39,17 @@ export interface MountWatch {
 /** One watch of the provider, from its beginning to its end. */
 interface Run {
   readonly controller: AbortController
-  /** Whether it began. */
+  /** Resolves to whether it began. */
   readonly armed: Promise<boolean>
   began: boolean
   ended: Promise<void>
 }
 
-/** How long a watch outlives its last listener, in milliseconds, since clients come back. */
+/** How long a watch outlives its last listener, since clients come back, in milliseconds. */
 const lingerMs = 2000
-/** How long a source may take to begin, in milliseconds. */
+/** Time-out of the source's beginning to watch, in milliseconds. */
 const armTimeoutMs = 10_000
-/** The pause before a lost watch begins again, in milliseconds: it doubles up to the last one. */
+/** Exponential backoff before a lost watch begins again: first and maximum pause, in milliseconds. */
 const firstRetryMs = 500
 const lastRetryMs = 30_000
 
@@ -59,16 +59,16 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   const listeners = createChangeListeners(mount, log)
   const { collect, close: dropChanges } = createChangeCollector(listeners.deliver)
   let running: Run | undefined
-  /** How many wait for the watch to begin. */
+  /** Number of callers that wait for the watch to begin. */
   let arming = 0
   let stopping: NodeJS.Timeout | undefined
-  /** Whether a watch that somebody wants does not run just now. */
+  /** Whether there are listeners, but the watch does not run. */
   let lost = false
   let beginning: NodeJS.Timeout | undefined
   let again = firstRetryMs
   let closed = false
 
-  /** Begins to watch again. While the source takes long for it, `overdue` is called now and then. */
+  /** Restarts the watch. While the source takes long, `overdue` is called periodically. */
   const begin = async (signal: AbortSignal, overdue: () => void) => {
     const timer = setInterval(() => (signal.aborted ? clearInterval(timer) : overdue()), armTimeoutMs)
     timer.unref()
@@ -85,7 +85,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     while (!signal.aborted) {
       try {
         const changes = await (armed ? begin(signal, () => collect({})) : provider.watch?.(signal))
-        // What happened while nobody watched is not known.
+        // Changes while there was no watch are unknown.
         if (armed || lost) collect({})
         if (lost) log('info', 'a mount is watched again', { mount: mount.address.text })
         armed = true
@@ -101,7 +101,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
         if (signal.aborted) return
         log('warn', 'a mount cannot be watched just now', { mount: mount.address.text, error })
       }
-      // Whoever asked first is told that it does not work; the next one tries again.
+      // The first caller learns that it does not work; the next call tries again.
       if (signal.aborted || !armed) return
       if (!lost) log('warn', 'the watch of a mount is lost: it begins anew', { mount: mount.address.text })
       lost = true
@@ -130,7 +130,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     return begun
   }
 
-  /** Asks a source again that could not be watched when it was asked, though somebody listens to it. */
+  /** Schedules another attempt to watch a source that has listeners. */
   const beginLater = (): void => {
     if (closed || running !== undefined) return
     clearTimeout(beginning)
@@ -142,14 +142,14 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     again = Math.min(again * 2, lastRetryMs)
   }
 
-  /** A source that cannot say yet is asked again until it can. */
+  /** A source that cannot watch yet is asked again until it can. */
   const keepAsking = (): void => {
     if (closed || running?.began) return
     lost = true
     beginLater()
   }
 
-  /** What indexes the mount wants to hear of every path, as far as the source can tell of them. */
+  /** Asks the source to watch every path, as far as it can, for the indexer. */
   const followWhole = (): void => {
     if (!listeners.hasWhole() || running?.began !== true) return
     provider.follow?.('').catch((error: unknown) => log('debug', 'a mount cannot be followed as a whole', { error }))
@@ -222,9 +222,9 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   }
 }
 
-/** What a promise says; `false` when it has not after so many milliseconds, or once the signal aborts. */
+/** Returns the result of a promise; false after a time-out, or when the signal aborts. */
 function settledWithin(ms: number, promise: Promise<boolean>, signal: AbortSignal): Promise<boolean> {
-  // Not with `AbortSignal.any`: a signal that lives long would remember each of them.
+  // Not with `AbortSignal.any`: a long-lived signal would remember each of them.
   return new Promise((resolve) => {
     const settle = (answer: boolean) => {
       clearTimeout(timer)

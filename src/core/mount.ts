@@ -10,23 +10,23 @@ import { cleanTexts } from './untrusted.ts'
 import { type Address, encodePath, formatTemplate, formatUri, nameOfAddress, parseAddress } from './uri.ts'
 import { type CacheHint, directoryMimeType, type Resource } from './view.ts'
 
-/** A provider at an address, with its access rule. */
+/** A provider at an address, with its access rules. */
 export interface MountOptions {
   /** A URI prefix, such as `file:///srv/docs`. No address lies at or under another. */
   readonly address: string
   readonly provider: Provider
-  /** Everything is visible to everybody where it is left out. */
+  /** Access rules. Default: everyone may see everything. */
   readonly access?: Access
-  /** The OAuth scopes without which a token sees nothing of the mount. By default none. */
+  /** The OAuth scopes that a token needs to see anything of the mount. Default none. */
   readonly scopes?: readonly string[]
   readonly title?: string
   readonly description?: string
   readonly icons?: readonly Icon[]
-  /** For how long clients may keep what they got. By default: not at all, and for themselves. */
+  /** How long clients may cache answers. Default: not at all, and for one user only. */
   readonly cache?: CacheHint
   /**
-   * Whether what it holds is about other things that are served, or about the machine: settings, environment, history, search.
-   * Where only a part is listed, it comes behind the rest. By default not.
+   * Whether its contents are about other mounts or about the machine: settings, environment, history, search. A shortened list
+   * puts them last. Default false.
    */
   readonly derived?: boolean
 }
@@ -36,17 +36,17 @@ export interface Mounted {
   readonly address: Address
   readonly provider: Provider
   readonly access: Access
-  /** Whether the rules let the principal see nothing of it at all: it is then as if it were not mounted. */
+  /** Whether the rules let the principal see nothing of it: it must then look as if it were not mounted. */
   isHidden(principal: Principal): boolean
-  /** What the principal may see below a directory, as far as the rules alone tell. */
+  /** Returns how much the principal may see below a directory, by the rules alone. */
   reach(principal: Principal, directory: string): Reach
-  /** As {@link Access.callers}, for all that decides who may see what: rules, scopes and the source. */
+  /** Like {@link Access.callers}, for everything that decides on access: rules, scopes and the source. */
   callers(principal: Principal): string | undefined
-  /** The path to ask the source for: one that is denied is asked for under a name that is not there. */
+  /** Returns the path to request from the source: a denied path is replaced by a decoy that does not exist. */
   asked(path: string, principal: Principal): { readonly path: string; readonly denied: boolean }
-  /** What a token needs for anything in it. */
+  /** Scopes that a token needs for anything in it. */
   readonly scopes: readonly string[]
-  /** Whether a rule restricts it at all. */
+  /** Whether any rule, scope or source restricts it. */
   readonly restricted: boolean
   readonly name: string
   readonly cache: CacheHint
@@ -55,11 +55,11 @@ export interface Mounted {
   resourceOf(entry: Entry): Resource
   /** The mount itself, as a directory. */
   readonly root: Resource
-  /** What the principal may see, in path order. */
+  /** Lists the entries that the principal may see, in path order. */
   list(context: Context): List
-  /** The entry at a path, as far as the principal may see it. */
+  /** Returns the entry at a path if the principal may see it. */
   find(path: string, context: Context): Promise<Entry | undefined>
-  /** The entry at a path, whoever may see it. */
+  /** Returns the entry at a path, regardless of access. */
   findAny(path: string, context: Context): Promise<Entry | undefined>
   templates(context: Context): Promise<readonly MountTemplate[]>
   templateOf(uriTemplate: string, context: Context): Promise<MountTemplate | undefined>
@@ -70,7 +70,7 @@ export interface MountTemplate {
   readonly compiled: UriTemplate
   /** The complete URI template. */
   readonly uriTemplate: string
-  /** Whether the template means a path with such a query. */
+  /** Whether the template matches a path with a query. */
   matches(path: string, query: string): boolean
 }
 
@@ -86,11 +86,11 @@ export function createMount(options: MountOptions): Mounted {
   const reach = (principal: Principal, directory: string): Reach => {
     if (!granted(principal)) return 'none'
     const ruled = options.access === undefined ? 'all' : (options.access.reach?.(principal, directory) ?? 'some')
-    // What the source shows to whom depends on the path.
+    // The source decides for each path.
     return ruled === 'all' && options.provider.sees !== undefined ? 'some' : ruled
   }
   const callers = (principal: Principal): string | undefined => {
-    // What the source shows to whom can change at any time.
+    // The source may change its decisions at any time.
     if (options.provider.sees !== undefined) return undefined
     if (!granted(principal)) return ''
     return options.access === undefined ? '*' : options.access.callers?.(principal)
@@ -98,7 +98,7 @@ export function createMount(options: MountOptions): Mounted {
   const allows = (principal: Principal, path: string) =>
     path.endsWith('/') ? reach(principal, path) !== 'none' : access(principal, path)
   const provider = restricted ? withAccess(options.provider, allows) : options.provider
-  /** A directory of which nothing may be seen is not there either, though no rule names it. */
+  /** A directory whose contents are all hidden is hidden too, though no rule names it. */
   const isVisible = (principal: Principal, path: string) =>
     access(principal, path) && !(path.endsWith('/') && reach(principal, path) === 'none')
   const decoy = (path: string, principal: Principal) =>
@@ -110,7 +110,7 @@ export function createMount(options: MountOptions): Mounted {
     const known = compiled.get(declared.template)
     if (known?.declared === declared) return known
     const template = known === undefined ? compileMountTemplate(address, declared) : { ...known, declared }
-    // A source whose templates never end (one per table, say) does not fill the memory.
+    // Bounds the memory for a source with ever new templates (one per table, say).
     if (compiled.size >= 10_000) compiled.clear()
     compiled.set(declared.template, template)
     return template
@@ -125,9 +125,9 @@ export function createMount(options: MountOptions): Mounted {
     const skim = (path: string) => (path.endsWith('/') ? !isClosed(path) : access(principal, path))
     return ({ shallow, ...asked }) => {
       const { prefix = '' } = asked
-      // What is in a directory has to be looked at, unless all of it may be seen.
+      // The contents of a directory have to be checked, unless all of it may be seen.
       if (shallow === true && reach(principal, prefix) === 'all') return all({ ...asked, shallow })
-      // One entry of each directory tells that there is something in it.
+      // One visible entry per directory is enough to show the directory.
       const query = shallow === true ? { ...asked, skim } : asked
       if (prefix === '') return mount.isHidden(principal) ? nothing() : visible(query)
       const elsewhere = decoy(prefix, principal)
@@ -143,7 +143,7 @@ export function createMount(options: MountOptions): Mounted {
     restricted,
     name,
     derived: options.derived ?? false,
-    // What depends on who asks may not be kept for others, whatever the operator says.
+    // An answer that depends on the caller must not be cached for others, even if the operator allows it.
     cache: {
       ttlMs: options.cache?.ttlMs ?? 0,
       scope: restricted ? 'private' : (options.cache?.scope ?? 'private'),
@@ -167,7 +167,7 @@ export function createMount(options: MountOptions): Mounted {
     reach,
     callers,
     asked: (path, principal) => {
-      // Made either way: that takes time too.
+      // Computed in both cases, since the time for it would reveal a denial.
       const elsewhere = restricted ? decoy(path, principal) : path
       return isVisible(principal, path) ? { path, denied: false } : { path: elsewhere, denied: true }
     },
@@ -184,7 +184,7 @@ export function createMount(options: MountOptions): Mounted {
   return mount
 }
 
-/** A provider that is told, with every call, which paths who asks may see: for what it serves under several. */
+/** Wraps a provider so that every call carries the access decision for other paths: a source may serve one entry under several. */
 function withAccess(provider: Provider, allows: (principal: Principal, path: string) => boolean): Provider {
   const extended = (context: Context): Context => ({ allows: (path) => allows(context.principal, path), ...context })
   const { list, read, stat, templates, complete, prompts } = provider
@@ -227,13 +227,13 @@ async function findEntry(provider: Provider, path: string, context: Context): Pr
   }
 }
 
-/** The entry that a provider without `stat` lists at a path. `undefined`: it lists none. */
+/** Returns the entry that a provider without `stat` lists at a path; undefined when it lists none. */
 export async function findListed(
   provider: Pick<Provider, 'list'>,
   path: string,
   context: Context,
 ): Promise<Entry | undefined> {
-  // The listing is entered shortly before the path: it resumes strictly after a key.
+  // Begin the listing shortly before the path: it resumes strictly after a key.
   const before = [...path].slice(0, -1).join('')
   const from = before.length > parentOf(path).length ? { after: before } : {}
   for await (const entry of provider.list({ prefix: parentOf(path), ...from }, context)) {

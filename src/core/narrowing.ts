@@ -5,21 +5,21 @@ import type { Principal } from './provider.ts'
 import { parseAddress } from './uri.ts'
 
 /**
- * What of a catalog is shown where things are listed: for a client that drowns in all of it. It is no access rule: what is not
- * shown can still be read by its URI.
+ * Restricts what a catalog lists, for a client that cannot handle all of it. It is not an access rule: resources that are not
+ * listed can still be read by their URIs.
  */
 export interface Narrowing {
-  /** The addresses of the mounts that are shown. By default all. */
+  /** Addresses of the mounts to list. Default all. */
   readonly mounts?: readonly string[]
-  /** Globs of the paths that are shown. By default all. */
+  /** Globs of the paths to list. Default all. */
   readonly match?: readonly string[]
-  /** How many resources are listed at most: the most important ones, best first. By default all. */
+  /** Maximum number of listed resources: the most important ones, best first. Default no limit. */
   readonly most?: number
-  /** After how many pages a list ends; what is derived from other mounts is then listed behind them. By default after all. */
+  /** Maximum number of pages of a list; derived mounts then come last. Default no limit. */
   readonly pages?: number
 }
 
-/** Mounts as a narrowing shows them: what it does not show is as if a rule denied it. */
+/** Returns the mounts with a narrowing applied as an access rule. */
 export function narrowMounts(
   mounts: readonly MountOptions[],
   { mounts: named, match }: Narrowing,
@@ -27,7 +27,7 @@ export function narrowMounts(
   const addresses = named && new Set(named.map((address) => parseAddress(address).text))
   const shown =
     addresses === undefined ? mounts : mounts.filter((mount) => addresses.has(parseAddress(mount.address).text))
-  // A rule in any case: what depends on who asks is kept by nobody for others.
+  // Always add a rule, so that answers which depend on the caller are not cached for others.
   const narrow = compileAccess([{ allow: ['*'], match }])
   return shown.map((mount) => {
     const { access } = mount

@@ -5,17 +5,17 @@ import type { Narrowing } from './narrowing.ts'
 import type { Principal } from './provider.ts'
 import type { CallOptions, ChangeListener, PromptView, Subscription, View } from './view.ts'
 
-/** Something that is opened once, when it is first needed or when {@link Opening.start} is called. */
+/** A resource that is opened once, when it is first needed or when {@link Opening.start} is called. */
 export interface Opening<T> {
-  /** Opens it, unless that has begun already. Rejects with the error of opening it. */
+  /** Begins to open it, unless that has begun already. Rejects with the error of opening it. */
   start(): Promise<T>
   /**
-   * Waits until it is open, and opens it where nobody has yet. An abort ends the wait, not the opening.
+   * Waits until it is open, and begins to open it if necessary. An abort ends the wait, not the opening.
    *
-   * @throws ResourceError `unavailable` when it could not be opened. The error itself goes to whoever called `start`.
+   * @throws ResourceError `unavailable` when it could not be opened. The original error goes to the caller of `start`.
    */
   whenOpen(signal?: AbortSignal): Promise<T>
-  /** What was opened. `undefined`: it is not open. */
+  /** The opened resource; undefined until it is open. */
   readonly opened: T | undefined
   /** Whether opening has begun. */
   readonly isStarted: boolean
@@ -29,7 +29,7 @@ export function createOpening<T>(open: () => Promise<T>): Opening<T> {
       opened = value
       return value
     })
-    // Every caller of `start` gets the rejection; without a caller left it is not an unhandled one.
+    // Every caller of `start` gets the rejection; without a caller it must not count as unhandled.
     opening.catch(() => {})
     return opening
   }
@@ -51,18 +51,18 @@ export function createOpening<T>(open: () => Promise<T>): Opening<T> {
   }
 }
 
-/** The abilities of a catalog that can be told before it is open. */
+/** Abilities of a catalog that are known before it is open. */
 export interface Abilities {
-  /** Whether a mount can tell of changes. */
+  /** Whether a mount can notify about changes. */
   readonly live: boolean
-  /** Whether a mount has prompts, and whether one of those can tell of changes. `undefined`: none has prompts. */
+  /** Whether a mount with prompts can notify about changes of them. Undefined when no mount has prompts. */
   readonly prompts: { readonly live: boolean } | undefined
 }
 
-/** Where views come from: a catalog, or one that is still being opened. */
+/** The source of views: a catalog, or one that is still being opened. */
 export type Views = Pick<Catalog, 'view' | 'narrowed'>
 
-/** The views of a catalog that is still being opened. They say at once what they can do; every method waits for the catalog. */
+/** Creates the views of a catalog that is still being opened. Their abilities are known at once; every method waits for the catalog. */
 export function createOpeningViews(opening: Opening<Catalog>, abilities: Abilities): Views {
   return {
     view: (principal) => createOpeningView(opening, abilities, (catalog) => catalog.view(principal)),
@@ -73,7 +73,7 @@ export function createOpeningViews(opening: Opening<Catalog>, abilities: Abiliti
   }
 }
 
-/** A narrowed catalog compiles its mounts: once is enough for all principals. */
+/** Memoizes a narrowed catalog for all principals, since it compiles its mounts. */
 function narrowOnce(narrowing: Narrowing): (catalog: Catalog) => (principal: Principal) => View {
   let views: ((principal: Principal) => View) | undefined
   return (catalog) => {
@@ -117,7 +117,7 @@ function openingPrompts(whole: (options: CallOptions | undefined) => Promise<Vie
   }
 }
 
-/** A subscription that begins once the catalog is open. It tells of no change before: nothing can be added to it before. */
+/** Creates a subscription that begins when the catalog is open. Before that it has no notifications, since nothing can be added to it. */
 function openingSubscription(
   opening: Opening<Catalog>,
   whole: (options: CallOptions | undefined) => Promise<View>,

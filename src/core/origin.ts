@@ -2,20 +2,20 @@ import { formatHttpUrl, parseHttpUrl } from './http-url.ts'
 import { metaKeys } from './meta.ts'
 import { redactedMark } from './scrub.ts'
 
-/** Where people open a document at its source, and in which revision it is. */
+/** The page of a document at its source, for people, and its revision. */
 export interface Origin {
-  /** A URL of the web. */
+  /** An http or https URL. */
   readonly link?: string
-  /** As the source names it; opaque. */
+  /** Name of the revision in the source; opaque. */
   readonly revision?: string
 }
 
-/** The longest revision that is believed to be one, in characters. */
+/** Maximum length of a revision, in characters. A longer text is not taken for one. */
 const maxRevision = 200
 
-/** What the metadata of a document says of its origin. Whatever is no URL of the web is left out: somebody may click on it. */
+/** Returns the origin in the metadata of a document. A link that is not an http or https URL is left out: people may click on it. */
 export function originIn(meta: Readonly<Record<string, unknown>> | undefined): Origin {
-  // What the operator says of the mount counts before what the source says.
+  // A link of the operator's configuration takes precedence over one of the source.
   return { ...told(meta?.[metaKeys.drive]), ...told(meta?.[metaKeys.source]) }
 }
 
@@ -23,14 +23,17 @@ function told(value: unknown): Origin {
   return typeof value === 'object' && value !== null ? originOf(value as Readonly<Record<string, unknown>>) : {}
 }
 
-/** The same of an object that has `link` and `revision` itself. */
+/** Returns the origin in an object with the members `link` and `revision`. */
 export function originOf({ link, revision }: Readonly<Record<string, unknown>>): Origin {
   const url = webLink(link)
   const isRevision = typeof revision === 'string' && revision.length <= maxRevision && /^[^\p{Cc}]+$/u.test(revision)
   return { ...(url === undefined ? {} : { link: url }), ...(isRevision ? { revision } : {}) }
 }
 
-/** A URL of the web in its proper spelling, in which nothing can end what it stands in. Without a part of it, it leads nowhere. */
+/**
+ * Returns an http or https URL in its strict spelling, which is safe to embed in other text. Undefined for other text, and for a
+ * redacted URL, which leads nowhere.
+ */
 export function webLink(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.includes(redactedMark)) return undefined
   try {

@@ -1,2 +1,2 @@
-/** The URI of the overview that a server of this project lists first. It is about the server, and no document of it. */
+/** URI of the overview that a hikidashi server lists first. It describes the server, and is not a document of it. */
 export const overviewUri = 'hikidashi://overview'

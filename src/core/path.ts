@@ -1,7 +1,4 @@
-/**
- * Paths inside a mount: decoded, relative, `/` between segments. A path that ends in `/` is a directory; the empty path
- * is the root of the mount.
- */
+/** Paths inside a mount: decoded, relative, `/` between segments. A path that ends in `/` is a directory; the empty path is the root of the mount. */
 
 /** Orders two paths by the bytes of their UTF-8 form. `a-b` < `a.txt` < `a/b`; U+FF61 < U+20BB7, unlike `<` on strings. */
 export function comparePaths(a: string, b: string): number {
@@ -20,12 +17,12 @@ export function comparePaths(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** C0 and C1 controls, DEL, and the two Unicode line separators: refused everywhere, since they end lines somewhere. */
+/** C0 and C1 controls, DEL, and the two Unicode line separators: refused everywhere, since some program takes each for a line end. */
 const controls = /[\p{Cc}\u2028\u2029]/u
 
 /**
- * What is wrong with one segment of a path, as a stable word, or `undefined` when nothing is: `empty-segment`,
- * `dot-segment`, `slash`, `control-character`, `not-unicode` (a lone surrogate).
+ * Returns why a text cannot be a segment of a path, as a stable word: `empty-segment`, `dot-segment`, `slash`,
+ * `control-character`, `not-unicode` (a lone surrogate). Undefined for a valid segment.
  */
 export function segmentFault(segment: string): string | undefined {
   if (segment === '') return 'empty-segment'
@@ -36,28 +33,28 @@ export function segmentFault(segment: string): string | undefined {
   return undefined
 }
 
-/** Whether a path can be given to a provider: segments without fault, with or without a `/` at the end; or empty. */
+/** Whether a path can be passed to a provider: valid segments, with or without a final `/`; or empty. */
 export function isPath(path: string): boolean {
   if (path === '') return true
   const body = path.endsWith('/') ? path.slice(0, -1) : path
   return body.split('/').every((segment) => segmentFault(segment) === undefined)
 }
 
-/** The last segment, without a `/` at the end. `''` for the root. */
+/** Returns the last segment, without a final `/`. `''` for the root. */
 export function baseName(path: string): string {
   const body = path.endsWith('/') ? path.slice(0, -1) : path
   return body.slice(body.lastIndexOf('/') + 1)
 }
 
-/** The directory that holds a path, with its `/`: `a/b/c` and `a/b/c/` are in `a/b/`. `''` for the root. */
+/** Returns the directory that contains a path, with its `/`: `a/b/c` and `a/b/c/` are in `a/b/`. `''` for the root. */
 export function parentOf(path: string): string {
   const body = path.endsWith('/') ? path.slice(0, -1) : path
   return body.slice(0, body.lastIndexOf('/') + 1)
 }
 
 /**
- * A key to resume a listing after everything in a directory: it sorts after every path under `directory` (which ends in
- * `/`) that does not itself begin with two U+10FFFF, and before everything that follows the directory.
+ * Returns a key that resumes a listing after everything in a directory: it sorts after every path under `directory` (which ends
+ * in `/`) that does not itself begin with two U+10FFFF, and before everything that follows the directory.
  */
 export function afterSubtree(directory: string): string {
   return `${directory}\u{10ffff}\u{10ffff}`

@@ -1,27 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createMemberList, memoryOf } from './process-members.ts'
 
-/** A command that leads a session of its own (`spawn` with `detached`), and the processes that it has started. Not for Windows. */
+/** A command that leads its own session (`spawn` with `detached`), and the processes that it has started. Not for Windows. */
 export interface ProcessGroup {
   /**
-   * Sends a signal to every process of the group. On Linux these are the processes of the session and their descendants, elsewhere
-   * those of the process group.
+   * Sends a signal to every process of the group. On Linux these are the processes of the session and their descendants,
+   * elsewhere those of the process group.
    */
   signal(name: 'SIGTERM' | 'SIGKILL'): void
-  /** Sends a SIGTERM to every process that runs, and two seconds later a SIGKILL to what is left. */
+  /** Sends a SIGTERM to every running process, and two seconds later a SIGKILL to those that remain. */
   end(): Promise<void>
 }
 
 export interface MemoryLimit {
-  /** How much memory the processes of a group may hold together, in bytes. */
+  /** Maximum memory of all processes of a group together, in bytes. */
   readonly memoryBytes: number
-  /** Called once, when they hold more, before they get a SIGKILL. */
+  /** Called once when they exceed it, before they get a SIGKILL. */
   readonly onExceeded: (usedBytes: number) => void
 }
 
-/** How often the memory of a group is looked at. */
+/** Period of the memory checks of a group, in milliseconds. */
 const lookIntervalMs = 500
-/** How long processes may take to end after a SIGTERM, and how often they are looked at meanwhile. */
+/** How long processes may take to end after a SIGTERM, and the period of the checks meanwhile, in milliseconds. */
 const termTimeoutMs = 2000
 const termIntervalMs = 50
 
@@ -31,8 +31,9 @@ const groups = new Set<ProcessGroup>()
 /**
  * Watches the processes of a command until they are ended.
  *
- * The memory limit holds on Linux, where `/proc` tells what processes hold. It is not one of setrlimit(2): RLIMIT_AS counts addresses,
- * of which V8, Go and Java reserve far more than they use, and each limit is one of a single process.
+ * The memory limit is enforced on Linux, where `/proc` shows the memory of processes. It is not a limit of setrlimit(2):
+ * RLIMIT_AS counts addresses, of which V8, Go and Java reserve far more than they use, and each such limit applies to a single
+ * process.
  *
  * @param pid The command, which leads the session.
  */
@@ -88,7 +89,7 @@ function endAll(): void {
   for (const group of groups) group.signal('SIGTERM')
 }
 
-/** Whether a signal was sent. The signal 0 only asks whether one could be. */
+/** Sends a signal and returns whether that was possible. The signal 0 only checks that a process exists. */
 function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal)

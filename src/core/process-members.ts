@@ -6,38 +6,38 @@ export interface Process {
   readonly parent: number
   readonly group: number
   readonly session: number
-  /** When it began, in ticks since the machine did: a later process with the same id is another one. */
+  /** Start time, in clock ticks since the boot: it distinguishes a later process with the same id. */
   readonly started: string
 }
 
-/** The processes of a session and their descendants, as `/proc` of Linux tells them (proc(5)). */
+/** The processes of a session and their descendants, from `/proc` of Linux (proc(5)). */
 export interface MemberList {
-  /** The members that ran when all processes were last looked at: one to ten seconds ago at most. */
+  /** Returns the members at the last scan of all processes: at most one to ten seconds ago. */
   recent(): readonly Process[]
   /**
-   * The members that run just now. Zombies are none. A process that is named once is named until it has ended, also where its
-   * parent has ended before it. Reads a file of each process of the machine.
+   * Returns the members that run now, without zombies. A process that was returned once is returned until it has ended, even if
+   * its parent has ended before. Reads a file of each process of the machine.
    */
   now(): readonly Process[]
 }
 
-/** The pause behind a look at all processes, as a multiple of the time that the look took. */
+/** Pause after a scan of all processes, as a multiple of the time that the scan took. */
 const pauseTimes = 100
 const [shortestPauseMs, longestPauseMs] = [1000, 10_000]
 
-/** The last look at all processes. All lists share it. */
+/** The last scan of all processes. All lists share it. */
 let seen: readonly Process[] = []
 let seenAtMs = Number.NEGATIVE_INFINITY
 let notBeforeMs = Number.NEGATIVE_INFINITY
 
 /**
- * Linux only.
+ * Creates the member list of a session. Linux only.
  *
- * @param leader The process that leads the session. It has begun it already.
+ * @param leader The process that leads the session. It has already begun the session.
  */
 export function createMemberList(leader: number): MemberList {
   const createdAtMs = performance.now()
-  /** When each of the processes began that were named by `now`. */
+  /** Start times of the processes that `now` returned. */
   let named = new Map<number, string>()
 
   const membersOf = (processes: readonly Process[]): readonly Process[] => {
@@ -74,10 +74,10 @@ function lookAtAll(): readonly Process[] {
   return seen
 }
 
-/** `undefined` for a process that has ended. */
+/** Reads a process; undefined when it has ended. */
 function readProcess(pid: number): Process | undefined {
   const stat = textOf(pid, 'stat')
-  // The second field is the name of the program in parentheses. It may hold blanks and parentheses itself.
+  // The second field is the name of the program in parentheses. It may contain blanks and parentheses itself.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const [state, parent, group, session] = fields
   if (stat === '' || state === 'Z' || state === 'X') return undefined
@@ -86,14 +86,14 @@ function readProcess(pid: number): Process | undefined {
 }
 
 /**
- * The memory that processes hold together, in bytes. An answer up to the limit may be too high: memory that several processes
- * share is counted for each of them. An answer over the limit counts it once.
+ * Returns the memory of several processes together, in bytes. A result up to the limit may be too high: memory that processes
+ * share is counted for each of them. A result over the limit counts it once.
  */
 export async function memoryOf(processes: readonly Process[], limitBytes: number): Promise<number> {
   const resident = processes.map(({ pid }) => bytesOf(textOf(pid, 'status'), 'VmRSS') ?? 0)
   if (sum(resident) <= limitBytes) return sum(resident)
-  // The kernel goes through all pages of a process for its share, which takes milliseconds: not on this thread. It tells nothing of
-  // the processes of other users.
+  // For the proportional share the kernel walks all pages of a process, which takes milliseconds: use asynchronous reads, off this thread. For
+  // processes of other users the file is not readable.
   const shares = processes.map(async ({ pid }, index) => {
     const text = await readFile(`/proc/${pid}/smaps_rollup`, 'latin1').catch(() => '')
     return bytesOf(text, 'Pss') ?? resident[index] ?? 0
@@ -101,7 +101,7 @@ export async function memoryOf(processes: readonly Process[], limitBytes: number
   return sum(await Promise.all(shares))
 }
 
-/** A file of a process. Empty where the process has ended. */
+/** Reads a file of a process; empty when the process has ended. */
 function textOf(pid: number, file: 'stat' | 'status'): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1')
@@ -110,7 +110,7 @@ function textOf(pid: number, file: 'stat' | 'status'): string {
   }
 }
 
-/** The value of a line such as `VmRSS:   1234 kB`, in bytes. The unit is always KiB (proc(5)). */
+/** Returns the value of a line such as `VmRSS:   1234 kB`, in bytes. The unit is always KiB (proc(5)). */
 function bytesOf(text: string, name: string): number | undefined {
   const kibibytes = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]
   return kibibytes === undefined ? undefined : Number(kibibytes) * 1024

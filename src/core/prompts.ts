@@ -10,24 +10,24 @@ import type { CatalogState } from './state.ts'
 import { cleanText, cleanTexts } from './untrusted.ts'
 import type { ListedArgument, ListedPrompt, Page, PromptContent, PromptView, View } from './view.ts'
 
-/** A prompt in its mount, with the name that one principal asks for it by. */
+/** A prompt of a mount, with the name that one principal uses for it. */
 interface Named {
   readonly mount: Mounted
   readonly prompt: Prompt
   readonly name: string
 }
 
-/** The longest value of an argument, in characters. */
+/** Maximum length of an argument, in characters. */
 const maxArgument = 65_536
-/** How much the resources of one prompt may hold in all, in bytes, and how many contents. */
+/** Limits of the resources in one prompt: their total size in bytes, and the number of contents. */
 const [maxEmbedded, maxContents] = [4 * 1024 * 1024, 100]
 
 /**
- * The prompts of all mounts as one principal sees them: those written in entries that it may see. `undefined` where no mount
+ * Creates the prompts of all mounts as one principal sees them: those written in entries that it may see. Undefined when no mount
  * has any.
  *
- * Two prompts of one name are told apart by what the principal sees: the first in the order of addresses and paths has the name,
- * the others are called by their URIs.
+ * When a principal sees two prompts of the same name, the first in the order of addresses and paths has the name, and the others
+ * are called by their URIs.
  */
 export function createPrompts(
   state: CatalogState,
@@ -91,7 +91,7 @@ export function createPrompts(
     return { items: builder.items, cache, ...missing }
   }
 
-  /** The contents of a resource of a prompt. What the caller may not see is as if it were not there. */
+  /** Reads a resource of a prompt. Denied and missing resources give the same error. */
   const embed = async (uri: string, context: Context): Promise<readonly PromptContent[]> => {
     const { contents } = await view.read(uri, { signal: context.signal }).catch((error: unknown) => {
       if (!isResourceError(error, 'not-found')) throw error
@@ -126,7 +126,7 @@ export function createPrompts(
       checkArguments(prompt.arguments ?? [], given)
       const request = { path: prompt.path, arguments: given }
       const answer = await mount.provider.prompts?.get(request, context).catch((error: unknown) => {
-        // It has gone just now.
+        // The prompt was removed since it was listed.
         throw isResourceError(error, 'not-found') ? invalid('There is no such prompt.', 'unknown-prompt') : error
       })
       const { messages = [], description } = answer ?? {}
@@ -144,7 +144,7 @@ export function createPrompts(
       const asked = { uriTemplate, argument: { name: variable, value: argument.value } }
       const request = filled === undefined ? asked : { ...asked, arguments: filled }
       return view.complete(request, { signal: context.signal }).catch((error: unknown) => {
-        // The template may be one that this caller does not see.
+        // This caller may not see the template.
         if (isResourceError(error, 'invalid')) return { values: [] }
         throw error
       })
@@ -152,7 +152,7 @@ export function createPrompts(
   }
 }
 
-/** Whether a prompt comes after the one that a page ended with. */
+/** Whether a prompt comes after the last one of the previous page. */
 function isBehind({ mount, prompt }: Named, [address, path]: readonly string[]): boolean {
   if (address === undefined || path === undefined) return true
   const order = Buffer.compare(Buffer.from(mount.address.text), Buffer.from(address))
@@ -165,12 +165,12 @@ function listedOf({ name, prompt: { path: _, arguments: declared, ...given } }: 
   return { ...facts, name, arguments: declared.map(({ values: _, from: __, ...argument }) => cleanArgument(argument)) }
 }
 
-/** The name of an argument is what a client sends back: it stays as it is. */
+/** Cleans the texts of an argument, but not its name, which a client sends back. */
 function cleanArgument({ name, ...facts }: ListedArgument): ListedArgument {
   return { name, ...cleanTexts(facts) }
 }
 
-/** @throws ResourceError `invalid` where one is missing, or is none of the prompt's. */
+/** @throws ResourceError `invalid` for a missing or unknown argument. */
 function checkArguments(declared: readonly PromptArgument[], given: ReadonlyMap<string, string>): void {
   for (const { name, required = false } of declared)
     if (required && !given.has(name))
@@ -183,7 +183,7 @@ function checkArguments(declared: readonly PromptArgument[], given: ReadonlyMap<
   }
 }
 
-/** The values that begin with what was typed, whatever its case. */
+/** Completes with the values that begin with the typed text, ignoring case. */
 function completeFrom(values: readonly string[], typed: string): Completion {
   const begun = values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase()))
   const shown = begun.slice(0, maxCompletions)

@@ -2,10 +2,10 @@ import { invalid, ResourceError } from './errors.ts'
 import type { ByteRange } from './provider.ts'
 
 /**
- * The bytes that a read is about, within a resource of `size` bytes of which at most `limit` are read at once.
+ * Returns the requested range within a resource of `size` bytes, of which at most `limit` are read at once.
  *
- * @throws ResourceError `invalid` (reason `range`, with `size`) for a malformed range or one that begins behind the end,
- *   `too-large` (with `size` and `limit`) for one that is longer than the limit.
+ * @throws ResourceError `invalid` (reason `range`, with `size`) for a malformed range or one that begins after the end,
+ * `too-large` (with `size` and `limit`) for one that is longer than the limit.
  */
 export function rangeWithin(
   range: ByteRange | undefined,

@@ -1,4 +1,4 @@
-/** A map that forgets what was used least recently, once what it holds weighs more than its limit. */
+/** An LRU cache: it removes the least recently used values when the total weight exceeds its limit. */
 export interface Recent<V> {
   get(key: string): V | undefined
   set(key: string, value: V): void
@@ -6,7 +6,7 @@ export interface Recent<V> {
   clear(): void
 }
 
-/** @param weigh The weight of a value; 1 where it is left out. The newest value stays, whatever it weighs. */
+/** @param weigh Returns the weight of a value. Default 1. The newest value is kept, whatever its weight. */
 export function createRecent<V>(limit: number, weigh: (value: V) => number = () => 1): Recent<V> {
   const values = new Map<string, V>()
   let weight = 0
@@ -22,7 +22,7 @@ export function createRecent<V>(limit: number, weigh: (value: V) => number = () 
     get: (key) => {
       const value = values.get(key)
       if (value === undefined) return undefined
-      // A map keeps the order of insertion: the first key is the oldest one.
+      // A map keeps the order of insertion: the first key is the least recently used.
       values.delete(key)
       values.set(key, value)
       return value

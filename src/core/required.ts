@@ -1,6 +1,6 @@
 import { invalid } from './errors.ts'
 
-/** What a value has to be, as a message says it. */
+/** The required type of a value, in the words of the message. */
 type Wanted = 'a text' | 'a number' | 'a function' | 'an array' | 'an object'
 
 const fits: Readonly<Record<Wanted, (value: unknown) => boolean>> = {
@@ -12,11 +12,11 @@ const fits: Readonly<Record<Wanted, (value: unknown) => boolean>> = {
 }
 
 /**
- * Looks whether what a program gives to a public function has what the function cannot do without. TypeScript says the same, but
- * not to a program in JavaScript.
+ * Checks that an argument of a public function has the keys that the function requires. TypeScript checks the same, but not for a
+ * program in JavaScript.
  *
- * @param what What was given, as the message names it: `files({ root })`.
- * @throws ResourceError `invalid` (reason `argument`); the message names the key and what it has to be.
+ * @param what Name of the argument in the message: `files({ root })`.
+ * @throws ResourceError `invalid` (reason `argument`); the message names the key and its required type.
  */
 export function requireKeys(what: string, given: unknown, keys: Readonly<Record<string, Wanted>>): void {
   for (const [key, wanted] of Object.entries(keys)) {

@@ -5,12 +5,12 @@ import type { Principal, Provider } from './provider.ts'
 import { createRouter } from './router.ts'
 import { parseUri } from './uri.ts'
 
-/** Where a URI lies, among mounts of which nothing is open. */
+/** The mount and path of a URI, among mounts whose sources are not open. */
 export interface Resolved<M> {
   readonly mount: M
-  /** In the mount, decoded. */
+  /** Path in the mount, decoded. */
   readonly path: string
-  /** What of the directory at the path a principal may see. */
+  /** Returns how much a principal may see of the directory at the path. */
   below(principal: Principal): Reach
 }
 
@@ -20,16 +20,16 @@ export interface ResolvableMount {
   readonly scopes?: readonly string[]
 }
 
-/** A source that is never asked. */
+/** A placeholder for a source, which is never called. */
 const closed: Provider = {
   async *list() {},
   read: () => Promise.reject(new Error('the source is not open')),
 }
 
 /**
- * Finds the mount that a URI lies in, by the same rules as a catalog, without opening any source.
+ * Creates a function that finds the mount of a URI by the same rules as a catalog, without opening any source.
  *
- * @throws ResourceError `invalid` for addresses that overlap; and, when it is asked, for a malformed URI.
+ * @throws ResourceError `invalid` for addresses that overlap; the function, for a malformed URI.
  */
 export function createResolver<M extends ResolvableMount>(
   mounts: readonly M[],

@@ -8,10 +8,10 @@ interface Node {
 }
 
 /**
- * Finds the mount that a URI lies in. Addresses do not overlap, so there is one at most.
+ * Creates a function that finds the mount of a URI. Addresses do not overlap, so there is at most one.
  *
- * @throws ResourceError `invalid` when an address lies at or under another, or differs from it only in case or in
- * Unicode normalisation, naming both.
+ * @throws ResourceError `invalid` when an address lies at or under another, or differs from it only in case or in Unicode
+ * normalisation, naming both.
  */
 export function createRouter(
   mounts: readonly Mounted[],
@@ -31,7 +31,7 @@ export function createRouter(
     }
     refuseOverlap(firstBelow(node), mount)
     node.mount = mount
-    // What is in a `data:` URI is not a name.
+    // The content of a `data:` URI is not a name.
     if (mount.address.scheme === 'data') continue
     const form = [origin, ...mount.address.segments].join('/').normalize('NFC').toLowerCase()
     refuseTwin(folded.get(form), mount)

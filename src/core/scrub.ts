@@ -11,38 +11,38 @@ import {
 } from './aho-corasick.ts'
 import { formsOf, keysIn, partsOf } from './secret-forms.ts'
 
-/** What stands in the place of everything that was taken out. It is always the same: it tells no length, prefix or hash. */
+/** The replacement of every removed secret. It is constant, so it reveals no length, prefix or hash. */
 export const redactedMark = '[redacted]'
 
-/** Secrets shorter than this, in UTF-16 code units, are not looked for: they would be found everywhere. */
+/** Minimum length of a secret, in UTF-16 code units. Shorter ones are ignored: they would occur everywhere. */
 export const minSecretLength = 6
 
-/** Takes values out that are known to be secret, wherever they turn up. */
+/** Removes known secrets from text and bytes. */
 export interface Scrubber {
-  /** The text with every secret, in any of its forms, replaced by {@link redactedMark}. */
+  /** Replaces every secret in a text, in any of its forms, by {@link redactedMark}. */
   scrub(text: string): string
-  /** The same for bytes, which may be text in UTF-8 or UTF-16, or anything else. The input where nothing was found. */
+  /** Does the same for bytes, which may be text in UTF-8 or UTF-16, or binary. Returns the input itself when it contains no secret. */
   scrubBytes(bytes: Uint8Array): Uint8Array
-  /** The same for bytes that come in pieces, cut anywhere: it holds back what may be the beginning of a secret. */
+  /** Does the same for bytes that arrive in pieces, split anywhere: it holds back bytes that may be the beginning of a secret. */
   stream(): ScrubStream
 }
 
 export interface ScrubStream {
-  /** Takes a piece, and gives what is known to be clean by now. */
+  /** Takes a piece, and returns the bytes that are known to be clean. */
   push(bytes: Uint8Array): Uint8Array
-  /** Gives the rest. Nothing may be pushed behind it. */
+  /** Returns the remaining bytes. Nothing may be pushed after it. */
   end(): Uint8Array
 }
 
 /**
- * A scrubber of known secrets: the last line, behind everything that finds secrets by what they look like.
+ * Creates a scrubber of known secrets: the last defence, after the detectors that recognise secrets by their form.
  *
- * Each is found as it is, in base64 and base64url (of UTF-8 and of UTF-16LE, at each of the three alignments), in
- * hexadecimal, percent-encoded, JSON-escaped, XML-escaped, and in UTF-16; in bytes also as what it is the base64 or the
- * hexadecimal of. Of a URL the password is a secret of its own, of a text with several lines each long line. What is shorter
- * than {@link minSecretLength} is passed over.
+ * Each secret is found literally, in base64 and base64url (of UTF-8 and of UTF-16LE, at each of the three alignments), in
+ * hexadecimal, percent-encoded, JSON-escaped, XML-escaped, and in UTF-16; in bytes also decoded, if the secret itself is base64
+ * or hexadecimal. The password in a URL is a secret of its own, as is each long line of a secret with several lines. Secrets
+ * shorter than {@link minSecretLength} are ignored.
  *
- * Time is in proportion to the input, however many secrets there are (Aho and Corasick, 1975).
+ * The time is in proportion to the input, regardless of the number of secrets (Aho and Corasick, 1975).
  */
 export function createScrubber(secrets: Iterable<string>): Scrubber {
   const all = new Set([...secrets].flatMap(partsOf).filter((secret) => secret.length >= minSecretLength))
@@ -66,7 +66,7 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
   return {
     scrub: (text) => {
       if (all.size === 0) return text
-      // Most texts hold not even the beginning of one.
+      // Most texts do not even contain the beginning of a secret.
       if (seekInText(text, forText().begins, 0, text.length) >= text.length - 2) return text
       const found = createScan(forText()).find(unitsInText(text), 0, text.length)
       if (found.length === 0) return text
@@ -102,7 +102,7 @@ function createStream(automaton: Automaton): ScrubStream {
   const scan = createScan(automaton)
   let held = Buffer.alloc(0)
   let spans: readonly Span[] = []
-  /** Gives what lies before `until`, or before a span that reaches over it, and holds the rest. */
+  /** Returns the bytes before `until`, or before a span that crosses it, and holds the rest. */
   const release = (until: number): Uint8Array => {
     const open = spans.find((span) => span.end > until)
     const to = open === undefined ? until : Math.min(until, open.start)
@@ -120,7 +120,7 @@ function createStream(automaton: Automaton): ScrubStream {
       const from = held.length
       held = Buffer.concat([held, bytes])
       spans = mergeSpans([...spans, ...scan.find(unitsInBytes(held), from, held.length)])
-      // One more than what may have begun, so that no two spans touch where they are torn apart.
+      // One more unit than may have begun, so that two adjacent spans are not split.
       return release(Math.max(0, held.length - scan.pending - 1))
     },
     end: () => release(held.length),

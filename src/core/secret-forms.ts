@@ -1,6 +1,6 @@
 import { unitsOf } from './aho-corasick.ts'
 
-/** The parts of a secret that are secret by themselves, the whole first. */
+/** Returns the parts of a secret that are secret by themselves, the whole first. */
 export function partsOf(secret: string): readonly string[] {
   const parts = [secret, secret.trim()]
   const password = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#@:]*:([^/?#]*)@/.exec(secret.trim())?.[1]
@@ -18,7 +18,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Every spelling of a secret in text. */
+/** Returns every spelling of a secret in text. */
 export function formsOf(secret: string): readonly string[] {
   const plain = Buffer.from(secret)
   const hex = plain.toString('hex')
@@ -46,14 +46,14 @@ export function formsOf(secret: string): readonly string[] {
   return [...new Set([...spellings, ...base64])]
 }
 
-/** The bytes that a secret is the base64 or the hexadecimal of: a key may lie somewhere as it is. */
+/** Returns the bytes that a secret encodes in base64 or hexadecimal: a key may be stored undecoded elsewhere. */
 export function keysIn(secret: string): readonly Buffer[] {
   const hex = /^(?:[0-9a-f]{2}){12,}$/i.test(secret) ? [Buffer.from(secret, 'hex')] : []
   const base64 = /^[\w+/-]{16,}={0,2}$/.test(secret) ? [Buffer.from(secret, 'base64')] : []
   return [...hex, ...base64]
 }
 
-/** What base64 makes of bytes amid others, at each alignment: only the characters that hold nothing but these bytes. */
+/** Returns the base64 of bytes in the middle of others, at each alignment: only the characters that depend on nothing but these bytes. */
 function base64Forms(bytes: Buffer): readonly string[] {
   return [0, 1, 2].flatMap((shift) => {
     const encoded = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64')

@@ -2,7 +2,7 @@ import type { Mounted } from './mount.ts'
 import { comparePaths } from './path.ts'
 import type { Context, Entry } from './provider.ts'
 
-/** Where a resource comes in a selection. */
+/** The sort key of a resource in a selection. */
 export type Rank = readonly [priority: number, derived: 0 | 1, depth: number, address: string, path: string]
 
 /** One entry of a selection. */
@@ -12,20 +12,20 @@ export interface Ranked {
   readonly entry: Entry
 }
 
-/** How much may be looked at for one selection. */
+/** Limits of one selection. */
 export interface SelectionBounds {
-  /** How many entries that the caller may see are compared, of all mounts together. */
+  /** Maximum number of visible entries that are compared, of all mounts together. */
   readonly visible: number
-  /** How many entries of one mount are looked at, seen or not. */
+  /** Maximum number of entries that are read of one mount, visible or not. */
   readonly scan: number
 }
 
-/** The priority of what has none: between what is said to matter and what is said not to. */
+/** Priority of an entry without one: the middle. */
 const noPriority = 0.5
 
 /**
- * The order of importance: the priority that rules give, highest first; then what is not derived from other mounts; then what
- * lies higher in its tree; then the address and path. No two entries are equal in it.
+ * Compares two ranks by importance: the priority, highest first; then entries of mounts that are not derived; then entries that
+ * are higher in their tree; then the address and path. No two entries are equal.
  */
 export function compareRanks(a: Rank, b: Rank): number {
   return (
@@ -38,11 +38,11 @@ export function compareRanks(a: Rank, b: Rank): number {
 }
 
 /**
- * The `most` important entries that the caller may see, strictly behind `after`, best first. At any time at most twice as many
- * are held. Each mount has its share of the entries that are compared, and what one leaves of it is the next one's; the mounts
- * that are not derived come last, so they have what all others leave.
+ * Returns the `most` important entries that the caller may see, strictly after `after`, best first. It holds at most twice as
+ * many in memory. Each mount gets an equal share of the comparisons, and passes on the unused part of it. Mounts that are not
+ * derived come last, so they get what all others leave.
  *
- * @param onUnavailable Called for a mount whose source does not answer; others are selected from all the same.
+ * @param onUnavailable Called for a mount whose source does not answer. The selection continues with the others.
  */
 export async function selectEntries(
   mounts: readonly Mounted[],
@@ -53,7 +53,7 @@ export async function selectEntries(
   onUnavailable: (mount: Mounted, error: unknown) => void,
 ): Promise<readonly Ranked[]> {
   let best: Ranked[] = []
-  /** Nothing behind this rank is among the best. */
+  /** Entries after this rank are not among the best. */
   let bar: Rank | undefined
   const cut = () => {
     best = best.sort((a, b) => compareRanks(a.rank, b.rank)).slice(0, most)

@@ -1,4 +1,4 @@
-/** Waits so many milliseconds, or until the signal aborts. Never rejects, and keeps no process alive. */
+/** Waits `ms` milliseconds, or until the signal aborts. Never rejects, and does not keep the process alive. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve()

@@ -3,7 +3,7 @@ import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'
 import type { Paging } from './paging.ts'
 
-/** What the parts of a catalog share. `mounts` is in the order of their addresses. */
+/** State that the parts of a catalog share. `mounts` is sorted by address. */
 export interface CatalogState {
   readonly mounts: readonly Mounted[]
   readonly seal: CursorSeal

@@ -11,7 +11,7 @@ import {
 } from './template-parts.ts'
 import type { TemplatePart, Variable } from './template-syntax.ts'
 
-/** A value read out of a URI, percent-decoded once: text; the members of a list; or the map of `{?map*}`. */
+/** A value of a variable in a URI, percent-decoded once: text; the members of a list; or the map of `{?map*}`. */
 export type MatchedValue = string | readonly string[] | ReadonlyMap<string, string>
 
 export type Match = ReadonlyMap<string, MatchedValue>
@@ -21,13 +21,13 @@ interface Capture {
   readonly value: MatchedValue
 }
 
-/** For each position of a URI, 1 where a part can begin so that it and all that follow match to the end. */
+/** For each position of a URI, 1 when a part can begin there such that it and all following parts match to the end. */
 type Marks = Uint8Array
 
 const equals = unitOf('=')
 const comma = unitOf(',')
 
-/** The `match` of a template. */
+/** Compiles the `match` of a template. */
 export function compileMatcher(template: readonly TemplatePart[]): (uri: string) => Match | undefined {
   const parts = flattenTemplate(template)
   return (uri) => {
@@ -37,9 +37,9 @@ export function compileMatcher(template: readonly TemplatePart[]): (uri: string)
 }
 
 /**
- * Matches without backtracking. Going backwards through the parts, each marks the positions from which it can match and
- * everything behind it too; going forwards, each takes the end that it prefers among those that are marked. So every part
- * looks at every position a fixed number of times.
+ * Matches without backtracking. A backward pass over the parts marks the positions from which a part and all following ones can
+ * match; a forward pass then takes, for each part, the end that it prefers among the marked ones. So every part visits every
+ * position a fixed number of times.
  */
 export function matchUnits(parts: readonly MatchPart[], units: Units): Match | undefined {
   const [head] = parts
@@ -119,7 +119,7 @@ function markValue(part: ValuePart, units: Units, ends: Marks, starts: Marks): v
 }
 
 function markPairs(part: PairsPart, units: Units, ends: Marks, starts: Marks): void {
-  /** 1 where a value can go on so that everything behind it matches. */
+  /** 1 when a value can continue there such that everything after it matches. */
   const inside = new Uint8Array(units.length + 2)
   let nameEnd = units.length
   for (let at = units.length; at >= 0; at--) {
@@ -141,16 +141,16 @@ function endsName(part: PairsPart, unit: number | undefined): boolean {
   return unit === equals || unit === part.first || unit === part.separator || isBlocked(part, unit)
 }
 
-/** Where the value of a parameter begins whose delimiter is at `at`, if the template knows its name. */
+/** Returns where the value of a parameter begins whose delimiter is at `at`; undefined when the template does not know its name. */
 function valueAfter(part: PairsPart, units: Units, at: number, nameEnd: number): number | undefined {
   const end = units[nameEnd]
-  // A name is not empty, and holds no second `?`.
+  // A name is not empty, and contains no second `?`.
   if (nameEnd === at + 1 || (end === part.first && end !== part.separator)) return undefined
   if (part.others === undefined && !part.variables.has(textOf(units, at + 1, nameEnd))) return undefined
   return end === equals ? nameEnd + 1 : nameEnd
 }
 
-/** The end that a value prefers, of those from which the rest matches. */
+/** Returns the end that a value prefers, among those from which the rest matches. */
 function endOfValue(part: ValuePart, units: Units, start: number, ends: Marks): number | undefined {
   if (part.lead !== undefined && units[start] !== part.lead) return undefined
   const from = part.lead === undefined ? start : start + 1
@@ -165,7 +165,7 @@ function endOfValue(part: ValuePart, units: Units, start: number, ends: Marks): 
   return found
 }
 
-/** The first end of parameters from which the rest matches. */
+/** Returns the first end of the parameters from which the rest matches. */
 function endOfPairs(part: PairsPart, units: Units, start: number, ends: Marks): number | undefined {
   if (units[start] !== part.first) return undefined
   for (let at = start; ; ) {
@@ -191,7 +191,7 @@ function readValue(part: ValuePart, units: Units, start: number, end: number): C
   return { variable: part.variable, value }
 }
 
-/** `undefined` where a parameter is given twice, or is longer than its prefix. */
+/** Reads parameters. Undefined when one is given twice, or is longer than its prefix. */
 function readPairs(part: PairsPart, units: Units, start: number, end: number): readonly Capture[] | undefined {
   const captures: Capture[] = []
   const unclaimed: { readonly name: string; readonly variable: Variable | undefined; readonly text: string }[] = []
@@ -236,7 +236,7 @@ function split(units: Units, start: number, end: number, delimiter: number | und
   return members
 }
 
-/** One value for each variable. `undefined` where two occurrences of one disagree. */
+/** Returns one value for each variable. Undefined when two occurrences of a variable disagree. */
 function reconcile(captures: readonly Capture[]): Match | undefined {
   const best = new Map<string, Capture>()
   for (const capture of captures) {

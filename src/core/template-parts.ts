@@ -2,15 +2,15 @@ import type { Expression, TemplatePart, Variable } from './template-syntax.ts'
 import { maxUriBytes } from './uri.ts'
 
 /**
- * A URI as it is compared, one number per character: its code point, whether it was percent-encoded or not, but the
- * negated one for a delimiter that was not. So what is structure is negative, and what is data is not.
+ * A URI prepared for comparison, one number per character: its code point, whether it was percent-encoded or not, but negated for
+ * a raw delimiter. So structure is negative, and data is not.
  */
 export type Units = ArrayLike<number>
 
 export interface LiteralPart {
   readonly kind: 'literal'
   readonly units: Units
-  /** For each length, that of the longest proper prefix which is also a suffix (Knuth, Morris and Pratt). */
+  /** For each length, the length of the longest proper prefix that is also a suffix (Knuth, Morris and Pratt). */
   readonly borders: readonly number[]
 }
 
@@ -20,22 +20,22 @@ export interface ValuePart {
   readonly variable: Variable
   /** The delimiter before the value. */
   readonly lead: number | undefined
-  /** The delimiters that the value does not span. */
+  /** The delimiters that the value does not contain. */
   readonly excluded: ReadonlySet<number>
-  /** The delimiter that makes the value a list. */
+  /** The delimiter between the members of a list. */
   readonly splitAt: number | undefined
-  /** The part to go on with where the variable is absent. */
+  /** Index of the part to continue with when the variable is absent. */
   readonly skipTo: number | undefined
   readonly prefers: 'shortest' | 'longest' | 'absent'
 }
 
-/** Parameters: an expression with names, or several that adjoin. */
+/** Parameters: an expression with names, or several adjacent ones. */
 export interface PairsPart {
   readonly kind: 'pairs'
   readonly first: number
   readonly separator: number
   readonly excluded: ReadonlySet<number>
-  /** By name, percent-decoded. */
+  /** Variables by their names, percent-decoded. */
   readonly variables: ReadonlyMap<string, Variable>
   /** The variable that takes the parameters of other names. */
   readonly others: Variable | undefined
@@ -47,7 +47,7 @@ export type MatchPart = LiteralPart | ValuePart | PairsPart
 const delimiters = '/?#&=;,'
 const percent = 0x25
 
-/** A URI in units. `undefined` for what never matches: bad encoding, a control character, too long. */
+/** Converts a URI to units. Undefined for a text that never matches: bad encoding, a control character, too long. */
 export function toUnits(uri: string): Units | undefined {
   if (uri.length > maxUriBytes || !uri.isWellFormed()) return undefined
   const units = new Int32Array(uri.length)
@@ -74,7 +74,7 @@ export function toUnits(uri: string): Units | undefined {
   return units.subarray(0, count)
 }
 
-/** Strict: a lone `%`, an overlong form or an encoded surrogate is refused. */
+/** Decodes strictly: refuses a lone `%`, an overlong form or an encoded surrogate. */
 function decode(triplets: string): string | undefined {
   try {
     return decodeURIComponent(triplets)
@@ -83,7 +83,7 @@ function decode(triplets: string): string | undefined {
   }
 }
 
-/** What ends a line somewhere, and the rest of C0 and C1. */
+/** Whether a code point is a control character (C0, C1, DEL) or a Unicode line separator. */
 function isControl(code: number): boolean {
   return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code === 0x2028 || code === 0x2029
 }
@@ -94,7 +94,7 @@ export function textOf(units: Units, start: number, end: number): string {
   return text
 }
 
-/** The unit that a character of a template's structure is in a URI. */
+/** Returns the unit of a structural character of a template. */
 export function unitOf(character: string): number {
   const code = character.charCodeAt(0)
   return delimiters.includes(character) ? -code : code
@@ -122,7 +122,7 @@ export function flattenTemplate(template: readonly TemplatePart[]): readonly Mat
   return parts
 }
 
-/** Where in a URI a part of the template lies. A `?` or `#` means something only the first time. */
+/** The component of the URI that a part of the template lies in. A `?` or `#` is a delimiter only the first time. */
 type Zone = 'path' | 'query' | 'fragment'
 
 function zoneAfter(zone: Zone, character: string): Zone {
@@ -142,7 +142,7 @@ function excludedFrom({ operator }: Expression, zone: Zone, matrix: boolean): Re
 }
 
 function literalPart(text: string): LiteralPart {
-  // No URI holds a control character, so a literal with an encoded one becomes a unit that no URI holds.
+  // No URI contains a control character, so a literal with an encoded one becomes a unit that no URI contains.
   const units = toUnits(text) ?? [0]
   const borders = [0]
   for (let at = 1, border = 0; at < units.length; at++) {
@@ -163,7 +163,7 @@ function valueParts(
   return variables.map((variable, index): ValuePart => {
     const lead = index === 0 ? operator.first : operator.separator
     const { explode, limit } = variable
-    // A list may have no members. Of the others only those at the end may be missing.
+    // A list may have no members. Of other variables, only the last ones may be missing.
     const optional = explode && lead === operator.separator
     const missing = index > 0 || lead !== '' ? start + variables.length : undefined
     const lists = !operator.reserved && limit === Number.POSITIVE_INFINITY

@@ -5,19 +5,19 @@ export interface Variable {
   readonly name: string
   /** The modifier `*`: the members of a list or map become items of their own. */
   readonly explode: boolean
-  /** The modifier `:n`: so many code points from the start. Infinity where there is none. */
+  /** The modifier `:n`: the number of code points from the start. Infinity without one. */
   readonly limit: number
 }
 
-/** What an operator means for expansion: the table of RFC 6570, appendix A. */
+/** The rules of an operator for expansion: the table of RFC 6570, appendix A. */
 export interface Operator {
   readonly symbol: '' | '+' | '#' | '.' | '/' | ';' | '?' | '&'
-  /** What stands before the first value, once there is one. */
+  /** Text before the first value, if there is a value. */
   readonly first: string
   readonly separator: string
-  /** Whether values stand as `name=value`, and if so what stands behind the name of an empty one. */
+  /** Whether values are written as `name=value`, and if so, the text after the name of an empty one. */
   readonly named: false | '' | '='
-  /** Whether reserved characters and percent-encoded triplets stay as they are. */
+  /** Whether reserved characters and percent-encoded triplets stay unescaped. */
   readonly reserved: boolean
 }
 
@@ -26,7 +26,7 @@ export interface Expression {
   readonly variables: readonly Variable[]
 }
 
-/** A template taken apart: literals as they were written, and expressions. No two literals follow each other. */
+/** A parsed template: literals as they were written, and expressions. Two literals never follow each other. */
 export type TemplatePart = string | Expression
 
 const maxLength = 8192
@@ -49,15 +49,15 @@ const operators: ReadonlyMap<string, Operator> = new Map(
 
 /** varspec: names of letters, digits, `_` and percent-encoded triplets, with single dots between them. */
 const varspec = /^((?:\w|%[0-9A-Fa-f]{2})+(?:\.(?:\w|%[0-9A-Fa-f]{2})+)*)(?::([1-9][0-9]{0,3})|(\*))?$/
-/** What section 2.1 leaves out of literals. `'` is allowed: the test suite wants it, and the ABNF leaves it out by mistake. */
+/** Characters that section 2.1 forbids in literals. `'` is allowed: the test suite requires it, and the ABNF omits it by mistake. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are among what is not allowed.
 const notLiteral = /[\u0000-\u0020"<>\\^`{|}\u007f-\u009f\u2028\u2029]|%(?![0-9A-Fa-f]{2})/
 
 /**
  * Parses a URI template (RFC 6570, level 4).
  *
- * @throws ResourceError `invalid` (reason `template`) for a malformed template, for percent-encoded triplets that are not
- * UTF-8 (no URI here matches them), for one longer than 8192 characters or with more than 100 variables.
+ * @throws ResourceError `invalid` (reason `template`) for a malformed template, for percent-encoded triplets that are not UTF-8
+ * (no URI here matches them), for one longer than 8192 characters or with more than 100 variables.
  */
 export function parseTemplate(text: string): readonly TemplatePart[] {
   if (text.length > maxLength) throw fault(`it is longer than ${maxLength} characters`)

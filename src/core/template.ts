@@ -7,8 +7,8 @@ export type { MatchedValue } from './template-match.ts'
 type Scalar = string | number | boolean
 
 /**
- * The value of a variable. `undefined`, `null` and empty lists and maps are undefined in the sense of RFC 6570, section
- * 2.3, and so are such members of a list or map: they leave no trace in the URI.
+ * The value of a variable. `undefined`, `null` and empty lists and maps are undefined in the sense of RFC 6570, section 2.3, and
+ * so are such members of a list or map: they leave no trace in the URI.
  */
 export type TemplateValue =
   | Scalar
@@ -20,55 +20,54 @@ export type TemplateValue =
 
 export type TemplateValues = Readonly<Record<string, TemplateValue>> | ReadonlyMap<string, TemplateValue>
 
-/** A URI template (RFC 6570, level 4), compiled. */
+/** A compiled URI template (RFC 6570, level 4). */
 export interface UriTemplate {
   readonly text: string
-  /** The names of the variables as they are written, in order, each once. */
+  /** Names of the variables as they are written, in order, each once. */
   readonly variables: readonly string[]
   /** The text before the first expression, as it is written. */
   readonly literalPrefix: string
   /**
-   * The value of a variable that expands to a text in its URI: in `{+a}` and `{#a}`, which leave reserved characters and
-   * escapes as they are, with `%`, `?` and `#` escaped; in all other expressions the text itself.
+   * Returns the value of a variable whose expansion is a given text. `{+a}` and `{#a}` leave reserved characters and escapes
+   * unchanged, so `%`, `?` and `#` are escaped; in all other expressions the value is the text itself.
    */
   valueFor(name: string, text: string): string
-  /** The text that a value of a variable expands to: the inverse of `valueFor`. What is no escape of UTF-8 is itself. */
+  /** Returns the text that a value of a variable expands to: the inverse of `valueFor`. Invalid escapes stay unchanged. */
   textFrom(name: string, value: string): string
   /**
-   * Expands the template. Of a record, only its own properties are values.
+   * Expands the template. In a record, only own properties count as values.
    *
-   * @throws ResourceError `invalid` (reason `template-value`) for a prefix (`{name:3}`) of a list or map, and for text
-   * with a lone surrogate.
+   * @throws ResourceError `invalid` (reason `template-value`) for a prefix (`{name:3}`) of a list or map, and for text with a
+   * lone surrogate.
    */
   expand(values: TemplateValues): string
   /**
-   * Reads the values of the variables out of a URI: the inverse of `expand`, as far as there is one. `undefined` where the
-   * URI is not one that the template means. What is absent from the URI is absent from the map, but for `{a}` and `{+a}`:
-   * nothing delimits them, so without any text they are the empty text. Never throws.
+   * Reads the values of the variables from a URI: the inverse of `expand`, as far as there is one. Undefined when the template
+   * does not match the URI. Variables that are absent from the URI are absent from the map, except for `{a}` and `{+a}`: they
+   * have no delimiter, so without any text they are the empty text. Never throws.
    *
-   * **Spelling.** Percent-encoded and raw are the same, but for `/ ? # & = ; ,`, which are structure where they are raw
-   * and data where they are encoded: hosts re-encode what they were given. Values are decoded exactly once, `+` is itself.
-   * Invalid UTF-8, a lone `%`, a lone surrogate, a URI longer than 8192 characters, and any control character, raw or
-   * encoded, do not match.
+   * **Spelling.** Percent-encoded and raw characters are equal, except `/ ? # & = ; ,`, which are structure when raw and data
+   * when encoded: hosts re-encode the URIs that they receive. Values are decoded exactly once, `+` is itself. Invalid UTF-8, a
+   * lone `%`, a lone surrogate, a URI longer than 8192 characters, and any control character, raw or encoded, do not match.
    *
-   * **What a value may span.** `{a}`, `{.a}`, `{/a}`, `{;a}`: no raw `/`, `?` or `#`; behind a `?` in the template no `&`; in a
-   * template with `{;…}` no `;`. `{+a}`: a `/` too, and a `?` once there is one before it. `{#a}`: anything but `#`. `{?a}` and
-   * `{&a}`: anything but `&` and `#`.
+   * **Extent of a value.** `{a}`, `{.a}`, `{/a}`, `{;a}`: no raw `/`, `?` or `#`; after a `?` in the template no `&`; in a
+   * template with `{;…}` no `;`. `{+a}`: also `/`, and `?` after a first one. `{#a}`: anything but `#`. `{?a}` and `{&a}`:
+   * anything but `&` and `#`.
    *
-   * **Parameters** (`{?a,b}`, `{&a}`, `{;a}`) are optional and come in any order; adjoining expressions (`{?a}{&b}`) are
-   * one. A parameter that is unknown or given twice, or has no name, does not match.
+   * **Parameters** (`{?a,b}`, `{&a}`, `{;a}`) are optional and come in any order; adjacent expressions (`{?a}{&b}`) count as one.
+   * A parameter that is unknown or given twice, or has no name, does not match.
    *
-   * **Lists and maps.** A variable with `*` is a list, whether it has one member or many. Without `*`, a raw `,` makes a
-   * list, except in `{+a}`, `{#a}` and `{a:3}`, where it is a character. `{?a*}` is a list where every parameter is called
-   * `a`; else, as the only one with `*` in its expression, it is the map of all parameters that no other variable has
-   * claimed. Other maps (`{a}`, `{/a*}`) come back as the list that they were written as.
+   * **Lists and maps.** A variable with `*` is a list, whether it has one member or many. Without `*`, a raw `,` makes a list,
+   * except in `{+a}`, `{#a}` and `{a:3}`, where it is a character. `{?a*}` is a list when every parameter is called `a`;
+   * otherwise, as the only one with `*` in its expression, it is the map of all parameters that no other variable has claimed.
+   * Other maps (`{a}`, `{/a*}`) are returned as the list that they were written as.
    *
-   * **Where several readings fit**, earlier variables are as short as what follows allows, the last takes the rest, and
-   * being there comes before being absent: `{a}.{b}` reads `x.tar.gz` as `x` and `tar.gz`, `{/dir*,file}` gives the list
-   * all but the last segment. Only what is directly followed by `{…}` or `{+…}`, which nothing delimits, is as long as
-   * can be: `{/repo}{+path}`. A variable that occurs twice must have the same value twice.
+   * **Ambiguity.** Earlier variables are as short as the following ones allow, the last takes the rest, and present takes
+   * precedence over absent: `{a}.{b}` reads `x.tar.gz` as `x` and `tar.gz`, `{/dir*,file}` gives the list all but the last
+   * segment. Only a variable directly followed by `{…}` or `{+…}`, without a delimiter, is as long as possible: `{/repo}{+path}`.
+   * A variable that occurs twice must have the same value twice.
    *
-   * Time and memory are in proportion to the length of the URI times the number of variables, whatever both are.
+   * Time and memory are in proportion to the length of the URI times the number of variables, in every case.
    */
   match(uri: string): ReadonlyMap<string, MatchedValue> | undefined
 }
@@ -76,8 +75,8 @@ export interface UriTemplate {
 /**
  * Compiles a URI template.
  *
- * @throws ResourceError `invalid` (reason `template`) for a malformed template, for percent-encoded triplets in it that are
- * not UTF-8, for one longer than 8192 characters or with more than 100 variables.
+ * @throws ResourceError `invalid` (reason `template`) for a malformed template, for percent-encoded triplets in it that are not
+ * UTF-8, for one longer than 8192 characters or with more than 100 variables.
  */
 export function compileTemplate(text: string): UriTemplate {
   const parts = parseTemplate(text)
@@ -100,7 +99,7 @@ export function compileTemplate(text: string): UriTemplate {
 /** A defined value, without its undefined members. */
 type Defined = string | readonly string[] | ReadonlyMap<string, string>
 
-/** RFC 6570, section 3.2.1. */
+/** Expands an expression (RFC 6570, section 3.2.1). */
 function expandExpression({ operator, variables }: Expression, values: TemplateValues): string {
   const items = variables.flatMap((variable) => {
     const value = definedValue(lookUp(values, variable.name))
@@ -153,12 +152,12 @@ function definedValue(value: TemplateValue): Defined | undefined {
   return members.size === 0 ? undefined : members
 }
 
-/** Leaves only `unreserved` (RFC 3986) as it is. */
+/** Escapes all characters except `unreserved` (RFC 3986). */
 function encodeUnreserved(text: string): string {
   return encode(text, encodeURIComponent).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
-/** Leaves `unreserved`, `reserved` and percent-encoded triplets as they are. */
+/** Escapes all characters except `unreserved`, `reserved` and percent-encoded triplets. */
 function encodeReserved(text: string): string {
   return text
     .split(/(%[0-9A-Fa-f]{2})/)
@@ -171,7 +170,7 @@ function encode(text: string, encoder: (text: string) => string): string {
   return encoder(text)
 }
 
-/** Decodes escapes where they are UTF-8; all else stays as it is. */
+/** Decodes escapes that are UTF-8; everything else stays unchanged. */
 function decodeEscapes(text: string): string {
   return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => {
     try {

@@ -1,8 +1,8 @@
-/** Where a throttle gets the time from, and how it is woken. Times are in milliseconds. */
+/** The clock of a throttle. Times are in milliseconds. */
 export interface Clock {
-  /** A time that never goes backwards. */
+  /** Returns a monotonic time. */
   now(): number
-  /** Runs something later. Answers how to end that. */
+  /** Runs a function later. Returns a function that cancels it. */
   after(ms: number, run: () => void): () => void
 }
 
@@ -15,17 +15,17 @@ export const systemClock: Clock = {
   },
 }
 
-/** Bounds how often something happens. */
+/** Limits how often an action happens. */
 export interface Throttle {
-  /** Whether the caller may act now. `false`: `act` is called once when the interval is over. */
+  /** Whether the caller may act now. When false, `act` is called once at the end of the interval. */
   admit(): boolean
-  /** Ends it: what waits is not done. */
+  /** Cancels a waiting action. */
   close(): void
 }
 
 /**
- * A throttle: at most one act in `intervalMs`. The first is admitted at once. One within the interval is done at its end, by
- * `act`, so that what happened last is always followed by an act.
+ * Creates a throttle: at most one action in `intervalMs`. The first is admitted at once. Those within the interval are replaced
+ * by one call of `act` at its end, so an action always follows the last event.
  */
 export function createThrottle(intervalMs: number, act: () => void, clock: Clock = systemClock): Throttle {
   let last = Number.NEGATIVE_INFINITY

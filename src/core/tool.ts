@@ -1,43 +1,43 @@
 import type { Context } from './provider.ts'
 import type { Resource } from './view.ts'
 
-/** A JSON value whose members are known by name. */
+/** A JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Something that can be done beside reading: what MCP calls a tool. Whoever may not do it is not given it. */
+/** A tool of MCP: an action beyond reading. Principals that may not use it never see it. */
 export interface Tool {
   /** Of the characters A-Z a-z 0-9 _ - and ., at most 128. */
   readonly name: string
   readonly title?: string
-  /** For a model: what it does, and when it is of use. */
+  /** Explains to a model what the tool does, and when it is useful. */
   readonly description: string
-  /** JSON Schema (draft 2020-12) of the arguments, an object. `call` judges them itself. */
+  /** JSON Schema (draft 2020-12) of the arguments, an object. `call` validates them itself. */
   readonly inputSchema: JsonObject
   /** JSON Schema of `structured`. */
   readonly outputSchema?: JsonObject
-  /** What a host tells a person before it is called. */
+  /** Hints that a host shows to a person before a call. */
   readonly annotations?: {
     readonly readOnly?: boolean
     readonly destructive?: boolean
     readonly idempotent?: boolean
     readonly openWorld?: boolean
   }
-  /** Throws only ResourceError: what is `invalid` is told to the model, which can do better then. */
+  /** Runs the tool. Throws only ResourceError: the model sees `invalid` errors, so that it can correct its call. */
   call(given: JsonObject, context: Context): Promise<ToolAnswer>
 }
 
-/** What a call came to. */
+/** The result of a call. */
 export interface ToolAnswer {
-  /** For a model. */
+  /** Text for a model. */
   readonly text: string
   readonly structured?: JsonObject
-  /** What it made or found, to be read. */
+  /** Resources that the call created or found. */
   readonly resources?: readonly ToolLink[]
-  /** What is shown beside the text. */
+  /** Blocks shown besides the text. */
   readonly blocks?: readonly ToolBlock[]
 }
 
-/** A resource that an answer leads to. */
+/** A link to a resource in an answer. */
 export interface ToolLink {
   readonly uri: string
   readonly name: string
@@ -45,29 +45,29 @@ export interface ToolLink {
   readonly mimeType?: string
 }
 
-/** Something that is no text, in base64; a resource with its text; or a link to one, among other blocks. */
+/** A block of an answer: an image or a sound in base64, a resource in base64, a resource as text, or a link. */
 export type ToolBlock =
   | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string }
   | { readonly type: 'resource'; readonly uri: string; readonly mimeType: string; readonly blob: string }
   | { readonly type: 'embedded'; readonly resource: EmbeddedText }
   | { readonly type: 'link'; readonly resource: Resource }
 
-/** A resource as text, with what is known of it. */
+/** A resource as text, with its known facts. */
 export interface EmbeddedText extends Pick<Resource, 'uri' | 'mimeType' | 'audience' | 'priority' | 'modified'> {
   readonly text: string
 }
 
-/** A place over HTTP that takes JSON. Whoever may not post there is told that there is no such place. */
+/** An HTTP endpoint that accepts JSON. A principal that may not post there gets the same answer as for a missing endpoint. */
 export interface Posting {
-  /** Throws only ResourceError. */
+  /** Handles a post. Throws only ResourceError. */
   post(
     value: unknown,
     context: Context,
   ): Promise<{
     readonly answer: JsonObject
-    /** Whether something came to be. */
+    /** Whether something was created. */
     readonly created: boolean
-    /** Its URI, where it is one thing. */
+    /** URI of the created resource, if there is exactly one. */
     readonly location?: string
   }>
 }

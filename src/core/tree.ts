@@ -1,20 +1,19 @@
 import { afterSubtree, comparePaths } from './path.ts'
 import type { Entry, ListQuery } from './provider.ts'
 
-/** What lies directly in a directory: an entry, or a directory (whose path ends in `/`), with its title where the source has one. */
+/** A direct child of a directory: an entry, or a directory (whose path ends in `/`), with its title if the source has one. */
 export type Child = { readonly path: string; readonly entry?: Entry; readonly title?: string }
 
 export type List = (query: ListQuery) => AsyncIterable<Entry>
 
-/** So many entries of one directory are passed over one by one before the listing is asked to seek behind it. */
+/** Number of entries of one directory that are skipped one by one before the listing is restarted after the directory. */
 const patience = 16
 
 /**
- * Yields what lies directly in `directory` (empty, or ends in `/`), in path order, strictly after the child `after`.
+ * Yields the direct children of `directory` (empty, or ends in `/`), in path order, strictly after the child `after`.
  *
- * Directories are found by skip-scan: the first path below one names it, and the listing then resumes behind everything
- * in it. So the cost is one seek per large directory, however much it holds. A source that yields directories is not
- * asked to seek at all.
+ * Directories are found by skip-scan: the first path below one reveals it, and the listing then resumes after everything in it.
+ * So the cost is one seek per large directory, regardless of its size. A source that yields directories never has to seek.
  */
 export async function* children(list: List, directory: string, after?: string): AsyncGenerator<Child> {
   let from = after?.endsWith('/') ? afterSubtree(after) : after
@@ -24,7 +23,7 @@ export async function* children(list: List, directory: string, after?: string): 
     let seek: string | undefined
     const query = { prefix: directory, shallow: true }
     for await (const entry of list(from === undefined ? query : { ...query, after: from })) {
-      // A mount that is one resource does not lie in itself.
+      // A mount that is a single resource is not its own child.
       if (entry.path === directory) continue
       const slash = entry.path.indexOf('/', directory.length)
       if (slash === -1) {
@@ -36,11 +35,11 @@ export async function* children(list: List, directory: string, after?: string): 
       if (path !== last) {
         last = path
         skipped = 0
-        // What is named like a directory may be all that the source tells of one.
+        // A source may yield a directory itself, with its title.
         yield entry.path === path && entry.title !== undefined ? { path, title: entry.title } : { path }
       } else if (++skipped > patience) {
         seek = afterSubtree(path)
-        // A name can begin with what afterSubtree ends in: the listing then goes on one by one.
+        // A name can begin with the suffix of afterSubtree: the listing then continues one by one.
         if (from === undefined || comparePaths(seek, from) > 0) break
         seek = undefined
       }
@@ -51,8 +50,8 @@ export async function* children(list: List, directory: string, after?: string): 
 }
 
 /**
- * A listing that yields only what `keep` keeps. Where a directory is closed (nothing below it is kept), the listing seeks
- * behind it once some of it was passed over: what it costs does not tell how much is in there.
+ * Returns a listing that yields only entries that pass `keep`. In a closed directory (nothing below it passes), the listing seeks
+ * to its end after some entries, so the cost does not reveal how many entries are in there.
  */
 export function filtered(
   list: List,
@@ -73,7 +72,7 @@ export function filtered(
           skipped = 0
           if (closed === undefined) continue
           seek = afterSubtree(closed)
-          // A name can begin with what afterSubtree ends in: the listing then goes on one by one.
+          // A name can begin with the suffix of afterSubtree: the listing then continues one by one.
           if (after === undefined || comparePaths(seek, after) > 0) break
           seek = undefined
         }
@@ -85,9 +84,9 @@ export function filtered(
 }
 
 /**
- * The widest closed directory that a path lies in. Whatever is below a closed one is closed too, so it is found by
- * halving: a path may have thousands of segments. For paths of as many segments as many directories are judged, whether one
- * of them is closed or not: the time does not tell.
+ * Returns the widest closed directory that a path lies in. Everything below a closed directory is closed too, so a binary search
+ * finds it: a path may have thousands of segments. Paths with equally many segments always take equally many checks, so the time
+ * does not reveal whether a directory is closed.
  */
 export function closedAbove(path: string, isClosed: (directory: string) => boolean): string | undefined {
   const ends: number[] = []

@@ -2,35 +2,35 @@ import { canonicalDataUri, isDataUri } from './data-uri.ts'
 import { invalid } from './errors.ts'
 import { segmentFault } from './path.ts'
 
-/** The longest URI that is looked at, in bytes of UTF-8. */
+/** Maximum length of a URI, in bytes of UTF-8. */
 export const maxUriBytes = 8192
 
-/** A URI taken apart, with the path decoded. What a client spelled in several ways is the same here. */
+/** A parsed URI, with the path decoded. Equivalent spellings of clients have equal results. */
 export interface ParsedUri {
-  /** In lower case. */
+  /** Scheme, in lower case. */
   readonly scheme: string
-  /** In lower case, since hosts have no case (RFC 3986, section 6.2.2.1); never decoded. Empty for a `file:` of this machine. */
+  /** Authority, in lower case, since hosts are case-insensitive (RFC 3986, section 6.2.2.1); never decoded. Empty for a `file:` of this machine. */
   readonly authority: string
-  /** The decoded segments of the path, without the empty one behind a `/` at the end. */
+  /** Decoded segments of the path, without the empty one after a final `/`. */
   readonly segments: readonly string[]
   /** Whether the path ends in `/`. */
   readonly directory: boolean
-  /** What follows `?`, with `%25` for a `%` that begins no escape, and else as it was given; absent where there is none. */
+  /** The text after `?`, with `%25` for a `%` that begins no escape, otherwise as it was given; undefined without a `?`. */
   readonly query?: string
 }
 
 /**
- * Parses a URI of the form `scheme://authority/path?query` (RFC 3986) on the raw string, decoding percent-escapes
- * exactly once. The one other form is `data:`: what follows it is a single segment, in the spelling of {@link canonicalDataUri}.
+ * Parses a URI of the form `scheme://authority/path?query` (RFC 3986) on the raw string, decoding percent-escapes exactly once.
+ * The only other form is `data:`: the rest of such a URI is a single segment, in the spelling of {@link canonicalDataUri}.
  *
- * It is tolerant of spelling, since hosts re-encode what they were given: characters that RFC 3986 wants escaped may
- * stand raw (`[id].tsx`, Japanese, an inner space), and ones that need no escape may be escaped. A `%` before anything
- * but two hexadecimal digits is itself. Scheme and host have no case. `file:/path` and `file://localhost/path` are
- * `file:///path` (RFC 8089, section 2 and appendix B).
+ * It is tolerant of spelling, since hosts re-encode the URIs that they receive: characters that RFC 3986 wants escaped may be raw
+ * (`[id].tsx`, Japanese, an inner space), and ones that need no escape may be escaped. A `%` before anything but two hexadecimal
+ * digits is itself. Scheme and host are case-insensitive. `file:/path` and `file://localhost/path` are `file:///path` (RFC 8089,
+ * section 2 and appendix B).
  *
- * It refuses whatever would change the structure: dot segments raw or encoded, encoded slashes, raw backslashes, empty
+ * It refuses everything that would change the structure: dot segments raw or encoded, encoded slashes, raw backslashes, empty
  * segments, control characters raw or encoded, escapes that are not UTF-8, lone surrogates, userinfo, fragments, white space
- * around the URI. Never `new URL()`, which rewrites all of these into something else.
+ * around the URI. Never use `new URL()`, which rewrites all of these into something else.
  *
  * @throws ResourceError `invalid`, whose detail has a `reason`. The message does not repeat the URI.
  */
@@ -95,12 +95,12 @@ function decode(raw: string): string {
   }
 }
 
-/** Writes `%25` for each `%` that is not followed by two hexadecimal digits. */
+/** Replaces each `%` that is not followed by two hexadecimal digits by `%25`. */
 function escapeLonePercents(text: string): string {
   return text.replace(/%(?![0-9A-Fa-f]{2})/g, '%25')
 }
 
-/** Encodes one segment canonically: only what RFC 3986 does not allow in a segment (`pchar`) is escaped. */
+/** Encodes one segment canonically: only characters that RFC 3986 does not allow in a segment (`pchar`) are escaped. */
 export function encodeSegment(segment: string): string {
   if (/^[\w.~!$&'()*+,;=:@-]*$/.test(segment)) return segment
   return encodeURIComponent(segment).replace(/%(?:2[4BC]|26|3[ABD]|40)/g, decodeURIComponent)
@@ -112,9 +112,9 @@ export function encodePath(path: string): string {
   return path.split('/').map(encodeSegment).join('/')
 }
 
-/** Where a mount is: a URI prefix. Everything in the mount is at `text`, or below `text/`. */
+/** The address of a mount: a URI prefix. Everything in the mount is at `text`, or below `text/`. */
 export interface Address {
-  /** In canonical spelling: scheme and host in lower case, no `/` at the end. */
+  /** Canonical spelling: scheme and host in lower case, no final `/`. */
   readonly text: string
   readonly scheme: string
   readonly authority: string
@@ -122,10 +122,9 @@ export interface Address {
 }
 
 /**
- * Parses the address of a mount: `file:///srv/docs`, `git://app`, `postgres://localhost/shop`. A `/` at the end makes no
- * difference.
+ * Parses the address of a mount: `file:///srv/docs`, `git://app`, `postgres://localhost/shop`. A final `/` makes no difference.
  *
- * @throws ResourceError `invalid` for what {@link parseUri} refuses, and for an address with a query.
+ * @throws ResourceError `invalid` for a URI that {@link parseUri} refuses, and for an address with a query.
  */
 export function parseAddress(text: string): Address {
   const { scheme, authority, segments, query } = parseUri(text)
@@ -134,43 +133,43 @@ export function parseAddress(text: string): Address {
   return { text: [`${scheme}://${authority}`, ...segments.map(encodeSegment)].join('/'), scheme, authority, segments }
 }
 
-/** Whether the scheme or host of an address is written otherwise than it is served: in capitals, or as a form of `file:///`. */
+/** Whether the scheme or host of an address is not in canonical spelling: in capitals, or another form of `file:///`. */
 export function isHeadRespelled(text: string): boolean {
   const { scheme, authority } = parseAddress(text)
   return scheme !== 'data' && !`${text}/`.startsWith(`${scheme}://${authority}/`)
 }
 
-/** What a mount is called, unless it has a title: the last segment of its address; of `data:` the type of what it holds. */
+/** Returns the name of a mount without a title: the last segment of its address; for `data:`, the media type. */
 export function nameOfAddress({ scheme, authority, segments }: Address): string {
   const last = segments.at(-1)
   if (scheme === 'data') return (last ?? '').split(/[;,]/)[0] || 'text/plain'
   return last ?? (authority || scheme)
 }
 
-/** Whether one address lies at or under another. What a `data:` URI holds has nothing under it, whatever slashes are in it. */
+/** Whether one address lies at or under another. A `data:` URI has nothing under it, regardless of the slashes in its data. */
 export function overlap(a: Address, b: Address): boolean {
   const isBelow = (one: Address, other: Address) => one.scheme !== 'data' && one.text.startsWith(`${other.text}/`)
   return a.text === b.text || isBelow(a, b) || isBelow(b, a)
 }
 
-/** The canonical `file://` address of an absolute path of this machine (RFC 8089). */
+/** Returns the canonical `file://` address of an absolute path of this machine (RFC 8089). */
 export function fileAddress(absolutePath: string): string {
   const segments = absolutePath.split(process.platform === 'win32' ? /[\\/]/ : '/').filter((part) => part !== '')
   return `file:///${segments.map(encodeSegment).join('/')}`
 }
 
-/** The canonical URI of a path in a mount. The empty path is the address itself. */
+/** Returns the canonical URI of a path in a mount. The empty path is the address itself. */
 export function formatUri(address: Address, path: string): string {
   return path === '' ? address.text : `${address.text}/${encodePath(path)}`
 }
 
-/** The complete URI template of a template that is relative to a mount. */
+/** Returns the complete URI template for a template that is relative to a mount. */
 export function formatTemplate(address: Address, template: string): string {
   return /^[?&#;/.]|^\{[?&#;/.]/.test(template) ? `${address.text}${template}` : `${address.text}/${template}`
 }
 
 /**
- * The decoded parameters of a query. `+` is itself, as in RFC 3986 and RFC 6570.
+ * Parses a query to its decoded parameters. `+` is itself, as in RFC 3986 and RFC 6570.
  *
  * @throws ResourceError `invalid` for an empty query or name, a parameter given twice, or a faulty escape.
  */
@@ -189,7 +188,7 @@ export function parseQuery(query: string): ReadonlyMap<string, string> {
   return params
 }
 
-/** A URI with one more parameter in its query. Neither name nor value may need an escape. */
+/** Adds one parameter to the query of a URI. Neither name nor value may need an escape. */
 export function withParameter(uri: string, name: string, value: string): string {
   return `${uri}${uri.includes('?') ? '&' : '?'}${name}=${value}`
 }

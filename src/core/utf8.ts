@@ -11,8 +11,8 @@ export function isContinuation(bytes: Uint8Array, index: number): boolean {
 }
 
 /**
- * The whole characters in a part of a text in UTF-8: from the first that begins in it to the last that ends in it, as
- * indices into the part. Bytes of another kind come out as they are, or less up to three at either end.
+ * Returns the range of whole characters in a part of a UTF-8 text: from the first that begins in it to the last that ends in it,
+ * as indices into the part. For other bytes it may leave out up to three at either end.
  */
 export function wholeCharacters(bytes: Uint8Array): { readonly from: number; readonly to: number } {
   let from = 0
@@ -21,6 +21,6 @@ export function wholeCharacters(bytes: Uint8Array): { readonly from: number; rea
   while (last > from && last > bytes.length - 4 && isContinuation(bytes, last)) last--
   const lead = bytes[last] ?? 0
   const length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1
-  // A character that is not all there is left out; so is a lone byte that only continues one.
+  // Leave out an incomplete last character, and a lone continuation byte.
   return { from, to: last >= from && last + length > bytes.length ? last : bytes.length }
 }

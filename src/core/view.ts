@@ -1,30 +1,30 @@
 import type { Completion, Content, Description, FilledPrompt, Prompt } from './provider.ts'
 
 /**
- * The catalog as one principal sees it, or a remote server: the same verbs either way, addressed by URI. A view is
- * cheap and holds no state. Every method throws only {@link ResourceError}; what the principal may not see is
- * `not-found`, exactly as if it were not there.
+ * The catalog as one principal sees it, or a remote server: the same methods for both, addressed by URI. A view is cheap and
+ * holds no state. Every method throws only {@link ResourceError}; a resource that the principal may not see is `not-found`,
+ * exactly like a missing one.
  */
 export interface View {
-  /** The roots: one resource per mount (`mimeType: inode/directory`), for a person or a program to start from. */
+  /** Returns the roots: one resource per mount (`mimeType: inode/directory`), for a person or a program to start from. */
   mounts(options?: CallOptions): Promise<readonly Resource[]>
-  /** A page of all resources, in one stable order. Directories are not among them. */
+  /** Returns a page of all resources, in one stable order, without directories. */
   list(query?: { readonly cursor?: string }, options?: CallOptions): Promise<Page<Resource>>
-  /** A page of all resource templates. */
+  /** Returns a page of all resource templates. */
   templates(query?: { readonly cursor?: string }, options?: CallOptions): Promise<Page<ResourceTemplate>>
-  /** The contents of a resource; of a directory, its listing (URI with `/` at the end) or its children (without). */
+  /** Returns the contents of a resource; for a directory, its listing (URI with a final `/`) or its children (without). */
   read(uri: string, options?: ReadOptions): Promise<ReadResult>
-  /** A page of a directory's children: resources, and directories (`inode/directory`, URI with `/` at the end). */
+  /** Returns a page of a directory's children: resources, and directories (`inode/directory`, URI with a final `/`). */
   directory(query: { readonly uri: string; readonly cursor?: string }, options?: CallOptions): Promise<Page<Resource>>
-  /** Values for one variable of a template. */
+  /** Completes one variable of a template. */
   complete(request: ViewCompletionRequest, options?: CallOptions): Promise<Completion>
-  /** Its prompts. Absent where there can be none. */
+  /** Its prompts. Undefined when it can have none. */
   readonly prompts?: PromptView
-  /** Whether anything in it can tell of changes. */
+  /** Whether anything in it can notify about changes. */
   readonly live?: boolean
-  /** Listens to changes. Nothing is told before something is added. Absent where nothing can be told. */
+  /** Creates a subscription without URIs: it notifies only about what is added to it. Undefined when nothing can notify. */
   subscribe?(listener: ChangeListener): Subscription
-  /** Ends what the view holds open (a connection). A view of a local catalog holds nothing. */
+  /** Closes what the view holds open (a connection). A view of a local catalog holds nothing. */
   close?(): Promise<void>
 }
 
@@ -33,48 +33,49 @@ export interface CallOptions {
 }
 
 export interface ReadOptions extends CallOptions {
-  /** Waits until there is room for something large, before it is brought. By default there always is. */
+  /** Waits until there is memory for a large content, before it is fetched. Default: no wait. */
   readonly room?: () => Promise<void>
-  /** Whether the contents alone are wanted: what would have to be looked up beside them may be left out. */
+  /** Whether only the contents are needed: facts that need a look-up of their own may be left out. */
   readonly bare?: boolean
 }
 
-/** What has changed: resources, by the URIs that were added, and whether entries came or went. */
+/** A notification: the subscribed URIs that changed, and whether entries were added or removed. */
 export interface ViewChange {
   readonly uris: readonly string[]
   readonly listed: boolean
   /**
-   * What changed in directories that were added, as far as it is known and not more than a hundred: for who wants to know more than
-   * that the directory did. No server tells it.
+   * The changed URIs below subscribed directories, as far as they are known and at most a hundred, for listeners that need more
+   * detail. Servers never send it to clients.
    */
   readonly below?: readonly string[]
-  /** Whether prompts came, went or are described otherwise: told to those who listen to that. */
+  /** Whether prompts were added, removed or changed, for listeners of prompts. */
   readonly prompts?: boolean
 }
 
 export type ChangeListener = (change: ViewChange) => void
 
-/** What one client listens to. A URI that names a directory stands for everything in it. */
+/** The subscription of one client. A URI of a directory covers everything in it. */
 export interface Subscription {
-  /** What is listened to just now, as it was spelled. */
+  /** The subscribed URIs, in the spelling of the client. */
   readonly uris: readonly string[]
   /**
-   * Listens to these URIs too. Resolves to those that are heard, once every change from then on is. One that the
-   * principal may not see, that is malformed, or whose source cannot tell is left out, all alike.
+   * Adds URIs. Resolves to those that can be listened to, when every change of them from then on is noticed. A URI that the
+   * principal may not see, that is malformed, or whose source cannot notify is left out; the client cannot tell these cases
+   * apart.
    *
-   * @throws ResourceError `invalid` (reason `too-many-subscriptions`) beyond a limit; nothing is added then.
+   * @throws ResourceError `invalid` (reason `too-many-subscriptions`) beyond a limit; then nothing is added.
    */
   add(uris: readonly string[], options?: CallOptions): Promise<readonly string[]>
-  /** Listens to entries that come and go. Resolves to whether any source can tell, once it does. */
+  /** Adds the list of entries. Resolves, when it is listened to, to whether any source can notify about it. */
   addList(options?: CallOptions): Promise<boolean>
-  /** Listens to prompts that come, go and change. Resolves to whether any source of them can tell, once it does. */
+  /** Adds the list of prompts. Resolves, when it is listened to, to whether any source can notify about it. */
   addPrompts?(options?: CallOptions): Promise<boolean>
-  /** Ends listening to a URI, in the spelling that was added; where none was added in it, in all spellings of the same. */
+  /** Removes a URI in the spelling that was added; if it was not added in this spelling, all spellings of it. */
   remove(uri: string): void
   close(): void
 }
 
-/** An entry with its URI: what a client sees. `modified` is in milliseconds since 1970 (UTC). */
+/** An entry with its URI, as a client sees it. `modified` is in milliseconds since 1970 (UTC). */
 export interface Resource extends Description {
   readonly uri: string
   readonly name: string
@@ -89,7 +90,7 @@ export interface ResourceTemplate extends Description {
   readonly name: string
 }
 
-/** How long a client may keep an answer, in milliseconds, and whether one principal's answer may serve another. */
+/** How long a client may cache an answer, in milliseconds, and whether one principal's answer may serve another. */
 export interface CacheHint {
   readonly ttlMs: number
   readonly scope: 'public' | 'private'
@@ -97,10 +98,10 @@ export interface CacheHint {
 
 export interface Page<T> {
   readonly items: readonly T[]
-  /** Opaque. Absent on the last page. A page may be empty and still not be the last. */
+  /** Opaque. Undefined on the last page. An empty page need not be the last. */
   readonly nextCursor?: string
   readonly cache: CacheHint
-  /** The addresses of mounts that should be on this page and did not answer. */
+  /** The addresses of the mounts that are missing from this page because they did not answer. */
   readonly unavailable?: readonly string[]
 }
 
@@ -113,7 +114,7 @@ export interface ReadResult {
 }
 
 export interface ViewCompletionRequest {
-  /** A template as `templates` gives it. */
+  /** A template as `templates` returns it. */
   readonly uriTemplate: string
   readonly argument: { readonly name: string; readonly value: string }
   readonly arguments?: ReadonlyMap<string, string>
@@ -121,18 +122,17 @@ export interface ViewCompletionRequest {
 
 /** The prompts that one principal may use, by name. */
 export interface PromptView {
-  /** Whether anything can tell of changes of them. */
+  /** Whether anything can notify about changes of them. */
   readonly live?: boolean
-  /** A page of all prompts, in one stable order. */
+  /** Returns a page of all prompts, in one stable order. */
   list(query?: { readonly cursor?: string }, options?: CallOptions): Promise<Page<ListedPrompt>>
   /**
-   * The messages of a prompt, its resources read as the principal.
+   * Returns the messages of a prompt, its resources read as the principal.
    *
-   * @throws ResourceError `invalid` for an unknown prompt, an argument that is missing or that it does not have, and a
-   * resource of it that is not there.
+   * @throws ResourceError `invalid` for an unknown prompt, a missing or unknown argument, and a missing resource of the prompt.
    */
   get(request: ViewPromptRequest, options?: CallOptions): Promise<FilledPrompt<PromptContent>>
-  /** Values for one argument of a prompt. */
+  /** Completes one argument of a prompt. */
   complete(request: PromptCompletionRequest, options?: CallOptions): Promise<Completion>
 }
 
@@ -146,7 +146,7 @@ export interface ListedArgument {
   readonly required?: boolean
 }
 
-/** What one message of a prompt holds. `bytes` are those of an image or a sound. */
+/** The content of one message of a prompt. `bytes` are those of an image or a sound. */
 export type PromptContent =
   | { readonly text: string }
   | { readonly bytes: Uint8Array; readonly mimeType: string }
@@ -164,5 +164,5 @@ export interface PromptCompletionRequest {
   readonly arguments?: ReadonlyMap<string, string>
 }
 
-/** The MIME type of a directory, as the shared-mime-info specification names it. */
+/** The MIME type of a directory, as in the shared-mime-info specification. */
 export const directoryMimeType = 'inode/directory'
