@@ -6,15 +6,15 @@ import { createNames } from './names.ts'
 import { createSteadyFeed } from './steady.ts'
 import type { Wire } from './wire.ts'
 
-/** Who listens to what of a server, over one feed for all. */
+/** The subscriptions of all listeners of one server. They share one feed. */
 export interface RemoteChanges {
   open(listener: ChangeListener): Subscription
   close(): void
 }
 
-/** So many URIs are listened to at once, by all subscriptions of a view together. */
+/** Maximum number of URIs that all subscriptions of a view listen to together. */
 const maxUris = 10_000
-/** What is told within so many milliseconds is told at once, and once: servers repeat themselves. */
+/** Changes within this time are joined into one notification, without duplicates: servers repeat themselves. */
 const joining = 10
 
 interface Listening {
@@ -25,10 +25,10 @@ interface Listening {
 }
 
 /**
- * The subscriptions of a view of a server. When something may have been missed, because a connection was lost, everything
- * that is listened to is told as changed.
+ * Creates the subscriptions of a view of a server. When changes may have been missed because a connection was lost, every
+ * listener is notified that everything it listens to has changed.
  *
- * @param maxFailures The connection is over after so many failures in a row.
+ * @param maxFailures The connection is over after this many failures in a row.
  */
 export function createRemoteChanges(link: Link, maxFailures: number): RemoteChanges {
   const all = new Set<Listening>()
@@ -76,7 +76,7 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
     onGap: () => collect(names.all(), true, true),
     maxFailures,
   })
-  /** Has the server tell no more than it must. */
+  /** Asks the server to stop notifying about what nobody listens to any more. */
   const shrink = () => {
     if (!link.closing.aborted)
       feed.ask().catch((error: unknown) => link.log('debug', 'a server cannot be asked to tell less', { error }))
@@ -115,13 +115,13 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
         const fresh = uris.filter((uri) => !own.uris.has(uri))
         if (names.size + fresh.length > maxUris)
           throw invalid(`There may be at most ${maxUris} URIs in all.`, 'too-many-subscriptions', { limit: maxUris })
-        // They are wanted from here on, so that they are asked for anew should the connection be lost meanwhile.
+        // Count the URIs as wanted from now on: if the connection is lost meanwhile, the new one subscribes to them too.
         for (const uri of fresh) {
           own.uris.add(uri)
           names.add(uri)
         }
         try {
-          // What is agreed on may be given up just now, unless it was wanted all the time.
+          // The agreed set can be trusted only for URIs that were wanted all along: others may be unsubscribed at this moment.
           const isAgreed = fresh.length === 0 && uris.every((uri) => feed.agreed.uris.has(uri))
           const agreed = isAgreed ? feed.agreed : await untilAborted(feed.ask(), options?.signal)
           for (const uri of fresh) if (!agreed.uris.has(uri)) drop(uri)

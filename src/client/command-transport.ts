@@ -7,22 +7,22 @@ import { getDefaultEnvironment, type StdioServerParameters } from '@modelcontext
 import { type MemoryLimit, type ProcessGroup, watchGroup } from '../core/process-group.ts'
 import { type Flood, paceLines } from './flood.ts'
 
-/** By `pid` and `stderr` the SDK tells that a transport is one over stdio. */
+/** A transport over stdio. The SDK recognises one by its members `pid` and `stderr`. */
 export interface CommandTransport extends Transport {
   readonly pid: number | null
-  /** What the command writes to its standard error. `null` where that goes to the standard error of this process. */
+  /** Standard error of the command. `null` when it goes to the standard error of this process. */
   readonly stderr: Readable | null
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable | null>
 
-/** How long a command may take to exit once its input has ended. */
+/** How long a command may take to exit after its input has ended, in milliseconds. */
 const exitTimeoutMs = 2000
 
 /**
- * Speaks MCP over the standard input and output of a command, which leads a session of its own: it ends with all that it has started.
- * Closing ends its input; where it does not exit within two seconds, and for every process that it leaves, {@link ProcessGroup.end}
- * follows. Not for Windows, which has no process groups.
+ * Speaks MCP over the standard input and output of a command. The command leads its own session, so it ends together with every
+ * process that it has started. Closing ends its input. If it does not exit within two seconds, {@link ProcessGroup.end} stops it;
+ * the same holds for every process that it leaves behind. Not for Windows, which has no process groups.
  */
 export function commandTransport(server: StdioServerParameters, flood: Flood, limit: MemoryLimit): CommandTransport {
   const stderr = server.stderr === 'pipe' ? new PassThrough() : null
@@ -38,7 +38,7 @@ export function commandTransport(server: StdioServerParameters, flood: Flood, li
     child.stdin.end()
     if (!hasEnded) await exitOf(child, exitTimeoutMs)
     await group?.end()
-    // A process that left the session may hold the other ends.
+    // A process that left the session may hold the other ends of these streams.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy()
     buffer.clear()
   }
@@ -87,7 +87,7 @@ export function commandTransport(server: StdioServerParameters, flood: Flood, li
       new Promise((resolve, reject) => {
         if (child === undefined || hasEnded || closing !== undefined)
           return reject(new SdkError(SdkErrorCode.NotConnected, 'Not connected'))
-        // An error is reported by the stream, and ends the wait.
+        // The stream reports an error by itself; an error also ends the wait.
         const hasRoom = child.stdin.write(`${JSON.stringify(message)}\n`, () => resolve())
         if (hasRoom) resolve()
       }),
@@ -110,7 +110,7 @@ function startCommand({ command, args = [], env, cwd, stderr }: StdioServerParam
   return child as Child
 }
 
-/** Waits for a process to exit, but not for longer than a time. */
+/** Waits until a process exits, at most `timeoutMs` milliseconds. */
 async function exitOf(child: Child, timeoutMs: number): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const waiting = new AbortController()

@@ -17,60 +17,60 @@ import type { Standing } from './standing.ts'
 import type { About } from './target.ts'
 import type { Wire } from './wire.ts'
 
-/** The bounds of a connection, with their defaults filled in. */
+/** The limits of a connection, with the defaults filled in. */
 export interface Limits {
   readonly timeoutMs: number
   readonly maxBytes: number
-  /** How much memory a command and all that it starts may hold together, in bytes. */
+  /** Maximum memory of a command together with all processes that it starts, in bytes. */
   readonly memoryBytes: number
   readonly stderr: 'log' | 'inherit'
   readonly signal: AbortSignal
   readonly log: Log
 }
 
-/** An open connection to a server, whatever carries it and whatever revision it speaks. */
+/** An open connection to a server, over any transport and in any revision of the protocol. */
 export interface Connection {
   /** The negotiated revision of the protocol. */
   readonly revision: string
-  /** Whether the server said that it has resources. */
+  /** Whether the server declared the capability `resources`. */
   readonly hasResources: boolean
   readonly hasPrompts: boolean
   readonly about: About
-  /** What the server said that it tells of: changes of resources, entries that come and go, and prompts that do. */
+  /** Changes that the server declared to notify about: of a resource, of the list of resources, of the list of prompts. */
   readonly tells: { readonly updated: boolean; readonly listed: boolean; readonly prompts: boolean }
   /** Sends one request. Throws only ResourceError, or the reason of an aborted signal. */
   request(method: string, params: Wire, options: CallOptions | undefined): Promise<Wire>
-  /** Opens a stream of changes, and resolves once it is acknowledged. Absent before 2026-07-28. */
+  /** Opens a stream of changes. Resolves when the server has acknowledged it. Undefined before 2026-07-28. */
   listen?(filter: SubscriptionFilter): Promise<McpSubscription>
   /**
-   * Opens the stream on which a server speaks unasked, where the connection itself is not such a one. Resolves to
-   * `undefined` where the server has none. Absent where it is not needed.
+   * Opens the stream on which the server sends messages of its own accord. Resolves to `undefined` when the server has none.
+   * Undefined when the connection itself carries such messages.
    */
   openStanding?(): Promise<Standing | undefined>
-  /** Has everything that the server says unasked go to one listener, the last one given. */
+  /** Sets the listener of all notifications of the server. It replaces the previous one. */
   hear(listener: (method: string, params: Wire) => void): void
   readonly isOver: boolean
-  /** Resolves when the connection is over, whoever ended it. */
+  /** Resolves when the connection has ended, no matter which side ended it. */
   readonly ended: Promise<void>
   close(): Promise<void>
 }
 
-/** What is heard of a connection beside its answers. */
+/** The state of a connection that its requests and its transport share. */
 export interface State {
   ended: boolean
-  /** Why an answer was cut off, until the request that it belonged to fails. */
+  /** Why an answer was cut off. It is the error of the request that fails next, and is then cleared unless the connection has ended. */
   fault: ResourceError | undefined
   onEnd: () => void
 }
 
-/** What depends on what carries a connection. */
+/** The parts of a connection that depend on its transport. */
 export interface Carrier {
-  /** Tells the server that it is over. */
+  /** Tells the server that the session is over. */
   goodbye?(): Promise<void>
   openStanding?(): Promise<Standing | undefined>
 }
 
-/** How long a server may take to say which revision it speaks before it is taken for an old one, in milliseconds. */
+/** Time-out of the question for the server's revision, in milliseconds. A server that does not answer counts as an old one. */
 const maxProbe = 10_000
 const firstModern = '2026-07-28'
 
@@ -78,7 +78,7 @@ export function newState(): State {
   return { ended: false, fault: undefined, onEnd: () => {} }
 }
 
-/** Opens a client on a transport. Throws whatever the SDK does. */
+/** Connects a client over a transport. Throws the errors of the SDK unchanged. */
 export async function open(
   transport: Transport,
   mode: 'auto' | 'legacy',
@@ -97,7 +97,7 @@ export async function open(
     state.ended = true
     state.onEnd()
   }
-  // The SDK hears of an abort in most of what it does here, but not in all.
+  // The SDK observes the signal in most steps of this call, but not in all.
   const connecting = client.connect(transport, { timeout: timeoutMs, signal })
   try {
     await untilAborted(connecting, signal)
@@ -111,7 +111,7 @@ export async function open(
   }
 }
 
-/** What views do with an open client. */
+/** Wraps an open client as a {@link Connection}. */
 export function bind(client: Client, limits: Limits, state: State, carrier: Carrier): Connection {
   const { timeoutMs } = limits
   const revision = client.getNegotiatedProtocolVersion() ?? ''
@@ -165,7 +165,7 @@ export function bind(client: Client, limits: Limits, state: State, carrier: Carr
     ...(revision >= firstModern ? { listen } : {}),
     ...(revision >= firstModern || openStanding === undefined ? {} : { openStanding }),
     hear: (listener) => {
-      // What the server says is judged by the listener, and not by the SDK, which drops what is not to the letter.
+      // The listener validates the notifications: the SDK would drop those that do not match the schema exactly.
       client.fallbackNotificationHandler = async ({ method, params }) => listener(method, (params ?? {}) as Wire)
     },
     get isOver() {
@@ -188,7 +188,7 @@ function aboutOf(client: Client): About {
   }
 }
 
-/** The SDK's place for a schema of the answer, which is judged field by field later. JSON-RPC has it be an object. */
+/** Schema of the answer that the SDK requires. It accepts everything: the fields are checked one by one later. JSON-RPC guarantees an object. */
 const anyObject: StandardSchemaV1<unknown, Wire> = {
   '~standard': { version: 1, vendor: 'hikidashi', validate: (value: unknown) => ({ value: value as Wire }) },
 }

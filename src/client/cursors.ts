@@ -2,23 +2,23 @@ import { createHash } from 'node:crypto'
 import { invalid, ResourceError } from '../core/errors.ts'
 
 /**
- * Where a walk through a server's pages stands. A cursor of ours is the server's, with what it takes to notice that the
- * server leads in a circle: the number of pages so far, and the mark of one cursor further back. A view holds no state, so
- * they travel in the cursor.
+ * Position of a walk through the pages of a server. A cursor of this client consists of the server's cursor and of the data that
+ * detects a cycle: the number of pages so far, and the hash of an earlier cursor. They travel in the cursor because a view holds
+ * no state.
  */
 export interface Position {
-  /** The server's own cursor; absent for the first page. */
+  /** The server's own cursor; undefined for the first page. */
   readonly cursor?: string
   readonly pages: number
   readonly mark: string
 }
 
-/** More pages than any listing has. */
+/** Maximum number of pages of a listing. No real listing has as many. */
 const maxPages = 100_000
 
 const start: Position = { pages: 0, mark: '' }
 
-/** @throws ResourceError `invalid` for a cursor that is none of ours. */
+/** @throws ResourceError `invalid` for a cursor that this client did not make. */
 export function openCursor(cursor: string | undefined): Position {
   if (cursor === undefined) return start
   const parts = /^(\d{1,6})\.([\w-]{12})\.(.*)$/s.exec(cursor)
@@ -29,10 +29,10 @@ export function openCursor(cursor: string | undefined): Position {
 }
 
 /**
- * The cursor of the page after the one at `position`, where the server named one.
+ * Returns the cursor of the page after the one at `position`; nothing when the server named none.
  *
- * A circle is found by Brent's algorithm: each cursor is compared with the one of the last page whose number was a power of
- * two, so any circle shows within three times its length.
+ * Cycles are found by Brent's algorithm: each cursor is compared with the one of the last page whose number is a power of two, so
+ * a cycle shows within three times its length.
  *
  * @throws ResourceError `internal` for a cursor that repeats, or a listing without an end.
  */

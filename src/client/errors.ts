@@ -3,15 +3,18 @@ import { type ErrorDetail, isResourceError, ResourceError } from '../core/errors
 
 export const codes = { methodNotFound: -32601, invalidParams: -32602, resourceNotFound: -32002 } as const
 
-/** What our side answers a request with when the connection ends under it: the first code that JSON-RPC leaves free. */
+/**
+ * JSON-RPC error code with which this client answers its own request when the connection ends before the answer: the first code
+ * that JSON-RPC leaves free.
+ */
 export const streamEnded = -32_000
 
-/** Of what a server says, so many characters are passed on. */
+/** Maximum number of characters of a server's text that are passed on. */
 const maxMessage = 500
 
 /**
- * What any failure of a remote server is here. The server's words are kept where they are about the request, since they
- * tell the caller what to mend; everything else gets words of ours.
+ * Converts any failure of a remote server into a ResourceError. The server's message is kept when it is about the request,
+ * because it tells the caller what to correct; every other failure gets a message of this client.
  */
 export function toResourceError(error: unknown, method: string): ResourceError {
   if (isResourceError(error)) return error
@@ -19,7 +22,7 @@ export function toResourceError(error: unknown, method: string): ResourceError {
   if (error instanceof SdkHttpError) return fromHttp(error, method)
   if (error instanceof SdkError) return fromSdk(error, method)
   if (!(error instanceof Error)) return new ResourceError('internal', `${method} failed.`, {}, { cause: error })
-  // fetch and the SDK have no classes for these.
+  // fetch and the SDK have no error classes for these.
   if (error.message === 'Not connected') return unavailable('The connection has ended. Connect again.', error)
   const code = systemCode(error)
   if (code !== undefined || error.message === 'fetch failed')
@@ -31,10 +34,10 @@ export function unavailable(message: string, cause?: unknown): ResourceError {
   return new ResourceError('unavailable', message, {}, { cause })
 }
 
-/** The reason of a failure because a command held too much memory. */
+/** Reason in the detail of an error: the command exceeded its memory limit. */
 export const memoryReason = 'memory'
 
-/** Why a command was killed that held more memory than its limit. */
+/** Returns the error of a command that was killed because it exceeded its memory limit. */
 export function memoryExceeded(limitBytes: number): ResourceError {
   const limit = `${Math.floor(limitBytes / (1024 * 1024))} MiB`
   return new ResourceError(
@@ -81,14 +84,14 @@ function fromSdk(error: SdkError, method: string): ResourceError {
   }
 }
 
-/** Since 2026-07-28 a server may put an error of JSON-RPC into an answer with a status of its own, such as 404. */
+/** Since 2026-07-28 a server may send a JSON-RPC error with an HTTP status other than 200, such as 404. */
 function fromHttp(error: SdkHttpError, method: string): ResourceError {
   const { status } = error
   const fault = status === 401 || status === 403 ? undefined : rpcErrorOf(error.data.text)
   return fault === undefined ? unavailable(httpFault(status), error) : fromProtocol(fault, method)
 }
 
-/** The error of JSON-RPC in the body of an answer, where there is one. */
+/** Returns the JSON-RPC error in the body of an answer; undefined when the body holds none. */
 export function rpcErrorOf(text: unknown): ProtocolError | undefined {
   if (typeof text !== 'string') return undefined
   try {
@@ -113,19 +116,19 @@ export function httpFault(status: number): string {
   }
 }
 
-/** The HTTP status that a failure came with; 0 where there is none. */
+/** Returns the HTTP status that a failure came with; 0 when it has none. */
 export function statusOf(error: unknown): number {
   return error instanceof SdkHttpError ? error.status : 0
 }
 
-/** The code of the system's error behind an error, such as ECONNREFUSED. The SDK's own codes are not among them. */
+/** Returns the code of the operating system's error that caused an error, such as ECONNREFUSED. Codes of the SDK do not count. */
 export function systemCode(error: unknown): string | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++)
     if (!(at instanceof SdkError) && 'code' in at && typeof at.code === 'string') return at.code
   return undefined
 }
 
-/** A -32602 means "not found" when its data is the URI and nothing else (MCP 2026-07-28). */
+/** Whether the data of an error is the URI and nothing else: then a -32602 means "not found" (MCP 2026-07-28). */
 function isUriAlone(data: unknown): boolean {
   if (typeof data !== 'object' || data === null) return false
   return 'uri' in data && typeof data.uri === 'string' && Object.keys(data).length === 1
@@ -140,7 +143,7 @@ function detailOf(data: unknown): ErrorDetail {
   return detail
 }
 
-/** A server's words as one line of bounded length. */
+/** Returns a server's text as one line of limited length, without control characters. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it replaces.
   const line = text.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')

@@ -9,7 +9,7 @@ import { openConnection } from './open.ts'
 import type { Target } from './target.ts'
 import { cursorOf, objectOf, textOf, type Wire } from './wire.ts'
 
-/** One thing that was looked at in a server: what was found, and for what is not as the specification has it, what to do. */
+/** The result of one check of a server: what was found, and how to correct what violates the specification. */
 export interface Examined {
   readonly check: 'connect' | 'capabilities' | 'list' | 'templates' | 'read' | 'subscribe' | 'unknown'
   readonly status: 'ok' | 'warning' | 'failed'
@@ -17,12 +17,12 @@ export interface Examined {
   readonly fix?: string
 }
 
-/** So many pages of a list are looked at, and so many resources are read. */
+/** Maximum number of pages of a list that are checked. */
 const maxPages = 50
 const maxReads = 3
-/** What is larger is not read, in bytes. */
+/** Maximum size of a resource that is read, in bytes. Larger ones are skipped. */
 const maxSize = 1024 * 1024
-/** So many faults of one answer are told. */
+/** Maximum number of schema violations that are reported for one answer. */
 const maxFaults = 3
 
 type Found = Omit<Examined, 'check'>
@@ -31,9 +31,9 @@ const failed = (found: string, fix: string): Found => ({ status: 'failed', found
 const warning = (found: string, fix: string): Found => ({ status: 'warning', found, fix })
 
 /**
- * Looks at a server as a strict client would: whether it answers, what it says that it can do, whether its answers conform to the
- * schemas of the specification (in the words of the SDK), whether its pages end, and what it says of a URI at which nothing is. It
- * only reads. What cannot be looked at, since something before it failed, is left out.
+ * Checks a server as a strict client would: whether it answers, which capabilities it declares, whether its answers match the
+ * schemas of the specification (with the messages of the SDK), whether its pages end, and how it answers for a URI that does not
+ * exist. It only reads. Checks that depend on a failed one are left out.
  */
 export async function examine(target: Target, limits: Limits, tell: (examined: Examined) => void): Promise<void> {
   let connection: Connection
@@ -173,7 +173,7 @@ async function read(connection: Connection, resources: readonly Wire[]): Promise
   return ok(`${small.length} of the resources that are listed`)
 }
 
-/** Whether it does as it says, where it says that it tells of changes. */
+/** Checks that a server that declares notifications of changes accepts a subscription. */
 async function subscribe(connection: Connection, resources: readonly Wire[]): Promise<Found | undefined> {
   const uri = textOf(resources[0]?.uri)
   if (!connection.tells.updated || uri === undefined) return undefined
@@ -196,7 +196,7 @@ async function subscribe(connection: Connection, resources: readonly Wire[]): Pr
   }
 }
 
-/** What the specification asks for: an error, of a code of its own, that names the URI; never an empty answer. */
+/** Checks the answer for a missing URI. The specification requires an error with its own code that names the URI, never an empty answer. */
 async function unknown(connection: Connection): Promise<Found> {
   const uri = `hikidashi-examination://${randomBytes(8).toString('hex')}/nothing`
   try {
@@ -228,7 +228,7 @@ async function unknown(connection: Connection): Promise<Found> {
   }
 }
 
-/** What is wrong with an answer, by the schema of the specification; `undefined`: nothing. */
+/** Returns how an answer violates the schema of the specification; undefined when it does not. */
 async function faultOf(
   schema: 'ListResourcesResult' | 'ListResourceTemplatesResult' | 'ReadResourceResult',
   answer: Wire,

@@ -3,8 +3,8 @@ import type { ResourceError } from '../core/errors.ts'
 import { printable, rpcErrorOf, statusOf, systemCode, toResourceError, unavailable } from './errors.ts'
 
 /**
- * Why no connection came about: what was tried, what happened, and what to do. It is always `unavailable`, whatever the
- * reason, and nothing that the URL may hold of a secret is in it.
+ * Returns the error of a connection that could not be opened: what was tried, what happened, and what to do. Its code is always
+ * `unavailable`, for every cause. It holds no secret of the URL: only its origin and path.
  */
 export function urlFault(url: URL, error: unknown): ResourceError {
   const shown = `${url.origin}${url.pathname}`
@@ -35,7 +35,7 @@ export function urlFault(url: URL, error: unknown): ResourceError {
   return cannot(lowerFirst(toResourceError(error, 'the opening of the connection').message))
 }
 
-/** As {@link urlFault}, for a command. `words` is the last that it said on its standard error. */
+/** Does the same as {@link urlFault} for a command. `words` is the end of its standard error. */
 export function commandFault(command: string, error: unknown, words: string): ResourceError {
   const code = systemCode(error)
   if (code === 'ENOENT')
@@ -51,7 +51,7 @@ export function commandFault(command: string, error: unknown, words: string): Re
     return sentence(
       `The command ${command} was started and did not answer in time. Check that it is an MCP server that speaks over stdio.`,
     )
-  // What repeats its input answers our request with our own words.
+  // A program that echoes its input (such as cat) sends our own request back, which the client answers with "method not found".
   if (error instanceof ProtocolError && error.code === -32_601)
     return sentence(
       `The command ${command} is no MCP server: it does not know how a connection begins. Check the command line.`,
@@ -65,7 +65,7 @@ export function commandFault(command: string, error: unknown, words: string): Re
   return sentence(`The command ${command} is no MCP server that this client knows: ${printable(messageOf(error))}.`)
 }
 
-/** What the network says, and what to do; `undefined` where it is not the network. */
+/** Returns what the network reported and what to do; undefined when the error did not come from the network. */
 function networkFault(url: URL, error: unknown): string | undefined {
   const code = systemCode(error)
   switch (code) {
@@ -95,12 +95,12 @@ function networkFault(url: URL, error: unknown): string | undefined {
   return undefined
 }
 
-/** Whether the other side did not answer in time. */
+/** Whether the server did not answer in time. */
 export function isTimeout(error: unknown): boolean {
   return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout
 }
 
-/** An error and what it came from, without going around in a circle. */
+/** Returns an error and its causes, at most five, so a cycle of causes does no harm. */
 function causesOf(error: unknown): readonly Error[] {
   const causes: Error[] = []
   for (let at = error; at instanceof Error && causes.length < 5; at = at.cause) causes.push(at)

@@ -5,23 +5,23 @@ import { isUnknownMethod } from './failures.ts'
 import { keyOf } from './names.ts'
 import type { Standing } from './standing.ts'
 
-/** What is to be told, or what a server agreed to tell. */
+/** A set of changes: those that a listener wants, or those that a server agreed to notify about. */
 export interface Told {
   readonly uris: ReadonlySet<string>
   readonly list: boolean
   readonly prompts: boolean
 }
 
-/** What one connection is asked to tell. Whatever it tells comes by `Connection.hear`. */
+/** The notifications of one connection. They arrive through `Connection.hear`. */
 export interface Feed {
   /**
-   * Asks for this, in the place of what was asked for before: of what is in both, nothing is missed. Resolves to what the
-   * server agreed to, which may be more, once it tells of it.
+   * Replaces the wanted set. Notifications for members of both the old and the new set are not missed. Resolves to the set that
+   * the server agreed to, which may be larger, once it notifies about it.
    *
-   * @throws ResourceError where nothing could be agreed on; then things are as they were.
+   * @throws ResourceError when the server agrees to nothing; then the old set stays in force.
    */
   ask(told: Told): Promise<Told>
-  /** Whether the server has stopped telling without having been asked to. */
+  /** Whether the server has stopped notifying although this client did not ask it to. */
   readonly isLost: boolean
   close(): void
 }
@@ -30,7 +30,7 @@ type Asking = Omit<Feed, 'isLost'>
 
 const nothing: Told = { uris: new Set(), list: false, prompts: false }
 
-/** @param onLost Called once, when it is lost. */
+/** @param onLost Called once, when the feed is lost. */
 export function createFeed(connection: Connection, onLost: () => void): Feed {
   let isClosed = false
   let isLost = false
@@ -53,7 +53,7 @@ export function createFeed(connection: Connection, onLost: () => void): Feed {
   }
 }
 
-/** 2026-07-28: a stream has its URIs from the beginning, so that another set of them takes another stream. */
+/** 2026-07-28: a stream is opened with a fixed set of URIs, so another set takes another stream. */
 function listening({ listen, tells }: Connection, lose: () => void): Asking {
   let current:
     | { readonly told: Told; readonly asked: number; readonly ended: Promise<unknown>; close(): void }
@@ -82,7 +82,7 @@ function listening({ listen, tells }: Connection, lose: () => void): Asking {
 
   return {
     ask: async (told) => {
-      // A stream that tells of a little too much costs less than another one.
+      // A stream with a few URIs too many costs less than a new one.
       const suffices =
         current !== undefined &&
         (told.uris.size > 0 || told.list || told.prompts) &&
@@ -95,7 +95,7 @@ function listening({ listen, tells }: Connection, lose: () => void): Asking {
         if (isUnknownMethod(error)) return undefined
         throw error
       })
-      // Only now: until here the old one told.
+      // Close the old stream only now: it delivered notifications until here.
       const previous = current
       current = next
       previous?.close()
@@ -110,16 +110,16 @@ function listening({ listen, tells }: Connection, lose: () => void): Asking {
   }
 }
 
-/** So many requests are under way at once. */
+/** Maximum number of requests in flight. */
 const atOnce = 8
 
-/** Before 2026-07-28: a request for each URI, and over HTTP a stream to hear by. */
+/** Before 2026-07-28: one request for each URI, and over HTTP a stream for the notifications. */
 function requesting(connection: Connection, lose: () => void): Asking {
   const { request, openStanding, tells } = connection
   const asked = new Set<string>()
   let standing: Standing | undefined
 
-  /** Whether there is a stream by which something can be heard. */
+  /** Opens the stream for notifications if the transport needs one. Resolves to false when the server has none. */
   const hears = async (): Promise<boolean> => {
     if (openStanding === undefined || standing !== undefined) return true
     const opened = await openStanding()
@@ -132,7 +132,7 @@ function requesting(connection: Connection, lose: () => void): Asking {
       await request('resources/subscribe', { uri }, undefined)
       return true
     } catch (error) {
-      // What concerns this URI alone is an answer, in whatever words. The rest is a failure of everything.
+      // A failure that concerns this URI alone counts as a refusal, whatever its message. These two concern every URI.
       const isFailure =
         isResourceError(error, 'unavailable') ||
         (isResourceError(error, 'invalid') && error.detail.reason === 'too-many-subscriptions')
@@ -140,7 +140,7 @@ function requesting(connection: Connection, lose: () => void): Asking {
       return false
     }
   }
-  // It is waited for: one that came late would undo a subscription to the same URI.
+  // Wait for the answers: a late request would undo a newer subscription to the same URI.
   const unsubscribe = (uris: readonly string[]): Promise<void> =>
     eachOf(uris, atOnce, async (uri) => {
       asked.delete(uri)
@@ -171,12 +171,12 @@ function requesting(connection: Connection, lose: () => void): Asking {
       if (asked.size === 0 && !wantsList && !wantsPrompts) silence()
       return { uris: new Set(asked), list: wantsList, prompts: wantsPrompts }
     },
-    // The server hears that it is over when the connection is.
+    // The server learns that subscriptions are over when the connection ends.
     close: silence,
   }
 }
 
-/** Does something with each item, so many at once. Stops at the first failure, once what is under way is done. */
+/** Calls a function for each item, with at most `most` calls in flight. Stops at the first failure, after the calls in flight. */
 async function eachOf<T>(items: readonly T[], most: number, act: (item: T) => Promise<void>): Promise<void> {
   const rest = items.values()
   const failures: unknown[] = []

@@ -3,24 +3,24 @@ import { directoryMimeType, type Resource } from '../core/view.ts'
 import { lastSegment } from './wire.ts'
 
 /**
- * The tree in a flat list of URIs, for servers that show none. The URIs are a stranger's: nothing is parsed, decoded or
- * rewritten in them, they are compared as text and cut at slashes.
+ * Derives a tree from a flat list of URIs, for servers that show none. The URIs belong to the server: they are never parsed,
+ * decoded or rewritten, only compared as text and split at slashes.
  */
 
-/** Where URIs begin: `file:///`, `https://host/`, `memo://` (for `memo://today`, which has no path), `note:`. */
+/** The root of a URI: `file:///`, `https://host/`, `memo://` (for `memo://today`, which has no path), `note:`. */
 const root = /^[a-z][a-z0-9+.-]*:(?:\/\/(?:[^/?#]*\/)?)?/i
 
-/** The directory that a URI names, with what its children's URIs begin with. */
+/** Returns a directory's URI with a final slash: the prefix of its children's URIs. */
 export function directoryBase(uri: string): string {
   return /[/:]$/.test(uri) ? uri : `${uri}/`
 }
 
-/** Whether a URI is one of a root that this module made up (`memo://`, `note:`): no server knows it. */
+/** Whether a URI is a root that this module made up (`memo://`, `note:`): no server knows it. */
 export function isMadeUp(uri: string): boolean {
   return /^[a-z][a-z0-9+.-]*:(?:\/\/)?$/i.test(uri)
 }
 
-/** The roots of a listing: for each scheme and authority, the deepest directory that holds all of its resources. */
+/** Returns the roots of a listing: for each scheme and authority, the deepest directory that holds all of its resources. */
 export function rootsOf(resources: readonly Resource[]): readonly Resource[] {
   const roots = new Map<string, string>()
   for (const { uri } of resources) {
@@ -33,10 +33,7 @@ export function rootsOf(resources: readonly Resource[]): readonly Resource[] {
   return [...roots.values()].sort(comparePaths).map(directory)
 }
 
-/**
- * What lies directly in a directory, in the order of the URIs; `undefined` where nothing lies in it, and it is not listed
- * as a directory either.
- */
+/** Returns the direct children of a directory, sorted by URI; undefined when it has none and is not listed as a directory. */
 export function childrenOf(resources: readonly Resource[], uri: string): readonly Resource[] | undefined {
   const base = directoryBase(uri)
   const children = new Map<string, Resource>()
@@ -49,7 +46,7 @@ export function childrenOf(resources: readonly Resource[], uri: string): readonl
       .replace(/[?#].*$/s, '')
       .indexOf('/')
     const child = slash === -1 ? resource.uri : resource.uri.slice(0, base.length + slash + 1)
-    // What the server says of a directory itself is better than what follows from its URI.
+    // A listed entry of a directory says more than one derived from a URI.
     if (child === resource.uri)
       children.set(child, child.endsWith('/') ? { ...resource, mimeType: directoryMimeType } : resource)
     else if (!children.has(child)) children.set(child, directory(child))

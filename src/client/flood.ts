@@ -2,32 +2,32 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { Transport } from '@modelcontextprotocol/client'
 
-/** Bounds the messages that a server sends without having been asked: notifications, requests, answers to nothing. */
+/** Rate limit for the messages that a server sends without a request: notifications, requests, answers to nothing. */
 export interface Flood {
-  /** Counts the messages of a transport from now on, and cuts it when they go on beyond the budget. */
+  /** Counts the messages of a transport from now on. Closes it when they exceed the budget for too long. */
   watch(transport: Transport): void
-  /** To be awaited between pieces of what a server sends: others get their turn, longer ones while it is over its budget. */
+  /** Yields between pieces of what a server sends, so others get their turn. Sleeps longer while the server is over its budget. */
   rest(workedMs: number): Promise<void>
-  /** Whether the connection is cut: nothing more is read from it. */
+  /** Whether the connection is cut: then nothing more is read from it. */
   readonly isCut: boolean
 }
 
 export interface FloodOptions {
   /** Called once, when the connection is cut. */
   readonly onCut: () => void
-  /** Milliseconds. */
+  /** Clock, in milliseconds. */
   readonly now?: () => number
 }
 
-/** A server may send so many messages a second in the long run, and so many at once after a rest. */
+/** Token bucket: rate in messages per second, and burst in messages. */
 const perSecond = 200
 const burst = 2000
-/** A server that sends so many more in a row, while its budget is spent, is cut. */
+/** Maximum number of messages beyond the spent budget. The connection is cut after them. */
 const maxExcess = 20_000
-/** A server over its budget is read a quarter of the time: after each piece of work, so many times as long is waited. */
+/** A server over its budget is read a quarter of the time: the pause after each piece of work is this many times as long. */
 const restTimes = 3
 const longestRestMs = 100
-/** So many lines of a server are handled in one turn of the event loop; an event of a stream has four or so. */
+/** Maximum number of lines that one turn of the event loop handles. An event of a stream has about four lines. */
 const linesPerTurn = 16
 const eventLinesPerTurn = 64
 
@@ -69,7 +69,7 @@ export function createFlood({ onCut, now = () => performance.now() }: FloodOptio
         if (!isAnswer) count(transport)
         if (!isCut) hear?.(message, extra)
       }
-      // The SDK sets the listener anew when it has found out which revision the server speaks.
+      // The SDK sets the listener again after it has negotiated the revision.
       Object.defineProperty(transport, 'onmessage', {
         configurable: true,
         get: () => (hear === undefined ? undefined : counted),
@@ -88,7 +88,7 @@ export function createFlood({ onCut, now = () => performance.now() }: FloodOptio
   }
 }
 
-/** Has a listener of a stream of lines hear a few lines in each turn of the event loop. Meanwhile the stream is not read. */
+/** Makes the listeners of a stream of lines handle a few lines in each turn of the event loop. The stream is paused meanwhile. */
 export function paceLines(stream: Readable, flood: Flood): void {
   const listeners = stream.listeners('data') as ((chunk: Buffer) => void)[]
   stream.removeAllListeners('data')
@@ -114,7 +114,7 @@ export function paceLines(stream: Readable, flood: Flood): void {
 
 const newline = 0x0a
 
-/** A chunk in pieces that end with a line, of at most so many lines each. */
+/** Splits a chunk at line ends into pieces of at most `lines` lines. */
 export function piecesOf(chunk: Uint8Array, lines: number): readonly Buffer[] {
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
   const pieces: Buffer[] = []
@@ -130,7 +130,7 @@ export function piecesOf(chunk: Uint8Array, lines: number): readonly Buffer[] {
   return pieces
 }
 
-/** The same of a stream of events, as a body of HTTP has it. */
+/** Does the same as {@link paceLines} for a stream of events in the body of an HTTP answer. */
 export function pacedEvents(flood: Flood): TransformStream<Uint8Array, Uint8Array> {
   return new TransformStream({
     transform: async (chunk, controller) => {

@@ -4,10 +4,10 @@ import { streamEnded } from './errors.ts'
 import { type Flood, pacedEvents } from './flood.ts'
 import { openStanding, type Standing } from './standing.ts'
 
-/** Hears of an answer that was cut off because it is too large. */
+/** Called when an answer was cut off because it is too large. */
 export type OnTooLarge = (error: ResourceError) => void
 
-/** What is said on the standing stream are notifications, of so many bytes each at most. */
+/** Maximum size of one message on the standing stream, in bytes. It carries only notifications. */
 const maxNotification = 1024 * 1024
 
 /** Streamable HTTP: every revision from 2025-03-26 on. */
@@ -27,13 +27,13 @@ export function streamableHttp(
   const transport = new StreamableHTTPClientTransport(url, {
     requestInit: { headers: { ...headers } },
     fetch: async (input, init) => {
-      // The standing stream is opened when something is listened to, and not by the SDK: as if the server had none.
+      // `openStanding` opens the standing stream when a listener needs it. The SDK must not: let it believe that the server has none.
       const isStanding = init?.method === 'GET' && !new Headers(init.headers).has('last-event-id')
       return isStanding ? new Response(null, { status: 405 }) : bounded(input, init)
     },
   })
-  // The SDK leaves a request waiting for its timeout when the stream of the answer ends without the answer. It knows of
-  // those that are to be listened to.
+  // When the stream of an answer ends without the answer, the SDK leaves the request waiting for its time-out. Fail it at once. The SDK handles the
+  // end of `subscriptions/listen` itself.
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
     if (!('method' in message) || !('id' in message) || message.method === 'subscriptions/listen')
@@ -64,7 +64,7 @@ export function sseTransport(
     requestInit: { headers: { ...headers } },
     fetch: async (input, init) => {
       if (!isEventSource(init)) return bounded(input, init)
-      // A stream that is opened anew is a session anew, which nobody has begun: the connection is over.
+      // A reconnected stream is a new session, which was never initialized: end the connection instead.
       if (begun) {
         void transport.close()
         return new Response(null, { status: 204 })
@@ -81,7 +81,7 @@ function isEventSource(init: RequestInit | undefined): boolean {
   return (init?.method ?? 'GET') === 'GET' && new Headers(init?.headers).get('accept') === 'text/event-stream'
 }
 
-/** A fetch whose answers have at most `maxBytes`; of an event stream, this holds for each event. */
+/** Returns a fetch whose answers have at most `maxBytes`; in an event stream, the limit holds for each event. */
 function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge, flood: Flood): typeof fetch {
   return async (input, init) => {
     const response = await fetch(input, init)
@@ -115,7 +115,7 @@ function bound(maxBytes: number, isStream: boolean, onTooLarge: OnTooLarge): Tra
   })
 }
 
-/** An answer that is longer than this client takes. */
+/** Returns the error of an answer that exceeds this client's limit. */
 export function tooLarge(limit: number): ResourceError {
   return new ResourceError('too-large', `The server's answer is longer than ${limit} bytes.`, {
     reason: 'too-large',

@@ -13,38 +13,37 @@ export type { About, CommandTarget, RemoteView, Target, UrlTarget } from './targ
 
 export interface ConnectOptions {
   readonly log?: Log
-  /** Ends the opening of the connection. To end the connection, close the view. */
+  /** Aborts the opening of the connection. To end an open connection, close the view. */
   readonly signal?: AbortSignal
-  /** How long the server may take for each answer, in milliseconds: 30,000 unless told. */
+  /** Time-out of each answer of the server, in milliseconds. Default 30,000. */
   readonly timeoutMs?: number
-  /** The longest answer that is taken, in bytes of JSON: 64 MiB over HTTP and 10 MiB from a command, unless told. */
+  /** Maximum length of an answer, in bytes of JSON. Default 64 MiB over HTTP and 10 MiB from a command. */
   readonly maxBytes?: number
   /**
-   * How much memory a command and all that it starts may hold together, in bytes: 4 GiB unless told. Beyond it they are killed, and
-   * the connection has ended. It holds on Linux only.
+   * Maximum memory of a command together with all processes that it starts, in bytes. Default 4 GiB. When they exceed it they are
+   * killed, and the connection ends. Enforced on Linux only.
    */
   readonly memoryBytes?: number
-  /** Where the standard error of a command goes: to the log at level `debug`, or to that of this process. */
+  /** Destination of a command's standard error: the log at level `debug`, or the standard error of this process. Default `log`. */
   readonly stderr?: 'log' | 'inherit'
 }
 
 const mebibyte = 1024 * 1024
-/** A command is started anew so many times in a row: one that always ends is not worth more. */
+/** Maximum number of restarts of a command in a row: more would not help one that always ends. */
 const maxStarts = 5
 
 /**
- * Connects to an MCP server of any revision, as a view of what it has. Close the view to end the connection, and with it
- * the command's process: its input is closed; when it does not exit within 2 s it gets a SIGTERM, and 2 s later a SIGKILL. The
- * processes that it has started and leaves get the same signals, but on Windows.
+ * Connects to an MCP server of any revision and returns a view of its resources. Close the view to end the connection, and with
+ * it the command's process: its input is closed; when it does not exit within 2 s it gets a SIGTERM, and 2 s later a SIGKILL.
+ * Processes that the command has started and leaves behind get the same signals, except on Windows.
  *
- * A server without resources has an empty listing. One that shows no tree gets one made of its listing, which is then read
- * as a whole.
+ * A server without resources has an empty listing. For a server that shows no tree, the view derives one from its listing, which
+ * it then reads as a whole.
  *
- * Where the server tells of changes, the view does. What it tells by (a stream, a session, a process) is opened anew when it
- * is lost, with longer and longer pauses, for as long as something is listened to; everything that is listened to is then
- * told as changed.
+ * When the server notifies about changes, so does the view. A lost stream, session or process is opened again with exponential
+ * backoff, for as long as anything is listened to; every listener is then notified that everything it listens to has changed.
  *
- * @throws ResourceError `unavailable` when no connection comes about, `invalid` for a URL that is not http or https.
+ * @throws ResourceError `unavailable` when the connection cannot be opened, `invalid` for a URL that is not http or https.
  */
 export async function connect(target: Target, options: ConnectOptions = {}): Promise<RemoteView> {
   requireTarget(target)
@@ -52,7 +51,7 @@ export async function connect(target: Target, options: ConnectOptions = {}): Pro
   const isUrl = 'url' in target
   const limits = (signal: AbortSignal): Limits => ({
     timeoutMs: options.timeoutMs ?? 30_000,
-    // What the SDK buffers from a process takes time in proportion to the square of its length.
+    // The SDK's buffer for the output of a process takes time in proportion to the square of its length.
     maxBytes: options.maxBytes ?? (isUrl ? 64 : 10) * mebibyte,
     memoryBytes: options.memoryBytes ?? childLimits.remoteCommand().memoryBytes,
     stderr: options.stderr ?? 'log',

@@ -5,24 +5,24 @@ import type { Connection } from './connection.ts'
 import { unavailable } from './errors.ts'
 import type { Wire } from './wire.ts'
 
-/** The way to a server: one connection at a time, and another one when it was lost. */
+/** The link to a server: one connection at a time, and a new one after it was lost. */
 export interface Link {
-  /** The connection that requests go to. It may have ended. */
+  /** The connection that requests use. It may have ended. */
   readonly connection: Connection
   readonly log: Log
   request(method: string, params: Wire, options: CallOptions | undefined): Promise<Wire>
-  /** Opens another connection, which takes the place of this one. */
+  /** Opens another connection, which replaces this one. */
   reopen(): Promise<Connection>
-  /** Says why there will be no other connection. The first reason counts. */
+  /** Ends the link for good, for this reason. Only the first call counts. */
   giveUp(reason: ResourceError): void
-  /** Resolves when it is over for good. */
+  /** Resolves with the reason when the link has ended for good. */
   readonly over: Promise<ResourceError>
-  /** Aborts when it is closed. */
+  /** Aborts when the link is closed. */
   readonly closing: AbortSignal
   close(): Promise<void>
 }
 
-/** @param open Opens a connection; given up when the signal aborts. */
+/** @param open Opens a connection; gives up when the signal aborts. */
 export function createLink(first: Connection, open: (signal: AbortSignal) => Promise<Connection>, log: Log): Link {
   const controller = new AbortController()
   const closing = controller.signal
@@ -45,7 +45,7 @@ export function createLink(first: Connection, open: (signal: AbortSignal) => Pro
         throw unavailable('The connection was closed.')
       }
       connection = next
-      // Whether its server still hears that it is over, nobody waits for.
+      // Nobody waits for the server of the lost connection to learn that it is over.
       lost.close().catch((error: unknown) => log('debug', 'a lost connection cannot be closed', { error }))
       return next
     },

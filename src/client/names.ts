@@ -1,15 +1,15 @@
 /**
- * The URIs that are listened to. They are a stranger's: nothing is parsed or rewritten in them, they are compared as text
- * and cut at slashes.
+ * The URIs that are listened to, each with the number of its listeners. The URIs belong to the server: they are never parsed or
+ * rewritten, only compared as text and split at slashes.
  */
 export interface Names {
   readonly size: number
   all(): Iterable<string>
-  /** Adds a URI once more. */
+  /** Counts one more listener of a URI. */
   add(uri: string): void
-  /** Takes it away once. */
+  /** Counts one listener less. */
   remove(uri: string): void
-  /** Those that a change of `uri` is a change of: its own spellings, and those of the directories above it. */
+  /** Returns the URIs that a change of `uri` concerns: its own spellings, and those of the directories above it. */
   of(uri: string): Iterable<string>
 }
 
@@ -45,7 +45,7 @@ export function createNames(): Names {
   }
 }
 
-/** What is the same for all spellings of a URI: servers that parse URIs escape them in their own way. */
+/** Returns a key that all spellings of a URI share: servers that parse URIs escape them in their own way. */
 export function keyOf(uri: string): string {
   const bare = uri.endsWith('/') ? uri.slice(0, -1) : uri
   return bare

@@ -8,13 +8,13 @@ import { type OnTooLarge, sseTransport, streamableHttp } from './http.ts'
 import { childTransport } from './stdio.ts'
 import type { CommandTarget, Target, UrlTarget } from './target.ts'
 
-/** How long a server may take to end a session, in milliseconds. */
+/** Maximum time that this client waits for a server to end a session, in milliseconds. */
 const maxGoodbye = 2000
 
 /**
  * Opens a connection.
  *
- * @throws ResourceError `unavailable` when none comes about, `invalid` for a URL that is not http or https.
+ * @throws ResourceError `unavailable` when it cannot be opened, `invalid` for a URL that is not http or https.
  */
 export function openConnection(target: Target, limits: Limits): Promise<Connection> {
   return 'url' in target ? openUrl(target, limits) : openCommand(target, limits)
@@ -42,13 +42,13 @@ async function openUrl(target: UrlTarget, limits: Limits): Promise<Connection> {
   }
   try {
     return await streamable('auto').catch((error: unknown) => {
-      // Some old servers fall over the first question that a new client asks.
+      // Some old servers crash at the first request of a new client.
       if (statusOf(error) >= 500) return streamable('legacy')
       throw error
     })
   } catch (error) {
     limits.signal.throwIfAborted()
-    // What the specification says of servers that know only server-sent events.
+    // The fallback that the specification prescribes for servers that know only server-sent events.
     if (![400, 404, 405].includes(statusOf(error))) throw urlFault(url, error)
     return sse().catch(() => {
       limits.signal.throwIfAborted()
@@ -83,16 +83,16 @@ async function openCommand(target: CommandTarget, limits: Limits): Promise<Conne
   }
   const first = await start('auto')
   if ('connection' in first) return first.connection
-  // Some old servers exit at any request but initialize. One that was silent would be so again.
+  // Some old servers exit at any request but initialize: try that next. A server that timed out would do so again.
   const isHopeless = systemCode(first.error) !== undefined || isTimeout(first.error) || isResourceError(first.error)
   const second = isHopeless ? first : await start('legacy')
   if ('connection' in second) return second.connection
-  // Why this side has ended it.
+  // This side ended the connection: report its reason.
   if (isResourceError(second.error)) throw second.error
   throw commandFault(target.command, second.error, second.words)
 }
 
-/** The budget of a connection for what the server sends without having been asked. */
+/** Returns the rate limit for the messages that the server sends without a request. */
 function floodOf(state: State, { log }: Limits): Flood {
   return createFlood({
     onCut: () => {
@@ -104,7 +104,7 @@ function floodOf(state: State, { log }: Limits): Flood {
   })
 }
 
-/** Tells a server that its session is over, and does not wait for it long. */
+/** Tells a server that its session is over, and waits at most `maxGoodbye` milliseconds. */
 async function endSession(terminate: () => Promise<void>): Promise<void> {
   await untilAborted(terminate(), AbortSignal.timeout(maxGoodbye)).catch(() => {})
 }

@@ -19,7 +19,7 @@ export function promptPageOf(answer: Wire): Omit<Page<ListedPrompt>, 'nextCursor
   const items = listOf(answer, 'prompts').flatMap((item): readonly ListedPrompt[] => {
     const wire = objectOf(item)
     const name = textOf(wire.name)
-    // Without its name it cannot be asked for.
+    // A prompt without a name cannot be requested.
     if (name === undefined) return []
     const { title, description, icons } = descriptionOf(wire)
     const declared = Array.isArray(wire.arguments) ? wire.arguments.flatMap(argumentsOf) : []
@@ -39,7 +39,7 @@ function argumentsOf(item: unknown): readonly ListedArgument[] {
   return [{ name, ...defined({ title, description, required }) }]
 }
 
-/** @throws ResourceError `internal` for an answer without messages, or with a content of no kind that there is. */
+/** @throws ResourceError `internal` for an answer without messages, or with a content of an unknown type. */
 export function filledPromptOf(answer: Wire): FilledPrompt<PromptContent> {
   const description = textOf(answer.description)
   const messages = listOf(answer, 'messages').map((item): PromptMessage<PromptContent> => {

@@ -4,9 +4,9 @@ import { untilAborted } from '../core/abort.ts'
 import { ResourceError } from '../core/errors.ts'
 import { httpFault, toResourceError } from './errors.ts'
 
-/** The stream on which a server speaks unasked (Streamable HTTP, 2025-03-26 to 2025-11-25). */
+/** The stream on which a server sends messages of its own accord (Streamable HTTP, 2025-03-26 to 2025-11-25). */
 export interface Standing {
-  /** Resolves when the stream has ended, whoever ended it. */
+  /** Resolves when the stream has ended, no matter which side ended it. */
   readonly ended: Promise<void>
   close(): void
 }
@@ -15,18 +15,18 @@ export interface StandingOptions {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly fetch: typeof fetch
-  /** How long the server may take to open it, in milliseconds. */
+  /** Time-out of the opening, in milliseconds. */
   readonly timeoutMs: number
 }
 
-/** So often a server may send the client elsewhere, within its origin. */
+/** Maximum number of redirects, all within the origin. */
 const maxHops = 3
 
 /**
- * Opens the stream of a session, and hands what comes on it to the transport. Resolves to `undefined` where the server has
- * none. The SDK's own stream resumes by itself and tells nobody that it was gone, so that changes would be lost silently.
+ * Opens the standing stream of a session, and passes its messages to the transport. Resolves to `undefined` when the server has
+ * none. The SDK's own stream resumes silently after a loss, so changes would be missed without notice.
  *
- * @throws ResourceError `unavailable` where the stream cannot be opened just now.
+ * @throws ResourceError `unavailable` when the stream cannot be opened at the moment.
  */
 export async function openStanding(
   transport: StreamableHTTPClientTransport,
@@ -62,13 +62,13 @@ export async function openStanding(
     return { ended, close: () => controller.abort() }
   }
   controller.abort()
-  // Without a session, a 404 says nothing of its end.
+  // Without a session, a 404 does not mean that one has ended.
   const hasNone = [200, 202, 204, 400, 405, 406, 501].includes(status) || (status === 404 && sessionId === undefined)
   if (hasNone) return undefined
   throw new ResourceError('unavailable', httpFault(status), { status })
 }
 
-/** A fetch that is sent elsewhere only within the origin, as the SDK's are: the headers go to no other. */
+/** Fetches a URL and follows redirects only within its origin, as the SDK does: the headers reach no other origin. */
 async function get(options: StandingOptions, init: RequestInit): Promise<Response> {
   let { url } = options
   for (let hop = 0; ; hop++) {
@@ -82,13 +82,13 @@ async function get(options: StandingOptions, init: RequestInit): Promise<Respons
   }
 }
 
-/** Hands on the data of each event of an event stream (HTML, server-sent events), until it ends for any reason. */
+/** Passes on the data of each event of an event stream (HTML, server-sent events) until the stream ends for any reason. */
 export async function readEvents(body: ReadableStream<Uint8Array>, onData: (data: string) => void): Promise<void> {
   let rest = ''
   let data: string[] = []
   try {
     for await (const text of body.pipeThrough(new TextDecoderStream())) {
-      // A CR at the end of what has come may be half of a line end.
+      // A CR at the end of the received text may be the first half of a CRLF.
       const lines = (rest + text).split(/\r\n|\n|\r(?!$)/)
       rest = lines.pop() ?? ''
       for (const line of lines)
@@ -99,6 +99,6 @@ export async function readEvents(body: ReadableStream<Uint8Array>, onData: (data
         }
     }
   } catch {
-    // Cut off, or too large: it has ended.
+    // The stream was cut off, or an event was too large: treat both as its end.
   }
 }

@@ -9,10 +9,10 @@ import { type Flood, paceLines } from './flood.ts'
 import type { CommandTarget } from './target.ts'
 
 /**
- * The transport of the SDK, for Windows: it finds programs there as its shell does (`npx` is `npx.cmd`).
+ * The SDK's transport, for Windows: it finds programs as the shell does there (`npx` is `npx.cmd`).
  *
- * The SDK starts a second process to find out which revision a server speaks, but only for its own class exactly; for any
- * other it asks the one process that there is. Servers can be slow to start, and can mind being started twice.
+ * The SDK starts a second process to find out which revision a server speaks, but only for exactly its own class; for any other
+ * class it asks the one process that runs. Servers can be slow to start, and can fail when started twice.
  */
 class WindowsTransport extends StdioClientTransport {
   readonly flood: Flood
@@ -24,20 +24,20 @@ class WindowsTransport extends StdioClientTransport {
 
   override async start(): Promise<void> {
     await super.start()
-    // The SDK reads all that has come in one turn of the event loop, and has no option for less.
+    // The SDK handles everything that has arrived in one turn of the event loop, and has no option to handle less.
     const { stdout } = (Reflect.get(this, '_process') ?? {}) as Partial<ChildProcess>
     if (stdout) paceLines(stdout, this.flood)
   }
 }
 
-/** A child process, not started yet, and the last that it said on its standard error. */
+/** A child process that is not started yet, and the end of its standard error. */
 export interface Child {
   readonly transport: Transport
-  /** Empty where that goes to the standard error of this process. */
+  /** Returns the end of the standard error; empty when that goes to the standard error of this process. */
   lastWords(): string
 }
 
-/** So much of the standard error is kept for an error message, and so long is a line of the log at most. */
+/** Maximum number of characters of the standard error in an error message, and of one line in the log. */
 const maxWords = 500
 const maxLine = 8192
 
@@ -60,7 +60,7 @@ export function childTransport(
   const transport = isWindows ? new WindowsTransport(server, flood) : commandTransport(server, flood, memory)
   let words = ''
   let line = ''
-  // The SDK types it as a stream of any kind; it is a PassThrough.
+  // The SDK declares it as any kind of stream; it is a PassThrough.
   const stream = transport.stderr as Readable | null
   stream?.setEncoding('utf8').on('data', (text: string) => {
     words = (words + text).slice(-maxWords)

@@ -5,38 +5,37 @@ import { statusOf, unavailable } from './errors.ts'
 import { createFeed, type Feed, type Told } from './feed.ts'
 import type { Link } from './link.ts'
 
-/** A feed that outlives the streams and connections that it came by. */
+/** A feed that outlives the streams and connections that carry it. */
 export interface SteadyFeed {
-  /** What the server agreed to tell, so far. */
+  /** The set of changes that the server has agreed to so far. */
   readonly agreed: Told
   /**
-   * Asks the server for what is wanted by now, and resolves to what it agreed to.
+   * Asks the server for the set that is wanted now, and resolves to the set that it agreed to.
    *
-   * @throws ResourceError where nothing could be agreed on, or the connection is lost just now.
+   * @throws ResourceError when the server agrees to nothing, or the connection is being reopened.
    */
   ask(): Promise<Told>
   close(): void
 }
 
 export interface SteadyOptions {
-  /** What is wanted just now. */
+  /** Returns the set of changes that is wanted now. */
   readonly wanted: () => Told
   readonly hear: Parameters<Connection['hear']>[0]
-  /** Something may have been missed: nobody knows what. */
+  /** Called when changes may have been missed. Nobody knows which. */
   readonly onGap: () => void
-  /** So many failures in a row are the end of it; a refusal is so at once. */
+  /** Maximum number of failures in a row. The feed ends after them; after a refusal it ends at once. */
   readonly maxFailures: number
 }
 
 const firstRetry = 250
 const lastRetry = 30_000
-/** A feed that held for so long was no failure, in milliseconds. */
+/** A feed that held for this time resets the count of failures, in milliseconds. */
 const stable = 30_000
 
 /**
- * What a server stops telling, because a stream or the whole connection was lost, is asked for anew, with longer and longer
- * pauses: first on the connection that there is, then on another one. A connection that ends while nothing is wanted is
- * over.
+ * Creates a feed that is restored after its stream or connection was lost, with exponential backoff: first on the same
+ * connection, then on a new one. A connection that ends while nothing is wanted is not reopened.
  */
 export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed {
   const { closing, log } = link
@@ -62,7 +61,7 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
     })
   watchEnd(link.connection)
 
-  // One thing is asked of the server at a time.
+  // A mutex: one request to the server at a time.
   let last: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const turn = last.then(work)
@@ -87,7 +86,7 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
 
   let next: Promise<Told> | undefined
   const ask = (): Promise<Told> => {
-    // Whoever asks while another one waits for its turn is asked for with it.
+    // Callers that come while a request waits for its turn share it.
     next ??= inTurn(async () => {
       next = undefined
       if (over !== undefined) throw over
@@ -151,7 +150,7 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
   }
 }
 
-/** Whether the server wants nothing to do with this client, so that asking again is of no use. */
+/** Whether the server refuses this client, so that a retry is of no use. */
 function isRefusal(error: unknown): error is ResourceError {
   return isResourceError(error) && [401, 403].includes(Number(error.detail.status ?? statusOf(error.cause)))
 }

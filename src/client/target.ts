@@ -11,15 +11,15 @@ export interface UrlTarget {
 export interface CommandTarget {
   readonly command: string
   readonly args?: readonly string[]
-  /** Added to a few harmless variables (PATH, HOME, …); nothing else of this process's environment is handed on. */
+  /** Variables added to a few harmless ones (PATH, HOME, …). No other variable of this process's environment is passed on. */
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
 }
 
-/** Where a server is: behind a URL, or a command that starts it. */
+/** The address of a server: a URL, or a command that starts it. */
 export type Target = UrlTarget | CommandTarget
 
-/** What a server says of itself: its name and version, and which capabilities it has. */
+/** Name, version and capabilities of a server, as it declares them. */
 export interface About {
   readonly name?: string
   readonly version?: string
@@ -29,14 +29,14 @@ export interface About {
 /** A server as a view. */
 export interface RemoteView extends View {
   /**
-   * Resolves when the connection is over for good, with the reason: the view was closed, the server refuses this client, or
-   * its command has ended. A connection that is lost while something is listened to is opened anew, and is not over.
+   * Resolves when the connection is over for good, with the reason: the view was closed, the server refuses this client, or its
+   * command has ended. A connection that is lost while anything is listened to is reopened, and is not over.
    */
   readonly over: Promise<ResourceError>
   readonly about: About
-  /** Whether the server reads directories, as far as that is known. */
+  /** Whether the server supports reading directories; undefined until that is known. */
   readonly readsDirectories: boolean | undefined
-  /** Whether it is a server of ours, as far as that is known: what is in its directories, it lists. */
+  /** Whether it is known to be a hikidashi server: it lists everything that its directories hold. */
   readonly isOurs: boolean
   close(): Promise<void>
 }

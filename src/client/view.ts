@@ -28,19 +28,19 @@ import {
 
 const noCache = { ttlMs: 0, scope: 'private' } as const
 
-/** More resources than this are not gathered to make a tree of them. */
+/** Maximum number of resources of which a tree is derived. */
 const maxGathered = 500_000
-/** How long they are kept, in milliseconds: a walk through the tree then lists once, and not once per directory. */
+/** How long the gathered list is kept, in milliseconds: a walk through the tree then lists once, and not once per directory. */
 const gatheredFor = 2000
 
-/** The first revision in which a completion is told which variables are filled in already. */
+/** The first revision in which a completion request carries the values of the variables that are filled in already. */
 const contextSince = '2025-06-18'
 
-/** A remote server as a view. */
+/** Creates the view of a remote server. */
 export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView {
   const { request } = link
   const { hasResources, hasPrompts, tells } = link.connection
-  /** Whether the server reads directories: known once it has done so, or has said that it does not know the method. */
+  /** Whether the server reads directories: known after it has done so, or has answered that it does not know the method. */
   let readsDirectories: boolean | undefined
   let isOurs = false
   let gathered: { readonly resources: readonly Resource[]; readonly until: number } | undefined
@@ -123,7 +123,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
       const { answer } = await listPage({}, undefined, options)
       const mounts = mountsOf(answer)
       if (mounts === undefined) return rootsOf(await gatherOnce(options))
-      // A server of our own, then.
+      // Only hikidashi servers name their mounts.
       readsDirectories = true
       return mounts.map((mount) => ({ ...mount, mimeType: mount.mimeType ?? directoryMimeType }))
     },
@@ -152,14 +152,14 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
       if (!hasResources) throw notFound('the server has no resources')
       const answer = await request('resources/read', { uri }, options)
       const contents = contentsOf(answer, uri)
-      // What some servers answer where nothing is.
+      // Some servers answer so for a missing resource.
       if (contents.length === 0) throw notFound('the server answered with no content')
       return { contents, cache: cacheOf(answer) }
     },
 
     directory: async ({ uri, cursor }, options) => {
       if (readsDirectories === false || isMadeUp(uri) || !hasResources) {
-        // A directory that is made of the listing is one page.
+        // A directory derived from the listing has only one page.
         if (cursor !== undefined) throw invalid('The cursor is not one that this listing gave to you.', 'cursor')
         const page = await gatheredDirectory(uri, options)
         if (page === undefined) throw notFound('no such directory')
@@ -172,7 +172,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
       } catch (error) {
         options?.signal?.throwIfAborted()
         if (isUnknownMethod(error)) readsDirectories = false
-        // Not every server that does not know the method says so with the right code.
+        // Some servers that do not know the method use the wrong error code.
         if (readsDirectories === true || isResourceError(error, 'unavailable')) throw error
         const page = await gatheredDirectory(uri, options)
         if (page !== undefined) return page
@@ -184,7 +184,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
       complete({ type: 'ref/resource', uri: uriTemplate }, asked, options),
     ...(hasPrompts ? { prompts } : {}),
 
-    // What a server does not claim is not asked for.
+    // Subscribe only to what the server declares.
     ...(tells.updated || tells.listed || tells.prompts ? { live: true, subscribe: changes.open } : {}),
     over: link.over,
     get readsDirectories() {

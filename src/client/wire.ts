@@ -4,12 +4,12 @@ import type { Audience, Completion, Icon } from '../core/provider.ts'
 import type { CacheHint, Page, Resource, ResourceContent, ResourceTemplate } from '../core/view.ts'
 
 /**
- * What servers send, as core types. It is lenient where leaving something out does no harm: a bad date, priority or icon
- * costs that field, and not the page. Without its URI, a resource is nothing, and is left out.
+ * An object as a server sends it. The functions below convert it to core types. They are lenient when leaving a part out does no
+ * harm: a bad date, priority or icon costs that field, and not the page. A resource without a URI is left out.
  */
 export type Wire = Readonly<Record<string, unknown>>
 
-/** What MCP allows a completion to hold. */
+/** Maximum number of values of a completion in MCP. */
 const maxValues = 100
 
 /** @throws ResourceError `internal` for an answer without resources. */
@@ -35,19 +35,21 @@ export function templatePageOf(answer: Wire): Omit<Page<ResourceTemplate>, 'next
   return { items, cache: cacheOf(answer) }
 }
 
-/** The server's cursor for the next page. Some servers send `null` with the last one. */
+/** Returns the server's cursor for the next page. Some servers send `null` with the last one. */
 export function cursorOf({ nextCursor }: Wire): string | undefined {
   return typeof nextCursor === 'string' ? nextCursor : undefined
 }
 
-/** The mounts of a hikidashi server, which its first page names; `undefined` for any other server. */
+/** Returns the mounts of a hikidashi server, which its first page names; undefined for any other server. */
 export function mountsOf({ _meta }: Wire): readonly Resource[] | undefined {
   const mounts = objectOf(_meta)[metaKeys.mounts]
   return Array.isArray(mounts) ? resourcesOf(mounts) : undefined
 }
 
 /**
- * @param decode Decodes base64 (RFC 4648, section 4): a browser has another way to.
+ * Returns the contents of an answer. `asked` is the URI of a content that names none.
+ *
+ * @param decode Decodes base64 (RFC 4648, section 4). A browser passes its own function.
  * @throws ResourceError `internal` for a content that is neither text nor base64.
  */
 export function contentsOf(answer: Wire, asked: string, decode = decodeBase64): readonly ResourceContent[] {
@@ -78,7 +80,7 @@ export function completionOf({ completion }: Wire): Completion {
   }
 }
 
-/** How long an answer may be kept. What a server does not say is: not at all. */
+/** Returns how long an answer may be cached: not at all when the server does not say. */
 export function cacheOf({ ttlMs, cacheScope }: Wire): CacheHint {
   return {
     ttlMs: typeof ttlMs === 'number' && ttlMs > 0 && Number.isFinite(ttlMs) ? ttlMs : 0,
@@ -105,7 +107,7 @@ function versionOf({ _meta }: Wire): string | undefined {
   return textOf(objectOf(_meta)[metaKeys.version])
 }
 
-/** What else is said in `_meta`. */
+/** Returns the members of `_meta` except the version. */
 function metaOf({ _meta }: Wire): Wire | undefined {
   const { [metaKeys.version]: _, ...meta } = objectOf(_meta)
   return Object.keys(meta).length > 0 ? meta : undefined
@@ -143,20 +145,20 @@ function iconsOf(items: unknown): readonly Icon[] | undefined {
   return icons.length > 0 ? icons : undefined
 }
 
-/** ISO 8601 in milliseconds since 1970. A time without a zone is taken for UTC, and not for that of this machine. */
+/** Parses ISO 8601 to milliseconds since 1970. A time without a zone counts as UTC, not as this machine's zone. */
 function timeOf(text: unknown): number | undefined {
   if (typeof text !== 'string') return undefined
   const time = Date.parse(/^\d{4}-\d\d-\d\dT[\d:.]+$/.test(text) ? `${text}Z` : text)
   return Number.isFinite(time) ? time : undefined
 }
 
-/** Node's own decoder passes over what is not base64; here it is an error. */
+/** Decodes base64. Throws for other text, which Node's own decoder skips. */
 export function decodeBase64(text: string): Uint8Array {
   if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw malformed('a blob is not base64')
   return Buffer.from(text, 'base64')
 }
 
-/** A name for what has none: the last segment of its URI, decoded where that is possible. */
+/** Returns a name for a resource that has none: the last segment of its URI, decoded if that is possible. */
 export function lastSegment(uri: string): string {
   const path = uri.replace(/[?#].*$/s, '').replace(/\/+$/, '')
   const segment = path.slice(Math.max(path.lastIndexOf('/'), path.indexOf(':')) + 1)
@@ -191,7 +193,7 @@ export function malformed(what: string): ResourceError {
 
 type Defined<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> }
 
-/** An object without its undefined members. */
+/** Returns an object without its undefined members. */
 export function defined<T extends object>(members: T): Defined<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>
 }
