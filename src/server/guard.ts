@@ -36,14 +36,38 @@ export function createGuard({ host, port, allowedHosts = [], allowedOrigins = []
   const origins = new Set([...loopback.map((name) => `http://${name}:${port}`), ...allowedOrigins])
   if (port === 80) for (const name of loopback) origins.add(`http://${name}`)
 
+  return guardBy(
+    (named) => hosts.has(named),
+    (origin) => origins.has(origin),
+  )
+}
+
+/**
+ * The same guard for a server of somebody else's, whose port nobody says: the loopback may be named with any port, and a page
+ * of the loopback may ask the host and port that it came from.
+ */
+export function createMountedGuard({
+  allowedHosts = [],
+  allowedOrigins = [],
+}: Pick<GuardOptions, 'allowedHosts' | 'allowedOrigins'>): Guard {
+  const hosts = new Set(allowedHosts.map((name) => name.toLowerCase()))
+  const origins = new Set(allowedOrigins)
+  const isOwn = (named: string) => /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/.test(named)
+  return guardBy(
+    (named) => isOwn(named) || hosts.has(named),
+    (origin, named) => origins.has(origin) || (isOwn(named) && origin === `http://${named}`),
+  )
+}
+
+function guardBy(isHost: (named: string) => boolean, isOrigin: (origin: string, named: string) => boolean): Guard {
   return (request) => {
-    const named = valuesOf(request, 'host')
-    const [hostHeader] = named
-    if (named.length !== 1 || hostHeader === undefined)
+    const [hostHeader, ...others] = valuesOf(request, 'host')
+    if (others.length > 0 || hostHeader === undefined)
       return { status: 400, message: 'The request needs one Host header.' }
-    if (!hosts.has(hostHeader.toLowerCase())) return { status: 403, message: 'This Host is not served here.' }
+    const named = hostHeader.toLowerCase()
+    if (!isHost(named)) return { status: 403, message: 'This Host is not served here.' }
     const from = valuesOf(request, 'origin')
-    if (from.length > 0 && !(from.length === 1 && origins.has(from[0] ?? '')))
+    if (from.length > 0 && !(from.length === 1 && isOrigin(from[0] ?? '', named)))
       return { status: 403, message: 'This Origin may not ask here.' }
     return undefined
   }

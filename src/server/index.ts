@@ -3,6 +3,7 @@ export { type AuditFile, type AuditFileOptions, openAuditFile } from './audit-fi
 export type { AuthorizationOptions, Issuer, RoleRule, ScopeRule } from './authorize/options.ts'
 export type { Identity } from './bind.ts'
 export { ProtocolError } from './errors.ts'
+export { createHandler, type Handler, type HandlerCall, type HandlerOptions, type HandlerSource } from './handler.ts'
 export { type HttpOptions, type HttpService, serveHttp } from './http.ts'
 export { defaultLimits, type HttpLimits, type PrincipalLimits } from './limits.ts'
 export { type Meter, type MeterName, meterNames } from './meter.ts'

@@ -1,0 +1,171 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Measurements } from '../core/measurements.ts'
+import { createAddresses } from './addresses.ts'
+import { alwaysCaller, type Caller } from './authorize/caller.ts'
+import type { Authorizer } from './authorize/index.ts'
+import type { AuthorizationOptions } from './authorize/options.ts'
+import { type Body, readBody } from './body.ts'
+import { createEntrance } from './entrance.ts'
+import { codes } from './errors.ts'
+import { createGate } from './gate.ts'
+import { JsonError, parseJson } from './json.ts'
+import { createLegacyHttp } from './legacy.ts'
+import { completeLimits, type GivenLimits } from './limits.ts'
+import { measureMeter } from './measured.ts'
+import { failure } from './messages.ts'
+import { createMeter } from './meter.ts'
+import { createModernHttp } from './modern.ts'
+import { accepts, mediaFault } from './negotiation.ts'
+import { createRefusalAudit } from './refused.ts'
+import { limitAnswer, refuse, replyJson } from './reply.ts'
+import { modern } from './revisions.ts'
+import { localPrincipal, type ServeOptions } from './serve.ts'
+
+/** What is served over HTTP, whichever server takes the requests. */
+export interface EndpointOptions extends ServeOptions {
+  /** Hosts that requests may name besides those of the loopback, as `name` or `name:port`, exactly. */
+  readonly allowedHosts?: readonly string[]
+  /** Origins that web pages may ask from besides those of the loopback, as `scheme://host[:port]`, exactly. */
+  readonly allowedOrigins?: readonly string[]
+  /** How clients say who they are. By default nobody is asked: everybody is the one `principal`. */
+  readonly auth?: AuthorizationOptions
+  /** The OAuth scopes that a token needs for what is at a URI, whether anything is there or not. By default none. */
+  readonly scopesOf?: (uri: string) => readonly string[]
+  readonly limits?: GivenLimits
+  /** What this process measures of itself: what this service does is added to it. */
+  readonly measurements?: Measurements
+}
+
+/** MCP over HTTP, behind whatever server takes the requests. */
+export type Endpoint = ReturnType<typeof createEndpoint>
+
+/** @param asked Whether anybody says who asks: else nobody's share can be told from another's. */
+export function createEndpoint(options: EndpointOptions, asked: boolean) {
+  const limits = completeLimits(options.limits, asked)
+  const gate = createGate(limits.concurrent, limits.waiting, limits.perPrincipal)
+  const meter = createMeter()
+  const addresses = createAddresses(limits)
+  const refusals = createRefusalAudit(options.audit)
+  const onRefused = refusals.add
+  const served = { timeout: limits.timeout, ...options, transport: 'http' as const, onRefused }
+  const modernHttp = createModernHttp(served, gate, meter)
+  const legacyHttp = createLegacyHttp(served, gate, limits, meter)
+  const everybody = alwaysCaller(options.principal ?? localPrincipal)
+  let authorizer: Authorizer | undefined
+  const entrance = createEntrance({ authorizer: () => authorizer, everybody, limits, addresses, meter, onRefused })
+  const forget = options.measurements?.add(() => measureMeter(meter))
+  meter.gauge('inFlight', () => gate.running)
+  meter.gauge('waiting', () => gate.waiting)
+
+  /** @param given The body, where somebody has read it already. */
+  const serveMcp = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+    given?: Uint8Array,
+  ): Promise<void> => {
+    if (request.method !== 'POST') return serveSessionMethod(request, response, caller)
+    if (!accepts(request)) return refuse(response, 406, 'The Accept header allows neither JSON nor an event stream.')
+    const message = await readPermitted(request, response, caller, given)
+    if (message === undefined) return
+    if (modernHttp.isModern(request, message.value)) return modernHttp.post(request, response, caller, message.value)
+    return legacyHttp.post(request, response, caller.principal, message.value)
+  }
+
+  const serveSessionMethod = async (request: IncomingMessage, response: ServerResponse, caller: Caller) => {
+    if (!entrance.permits(caller, undefined, response)) return
+    const sessions = request.headers['mcp-protocol-version'] !== modern
+    if (request.method === 'GET' && sessions) return legacyHttp.openStream(request, response, caller)
+    if (request.method === 'DELETE' && sessions) return legacyHttp.end(request, response, caller.principal)
+    return refuse(response, 405, 'The method is not allowed here.', { Allow: 'POST' })
+  }
+
+  /** The message of a request, where the caller may send it. `undefined`: it was answered already. */
+  const readPermitted = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+    given?: Uint8Array,
+  ) => {
+    const message = await readMessage(request, response, caller, given)
+    return message === undefined || entrance.permits(caller, message.value, response) ? message : undefined
+  }
+
+  const readMessage = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+    given: Uint8Array | undefined,
+  ) => {
+    if (request.method !== 'POST')
+      return void refuse(response, 405, 'The method is not allowed here.', { Allow: 'POST' })
+    const media = mediaFault(request)
+    if (media !== undefined) return void refuse(response, 415, media)
+    const body = given === undefined ? await readBody(request, limits.body) : judgeBody(given, limits.body)
+    if ('fault' in body) {
+      if (body.fault === 'too-large') entrance.refuseBody(caller, response, body.read)
+      return undefined
+    }
+    if ((request.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked')
+      return void refuse(response, 415, 'A Transfer-Encoding other than chunked is not supported.')
+    try {
+      return { value: parseJson(body.bytes) }
+    } catch (error) {
+      const text = error instanceof JsonError ? error.message : 'The message could not be read.'
+      return void replyJson(response, 400, failure(null, { code: codes.parse, message: text }))
+    }
+  }
+
+  return {
+    limits,
+    gate,
+    meter,
+    addresses,
+    entrance,
+    onRefused,
+    legacyHttp,
+    serveMcp,
+    readPermitted,
+    /** Says who decides who is let in. Until then everybody is. */
+    authorize: (own: Authorizer) => {
+      authorizer = own
+    },
+    /** Answers a request for the metadata of the resource. `false`: it is for something else. */
+    serveMetadata: (request: IncomingMessage, response: ServerResponse) =>
+      authorizer?.serveMetadata(request, response) ?? false,
+    /** Whether a path is short enough to be looked at. `false`: the request was answered. */
+    takesPath: (request: IncomingMessage, response: ServerResponse): boolean => {
+      if ((request.url ?? '').length <= limits.path) return true
+      meter.count('refusedUri')
+      onRefused({ outcome: 'too-large', status: 414, address: addresses.of(request.socket) })
+      refuse(response, 414, `The path is longer than ${limits.path} bytes.`, { Connection: 'close' })
+      return false
+    },
+    /** Handles a request. Does not reject: nothing that is thrown leaves the process. */
+    safely: async (response: ServerResponse, handle: () => Promise<void>): Promise<void> => {
+      response.on('error', () => {})
+      limitAnswer(response, limits)
+      try {
+        await handle()
+      } catch (error) {
+        options.log('error', 'an HTTP request failed', { error })
+        if (response.headersSent) response.destroy()
+        else replyJson(response, 500, failure(null, { code: codes.internal, message: 'Internal error' }))
+      }
+    },
+    /** Ends the streams, which would never end by themselves. */
+    drain: () => {
+      modernHttp.drain()
+      legacyHttp.drain()
+    },
+    close: async () => {
+      forget?.()
+      refusals.close()
+      await Promise.allSettled([modernHttp.close(), legacyHttp.close()])
+    },
+  }
+}
+
+function judgeBody(bytes: Uint8Array, limit: number): Body {
+  return bytes.length > limit ? { fault: 'too-large', read: bytes.length } : { bytes }
+}

@@ -1,0 +1,174 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Catalog } from '../core/catalog.ts'
+import { invalid } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Principal } from '../core/provider.ts'
+import { requireKeys } from '../core/required.ts'
+import type { View } from '../core/view.ts'
+import { alwaysCaller, type Caller } from './authorize/caller.ts'
+import { createAuthorizer } from './authorize/index.ts'
+import { createBridge } from './bridge.ts'
+import { createEndpoint, type EndpointOptions } from './endpoint.ts'
+import { createMountedGuard } from './guard.ts'
+import type { Meter } from './meter.ts'
+import { refuse, taken } from './reply.ts'
+
+/** What is served: a catalog, one view for everybody, or a view for each principal. */
+export type HandlerSource = Pick<Catalog, 'view'> | View | ((principal: Principal) => View)
+
+export interface HandlerOptions extends Omit<EndpointOptions, 'view' | 'log'> {
+  /** By default nothing is logged. */
+  readonly log?: Log
+  /** Where clients find it, which is what the metadata of `auth` tells them. By default `/mcp`. */
+  readonly path?: string
+  /**
+   * `given`: each call names the principal that the application has let in already, and one that names none is answered 401.
+   * By default everybody is the one `principal`, or who `auth` says.
+   */
+  readonly principals?: 'given'
+  /** Serves other machines too where nobody says who asks. By default only those who ask from this machine. */
+  readonly insecure?: boolean
+}
+
+/** What the application knows of a request. */
+export interface HandlerCall {
+  /** Who asks, where `principals` is `given`. */
+  readonly principal?: Principal | undefined
+  /** The body, where the application has read it: its bytes or text, or the JSON that was read from them. */
+  readonly body?: unknown
+  /** The address that it came from. For `fetch`, which does not know the connection. */
+  readonly peer?: string | undefined
+}
+
+/** Serves MCP inside of a server that exists already. */
+export interface Handler {
+  /** Answers a request of Node's HTTP server, or of a framework over it. It does not reject, and calls no `next`. */
+  readonly node: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    call?: HandlerCall | ((error?: unknown) => void),
+  ) => Promise<void>
+  /** Answers a request of the Fetch standard. The answer to one that is aborted is cancelled. */
+  readonly fetch: (request: Request, call?: HandlerCall) => Promise<Response>
+  /** What it has done and refused. */
+  readonly meter: Meter
+  /** Answers nothing more, ends the streams, and waits for what is in flight. */
+  readonly close: () => Promise<void>
+}
+
+/**
+ * A handler for a server that exists already: for Node's HTTP server and the frameworks over it, and for those that speak the Fetch
+ * standard. It checks what `serveHttp` checks of a request; connections are the matter of the server that takes them.
+ *
+ * @throws ResourceError `invalid` where other machines could ask without anybody asking who they are.
+ */
+export async function createHandler(source: HandlerSource, options: HandlerOptions): Promise<Handler> {
+  requireKeys('createHandler(source, { name, version })', options, { name: 'a text', version: 'a text' })
+  const { auth, principals, insecure = false, allowedHosts = [], path = '/mcp', log = () => {} } = options
+  if (auth !== undefined && principals !== undefined)
+    throw invalid('Either auth says who asks, or each call does (principals).', 'handler')
+  const asked = auth !== undefined || principals === 'given'
+  if (!asked && !insecure && allowedHosts.length > 0)
+    throw invalid(
+      'Other machines can ask by these allowedHosts, and nobody would be asked who they are. Set auth, or principals: "given".',
+      'insecure',
+    )
+  const served = { ...options, log, view: viewsOf(source) }
+  const endpoint = createEndpoint(served, asked)
+  const { limits, meter, addresses, onRefused, entrance } = endpoint
+  const guard = createMountedGuard(options)
+  if (auth !== undefined) endpoint.authorize(await createAuthorizer({ ...options, ...auth, log, path }))
+  /** What is known of the requests that are being answered. */
+  const calls = new WeakMap<IncomingMessage, HandlerCall>()
+  if (principals === 'given')
+    endpoint.authorize({
+      serveMetadata: () => false,
+      authenticate: async (request) => {
+        const principal = calls.get(request)?.principal
+        return principal === undefined
+          ? { reason: 'no-token', status: 401, message: 'Nobody has said who asks.', headers: {} }
+          : alwaysCaller(principal)
+      },
+      refusalOf: () => undefined,
+    })
+  const inFlight = new Set<ServerResponse>()
+  let closed = false
+
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (closed) return refuse(response, 503, 'The server is ending.', { Connection: 'close' })
+    if (!endpoint.takesPath(request, response) || endpoint.serveMetadata(request, response)) return
+    const call = calls.get(request) ?? {}
+    const address = call.peer ?? request.socket.remoteAddress
+    const refused = guard(request) ?? (asked || insecure || isOwn(address) ? undefined : notFromHere)
+    if (refused !== undefined) {
+      onRefused({ outcome: 'host', status: refused.status, address: addresses.of(request.socket) })
+      return refuse(response, refused.status, refused.message)
+    }
+    const caller: Caller | undefined = await entrance.callerOf(request, response)
+    if (caller === undefined) return
+    return endpoint.serveMcp(request, response, caller, givenBody(request, call))
+  }
+
+  const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    meter.count('requests')
+    inFlight.add(response)
+    response.once('close', () => inFlight.delete(response))
+    // A body that comes too slowly takes no place for longer than this.
+    const late = setTimeout(() => void (request.complete || request.destroy()), limits.requestTime).unref()
+    await endpoint.safely(response, () => handle(request, response))
+    clearTimeout(late)
+    await taken(response)
+  }
+
+  const inner = createServer({ maxHeaderSize: limits.headers }, (request, response) => {
+    calls.set(request, bridge.callOf(request.socket))
+    void take(request, response)
+  })
+  const bridge = createBridge<HandlerCall>(inner)
+
+  return {
+    node: async (request, response, call) => {
+      // Frameworks hand a function for what is next as the third argument.
+      if (typeof call === 'object') calls.set(request, call)
+      await take(request, response)
+    },
+    fetch: (request, call = {}) => bridge.fetch(request, call, call.peer),
+    meter,
+    close: async () => {
+      closed = true
+      endpoint.drain()
+      const timer = setTimeout(() => {
+        for (const response of inFlight) response.destroy()
+      }, limits.drain)
+      await Promise.all([...inFlight].map(taken))
+      clearTimeout(timer)
+      await endpoint.close()
+    },
+  }
+}
+
+const notFromHere = {
+  status: 403 as const,
+  message: 'Only this machine may ask here, since nobody is asked who they are.',
+}
+
+function isOwn(address: string | undefined): boolean {
+  return address !== undefined && /^(?:::1|(?:::ffff:)?127\.\d+\.\d+\.\d+)$/i.test(address)
+}
+
+function viewsOf(source: HandlerSource): (principal: Principal) => View {
+  if (typeof source === 'function') return source
+  if (typeof source === 'object' && source !== null) {
+    if ('read' in source) return () => source
+    if (typeof source.view === 'function') return (principal) => source.view(principal)
+  }
+  throw invalid('createHandler needs a catalog, a view, or a function that gives a view to a principal.', 'handler')
+}
+
+/** The body that the application has read already, as bytes: they are judged like any others. */
+function givenBody(request: IncomingMessage & { readonly body?: unknown }, { body }: HandlerCall) {
+  const given = body ?? (request.readableDidRead ? request.body : undefined)
+  if (given === undefined) return undefined
+  if (given instanceof Uint8Array) return given
+  return Buffer.from(typeof given === 'string' ? given : JSON.stringify(given))
+}
