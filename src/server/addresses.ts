@@ -2,15 +2,15 @@ import type { Socket } from 'node:net'
 import { burst, type ServedLimits } from './limits.ts'
 import { createRate } from './rate.ts'
 
-/** What the clients of one address may do together, before anybody knows who they are. */
+/** Rate limits per network address, for clients that are not authenticated yet. */
 export interface Addresses {
-  /** The address that a connection comes from. IPv6 addresses of one network of 64 bits are one. */
+  /** Returns the address of a connection's peer. IPv6 addresses of one 64-bit network count as one. */
   of(socket: Socket): string
-  /** Counts a new connection. Answers 0, or in how many seconds there may be another: it is one too many then. */
+  /** Counts a new connection. Returns 0, or, when it exceeds the rate, the seconds until another one is allowed. */
   connect(socket: Socket): number
-  /** Requests that came on a connection and were thrown away with it. Each counts as a connection. */
+  /** Counts requests that were dropped with their connection. Each counts as a connection. */
   waste(socket: Socket, requests: number): void
-  /** Counts a token that is not good. Answers 0, or in how many seconds there may be another. */
+  /** Counts a bad token. Returns 0, or, when it exceeds the rate, the seconds until another one is allowed. */
   fail(socket: Socket): number
 }
 
@@ -19,7 +19,7 @@ export function createAddresses({ newConnections, badTokens }: ServedLimits): Ad
     perSecond > 0 ? createRate({ perSecond, burst: perSecond * burst }) : { take: () => 0, owe: () => 0 }
   const opened = rateOf(newConnections)
   const failed = rateOf(badTokens)
-  // A socket that is closed does not know any more.
+  // A closed socket no longer knows its peer.
   const known = new WeakMap<Socket, string>()
 
   const of = (socket: Socket): string => {
@@ -31,13 +31,13 @@ export function createAddresses({ newConnections, badTokens }: ServedLimits): Ad
   return {
     of,
     connect: (socket) => opened.take(of(socket)),
-    // Nobody is shut out for much longer than it takes to rest.
+    // The debt is capped at one burst, so nobody is blocked for much longer than a burst takes to refill.
     waste: (socket, requests) => void opened.owe(of(socket), requests, newConnections * burst),
     fail: (socket) => failed.take(of(socket)),
   }
 }
 
-/** An IPv4 address as it is; of an IPv6 address the network, which one client has all of. */
+/** Returns an IPv4 address unchanged, and for an IPv6 address its 64-bit network, all of which one client may own. */
 export function networkOf(address: string): string {
   const [, v4] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? []
   if (v4 !== undefined || !address.includes(':')) return v4 ?? address

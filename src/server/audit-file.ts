@@ -7,37 +7,37 @@ import type { Audit } from './audit.ts'
 
 export interface AuditFileOptions {
   readonly file: string
-  /** How long the file may become, in bytes, before it is put aside as `file.1`. By default 64 MiB. */
+  /** Maximum size of the file, in bytes. Beyond it, the file is rotated to `file.1`. Default 64 MiB. */
   readonly maxBytes?: number
-  /** How many of those that were put aside are kept. By default 5. */
+  /** Number of rotated files to keep. Default 5. */
   readonly keep?: number
-  /** Takes secrets out of URIs. */
+  /** Removes secrets from URIs. */
   readonly scrubber?: Scrubber | undefined
   readonly log: Log
 }
 
-/** An audit log: a file of JSON, one record a line. */
+/** An audit log: a file of JSON, one record per line. */
 export interface AuditFile {
   readonly write: Audit
-  /** How many records could not be written, so far. */
+  /** Number of records that could not be written so far. */
   readonly lost: number
-  /** Writes what waits, as far as it can be, and lets go of the file. */
+  /** Writes the queued records, as far as possible, and closes the file. */
   close(): Promise<void>
 }
 
-/** What waits for a slow disk, in characters. Beyond it, records are lost, and counted. */
+/** Maximum length of the queue for a slow disk, in characters. Further records are lost, and counted. */
 const maxWaiting = 4 * 1024 * 1024
-/** How often it is looked whether somebody has moved the file away, in milliseconds. */
+/** Period of the checks whether the file was moved away, in milliseconds. */
 const lookEvery = 1000
-/** The longest URI that is recorded whole, in characters. */
+/** Maximum length of a URI in a record, in characters. Longer ones are cut. */
 const maxUri = 8192
 const mode = 0o600
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0)
 
 /**
- * Opens an audit log, which only the owner can read. It is put aside when it is long, and begun anew when somebody has
- * moved or deleted it (logrotate). A disk that is full, or gone, stops nobody: what could not be written is counted, the log says
- * so, and so does the audit log itself once it can be written again.
+ * Opens an audit log that only the owner can read. It is rotated when it is too long, and opened anew when it was moved or
+ * deleted (logrotate). A full or missing disk blocks no request: records that could not be written are counted, and reported both
+ * in the operator's log and in the audit log itself when it can be written again.
  *
  * @throws ResourceError `invalid` when it cannot be opened.
  */
@@ -50,7 +50,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
   const waiting: string[] = []
   let characters = 0
   let lost = 0
-  /** How many of them nobody was told of. */
+  /** Number of lost records that the audit log does not report yet. */
   let untold = 0
   let working: Promise<void> | undefined
   let failing = false
@@ -60,7 +60,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
     try {
       const stats = await opened.stat()
       if (!stats.isFile()) throw Object.assign(new Error('not a regular file'), { code: 'EINVAL' })
-      // One that was there already may have been open to others.
+      // An existing file may have been readable by others.
       if ((stats.mode & 0o077) !== 0) await opened.chmod(mode)
       size = stats.size
       inode = stats.ino
@@ -88,7 +88,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
     await openFile()
   }
 
-  /** The file that is at the name just now. */
+  /** Returns the handle of the file that currently has the name. */
   const current = async (): Promise<FileHandle> => {
     if (handle !== undefined && performance.now() - looked > lookEvery) {
       looked = performance.now()
@@ -116,7 +116,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
       size += bytes.length
       untold -= told
     } catch (error) {
-      // Half a record would spoil the next: the file ends where it did.
+      // Half a record would corrupt the next one: truncate the file to its previous length.
       await into.truncate(before).catch(() => {})
       throw error
     }

@@ -3,18 +3,18 @@ import type { Principal } from '../core/provider.ts'
 import type { Posting, Tool } from '../core/tool.ts'
 import type { CallOptions, Page, ReadResult, ResourceContent, Subscription, View } from '../core/view.ts'
 
-/** What one request came to. Never what it answered, nor by which token. */
+/** The audit record of one request. It never contains the content of the answer, nor the token. */
 export interface AuditRecord {
-  /** When it ended, in ISO 8601. */
+  /** Time at which the request ended (ISO 8601). */
   readonly time: string
-  /** The id of the principal. Not there where a request was turned away before anybody knew who asks. */
+  /** Id of the principal. Undefined when the request was refused before authentication. */
   readonly principal?: string
-  /** The network address that such a request came from. */
+  /** Network address of such a request. */
   readonly address?: string
   readonly transport: 'http' | 'stdio'
-  /** The revision of the protocol, once it is agreed on. */
+  /** Revision of the protocol, after it was negotiated. */
   readonly revision?: string
-  /** What was asked for. `refused`: it was turned away before that was known. */
+  /** The operation. `refused`: the request was refused before its operation was known. */
   readonly verb:
     | 'mounts'
     | 'list'
@@ -28,28 +28,28 @@ export interface AuditRecord {
     | 'call'
     | 'post'
     | 'refused'
-  /** What it was about, where it was about one thing: a URI, a URI template, the name of a tool or a prompt, the path of a post. */
+  /** Subject of the request, if it has exactly one: a URI, a URI template, the name of a tool or a prompt, the path of a post. */
   readonly uri?: string
   /**
-   * `ok`; what went wrong; `denied`: a rule, or that no rule allows it, which the client cannot tell from `not-found`;
-   * `unheard`: there is nothing to be heard of.
+   * `ok`; the kind of the error; `cancelled`; `denied`: a rule denies it, or none allows it, which the client cannot tell from
+   * `not-found`; `unheard`: the URI cannot be listened to.
    *
-   * What was turned away over HTTP has a status, too. By who asked: `no-token`, `malformed-token`, `bad-token`, `unjudged-token`,
-   * `scope`, `host`. By a limit: `rate`, `share`, `busy`, `sessions`, `connections`, `bad-tokens`, `too-large`.
-   * `left-out`: so many more (`items`) were not recorded, since there were too many.
+   * A refusal over HTTP has a status, too. Of authentication: `no-token`, `malformed-token`, `bad-token`, `unjudged-token`,
+   * `scope`, `host`. Of a limit: `rate`, `share`, `busy`, `sessions`, `connections`, `bad-tokens`, `too-large`. `left-out`: that
+   * many more refusals (`items`) were not recorded, since there were too many.
    */
   readonly outcome: string
-  /** The HTTP status that it was turned away with. */
+  /** HTTP status of a refusal. */
   readonly status?: number
-  /** Of what was read, in bytes. */
+  /** Size of the read content, in bytes. */
   readonly bytes?: number
-  /** How many there were of whatever was listed or completed. */
+  /** Number of listed or completed items. */
   readonly items?: number
-  /** How long it took, in milliseconds. */
+  /** Duration, in milliseconds. */
   readonly ms: number
 }
 
-/** Where records go. It does not throw, and nobody waits for it. */
+/** Writes a record. It does not throw, and callers do not wait for it. */
 export type Audit = (record: AuditRecord) => void
 
 export interface AuditedFacts {
@@ -60,7 +60,7 @@ export interface AuditedFacts {
 
 type Answered = Partial<Pick<AuditRecord, 'outcome' | 'bytes' | 'items'>>
 
-/** Takes records of what is done for one principal. */
+/** Creates functions that record the operations of one principal. */
 function createRecorder(audit: Audit, { principal, transport, revision }: AuditedFacts) {
   const record = (verb: AuditRecord['verb'], uri: string | undefined, begun: number, answered: Answered): void => {
     const agreed = revision()
@@ -97,7 +97,7 @@ function createRecorder(audit: Audit, { principal, transport, revision }: Audite
   return { record, recorded }
 }
 
-/** A tool that records each call of it. */
+/** Wraps a tool so that each call is recorded. */
 export function auditedTool(tool: Tool, audit: Audit, facts: AuditedFacts): Tool {
   const { recorded } = createRecorder(audit, facts)
   return {
@@ -106,13 +106,13 @@ export function auditedTool(tool: Tool, audit: Audit, facts: AuditedFacts): Tool
   }
 }
 
-/** A place that records each post. */
+/** Wraps an endpoint so that each post is recorded. */
 export function auditedPosting(posting: Posting, path: string, audit: Audit, facts: AuditedFacts): Posting {
   const { recorded } = createRecorder(audit, facts)
   return { post: (value, context) => recorded('post', path, context, posting.post(value, context), () => ({})) }
 }
 
-/** A view that records everything that is asked of it. */
+/** Wraps a view so that each operation is recorded. */
 export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
   const { record, recorded } = createRecorder(audit, facts)
   const itemsOf = ({ items }: Page<unknown>): Answered => ({ items: items.length })

@@ -9,39 +9,39 @@ import type { ExtraMethod, Method } from './protocol/method.ts'
 import { type Toolbox, toolMethods } from './tools.ts'
 import { completionToWire, readToWire, resourcesToWire, templatesToWire } from './wire.ts'
 
-/** What a server says of itself. */
+/** The description of a server, and its additional methods. */
 export interface Identity {
   readonly name: string
   readonly version: string
   readonly title?: string
   readonly instructions?: string
   /**
-   * Methods that are served beside those of resources, by name, such as `prompts/get`; the capabilities are declared
-   * already. One takes the place of the server's own, except that `completion/complete` is asked about prompts only. A
-   * `ProtocolError` that one throws goes out as it is; any other error becomes a fixed answer, as everywhere.
+   * Methods besides those of resources, by name, such as `prompts/get`; the capabilities are declared already. They replace the
+   * server's own methods, except that `completion/complete` is called for prompts only. A `ProtocolError` that one throws is sent
+   * unchanged; any other error becomes a fixed answer, as everywhere.
    */
   readonly methods?: Readonly<Record<string, ExtraMethod>>
 }
 
-/** What is bound beside a view. */
+/** Objects that are bound together with a view. */
 export interface Bound {
-  /** What the one client of a pipe or session listens to, in the revisions that have such. */
+  /** The subscription of the one client of a pipe or session, in the revisions that have sessions. */
   readonly subscription?: Subscription | undefined
   readonly toolbox?: Toolbox | undefined
 }
 
-/** What a client can rely on: `subscribe` and `listChanged` where some source can tell. */
+/** Returns the capabilities for a view: `subscribe` and `listChanged` when some source can notify. */
 export function capabilitiesOf(view: View) {
   return {
     resources: view.live === true ? { subscribe: true, listChanged: true } : {},
     completions: {},
-    // Where nothing is in them, some hosts refuse a server that does not know the two lists all the same.
+    // Some hosts refuse a server without these two lists, even if the lists are empty.
     tools: {},
     prompts: view.prompts?.live === true ? { listChanged: true } : {},
   }
 }
 
-/** Binds a view to the methods that a channel serves, on every revision. It holds no state between requests. */
+/** Binds a view to the methods that a channel serves, in every revision. It holds no state between requests. */
 export function bind(view: View, identity: Identity, log: Log, { subscription, toolbox }: Bound = {}): Served {
   const { name, version, title, instructions } = identity
   return {
@@ -65,7 +65,7 @@ export function bind(view: View, identity: Identity, log: Log, { subscription, t
   }
 }
 
-/** The two methods of the revisions with sessions. */
+/** Returns the two methods that only the revisions with sessions have. */
 function watchingOf(subscription: Subscription | undefined): Readonly<Record<string, Method>> {
   if (subscription === undefined) return {}
   return {

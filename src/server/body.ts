@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 
-/** `read`: so much of it had come when it was known to be too large. */
+/** The body of a request, or a fault. `read`: number of bytes read until the body was known to be too large. */
 export type Body =
   | { readonly bytes: Uint8Array }
   | { readonly fault: 'too-large'; readonly read: number }
   | { readonly fault: 'aborted' }
 
-/** Reads the body of a request, up to `limit` bytes. Behind the limit nothing more is read. */
+/** Reads the body of a request, up to `limit` bytes. It reads nothing after the limit. */
 export async function readBody(request: IncomingMessage, limit: number): Promise<Body> {
   const announced = Number(request.headers['content-length'])
   if (announced > limit) return { fault: 'too-large', read: 0 }

@@ -5,36 +5,36 @@ import { isObject } from './messages.ts'
 import { protocolKeys } from './protocol/keys.ts'
 import { connectorTools, resourceTools } from './resource-tools/index.ts'
 
-/** What a client calls itself: in `initialize`, or with each request (2026-07-28). Nothing proves it: no right hangs on it. */
+/** The name that a client declares: in `initialize`, or with each request (2026-07-28). Nothing proves it, so it grants no rights. */
 export interface ClientName {
   readonly name: string
   readonly version: string
 }
 
-/** What a client is given. */
+/** The tools and the view that a client gets. */
 export interface ClientProfile {
-  /** The tools to read with: for hosts in which a model does not list, read and search resources by itself. */
+  /** Whether it gets the reading tools: for hosts in which a model does not list, read and search resources by itself. */
   readonly tools: boolean
-  /** The tools `search` and `fetch`, as ChatGPT connectors want them. */
+  /** The tools `search` and `fetch`, as ChatGPT connectors require them. */
   readonly chatgpt?: true
-  /** What it is shown where things are listed. By default all that the principal may see. */
+  /** Returns the view for its lists. Default: everything that the principal may see. */
   readonly view?: (principal: Principal) => View
-  /** What it is told behind the instructions of the server. */
+  /** Text after the instructions of the server. */
   readonly note?: string
 }
 
-/** What the `_meta` of a request says of the client. */
+/** Returns the client that the `_meta` of a request declares. */
 export function clientIn(meta: unknown): ClientName | undefined {
   const info = isObject(meta) ? meta[protocolKeys.clientInfo] : undefined
   if (!isObject(info) || typeof info.name !== 'string' || typeof info.version !== 'string') return undefined
   return { name: info.name, version: info.version }
 }
 
-/** What the clients of one principal are given, each by its profile. */
+/** The views, tools and notes for the clients of one principal, each by its profile. */
 export interface Given {
   view(client: ClientName | undefined): View
   tools(client: ClientName | undefined): readonly Tool[]
-  /** What a client is told behind the instructions of the server. */
+  /** Returns the text after the instructions of the server. */
   note(client: ClientName | undefined): string | undefined
 }
 
@@ -42,14 +42,14 @@ export interface Giving {
   readonly profileOf: (client: ClientName | undefined) => ClientProfile
   readonly principal: Principal
   readonly whole: View
-  /** Wraps the view of a profile as the whole view is wrapped. */
+  /** Wraps the view of a profile in the same way as the whole view. */
   readonly wrap: (view: View) => View
-  /** What goes with the tools to read with. */
+  /** Returns further tools for clients with the reading tools. */
   readonly readingTools?: (view: View) => readonly Tool[]
 }
 
 export function createGiven({ profileOf, principal, whole, wrap, readingTools = () => [] }: Giving): Given {
-  // As many as there are profiles.
+  // One entry per profile.
   const made = new Map<ClientProfile, { readonly view: View; readonly tools: readonly Tool[] }>()
   const of = (client: ClientName | undefined) => {
     const profile = profileOf(client)

@@ -10,19 +10,19 @@ import type { Channel } from './protocol/channel.ts'
 import { claimedRevision, envelopeFault } from './protocol/envelope.ts'
 import { assumed, hasBatches, modern, type Revision } from './revisions.ts'
 
-/** So many messages may be in one batch. */
+/** Maximum number of messages in one batch. */
 const maxBatch = 50
-/** How long the answers to one batch may be together, in bytes. What does not fit is answered with an error. */
+/** Maximum size of all answers to one batch, in bytes. Answers beyond it become errors. */
 const maxBatchBytes = 8 * 1024 * 1024
 
 export interface ReceiveOptions {
   readonly signal?: AbortSignal
   readonly onNotification?: (message: Notification) => void
-  /** Writes what a `subscriptions/listen` tells; resolves when there is room for more. */
+  /** Writes a notification of a `subscriptions/listen`; resolves when there is room for more. */
   readonly write?: (message: Notification) => Promise<void>
-  /** Takes the answer of a single request, or of a batch, which then keeps its place in the gate until it is written. */
+  /** Takes the answer of a single request, or of a batch, which then keeps its slot in the gate until it is written. */
   readonly deliver?: ((answer: Response | readonly Response[]) => Promise<void>) | undefined
-  /** Resolves when the reader has taken the answer, where that is known. */
+  /** Resolves when the reader has taken the answer; undefined when that cannot be known. */
   readonly taken?: Promise<unknown>
 }
 
@@ -41,30 +41,30 @@ const tooSlow: WireError = {
 }
 
 /**
- * One client that stays: a pipe, or a session. Each message says by itself which era it belongs to, so a client may
- * probe with one and go on with the other; nothing is remembered of the probe.
+ * A long-lived client: a pipe, or a session. Each message itself tells its era, so a client may probe with one and continue with
+ * the other; nothing is remembered of the probe.
  */
 export interface Connection {
-  /** Answers one JSON value, a message or a batch. `undefined`: there is nothing to say. */
+  /** Answers one JSON value, a message or a batch. Resolves to undefined when there is no answer. */
   receive(value: unknown, options?: ReceiveOptions): Promise<Response | readonly Response[] | undefined>
-  /** Ends what is listened to, each with its result; other requests go on. */
+  /** Ends the streams of changes, each with its result; other requests continue. */
   drain(): void
-  /** Tells the client again of everything that it listens to. */
+  /** Notifies the client again about everything that it listens to. */
   retell(): void
-  /** What `initialize` agreed on, if it was called. */
+  /** The revision that `initialize` negotiated; undefined before. */
   readonly revision: Revision | undefined
-  /** How many requests are not answered yet. */
+  /** Number of requests without an answer. */
   readonly pending: number
-  /** How many of them are streams of changes, which are not answered before they end. */
+  /** Number of them that are streams of changes, which get their answer at their end. */
   readonly listening: number
-  /** Cancels what is not answered. */
+  /** Cancels all requests without an answer. */
   close(): Promise<void>
 }
 
 /**
- * @param open Opens the channel of an era; it is asked once for each that is needed.
- * @param server What the result of a `subscriptions/listen` says of the server, whose share of the gate it takes, what is still
- * being opened, and which revisions the transport serves (by default all).
+ * @param open Opens the channel of an era; called once for each era that is needed.
+ * @param server Name and version for the result of a `subscriptions/listen`, the share of the gate to use, the catalog that is
+ * still being opened, and the revisions that the transport serves (default all).
  */
 export function createConnection(
   open: (era: 'modern' | 'legacy') => Promise<Channel>,
@@ -79,12 +79,12 @@ export function createConnection(
   },
 ): Connection {
   const closing = new AbortController()
-  // One batch at a time: each holds many answers.
+  // A mutex: each batch holds many answers in memory.
   const batches = createGate(1, Number.POSITIVE_INFINITY)
   const channels = new Map<string, Promise<Channel>>()
   const inFlight = new Map<string, AbortController>()
   let listening = 0
-  // Not a closure that is made where requests are answered: it would keep the last of them.
+  // Do not replace this by a closure made where requests are answered: it would keep the last of them in memory.
   let legacy: Channel | undefined
 
   const channelFor = (era: 'modern' | 'legacy'): Promise<Channel> => {
@@ -128,8 +128,8 @@ export function createConnection(
         const answered = channel.egress(response, request)
         if ('error' in response || deliver === undefined) return answered
         await deliver(answered)
-        // By the page on cancelling, a pipe is told that the stream is over so, too; before the result, a client would take it
-        // for the loss of the stream.
+        // According to the specification of cancellation, a pipe also gets this notification at the end of a stream. It must
+        // follow the result: before it, a client would take it for the loss of the stream.
         const params = { requestId: request.id }
         await write({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
         return undefined
@@ -170,7 +170,7 @@ export function createConnection(
       case 'faulty':
         return inbound.answer
       case 'response':
-        // The server asks clients nothing, so no answer is waited for.
+        // The server sends no requests to clients, so it expects no answers.
         return undefined
       case 'notification':
         await hear(inbound.message)
@@ -229,7 +229,7 @@ export function createConnection(
   }
 }
 
-/** How long an answer is, in bytes. `undefined`: it cannot be written, since something in it is nested too deep. */
+/** Returns the size of an answer, in bytes; undefined when it cannot be written because it is nested too deeply. */
 function sizeOf(answer: Response): number | undefined {
   try {
     return Buffer.byteLength(formatJson(answer))

@@ -4,15 +4,15 @@ import { protocolKeys } from './protocol/keys.ts'
 import { revisions } from './revisions.ts'
 
 /**
- * Takes what is known to be secret out of an answer: the last thing that happens to it. Whatever made it, results and errors,
- * texts, names, metadata, and the bytes of blobs, which stay base64.
+ * Removes known secrets from an answer, as its last step: from results and errors, texts, names, metadata, and the bytes of
+ * blobs, which stay base64.
  *
- * What the client itself has sent goes back as it is (its id, its URI, its progress token): a client that guesses learns
- * nothing from it. Notifications hold nothing else, and pass by.
+ * Values that the client itself has sent stay unchanged (its id, its URI, its progress token): a client that guesses learns
+ * nothing from them. Notifications contain nothing else, and are not cleaned.
  */
 export type Egress = (response: Response, request: Request) => Response
 
-/** Without a scrubber nothing is done. */
+/** Creates the step. Without a scrubber it does nothing. */
 export function createEgress(scrubber: Scrubber | undefined): Egress {
   if (scrubber === undefined) return (response) => response
   return (response, request) => {
@@ -23,15 +23,15 @@ export function createEgress(scrubber: Scrubber | undefined): Egress {
 }
 
 /**
- * Values by which the protocol means something, and the name that a server has by default. A secret that is one of them cannot be told
- * from it. They are all that the first answer of most servers holds, so that it does not wait for a search for secrets.
+ * Values with a meaning in the protocol, and the default name of a server. A secret that equals one of them cannot be told apart.
+ * The first answer of most servers contains nothing else, so it need not wait for a search for secrets.
  */
 const protocolWords = new Set([
   ...['2.0', 'complete', 'private', 'public', 'user', 'assistant', 'hikidashi'],
   ...revisions,
 ])
 
-/** The names of the members of metadata that the protocol defines. */
+/** Names of members of metadata that the protocol defines. */
 const protocolNames: ReadonlySet<string> = new Set([...Object.values(protocolKeys), 'name', 'version'])
 
 function ownWordsOf({ id, params = {} }: Request): ReadonlySet<unknown> {
@@ -39,16 +39,16 @@ function ownWordsOf({ id, params = {} }: Request): ReadonlySet<unknown> {
   return new Set([...protocolWords, id, params.uri, token])
 }
 
-/** So deep nothing is looked into; what lies there is taken out as a whole. */
+/** Maximum depth of the search. Deeper values are removed as a whole. */
 const maxDepth = 100
 
-/** Cleans a JSON value, of which it is told the key that it is at. What holds no secret is not copied. */
+/** Creates a function that cleans a JSON value, given the key that it belongs to. Values without secrets are not copied. */
 function createClean({ scrub, scrubBytes }: Scrubber, own: ReadonlySet<unknown>) {
   const cleanText = (text: string, key: string): string => {
     if (own.has(text)) return text
     if (key === 'blob') return cleanBlob(text)
     const clean = scrub(text)
-    // Still a URI, though of nothing.
+    // It must stay a valid URI.
     return key === 'uri' || key === 'uriTemplate'
       ? clean.replaceAll(redactedMark, encodeURIComponent(redactedMark))
       : clean
@@ -58,7 +58,7 @@ function createClean({ scrub, scrubBytes }: Scrubber, own: ReadonlySet<unknown>)
     const clean = scrubBytes(bytes)
     return clean === bytes ? base64 : Buffer.from(clean).toString('base64')
   }
-  /** @param isMeta Whether it lies in metadata, where anybody may have made the names. */
+  /** @param isMeta Whether it lies in metadata, whose names can come from anyone. */
   const clean = (value: unknown, key: string, depth: number, isMeta = false): unknown => {
     if (typeof value === 'string') return cleanText(value, key)
     if (typeof value !== 'object' || value === null) return value

@@ -11,18 +11,18 @@ import type { TurnedAway } from './refused.ts'
 import { refuse, replyJson } from './reply.ts'
 import { createTurnstile } from './turnstile.ts'
 
-/** Lets callers in, or answers them why not: by who they are first, and then by how much they ask. */
+/** Admission of requests: first authentication, then the rate limits. */
 export interface Entrance {
-  /** Who asks. `undefined`: they were turned away. */
+  /** Returns the caller of a request. Undefined when the request was refused, and answered. */
   callerOf(request: IncomingMessage, response: ServerResponse): Promise<Caller | undefined>
-  /** Whether a caller may do what a body asks for. `false`: they were turned away. */
+  /** Whether a caller may do what a body requests. When false, the request was refused, and answered. */
   permits(caller: Caller, body: unknown, response: ServerResponse): boolean
-  /** Answers a caller whose body is too long. Reading so much of it was work, for which it counts as many requests. */
+  /** Answers a caller whose body is too long. Reading a part of it was work, so it is charged as several requests. */
   refuseBody(caller: Caller, response: ServerResponse, read: number): void
 }
 
 export interface EntranceOptions {
-  /** Says who asks; without one, `everybody` is let in. */
+  /** Returns the authorizer; without one, every request has the caller `everybody`. */
   readonly authorizer: () => Authorizer | undefined
   readonly everybody: Caller
   readonly limits: ServedLimits
@@ -36,7 +36,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
   const turnstile = createTurnstile(limits, meter)
   const pace = createPace()
 
-  /** The header that ends a connection: nothing is read any more of what comes on it. */
+  /** The header that closes a connection after the answer: nothing more is read from it. */
   const ending = (end: boolean) => (end ? { Connection: 'close' } : undefined)
 
   const turnAway = async (
@@ -68,7 +68,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
       const { reason, answer } = over
       onRefused({ outcome: reason === 'share' ? 'connections' : reason, status: 429, principal: principal.id })
       const key = limits.perPrincipal === undefined ? `address ${addresses.of(request.socket)}` : share
-      // A connection too many is not kept, nor waits.
+      // A connection beyond the share is closed at once.
       const paced = reason === 'rate' && (await pace.wait(key, response))
       const { status = 429, headers } = statusOfOverload(answer) ?? {}
       replyJson(response, status, answer, { ...headers, ...ending(!paced || !isShort(request, limits.body)) })
@@ -93,7 +93,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
   }
 }
 
-/** Whether a request that nobody reads is soon over. */
+/** Whether an unread request will end soon: its body is short. */
 function isShort({ headers, complete }: IncomingMessage, most: number): boolean {
   return (
     complete ||

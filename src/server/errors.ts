@@ -2,7 +2,7 @@ import { ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { modern, type Revision } from './revisions.ts'
 
-/** An error as JSON-RPC has it. */
+/** An error of JSON-RPC. */
 export interface WireError {
   readonly code: number
   readonly message: string
@@ -15,7 +15,7 @@ export const codes = {
   methodNotFound: -32601,
   invalidParams: -32602,
   internal: -32603,
-  /** Up to 2025-11-25; afterwards it is {@link codes.invalidParams} with `data: { uri }`. */
+  /** Up to 2025-11-25; since then it is {@link codes.invalidParams} with `data: { uri }`. */
   resourceNotFound: -32002,
   headerMismatch: -32020,
   missingCapability: -32021,
@@ -26,7 +26,7 @@ export function invalidParams(message: string): WireError {
   return { code: codes.invalidParams, message }
 }
 
-/** An error that a method answers with as it is: the protocol has a code for it. Its message is for people, and short. */
+/** An error that a method returns unchanged, for errors with a code of the protocol. Its message is for people, and short. */
 export class ProtocolError extends Error {
   readonly code: number
   readonly data: Readonly<Record<string, unknown>> | undefined
@@ -39,15 +39,15 @@ export class ProtocolError extends Error {
   }
 }
 
-/** The longest URI that an error repeats, in characters. */
+/** Maximum length of a URI that an error repeats, in characters. */
 const maxEcho = 1024
 
-/** The message that stands for absent and denied, and for nothing else. */
+/** The message for missing and denied resources, and for nothing else. */
 export const notFoundMessage = 'Resource not found'
 
 /**
- * The error firewall: what any failure looks like to a client. Absent and denied are the same bytes; of what is not a
- * {@link ResourceError}, and of `unavailable` and `internal`, only the log hears more than one fixed sentence.
+ * Converts any failure to its form for clients (error firewall). Missing and denied give the same bytes; for `unavailable`,
+ * `internal` and errors other than {@link ResourceError}, the client gets a fixed sentence, and only the log has the details.
  */
 export function wireError(error: unknown, revision: Revision, uri: string | undefined, log: Log): WireError {
   if (!(error instanceof ResourceError)) {
@@ -77,7 +77,7 @@ export function wireError(error: unknown, revision: Revision, uri: string | unde
   }
 }
 
-/** When one may ask again, in seconds, where that is known. Nothing else of such an error is told. */
+/** Returns the seconds until a retry, if they are known. No other detail of such an error is sent. */
 function retryAfterOf({ detail: { retryAfter } }: ResourceError): { readonly retryAfter?: number } {
   return typeof retryAfter === 'number' ? { retryAfter } : {}
 }

@@ -5,23 +5,23 @@ import type { Entrance } from './entrance.ts'
 import { expositionType, formatExposition } from './exposition.ts'
 import { refuse, replyText } from './reply.ts'
 
-/** Where measurements are told to a monitoring system. */
+/** Path of the metrics for a monitoring system. */
 export const metricsPath = '/metrics'
 
 export interface ExposedOptions {
   readonly measurements: Measurements
-  /** Where callers say who they are: whose measurements these are. Left out: nobody is asked. */
+  /** Authenticates callers, whose metrics these are. Undefined without authentication. */
   readonly entrance?: Entrance
-  /** Who is told, of those: who has one of these roles. Left out: all of them. */
+  /** Only callers with one of these roles get the metrics. Undefined: all authenticated callers. */
   readonly roles?: readonly string[]
 }
 
-/** What stands for whatever is not there, and for what is not for who asks. */
+/** The message for a missing path, and for callers without the right. */
 const nothing = 'Nothing is here.'
 
 /**
- * Tells measurements in the text format of Prometheus. Where nobody is asked who they are, only who asks from this machine is told,
- * and straight: what a proxy passes on comes from elsewhere. For all others nothing is there.
+ * Serves metrics in the text format of Prometheus. Without authentication, only direct connections from this machine get them:
+ * requests through a proxy come from elsewhere. All others get the answer for a missing path.
  */
 export function createExposed({ measurements, entrance, roles }: ExposedOptions) {
   const isPermitted = async (request: IncomingMessage, response: ServerResponse): Promise<boolean> => {

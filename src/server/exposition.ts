@@ -1,9 +1,9 @@
 import type { Measured } from '../core/measurements.ts'
 
-/** The type of {@link formatExposition}: the text format of Prometheus. */
+/** The MIME type of {@link formatExposition}: the text format of Prometheus. */
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** Measurements in the text format of Prometheus: of each metric its help and type, then its samples, a line each. */
+/** Formats metrics in the text format of Prometheus: for each metric its help and type, then its samples, one per line. */
 export function formatExposition(all: readonly Measured[]): string {
   return all
     .map(({ name, type, help, samples }) => {

@@ -5,58 +5,57 @@ import { type Claim, type Crowded, createPlaces, type PlaceCount } from './place
 export type { Crowded } from './places.ts'
 
 /**
- * Lets so many tasks run at once, and so many wait; refuses the rest at once. Whoever has a share of it takes turns with the
- * others, however many tasks it brings. A task that turns out to be large goes on in a lane of its own, a few at once, so that
- * small ones do not wait for it.
+ * A semaphore with a queue: limits how many tasks run and how many wait, and refuses the rest at once. Shares take turns, however
+ * many tasks each brings. A task that turns out to be large continues in a lane of its own with few slots, so that small tasks do
+ * not wait for it.
  */
 export interface Gate {
   /**
    * Runs a task when its turn comes.
    *
-   * @param share Whose share it is taken of.
+   * @param share Key of the share that the task belongs to.
    */
   run<T>(
     task: (pass: Pass) => Promise<T>,
     share?: string,
   ): Promise<{ readonly value: T } | { readonly refused: Crowded }>
-  /** How many run, and how many wait, just now; in the lane of large ones too. */
+  /** Number of tasks that run, and that wait, at the moment, including the lane of large ones. */
   readonly running: number
   readonly waiting: number
 }
 
-/** What a task is let in with. */
+/** Handle of a running task. */
 export interface Pass {
   /**
-   * To be waited for before anything large is brought: resolves when there is room for it in memory. Meanwhile the task takes
-   * no place of others.
+   * Await it before fetching a large content: resolves when there is memory for it. Meanwhile the task occupies no slot.
    *
-   * @throws ResourceError `unavailable` where too many wait for that already.
+   * @throws ResourceError `unavailable` when too many tasks wait for that already.
    */
   room(): Promise<void>
   /**
-   * To be waited for before anything large is written, whether there was room for it or it came by surprise: resolves in a
-   * turn of the event loop that no other large one is given.
+   * Await it before writing a large content, whether it waited for `room` or not: resolves in a turn of the event loop that no
+   * other large task gets.
    *
    * @throws ResourceError as `room` does.
    */
   turn(): Promise<void>
-  /** To be waited for between pieces of something large: resolves as `turn` does. */
+  /** Await it between pieces of a large content: resolves as `turn` does. */
   breath(): Promise<void>
   /**
-   * To be told when the answer is taken by its reader: until then a large one keeps its place in the lane, though for three
-   * seconds at most. So nobody has many of them in memory at once by not reading them.
+   * Tells the gate when the reader takes the answer: until then a large task keeps its slot in the lane, for at most three
+   * seconds. So nobody can hold many large answers in memory by not reading them.
    */
   until(taken: Promise<unknown>): void
 }
 
-/** So many large tasks run at once. Each costs the event loop some milliseconds for each megabyte, and several times its size in memory. */
+/** Slots of the lane of large tasks. Each task costs the event loop some milliseconds per megabyte, and several times its size in memory. */
 const large = 4
-/** How long a large answer keeps its place while its reader does not take it, in milliseconds. */
+/** How long a large answer keeps its slot while its reader does not take it, in milliseconds. */
 const longestKept = 3000
 /** How long a large task lets small ones go first, in milliseconds. */
 const patience = 20
 
-/** @param most What one share may have of it. By default all. */
+/** @param most Limits of one share. Default: no limits of its own. */
 export function createGate(concurrent: number, waiting: number, most: PlaceCount = { concurrent, waiting }): Gate {
   const places = createPlaces({ concurrent, waiting }, most)
   const shared = most.concurrent < concurrent
@@ -65,10 +64,10 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
     { concurrent: Math.min(shared ? large / 2 : large, most.concurrent), waiting: most.waiting },
   )
   let last: Promise<void> = Promise.resolve()
-  /** Those that keep a place while they wait for the lane. */
+  /** Number of tasks that keep a slot while they wait for the lane. */
   let idle = 0
 
-  /** Resolves in a turn of the event loop of its own, if it can be one in which nothing small is at work. */
+  /** Resolves in a turn of the event loop of its own, if possible one in which no small task runs. */
   const turn = (): Promise<void> => {
     last = last.then(async () => {
       const begun = performance.now()
@@ -99,9 +98,9 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
       let isLarge = false
       let ended = false
       let kept: Promise<unknown> | undefined
-      /** @param keep Whether it keeps its place until it is in. */
+      /** @param keep Whether the task keeps its slot until it has one in the lane. */
       const enterLane = async (keep: boolean): Promise<void> => {
-        // Whoever asked is gone.
+        // The caller is gone.
         if (ended) throw tooMuch()
         if (isLarge) return claim.entered
         const next = lane.take(share)
@@ -119,7 +118,7 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
           await turn()
         },
         turn: async () => {
-          // It is in memory already: until it is its turn, nobody else takes its place.
+          // Its content is in memory already: it keeps its slot until its turn.
           await enterLane(true)
           await turn()
         },
@@ -146,7 +145,7 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
   }
 }
 
-/** Two places that are left together. */
+/** Combines two slots that are released together. */
 function both(one: Claim, other: Claim): Claim {
   return {
     entered: other.entered,

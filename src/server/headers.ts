@@ -4,7 +4,7 @@ import { valuesOf } from './guard.ts'
 import type { Request } from './messages.ts'
 import { modern } from './revisions.ts'
 
-/** Which param the header `Mcp-Name` repeats (2026-07-28, basic/transports, standard request headers). */
+/** The param that the header `Mcp-Name` repeats, by method (2026-07-28, basic/transports, standard request headers). */
 const named: Readonly<Record<string, string>> = {
   'resources/read': 'uri',
   'prompts/get': 'name',
@@ -13,18 +13,15 @@ const named: Readonly<Record<string, string>> = {
 
 const versionHeader = 'MCP-Protocol-Version'
 
-/**
- * That the header names another version than the body: a mismatch, even where neither version is served. A header that
- * is missing says nothing here.
- */
+/** Returns the error when the header names another version than the body, even if neither is served. A missing header is accepted here. */
 export function versionMismatch(request: IncomingMessage, claimed: unknown): WireError | undefined {
   if (typeof claimed !== 'string' || valuesOf(request, versionHeader.toLowerCase()).length === 0) return undefined
   return check(request, versionHeader, claimed)
 }
 
 /**
- * What is wrong with the headers of a 2026-07-28 request: each must be there once and say what the body says, so that
- * whoever stands in between can trust them.
+ * Returns what is wrong with the headers of a 2026-07-28 request: each must occur once and agree with the body, so that
+ * intermediaries can trust them.
  */
 export function headerFault(request: IncomingMessage, message: Request): WireError | undefined {
   const fault = check(request, versionHeader, modern) ?? check(request, 'Mcp-Method', message.method)
@@ -52,8 +49,8 @@ function check(
 }
 
 /**
- * The value behind `=?base64?…?=`, which carries what a header cannot; any other visible ASCII is itself. Only the
- * canonical, padded spelling of valid UTF-8 counts.
+ * Decodes `=?base64?…?=`, which carries values that a header cannot hold; other visible ASCII stays unchanged. Only the
+ * canonical, padded spelling of valid UTF-8 is accepted.
  */
 function decodeSentinel(value: string): string | undefined {
   const sentinel = /^=\?base64\?(.*)\?=$/i.exec(value)

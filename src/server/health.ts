@@ -14,10 +14,7 @@ function statusOf({ draining, opening }: HealthState): 'draining' | 'opening' | 
   return opening !== undefined && opening.opened === undefined ? 'opening' : 'ready'
 }
 
-/**
- * Answers `/healthz` and `/readyz`, to anybody: probes come from wherever the operator's tools are. `false`: it is for something
- * else.
- */
+/** Answers `/healthz` and `/readyz` to anyone: probes come from wherever the operator's tools are. Returns false for any other request. */
 export function serveHealth(request: IncomingMessage, response: ServerResponse, state: HealthState): boolean {
   if (request.url === '/healthz') reply(request, response, 200, { status: 'ok' })
   else if (request.url === '/readyz') {
@@ -28,7 +25,7 @@ export function serveHealth(request: IncomingMessage, response: ServerResponse, 
   return true
 }
 
-/** How many mounts are degraded, by the reason. Which ones, the log says: anybody may ask here. */
+/** Returns the number of degraded mounts by reason. Only the log names the mounts, since anyone may send this request. */
 function countDegraded(mounts: readonly DegradedMount[]): {
   readonly degraded?: Readonly<Record<string, number>>
 } {

@@ -1,6 +1,6 @@
 import { ResourceError } from '../core/errors.ts'
 
-/** So deep may arrays and objects lie in one another. */
+/** Maximum nesting of arrays and objects. */
 const maxDepth = 64
 
 /** JSON that could not be parsed. The message is safe to send. */
@@ -9,8 +9,8 @@ export class JsonError extends Error {}
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Parses one JSON text from bytes, strictly: UTF-8 without a byte order mark (RFC 8259, section 8.1), no member named
- * twice in an object (two readers would see two messages), at most 64 levels deep.
+ * Parses one JSON text from bytes, strictly: UTF-8 without a byte order mark (RFC 8259, section 8.1), no duplicate member in an
+ * object (parsers disagree on them), at most 64 levels deep.
  *
  * @throws JsonError
  */
@@ -31,9 +31,9 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** Looks for what `JSON.parse` lets pass, before it costs anything: depth, and members named twice. */
+/** Checks, before the costly parse, for faults that `JSON.parse` accepts: excessive depth and duplicate members. Returns the fault. */
 function scan(text: string): string | undefined {
-  // The names seen in each object that is open; an array has none.
+  // The names seen in each open object; undefined for an array.
   const open: (Set<string> | undefined)[] = []
   let expectsName = false
   for (let i = 0; i < text.length; i++) {
@@ -74,7 +74,7 @@ function endOfString(text: string, start: number): number {
   return -1
 }
 
-/** Whether the object already has the member, which is noted. Escapes count as what they stand for. */
+/** Whether the object already has the member; adds it if not. Escapes are decoded before the comparison. */
 function names(seen: Set<string> | undefined, quoted: string): boolean {
   if (seen === undefined) return false
   let name = quoted
@@ -89,7 +89,7 @@ function names(seen: Set<string> | undefined, quoted: string): boolean {
 }
 
 /**
- * One message as JSON. U+0085, U+2028 and U+2029 are escaped: they are lines' ends to some readers of lines.
+ * Formats one message as JSON. U+0085, U+2028 and U+2029 are escaped: some line readers take them for line ends.
  *
  * @throws ResourceError `too-large` when it would be longer than `limit` bytes.
  */
@@ -100,16 +100,19 @@ export function formatJson(message: unknown, limit = Number.POSITIVE_INFINITY): 
   return json
 }
 
-/** A longer string, in characters, is written in pieces; so many of them, which the engine keeps where what is short-lived is, in one turn. */
+/**
+ * Length above which a string is written in pieces, length of a piece (short enough for the young generation of the heap), both
+ * in characters, and number of pieces per turn of the event loop.
+ */
 const longString = 128 * 1024
 const pieceLength = 32 * 1024
 const inOneTurn = 4
-/** The most bytes that a unit of UTF-16 takes in UTF-8. */
+/** Maximum number of UTF-8 bytes per UTF-16 unit. */
 const widest = 3
 
 /**
- * The same JSON as that of `formatJson`, in UTF-8, for a message that holds long strings: they are written piece by piece, some
- * in each turn of the event loop, so that nobody waits for all of them.
+ * Formats the same JSON as `formatJson`, in UTF-8, for a message with long strings: they are written piece by piece, a few in
+ * each turn of the event loop, so that other requests need not wait for all of them.
  *
  * @param breath Resolves in the turn for the next pieces.
  * @throws ResourceError `too-large` as `formatJson` does.
@@ -120,7 +123,7 @@ export async function encodeJsonInPieces(
   breath: () => Promise<void> = () => new Promise((resolve) => setImmediate(resolve)),
 ): Promise<Buffer> {
   const long: string[] = []
-  // No string of the message can be taken for it.
+  // A random mark that no string of the message contains.
   const mark = `piece ${crypto.randomUUID()} `
   const frame = JSON.stringify(message, (_, value: unknown) =>
     typeof value === 'string' && value.length > longString ? `${mark}${long.push(value) - 1}"` : value,
@@ -130,7 +133,7 @@ export async function encodeJsonInPieces(
   if (bytes > limit) throw tooLong(limit)
   const output = createOutput(frame.length + bytes, limit)
   let count = 0
-  // Between two marks there is what is short, with the quotation marks around what is long.
+  // The parts between the marks hold the short values, and the quotation marks around the long strings.
   for (const [index, part] of frame.split(new RegExp(`${mark}\\d+\\\\"`)).entries()) {
     output.add(escapeLineEnds(part))
     const text = long[index] ?? ''
@@ -145,8 +148,8 @@ export async function encodeJsonInPieces(
 }
 
 /**
- * Takes text into one piece of memory: many that are smaller would leave the memory of the process in pieces, too. It grows where
- * more is escaped than was thought.
+ * Creates a single growing buffer for the output: many smaller ones would fragment the memory of the process. It grows when more
+ * characters are escaped than expected.
  */
 function createOutput(expected: number, limit: number) {
   let bytes = Buffer.allocUnsafeSlow(Math.ceil(1.05 * Math.min(expected, limit)) + widest * pieceLength)
@@ -166,7 +169,7 @@ function createOutput(expected: number, limit: number) {
   }
 }
 
-/** Never between the halves of one character. */
+/** Returns an end that does not split a surrogate pair. */
 function endOfPiece(text: string, end: number): number {
   const [high, low] = [text.charCodeAt(end - 1), text.charCodeAt(end)]
   return high >= 0xd800 && high <= 0xdbff && low >= 0xdc00 && low <= 0xdfff ? end + 1 : end
@@ -180,12 +183,12 @@ function tooLong(limit: number): ResourceError {
   )
 }
 
-/** What ends a line besides the controls that JSON escapes anyway. */
+/** Line ends besides the control characters, which JSON escapes anyway. */
 const lineEnds = ['\u0085', '\u2028', '\u2029']
 
 function escapeLineEnds(json: string): string {
   let escaped = json
-  // Each of these searches is far cheaper than a regular expression, and nearly always in vain.
+  // Each of these searches is far cheaper than a regular expression, and they rarely find anything.
   for (const end of lineEnds) if (escaped.includes(end)) escaped = escaped.replaceAll(end, escapeOf(end))
   return escaped
 }

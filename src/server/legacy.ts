@@ -15,18 +15,18 @@ import { isRevision, legacyRevisions } from './revisions.ts'
 import { type Announcements, openView, type ServedOptions } from './serve.ts'
 import { createSessions, type Session } from './sessions.ts'
 
-/** HTTP as the revisions before 2026-07-28 have it: with sessions. */
+/** HTTP for the revisions before 2026-07-28: with sessions. */
 export interface LegacyHttp {
-  /** Streamable HTTP (2025-03-26 to 2025-11-25): a message, or a batch where there are any. */
+  /** Streamable HTTP (2025-03-26 to 2025-11-25): a message, or a batch in revisions that have batches. */
   post(request: IncomingMessage, response: ServerResponse, principal: Principal, body: unknown): Promise<void>
-  /** `GET`: the stream on which the server speaks unasked. */
+  /** `GET`: the stream on which the server sends messages of its own accord. */
   openStream(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void>
   /** `DELETE`: the client ends its session. */
   end(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void>
   /** HTTP+SSE (2024-11-05): the stream that carries all answers. */
   openSse(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void>
   postSse(request: IncomingMessage, response: ServerResponse, principal: Principal, body: unknown): Promise<void>
-  /** Ends the streams, which would never end by themselves. Requests in flight go on. */
+  /** Ends the streams, which would never end by themselves. Requests in flight continue. */
   drain(): void
   close(): Promise<void>
 }
@@ -40,7 +40,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   const streams = new Set<EventStream>()
 
   const connect = (principal: Principal, announcements: Announcements): Connection => {
-    // Where all are one principal, each session has a share of its own.
+    // When all clients are one principal, each session has a share of its own.
     const share = perPrincipal === undefined ? randomUUID() : principal.id
     // Streamable HTTP handles messages of 2026-07-28 elsewhere, and HTTP+SSE does not serve that revision.
     const own = { ...options, share, offered: legacyRevisions }
@@ -70,7 +70,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     replyJson(response, 503, failure(id, tooManySessions), { 'Retry-After': '5' })
   }
 
-  /** Answers one body in JSON, or in a stream once there is something to say before the answer. */
+  /** Answers one body in JSON, or in a stream if a notification precedes the answer. */
   const exchange = async (
     connection: Connection,
     response: ServerResponse,
@@ -79,7 +79,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     headers: () => Readonly<Record<string, string>> = () => ({}),
   ) => {
     let stream: EventStream | undefined
-    // Whoever hangs up does not cancel, in these revisions.
+    // In these revisions a disconnect does not cancel the request.
     const answer = await connection.receive(body, {
       taken: taken(response),
       onNotification: (message) => {
@@ -106,7 +106,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     const owner = ownerOf(principal)
     const connection = connect(owner, {
       write: mailbox.deliver,
-      // Nobody can tell it what it has missed any more: it begins again.
+      // The missed notifications cannot be recovered: the client must begin again.
       onLost: () => void (session === undefined || sessions.close(session)),
     })
     const session = sessions.open(owner, connection, mailbox)
@@ -116,7 +116,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
         connection.revision === undefined ? {} : { [idHeader]: session.id },
       )
     } finally {
-      // One that was not agreed on is not kept.
+      // Do not keep a session without a negotiated revision.
       if (connection.revision === undefined) await sessions.close(session)
     }
   }
@@ -137,7 +137,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       const session = sessionOf(request, response, caller.principal)
       if (session === undefined) return
       const lastId = request.headers['last-event-id']
-      // Whoever says what it saw last has lost the stream that it had, though nobody has told us.
+      // A client that names its last event has lost its stream, even if this server has not noticed.
       if (session.stream !== undefined && lastId === undefined)
         return refuse(response, 409, 'The session has such a stream already.')
       session.stream?.end()
@@ -182,7 +182,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
         streams.delete(opened)
         void sessions.close(session)
       })
-      // Relative, so that it can lead nowhere else, whatever Host was asked for.
+      // Relative, so that it cannot point elsewhere, whatever the Host header names.
       opened.send(`/messages?sessionId=${session.id}`, 'endpoint')
     },
 
@@ -205,7 +205,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   }
 }
 
-/** In these revisions errors are answers like any other, except for a body that is not a message at all. */
+/** Returns the HTTP status of an answer: in these revisions errors have 200, except for a body that is not a message. */
 function statusOf(answer: unknown): number {
   if (!isObject(answer) || answer.id !== null || !isObject(answer.error)) return 200
   return answer.error.code === codes.invalidRequest ? 400 : 200

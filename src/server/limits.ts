@@ -1,58 +1,58 @@
-/** What protects the service from too much at once. docs/limits.md says what happens beyond each. */
+/** The limits that protect the service from overload. docs/limits.md describes the effect of each. */
 export interface HttpLimits {
-  /** The longest body of a request, in bytes. */
+  /** Maximum size of a request's body, in bytes. */
   readonly body: number
-  /** The longest headers, with the line of the request, in bytes; and the longest path in it. */
+  /** Maximum size of the headers with the request line, and of the path in it, in bytes. */
   readonly headers: number
   readonly path: number
-  /** The longest answer, in bytes of JSON. */
+  /** Maximum size of an answer, in bytes of JSON. */
   readonly answer: number
-  /** How long the headers of a request may take to come, and all of it, in milliseconds. */
+  /** Time-outs until all headers, and until the whole request, have arrived, in milliseconds. */
   readonly headersTime: number
   readonly requestTime: number
-  /** How long a request may take, in milliseconds. */
+  /** Time-out of the handling of a request, in milliseconds. */
   readonly timeout: number
-  /** Requests that are worked on at once, and ones that wait for that. */
+  /** Maximum number of requests that are handled at once, and of waiting ones. */
   readonly concurrent: number
   readonly waiting: number
-  /** Requests a second, in the long run, from all together. 0: as many as come. */
+  /** Sustained rate of all requests together, per second. 0: no limit. */
   readonly rate: number
-  /** What each principal may have of that, where clients are asked who they are. */
+  /** Limits per principal, when clients are authenticated. */
   readonly perPrincipal: PrincipalLimits
   readonly connections: number
-  /** How many of them one address may have open. By default 7 of 8. */
+  /** Maximum number of connections per address. Default 7 of 8. */
   readonly connectionsPerAddress: number
-  /** New connections a second from one address, in the long run; after a rest ten times as many at once. 0: any number. */
+  /** Sustained rate of new connections per address, per second; the burst is ten times as large. 0: no limit. */
   readonly newConnections: number
-  /** Tokens a second from one address that are not good, in the same way. */
+  /** Sustained rate of bad tokens per address, per second; the burst is ten times as large. 0: no limit. */
   readonly badTokens: number
   readonly sessions: number
-  /** How long a session may be idle, in milliseconds. */
+  /** Maximum idle time of a session, in milliseconds. */
   readonly sessionIdle: number
-  /** How long a client may take to read an answer, in milliseconds. */
+  /** Maximum time in which a client must read an answer, in milliseconds. */
   readonly slow: number
-  /** How long a client may take nothing of what is sent to it, in milliseconds, before its connection is cut (Linux). */
+  /** Maximum time for which a client may read nothing of what is sent to it, in milliseconds. Then its connection is cut (Linux). */
   readonly stalled: number
   /** How long requests in flight may take when the server closes, in milliseconds. */
   readonly drain: number
 }
 
 export interface PrincipalLimits {
-  /** Requests a second, in the long run; after a rest ten times as many at once. 0: as many as it sends. */
+  /** Sustained rate of requests, per second; the burst is ten times as large. 0: no limit. */
   readonly rate: number
-  /** Requests that are worked on at once, and ones that wait for that. */
+  /** Maximum number of requests that are handled at once, and of waiting ones. */
   readonly concurrent: number
   readonly waiting: number
   readonly connections: number
   readonly sessions: number
 }
 
-/** As they are given: what is left out is as by default. */
+/** Limits as the operator gives them. Missing ones have their defaults. */
 export type GivenLimits = Partial<Omit<HttpLimits, 'perPrincipal'>> & {
   readonly perPrincipal?: Partial<PrincipalLimits>
 }
 
-/** Without limits of a principal, all are one. */
+/** Complete limits. Without limits per principal, all clients count as one. */
 export type ServedLimits = Omit<HttpLimits, 'perPrincipal'> & { readonly perPrincipal: PrincipalLimits | undefined }
 
 export const defaultLimits: HttpLimits = {
@@ -78,24 +78,24 @@ export const defaultLimits: HttpLimits = {
   drain: 10_000,
 }
 
-/** After a rest, as many requests may come at once as otherwise in so many seconds. */
+/** Size of a burst, as a multiple of the sustained rate per second. */
 export const burst = 10
 
-/** @param asked Whether clients are asked who they are: else nobody's share can be told from another's. */
+/** @param asked Whether clients are authenticated: otherwise their shares cannot be told apart. */
 export function completeLimits(given: GivenLimits | undefined, asked: boolean): ServedLimits {
   const perPrincipal = asked ? { ...defaultLimits.perPrincipal, ...given?.perPrincipal } : undefined
   const { connections = defaultLimits.connections } = given ?? {}
   return { ...defaultLimits, connectionsPerAddress: shareOf(connections), ...given, perPrincipal }
 }
 
-/** How many of all connections one address may have: an eighth is left to the others. */
+/** Returns the maximum number of connections per address: an eighth of all is left to the others. */
 function shareOf(connections: number): number {
   return connections - Math.floor(connections / 8)
 }
 
 /**
- * The deadlines of a request as Node's HTTP server takes them. Node looks only now and then for a request that is late, so they are
- * shorter by the time between two looks.
+ * Returns the time-outs of a request for Node's HTTP server. Node checks them only periodically, so they are shortened by the
+ * period of the checks.
  */
 export function deadlinesOf({ headersTime, requestTime }: Pick<HttpLimits, 'headersTime' | 'requestTime'>) {
   const connectionsCheckingInterval = Math.max(1, Math.min(1000, Math.floor(headersTime / 10)))

@@ -3,9 +3,9 @@ import type { Readable } from 'node:stream'
 const newline = 0x0a
 
 /**
- * The lines of a stream of bytes, without their ends (LF or CRLF) and without empty ones. A line longer than `limit`
- * bytes is thrown away as it comes, so that it costs no memory, and `too-long` stands in its place. A last line without
- * an end counts. Ends with the stream, or with the signal.
+ * Yields the lines of a byte stream, without their ends (LF or CRLF) and without empty ones. A line longer than `limit` bytes is
+ * discarded as it arrives, so it costs no memory, and `too-long` is yielded in its place. A last line without an end counts. Ends
+ * with the stream, or with the signal.
  */
 export async function* readLines(
   input: Readable,
@@ -44,7 +44,7 @@ export async function* readLines(
   if (last !== undefined && !signal.aborted) yield last
 }
 
-/** The chunks of a stream until it ends, fails or the signal aborts. The stream is left as it is. */
+/** Yields the chunks of a stream until it ends, fails or the signal aborts. It does not destroy the stream. */
 async function* chunksOf(input: Readable, signal: AbortSignal): AsyncGenerator<Buffer> {
   const chunks: Buffer[] = []
   let ended = input.readableEnded || input.destroyed

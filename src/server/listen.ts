@@ -13,9 +13,9 @@ export interface ListenOptions {
   readonly server: { readonly name: string; readonly version: string }
   /** Writes one message on the stream; resolves when there is room for the next. */
   readonly write: (message: Notification) => Promise<void>
-  /** The client has cancelled, or is gone. */
+  /** Aborts when the client has cancelled, or is gone. */
   readonly signal: AbortSignal
-  /** The service ends: the stream gets its result. */
+  /** Aborts when the service ends: then the stream gets its result. */
   readonly closing: AbortSignal
   readonly log: Log
 }
@@ -25,17 +25,16 @@ const idKey = protocolKeys.subscriptionId
 /**
  * Serves one `subscriptions/listen` (2026-07-28, basic/patterns/subscriptions) until it ends.
  *
- * Every URI is judged and armed first, then acknowledged, and only then anything is told; what happened in between is told
- * right after. The acknowledgement names what is honoured and is silent on the rest, whatever the reason. The answer is
- * the result when the service ends, an error when nothing was acknowledged, and nothing when the client has gone or is too
- * slow.
+ * First every URI is checked and armed, then the list is acknowledged, and only then notifications are sent; changes in between
+ * are sent right after. The acknowledgement names the accepted URIs, and gives no reason for the missing ones. The answer is the
+ * result when the service ends, an error when nothing was acknowledged, and undefined when the client is gone or too slow.
  */
 export async function listen(request: Request, options: ListenOptions): Promise<Response | undefined> {
   const { view, write, signal, closing, log } = options
   const over = new AbortController()
   const end = () => over.abort()
   const outbox = createOutbox({ write, subscriptionId: request.id, onLost: end })
-  // Not with `AbortSignal.any`: the signal of the service lives long, and would remember every stream.
+  // Not with `AbortSignal.any`: the long-lived signal of the service would remember every stream.
   setMaxListeners(0, closing)
   for (const one of [signal, closing]) one.addEventListener('abort', end)
   if (signal.aborted || closing.aborted) end()

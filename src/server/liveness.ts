@@ -2,24 +2,24 @@ import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 
 /**
- * Cuts connections whose peer has stopped taking anything: it is asleep, or gone without a word, and TCP itself would
- * notice after a quarter of an hour. What the kernel still holds for a peer is in /proc/net/tcp, so this works on Linux;
- * elsewhere nothing is cut, and the kernel's own time holds.
+ * Cuts connections whose peer has stopped reading: it is asleep, or gone without notice, which TCP itself would detect after a
+ * quarter of an hour. The kernel's send queues are in /proc/net/tcp, so this works on Linux; elsewhere nothing is cut, and the
+ * kernel's own time-out applies.
  *
- * A stream that is watched writes something now and then. When bytes wait, and no more of them were taken than at the look
- * before, so many times in a row, nobody takes them, though more may have been written.
+ * A watched stream writes something periodically. When bytes are queued, and none were taken since the previous check, a number
+ * of times in a row, then nobody reads them, even if more were written meanwhile.
  */
 export interface Liveness {
   watch(socket: Socket): void
-  /** How many are watched. */
+  /** Number of watched sockets. */
   readonly size: number
   close(): void
 }
 
 export interface LivenessOptions {
-  /** From one look to the next, in milliseconds. */
+  /** Period of the checks, in milliseconds. Default 15,000. */
   readonly interval?: number
-  /** At how many looks in a row nothing may have been taken. */
+  /** Number of checks in a row without progress before a connection is cut. Default 2. */
   readonly looks?: number
 }
 
@@ -32,7 +32,7 @@ export function createLiveness({ interval = 15_000, looks = 2 }: LivenessOptions
     const queues = await readQueues()
     for (const [socket, seen] of sockets) {
       const waiting = queues.get(`${socket.localPort} ${socket.remotePort}`) ?? 0
-      // More may have been written since the queues were read: what was taken lies between these two.
+      // More may have been written since the queues were read: the number of taken bytes lies between these two.
       const [least, most] = [seen.handed - waiting, handedOver(socket) - waiting]
       const stuck = waiting > 0 && least <= seen.most
       seen.same = stuck ? seen.same + 1 : 0
@@ -56,10 +56,10 @@ export function createLiveness({ interval = 15_000, looks = 2 }: LivenessOptions
   }
 }
 
-/** How many bytes the kernel was given to send. */
+/** Returns the number of bytes that the kernel was given to send. */
 const handedOver = (socket: Socket) => socket.bytesWritten - socket.writableLength
 
-/** How many bytes wait in each established connection, by the ports of its two ends. */
+/** Returns the number of queued bytes of each established connection, by the ports of its two ends. */
 async function readQueues(): Promise<ReadonlyMap<string, number>> {
   const queues = new Map<string, number>()
   for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
@@ -67,7 +67,7 @@ async function readQueues(): Promise<ReadonlyMap<string, number>> {
     for (const match of text.matchAll(/^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:([0-9A-F]{4}) 01 ([0-9A-F]{8}):/gm)) {
       const [local = 0, remote = 0, waiting = 0] = match.slice(1).map((hex) => Number.parseInt(hex, 16))
       const key = `${local} ${remote}`
-      // Two peers can have the same port: none of them is cut for the other.
+      // Two peers can have the same port: keep the smaller queue, so that neither is cut because of the other.
       queues.set(key, Math.min(queues.get(key) ?? waiting, waiting))
     }
   }

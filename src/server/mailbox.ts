@@ -2,26 +2,26 @@ import type { Notification } from './messages.ts'
 import type { EventStream } from './reply.ts'
 
 /**
- * The way from the server to a client with a session: notifications go out on the stream that the client holds open, with
- * ids; the last of them are kept, so that a client that was cut off goes on behind the last that it saw.
+ * The notifications for a client with a session: they go out on the open stream of the client, with ids; the last ones are kept,
+ * so that a client that was cut off can continue after the last one that it received.
  */
 export interface Mailbox {
-  /** Resolves when there is room for the next: not before there is a stream. */
+  /** Sends a notification. Resolves when there is room for the next: not before there is a stream. */
   deliver(notification: Notification): Promise<void>
   /**
-   * Gives the client's new stream. `false`: something behind `lastId` is not kept any more, or never was, so the client has
-   * missed something.
+   * Sets the client's new stream. Returns false when notifications after `lastId` are no longer kept, or never were, so the
+   * client has missed some.
    */
   attach(stream: EventStream, lastId: string | undefined): boolean
   detach(stream: EventStream): void
   close(): void
 }
 
-/** What is kept for a client that was cut off. */
+/** Maximum number and total length (in characters) of the notifications that are kept. */
 const maxEvents = 1000
 const maxCharacters = 512 * 1024
 
-/** @param prefix Makes the ids those of one session: another's are unknown here. */
+/** @param prefix Prefix of the ids, unique per session: ids of other sessions are unknown here. */
 export function createMailbox(prefix: string): Mailbox {
   let stream: EventStream | undefined
   let attached: (() => void)[] = []
@@ -45,14 +45,14 @@ export function createMailbox(prefix: string): Mailbox {
       keep(number, json)
       const to = stream
       to.send(json, 'message', `${prefix}-${number}`)
-      // What a stream that broke did not take is kept: the client has it from the next one.
+      // A notification that a broken stream did not take is kept: the client gets it from the next stream.
       await to.ready().catch(() => {
         if (stream === to) stream = undefined
       })
     },
     attach: (next, lastId) => {
       stream = next
-      // Whoever does not say what it saw last may have missed anything.
+      // A client that does not name its last event may have missed any.
       let whole = count === 0
       if (lastId !== undefined) {
         const last = lastId.startsWith(`${prefix}-`) ? Number(lastId.slice(prefix.length + 1)) : Number.NaN

@@ -1,14 +1,14 @@
 import type { Measured } from '../core/measurements.ts'
 import { type Meter, type MeterName, meterNames } from './meter.ts'
 
-/** What is true just now, under its name; everything else only grows. */
+/** Metrics of a current state, by their names; all others are counters. */
 const gauges: Readonly<Partial<Record<MeterName, string>>> = {
   inFlight: 'hikidashi_requests_in_flight',
   waiting: 'hikidashi_requests_waiting',
   connections: 'hikidashi_connections',
 }
 
-/** A meter as measurements, by the conventions of Prometheus: what was refused is one metric, by the reason. */
+/** Converts a meter to metrics, by the conventions of Prometheus: refusals are one metric, with the reason as its label. */
 export function measureMeter(meter: Meter): readonly Measured[] {
   const counts = meter.read()
   const names = Object.keys(meterNames) as MeterName[]
@@ -36,7 +36,7 @@ export function measureMeter(meter: Meter): readonly Measured[] {
   ]
 }
 
-/** `InFlight` as `in_flight`. */
+/** Converts `InFlight` to `in_flight`. */
 function snake(name: string): string {
   return name.replace(/(?!^)[A-Z]/g, '_$&').toLowerCase()
 }

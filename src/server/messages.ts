@@ -21,14 +21,14 @@ export type Response =
   | { readonly jsonrpc: '2.0'; readonly id: RequestId; readonly result: Readonly<Record<string, unknown>> }
   | { readonly jsonrpc: '2.0'; readonly id: RequestId | null; readonly error: WireError }
 
-/** What one JSON value is as a JSON-RPC 2.0 message, or the answer that says what is wrong with it. */
+/** A JSON value classified as a JSON-RPC 2.0 message, or the answer to an invalid one. */
 export type Inbound =
   | { readonly kind: 'request'; readonly message: Request }
   | { readonly kind: 'notification'; readonly message: Notification }
   | { readonly kind: 'response' }
   | { readonly kind: 'faulty'; readonly answer: Response }
 
-/** The longest id and method that are looked at, in characters. */
+/** Maximum length of an id and of a method, in characters. */
 const maxName = 1024
 
 export function failure(id: RequestId | null, error: WireError): Response {
@@ -39,7 +39,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Judges one message (not a batch). It decides nothing about methods or their params. */
+/** Classifies one message (not a batch). It does not check methods or their params. */
 export function classify(value: unknown): Inbound {
   const faulty = (id: RequestId | null, code: number, message: string): Inbound => ({
     kind: 'faulty',
@@ -74,8 +74,8 @@ function isId(value: unknown): value is RequestId {
 }
 
 /**
- * A message as text. An answer that would be longer than `limit` bytes becomes the error that says how to read less; one that
- * cannot be written at all, such as metadata of a source that is nested too deep, an internal error.
+ * Formats a message. An answer longer than `limit` bytes becomes an error that explains how to read less; one that cannot be
+ * written at all, such as a source's metadata that is nested too deeply, an internal error.
  */
 export function formatMessage(message: unknown, limit?: number): string {
   try {
@@ -85,10 +85,10 @@ export function formatMessage(message: unknown, limit?: number): string {
   }
 }
 
-/** So long a string, in characters, takes about a millisecond to write. */
+/** Length of a string, in characters, that takes about a millisecond to write. */
 export const longText = 512 * 1024
 
-/** The same in UTF-8. One that holds a long content is written in pieces, so that others get their turns meanwhile. */
+/** Formats a message in UTF-8. One with a long content is written in pieces, so that other requests get their turns meanwhile. */
 export async function encodeMessage(message: unknown, limit?: number, breath?: () => Promise<void>): Promise<Buffer> {
   if (!holdsLong(message)) return Buffer.from(formatMessage(message, limit))
   try {
@@ -109,7 +109,7 @@ function unwritten(message: unknown, error: unknown): Response {
   return failure(id, { code: codes.invalidParams, message: error.message, data: { ...error.detail } })
 }
 
-/** A key of a map for an id: `1` and `"1"` are two. */
+/** Returns the key of an id in a map: `1` and `"1"` differ. */
 export function idKey(id: RequestId): string {
   return `${typeof id} ${id}`
 }

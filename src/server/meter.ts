@@ -1,4 +1,4 @@
-/** What is counted, and what it means. All of them only grow, but those that say "just now". */
+/** The counters and their meanings. They only grow, except those whose text says "just now", which are gauges. */
 export const meterNames = {
   requests: 'requests that came over HTTP',
   refusedRate: 'requests of who asked too often (429)',
@@ -21,10 +21,10 @@ export const meterNames = {
 
 export type MeterName = keyof typeof meterNames
 
-/** Plain numbers of what the service does and refuses, for whoever wants to print them. */
+/** Counters of handled and refused requests, as plain numbers. */
 export interface Meter {
   count(name: MeterName, by?: number): void
-  /** What is true just now is asked for when it is read. */
+  /** Registers a function that reads the current value of a gauge. */
   gauge(name: MeterName, read: () => number): void
   read(): Readonly<Record<MeterName, number>>
 }

@@ -16,23 +16,23 @@ import { type EventStream, openEventStream, replyEmpty, replyJson, replyLong, ta
 import { modern } from './revisions.ts'
 import { openView, type ServedOptions } from './serve.ts'
 
-/** HTTP as 2026-07-28 has it: every POST stands alone. */
+/** HTTP for 2026-07-28: every POST is independent. */
 export interface ModernHttp {
-  /** Whether a request is of this revision: its body says so, or only its header does (and it is at fault then). */
+  /** Whether a request is of this revision: its body says so, or only its header (then the request is invalid). */
   isModern(request: IncomingMessage, body: unknown): boolean
   post(request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Promise<void>
-  /** Ends what is listened to, each with its result. */
+  /** Ends the streams of changes, each with its result. */
   drain(): void
   close(): Promise<void>
 }
 
-/** So many principals have a channel that waits for their next request. */
+/** Maximum number of principals whose channel is kept for their next request. */
 const maxChannels = 1000
 
 export function createModernHttp(options: ServedOptions, gate: Gate, meter: Meter): ModernHttp {
   const channels = new Map<string, Promise<Channel>>()
   const closing = new AbortController()
-  // As many listen to it as there are streams.
+  // It has one listener per stream.
   setMaxListeners(0, closing.signal)
 
   const channelOf = (principal: Principal): Promise<Channel> => {
@@ -42,17 +42,17 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       if (channels.size >= maxChannels) evictOldest(channels)
       channel = openView(options, principal, 'modern')
     }
-    // Used last, thrown out last.
+    // Move it to the end: the map is an LRU cache.
     channels.delete(key)
     channels.set(key, channel)
     return channel
   }
 
   const answer = async (message: Request, response: ServerResponse, caller: Caller): Promise<void> => {
-    // Whoever hangs up cancels (2026-07-28, basic/patterns/cancellation).
+    // A disconnect cancels the request (2026-07-28, basic/patterns/cancellation).
     const controller = new AbortController()
     response.on('close', () => {
-      // After its answer nobody waits for that. An abort has a stack, on which the whole request would hang until a full collection.
+      // Not after the answer: an abort captures a stack, which would keep the whole request in memory until a full collection.
       if (!response.writableFinished) controller.abort()
     })
     let stream: EventStream | undefined
@@ -85,7 +85,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       const answered = await channel.request(message, {
         ...(pass && { pass }),
         signal: controller.signal,
-        // An answer becomes a stream only when there is something to say before it.
+        // An answer becomes a stream only when a notification precedes it.
         onNotification: (notification) => {
           stream ??= openEventStream(response)
           stream.send(notification)
@@ -128,7 +128,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         }
         case 'request': {
           const { message } = inbound
-          // The version is judged first: whoever speaks another one is told so, whatever else is wrong.
+          // Check the version first: a client of another version must learn that, regardless of other faults.
           const mismatch = versionMismatch(request, claimedRevision(message))
           const fault = mismatch ?? envelopeFault(message) ?? headerFault(request, message)
           return fault === undefined ? answer(message, response, caller) : reject(message.id, fault)
@@ -146,13 +146,13 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
 function evictOldest(channels: Map<string, Promise<Channel>>): void {
   for (const [key, channel] of channels) {
     channels.delete(key)
-    // What is in flight on it ends without an answer only if it outlives the next thousand principals.
+    // A request in flight on it loses its answer only if it outlives the next thousand principals.
     setTimeout(() => void channel.then((open) => open.close()), 60_000).unref()
     return
   }
 }
 
-/** The status of an error (2026-07-28, basic/transports): what a method answers is 200, errors included. */
+/** Returns the HTTP status of an error (2026-07-28, basic/transports): answers of methods have 200, including errors. */
 function statusOf(code: number): number {
   switch (code) {
     case codes.methodNotFound:
@@ -167,7 +167,7 @@ function statusOf(code: number): number {
   }
 }
 
-/** A stream that was not opened. For what others hold just now one may ask again later. */
+/** Answers for a stream that could not be opened. When other subscriptions exhaust a limit, the client may retry later. */
 function replyUnopened(response: ServerResponse, answer: Response): void {
   const { reason, of } = ('error' in answer ? answer.error.data : undefined) ?? {}
   const later = reason === 'too-many-subscriptions' && of !== 'subscription'

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { valuesOf } from './guard.ts'
 
-/** Why a body is not taken: only JSON in UTF-8 is, as it is. A form or plain text, which any web page may send, is refused. */
+/** Returns why a body is refused: only unencoded JSON in UTF-8 is accepted. Forms and plain text, which any web page may send, are refused. */
 export function mediaFault(request: IncomingMessage): string | undefined {
   const types = valuesOf(request, 'content-type')
   const [type = ''] = types
@@ -11,7 +11,7 @@ export function mediaFault(request: IncomingMessage): string | undefined {
   return undefined
 }
 
-/** Whether one of the two forms of an answer is welcome. No header: both are. */
+/** Whether the client accepts one of the two forms of an answer. Without a header it accepts both. */
 export function accepts(request: IncomingMessage): boolean {
   const accept = request.headers.accept
   if (accept === undefined) return true

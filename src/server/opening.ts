@@ -2,32 +2,29 @@ import type { ServerResponse } from 'node:http'
 import { followFor } from '../core/abort.ts'
 import { refuse } from './reply.ts'
 
-/** What is served, while it may still be opened. */
+/** A catalog that may still be opening. */
 export interface ServedOpening {
-  /** `undefined`: it is not open yet. */
+  /** The open catalog; undefined until it is open. */
   readonly opened: unknown
   /** Waits until it is open. Throws ResourceError `unavailable` when it could not be opened. */
   whenOpen(signal?: AbortSignal): Promise<unknown>
 }
 
-/** The requests that are answered from the configuration alone. */
+/** Methods that are answered from the configuration alone. */
 const immediate = new Set(['initialize', 'server/discover', 'ping'])
 
-/**
- * Whether a request has to be answered though other requests wait for the opening: it then runs outside of the gate, in which those
- * may have taken every place.
- */
+/** Whether a request runs outside of the gate while the catalog is opening: waiting requests may have taken every slot of the gate. */
 export function passesGate(opening: ServedOpening | undefined, method: string): boolean {
   return opening !== undefined && opening.opened === undefined && immediate.has(method)
 }
 
-/** Waits until a request can be worked on. `undefined`: it can be at once. */
+/** Returns a promise for the moment when a request can be handled; undefined when it can be at once. */
 export function whenWorkable(opening: ServedOpening | undefined, method: string): Promise<unknown> | undefined {
   if (opening === undefined || opening.opened !== undefined || immediate.has(method)) return undefined
   return opening.whenOpen()
 }
 
-/** Waits until a post can be worked on. Resolves to `false` when it cannot, which it is told: it took too long. */
+/** Waits until a post can be handled. Resolves to false after a time-out, when it has answered the request. */
 export async function waitUntilOpen(
   opening: ServedOpening | undefined,
   response: ServerResponse,

@@ -3,14 +3,14 @@ import type { Notification, RequestId } from './messages.ts'
 import { protocolKeys } from './protocol/keys.ts'
 
 /**
- * What a client has not been told yet. Repeated changes of one resource are one, however slow the client is; what waits is
- * bounded, and a client that would need more is given up.
+ * The notifications that a client has not received yet. Repeated changes of one resource are joined, however slow the client is.
+ * The queue is bounded, and a client that exceeds it is disconnected.
  */
 export interface Outbox {
   push(change: ViewChange): void
-  /** Forgets what waits of one resource: it is not asked for any more. */
+  /** Removes a waiting notification: the client has unsubscribed from the resource. */
   drop(uri: string): void
-  /** Begins to write; what was pushed before waits until then. */
+  /** Begins to write; earlier notifications wait until then. */
   open(): void
   close(): void
 }
@@ -18,13 +18,13 @@ export interface Outbox {
 export interface OutboxOptions {
   /** Writes one notification; resolves when there is room for the next. Rejects when the client is gone. */
   readonly write: (notification: Notification) => Promise<void>
-  /** The id of the `subscriptions/listen` that asked (2026-07-28). */
+  /** Id of the client's `subscriptions/listen` (2026-07-28). */
   readonly subscriptionId?: RequestId
-  /** Called once when the client is gone or too slow; nothing is written any more. */
+  /** Called once when the client is gone or too slow; nothing more is written. */
   readonly onLost: () => void
 }
 
-/** So many characters of URIs may wait for one client that does not take what it was sent before. */
+/** Maximum number of characters of URIs that wait for a client which does not read earlier notifications. */
 const maxWaiting = 1024 * 1024
 
 export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): Outbox {
@@ -55,7 +55,7 @@ export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): 
       return { jsonrpc: '2.0', method: 'notifications/prompts/list_changed', ...params }
     }
     for (const uri of uris) {
-      // Taken out before it is written: a change from now on is another one.
+      // Removed before it is written: a change from now on needs another notification.
       uris.delete(uri)
       waiting -= uri.length
       return { jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri, ...meta } }
@@ -84,7 +84,7 @@ export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): 
         if (!uris.has(uri)) waiting += uri.length
         uris.add(uri)
       }
-      // What was just pushed waits for nobody yet, however much it is.
+      // New notifications may exceed the limit as long as no earlier one is being written.
       if (writing && waiting > maxWaiting) lose()
       else void drain()
     },

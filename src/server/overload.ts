@@ -5,7 +5,7 @@ import { failure, isObject, type RequestId, type Response } from './messages.ts'
 import type { Meter } from './meter.ts'
 import type { TurnedAway } from './refused.ts'
 
-/** Answers that say "later", in JSON-RPC and in HTTP. */
+/** Answers that tell a client to retry later, in JSON-RPC and in HTTP. */
 
 export type Overload = Crowded | 'rate'
 
@@ -15,19 +15,19 @@ const messages: Readonly<Record<Overload, string>> = {
   busy: 'Too many requests are in flight. Try again later.',
 }
 
-/** The answer to a request that is not worked on. `retryAfter` is in seconds. */
+/** Returns the answer to a request that is refused because of overload. `retryAfter` is in seconds. */
 export function overloaded(id: RequestId | null, reason: Overload, retryAfter = 1): Response {
   const data = { reason, retryAfter: Math.max(1, Math.ceil(retryAfter)) }
   return failure(id, { code: codes.internal, message: messages[reason], data })
 }
 
-/** The status of an answer that says when to come back, and the header that says it too. */
+/** Returns the HTTP status and the header `Retry-After` of an answer that contains a time to retry; undefined for other answers. */
 export function statusOfOverload(
   answer: Response,
 ): { readonly status: 429 | 503; readonly headers: Readonly<Record<string, string>> } | undefined {
   const { reason, retryAfter } = ('error' in answer ? answer.error.data : undefined) ?? {}
   if (typeof retryAfter !== 'number') return undefined
-  // 429 is for who asks too much, 503 for who came when it was too much.
+  // 429: this client sends too much. 503: the server is overloaded.
   return { status: reason === 'rate' || reason === 'share' ? 429 : 503, headers: { 'Retry-After': String(retryAfter) } }
 }
 
@@ -35,11 +35,11 @@ export interface OverloadFacts {
   readonly meter: Meter
   readonly onRefused: ((refusal: TurnedAway) => void) | undefined
   readonly principal: Principal
-  /** What was asked for. */
+  /** The body of the request. */
   readonly body: unknown
 }
 
-/** Counts and records an answer, where it says that there was too much of this client, or in all. Others are left alone. */
+/** Counts and records an answer if it reports an overload by this client, or of the server. Other answers are ignored. */
 export function countOverload(answer: unknown, { meter, onRefused, principal, body }: OverloadFacts): void {
   const data = isObject(answer) && isObject(answer.error) ? answer.error.data : undefined
   const reason = isObject(data) ? data.reason : undefined

@@ -1,22 +1,22 @@
 import type { ServerResponse } from 'node:http'
 import { createRate } from './rate.ts'
 
-/** So many refusals a second are given to one, in the long run, and so many at once after a rest. */
+/** Token bucket of refusals per key: sustained rate per second, and burst. */
 const perSecond = 100
 const burst = 200
-/** So many of one wait for that. */
+/** Maximum number of waiting refusals per key. */
 const most = 500
 
 /**
- * Makes refusals wait for one another: whoever asks again as soon as it was refused is refused slowly, and costs little. A refusal
- * is made in a moment, so that without this refusing would be all that the server does.
+ * Throttles refusals (tarpit): a client that retries at once after a refusal gets slow refusals, and costs little. A refusal
+ * takes so little time that without this the server would do nothing else.
  */
 export interface Pace {
   /**
-   * Resolves when the next refusal may be given, or nobody waits for it any more.
+   * Resolves when the next refusal may be sent, or when its client is gone.
    *
-   * @param key Whose refusal it is.
-   * @returns `false`: too many wait. It can be given at once, and should be the last on its connection.
+   * @param key The client that is refused.
+   * @returns false when too many wait: then the refusal can be sent at once, and should close its connection.
    */
   wait(key: string, response: ServerResponse): Promise<boolean>
 }

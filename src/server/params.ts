@@ -1,10 +1,10 @@
 import { invalid } from '../core/errors.ts'
 import { isObject } from './messages.ts'
 
-/** The params of a request, as they came. */
+/** The params of a request, unchecked. */
 export type Params = Readonly<Record<string, unknown>>
 
-/** @throws ResourceError `invalid`, which repeats nothing of the request, for what is no string. */
+/** @throws ResourceError `invalid` for a value that is not a string. The message repeats nothing of the request. */
 export function requiredString(params: Params, name: string): string {
   const value = params[name]
   if (typeof value !== 'string') throw invalid(`The param ${name} is not a string.`, 'params')
@@ -15,10 +15,10 @@ export function optionalString(params: Params, name: string): string | undefined
   return params[name] === undefined ? undefined : requiredString(params, name)
 }
 
-/** So many arguments can be given, each of so many characters. */
+/** Maximum number of arguments. */
 const maxArguments = 100
 
-/** @throws ResourceError `invalid` for what is not an object of strings. */
+/** @throws ResourceError `invalid` for a value that is not an object of strings. */
 export function stringsIn(given: unknown, where: string, longest: number): ReadonlyMap<string, string> {
   if (!isObject(given)) throw invalid(`${where} is not an object.`, 'params')
   const entries = Object.entries(given)
@@ -32,7 +32,7 @@ export function stringsIn(given: unknown, where: string, longest: number): Reado
   )
 }
 
-/** The variables that are filled in already, of a completion: `context.arguments`. */
+/** Returns the variables of a completion that are already filled in: `context.arguments`. */
 export function filledIn(context: unknown): ReadonlyMap<string, string> {
   if (context === undefined) return new Map()
   const given = isObject(context) ? (context.arguments ?? {}) : undefined

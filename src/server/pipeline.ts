@@ -3,45 +3,44 @@ import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { taken } from './reply.ts'
 
-/** So many requests may wait on one connection for the answers to those before them. Then nothing more is read from it. */
+/** Maximum number of requests on one connection that wait for earlier answers. Beyond it, the connection is not read. */
 const mostWaiting = 16
-/** What was read with them waits, too: one piece holds a hundred and more. Whoever has made them so short that it is more is cut. */
+/** Maximum including the requests that were already read: one chunk can hold more than a hundred. Beyond it, the connection is cut. */
 const mostRead = 512
-/** When so many wait on all connections together, those on which too many wait are cut. */
+/** Number of waiting requests on all connections together above which the connections with too many of them are cut. */
 const mostInAll = 16_384
 /**
- * A connection on which too many wait rests after each answer, until none does: so many times as long as that took, and so
- * long at most, in milliseconds; twice that where there are two of them, and so on, so that together they have no more than
- * one would.
+ * A flooding connection sleeps after each answer until no request waits: three times the handling time, at most 100 ms;
+ * multiplied by the number of such connections, so that together they get no more than one would.
  */
 const restTimes = 3
 const longestRest = 100
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** What becomes of a connection on which too many requests wait. */
+/** Callbacks for connections on which too many requests wait. */
 export interface PipelineEvents {
-  /** Nothing more is read from it for now. */
+  /** The connection is not read for now. */
   readonly onPause: () => void
-  /** It is cut. */
+  /** The connection was cut. */
   readonly onCut: () => void
-  /** It has ended, and so many requests that were read from it will get no answer. */
+  /** The connection has ended, and this number of its requests will get no answer. */
   readonly onLeft: (socket: Socket, requests: number) => void
 }
 
 interface Line {
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[]
-  /** One of them is being handled. */
+  /** Whether one of its requests is being handled. */
   busy: boolean
   paused: boolean
-  /** It was paused, and has not waited for all of its answers since. */
+  /** Whether the connection was paused, and has not waited for all of its answers since. */
   pressing: boolean
 }
 
 /**
- * Handles the requests of each connection one after the other, as their answers have to come: one that was answered with the
- * end of the connection ends what was sent behind it, before anything is done for that. Who sends on and on without waiting is
- * not read from until there is room (Node itself would take it all in), and has a quarter of the time at most.
+ * Handles the requests of each connection one after the other, in the order of their answers. An answer that closes the
+ * connection drops the requests after it before any work is done for them. A client that sends on without waiting for answers is
+ * not read until there is room (Node itself would buffer everything), and gets at most a quarter of the time.
  *
  * @param handle Must not reject.
  */
@@ -54,7 +53,7 @@ export function inTurn(
   let pressingLines = 0
   let last: Promise<unknown> = Promise.resolve()
 
-  /** Resolves in a turn of the event loop of its own: whoever waits for answers goes before those who do not. */
+  /** Resolves in a turn of the event loop of its own: clients that wait for answers go before those that do not. */
   const turn = (): Promise<unknown> => {
     last = last.then(() => new Promise((resolve) => setImmediate(resolve)))
     return last
@@ -77,7 +76,7 @@ export function inTurn(
     if (known !== undefined) return known
     const line: Line = { waiting: [], busy: false, paused: false, pressing: false }
     lines.set(socket, line)
-    // Node resumes it by itself, for the body of a request and when an answer was taken.
+    // Node resumes the socket by itself, for the body of a request and after an answer was read.
     socket.on('resume', () => {
       if (line.paused) socket.pause()
     })
@@ -91,7 +90,7 @@ export function inTurn(
   }
 
   const work = async (socket: Socket, line: Line): Promise<void> => {
-    // All that came in one piece is here before the first of it is begun.
+    // Let all requests of one chunk arrive before the first is handled.
     await undefined
     for (let next = line.waiting.shift(); next !== undefined; next = line.waiting.shift()) {
       inAll--
@@ -99,7 +98,7 @@ export function inTurn(
         drop(socket, line)
         break
       }
-      // The body of the last one may not have come yet.
+      // The body of the last request may not have arrived yet.
       if (line.paused && line.waiting.length < mostWaiting / 2) resume(socket, line)
       const begun = performance.now()
       await handle(...next)
@@ -113,7 +112,7 @@ export function inTurn(
 
   return (request, response) => {
     const { socket } = request
-    // What else was in the piece that it came with.
+    // The request was in the same chunk as one that closed the connection.
     if (socket.destroyed) return
     const line = lineOf(socket)
     const { length } = line.waiting

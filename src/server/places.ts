@@ -1,26 +1,26 @@
-/** Why there is no place: there are too many of the own kind, or too many at all. */
+/** Why there is no slot: the share is exhausted, or the whole semaphore. */
 export type Crowded = 'share' | 'busy'
 
 export interface PlaceCount {
-  /** So many may have a place at once. */
+  /** Maximum number of claims that hold a slot at once. */
   readonly concurrent: number
-  /** So many more may wait for one. */
+  /** Maximum number of claims that wait for one. */
   readonly waiting: number
 }
 
-/** So many places, and so many who may wait for one. Whoever has a share takes turns with the others, however many it brings. */
+/** A fair semaphore with a bounded queue: shares take turns, however many claims each of them has. */
 export interface Places {
-  /** Answers at once: a place, or one that is to come, or why there is none. */
+  /** Returns at once: a claim with a slot, a claim that waits for one, or the reason for a refusal. */
   take(share: string): Claim | { readonly refused: Crowded }
-  /** How many have a place, and how many wait, just now. */
+  /** Number of claims that hold a slot, and that wait for one, at the moment. */
   readonly taken: number
   readonly waiting: number
 }
 
 export interface Claim {
-  /** Resolves when the place is there; `undefined`: it is already. After `leave`, it may never. */
+  /** Resolves when the claim gets its slot; undefined when it has one already. After `leave`, it may never resolve. */
   readonly entered: Promise<void> | undefined
-  /** Gives the place back, or waits for it no longer. The second time, nothing happens. */
+  /** Releases the slot, or leaves the queue. Further calls do nothing. */
   leave(): void
 }
 
@@ -29,17 +29,17 @@ interface Share {
   readonly queue: Set<() => void>
 }
 
-/** @param most What one share may have of it. By default all. */
+/** @param most Limits of one share. Default: those of the semaphore. */
 export function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount = { concurrent, waiting }): Places {
   let running = 0
   let queued = 0
-  /** Those that have something running or waiting. The one whose turn is next comes first. */
+  /** The shares with running or waiting claims, in the order of their turns. */
   const shares = new Map<string, Share>()
 
   const enter = (key: string, share: Share): void => {
     running++
     share.running++
-    // Whoever had a turn goes behind the others.
+    // A share that had its turn goes to the end.
     shares.delete(key)
     shares.set(key, share)
   }
@@ -47,7 +47,7 @@ export function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCou
   const leave = (key: string, share: Share): void => {
     running--
     share.running--
-    // Whoever came while it ran goes before it, too.
+    // Shares that came while it ran go before it, too.
     shares.delete(key)
     if (share.running > 0 || share.queue.size > 0) shares.set(key, share)
     admit()
@@ -58,7 +58,7 @@ export function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCou
     return undefined
   }
 
-  /** Lets in who waits, as long as there is room. */
+  /** Admits waiting claims while there are free slots. */
   const admit = (): void => {
     while (queued > 0 && running < concurrent) {
       const next = nextInTurn()
@@ -86,7 +86,7 @@ export function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCou
         return { entered: undefined, leave: leaveOnce }
       }
       if (share.queue.size >= most.waiting || queued >= waiting) {
-        // Where one share is the whole, it is nobody's in particular.
+        // When a share may use the whole semaphore, the semaphore itself is exhausted.
         const own = share.queue.size >= most.waiting && most.waiting < waiting
         return { refused: own ? 'share' : 'busy' }
       }

@@ -12,11 +12,11 @@ import { overloaded, statusOfOverload } from './overload.ts'
 import { refuse, replyJson } from './reply.ts'
 import { modern } from './revisions.ts'
 
-/** The places beside MCP that take posts. */
+/** The HTTP endpoints besides MCP that accept posts. */
 export interface Postings {
-  /** They are all below this path, such as `/results/`. Whatever is asked for below it, one is asked first who one is. */
+  /** Common prefix of their paths, such as `/results/`. Every request below it is authenticated first. */
   readonly under: string
-  /** `undefined`: there is no such place, or the principal may not post there. */
+  /** Returns the endpoint at a path; undefined when it does not exist, or the principal may not post there. */
   at(path: string, principal: Principal): Posting | undefined
 }
 
@@ -24,11 +24,11 @@ export interface PostingParts {
   readonly gate: Gate
   readonly egress: Egress
   readonly log: Log
-  /** How long one may take, in milliseconds. */
+  /** Time-out of a post, in milliseconds. */
   readonly timeout: number
 }
 
-/** Does what was posted, and answers it. */
+/** Handles a post and answers it. */
 export async function servePosting(
   posting: Posting,
   value: unknown,
@@ -60,10 +60,10 @@ export async function servePosting(
   }
 }
 
-/** What is said where nothing is, and where one may not know that something is. */
+/** The message for a missing endpoint, and for one that the caller may not know of. */
 export const nothingHere = 'Nothing is here.'
 
-/** The path of a request, if something may take posts there: without a query, just as it is written. */
+/** Returns the path of a request, unchanged, if it lies below the prefix of the endpoints and has no query. */
 export function postedTo({ url = '' }: IncomingMessage, postings: Postings | undefined): string | undefined {
   return postings !== undefined && url.startsWith(postings.under) ? url : undefined
 }

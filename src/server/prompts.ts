@@ -13,10 +13,10 @@ interface Call {
 
 type Wire = Record<string, unknown>
 
-/** The longest argument that a prompt is given, in characters. */
+/** Maximum length of an argument of a prompt, in characters. */
 const maxArgument = 65_536
 
-/** The methods for prompts. Of a view that has none, the list is empty. */
+/** The methods for prompts. For a view without prompts the list is empty. */
 export const promptMethods = {
   'prompts/list': async ({ params, revision, signal, view: { prompts } }: Call): Promise<Wire> => {
     const cursor = optionalString(params, 'cursor')

@@ -1,34 +1,34 @@
-/** How often something may be done: so many times a second in the long run, and so many at once after a rest. */
+/** Options of a token bucket: the sustained rate per second, and the burst. */
 export interface RateOptions {
   readonly perSecond: number
   readonly burst: number
-  /** In milliseconds. */
+  /** Clock, in milliseconds. */
   readonly now?: () => number
 }
 
-/** A token bucket for each key. */
+/** A rate limit with one token bucket per key. */
 export interface Rate {
-  /** Takes a token. Answers 0, or how many seconds it takes until there is one: nothing is taken then. */
+  /** Takes a token. Returns 0, or, when there is none, the seconds until there is one. */
   take(key: string): number
   /**
-   * Takes tokens that may not be there yet. Answers in how many seconds they are.
+   * Takes tokens in advance, as a debt. Returns the seconds until the debt is paid.
    *
-   * @param most So many may be owed; by default any number. `undefined`: it would be more, and nothing is taken.
+   * @param most Maximum debt. Default no limit. Beyond it nothing is taken, and the result is undefined.
    */
   owe(key: string, tokens: number, most?: number): number | undefined
-  /** How many keys are remembered. */
+  /** Number of stored buckets. */
   readonly size: number
 }
 
 interface Bucket {
   tokens: number
-  /** When it had so many. */
+  /** Time at which it had this number of tokens. */
   at: number
 }
 
-/** So many keys are remembered before those that have rested are forgotten. */
+/** Maximum number of keys. Beyond it, full buckets are removed first. */
 const maxKeys = 10_000
-/** How often it is looked which of them have rested, in milliseconds. */
+/** Minimum time between searches for full buckets, in milliseconds. */
 const forgetEvery = 1000
 
 export function createRate({ perSecond, burst, now = () => performance.now() }: RateOptions): Rate {
@@ -39,9 +39,9 @@ export function createRate({ perSecond, burst, now = () => performance.now() }: 
     bucket.tokens = Math.min(burst, bucket.tokens + ((time - bucket.at) / 1000) * perSecond)
     bucket.at = time
   }
-  /** A bucket that is full is as one that never was. */
+  /** Removes full buckets, which are equal to new ones. */
   const forget = (time: number): void => {
-    // Looking at all of them for each new one would be work that anybody could cause.
+    // Not for each new key: anyone could cause that work.
     if (time - forgot >= forgetEvery) {
       forgot = time
       for (const [key, bucket] of buckets) {
@@ -49,7 +49,7 @@ export function createRate({ perSecond, burst, now = () => performance.now() }: 
         if (bucket.tokens >= burst) buckets.delete(key)
       }
     }
-    // Whoever comes with ever new keys gets no more out of it than the oldest of them.
+    // A client that uses ever new keys only displaces the oldest of them.
     for (const key of buckets.keys()) {
       if (buckets.size < maxKeys) break
       buckets.delete(key)

@@ -2,32 +2,32 @@ import type { Audit, AuditRecord } from './audit.ts'
 import { isObject } from './messages.ts'
 import { createRate } from './rate.ts'
 
-/** A request that was turned away before any source was asked. */
+/** A request that was refused before any source was called. */
 export interface TurnedAway {
-  /** Why, as the audit log has it. */
+  /** Reason in the audit log. */
   readonly outcome: string
   readonly status: number
-  /** The id of the principal, where it is known. */
+  /** Id of the principal, if it is known. */
   readonly principal?: string
-  /** Where it came from, where that is all that is known of who asked. */
+  /** Network address of the client, when the principal is unknown. */
   readonly address?: string
-  /** What was asked for, where it was read. */
+  /** Body of the request, if it was read. */
   readonly body?: unknown
 }
 
 export interface RefusalAudit {
-  /** Records it, unless too many were. Never a token, nor anything of a header. */
+  /** Records a refusal, unless the rate limit is exceeded. Never a token, nor any other header. */
   add(refusal: TurnedAway): void
-  /** Tells what was left out. */
+  /** Records the number of omitted refusals. */
   close(): void
 }
 
-/** So many a second are recorded in the long run, and so many at once: of one client for one reason, and in all. */
+/** Token buckets of the records: for one client and one reason, and for all. */
 const own = { perSecond: 1, burst: 20 }
 const all = { perSecond: 20, burst: 500 }
-/** How long it takes at most until the number of those that were left out is told, in milliseconds. */
+/** Maximum delay of the record with the number of omitted refusals, in milliseconds. */
 const tellAfter = 10_000
-/** The longest URI that is recorded whole, in characters: what is refused is said at little cost. */
+/** Maximum length of a URI in a record, in characters: the record of a refusal must cost little. */
 const maxUri = 512
 
 const verbs: ReadonlyMap<unknown, AuditRecord['verb']> = new Map([
@@ -40,7 +40,7 @@ const verbs: ReadonlyMap<unknown, AuditRecord['verb']> = new Map([
   ['subscriptions/listen', 'subscribe'],
 ])
 
-/** Records what is refused over HTTP: a line each, and of a flood a few, with how many were left out. */
+/** Creates the audit of refusals over HTTP: one record each; in a flood only a few, and the number of the omitted ones. */
 export function createRefusalAudit(audit: Audit | undefined): RefusalAudit {
   if (audit === undefined) return { add: () => {}, close: () => {} }
   const ofOne = createRate(own)

@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http'
 import { codes } from './errors.ts'
 import { encodeMessage, failure, formatMessage } from './messages.ts'
 
-/** What every answer carries: nobody in between keeps it, and no browser takes it for something else. */
+/** Headers of every answer: no cache stores it, and no browser guesses another type. */
 const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
 
-/** How long an answer may be, in bytes, and how long its client may take to read it, in milliseconds. */
+/** Maximum length of an answer, in bytes, and maximum time in which its client must read it, in milliseconds. */
 export interface AnswerLimits {
   readonly answer: number
   readonly slow: number
@@ -14,12 +14,12 @@ export interface AnswerLimits {
 const limits = new WeakMap<ServerResponse, AnswerLimits>()
 const noLimits: AnswerLimits = { answer: Number.POSITIVE_INFINITY, slow: 60_000 }
 
-/** Says what holds for an answer, before it is given. */
+/** Sets the limits of an answer, before it is sent. */
 export function limitAnswer(response: ServerResponse, own: AnswerLimits): void {
   limits.set(response, own)
 }
 
-/** Resolves when an answer is given and its reader has taken it, or cannot any more. Never rejects. */
+/** Resolves when an answer is sent and its reader has taken it, or is gone. Never rejects. */
 export function taken(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     if (response.writableFinished || response.destroyed) return resolve()
@@ -34,7 +34,7 @@ export function replyJson(response: ServerResponse, status: number, body: unknow
 }
 
 /**
- * The same, of what may be long. Resolves when it is written.
+ * Sends JSON that may be long. Resolves when it is written.
  *
  * @param breath Resolves in the turn of the event loop for the next piece of it.
  */
@@ -62,17 +62,17 @@ function replyBytes(response: ServerResponse, status: number, bytes: Buffer, hea
   cutWhenSlow(response)
 }
 
-/** A file of a page: it says itself how long it may be kept. For HEAD, Node leaves it out. */
+/** Sends a file of a page, whose headers include its caching. For HEAD, Node leaves the body out. */
 export function replyFile(response: ServerResponse, status: number, bytes: Uint8Array, headers: Headers): void {
   if (response.headersSent || response.destroyed) return
-  // Without a body, a length would be told of the one that is not sent.
+  // Without a body, the length would be that of a body that is not sent.
   const length = status === 304 || status === 204 ? {} : { 'Content-Length': bytes.length }
   response.writeHead(status, { ...common, ...length, ...headers })
   response.end(bytes)
   cutWhenSlow(response)
 }
 
-/** A text that is no message. For HEAD, Node leaves it out. */
+/** Sends a text that is not a message. For HEAD, Node leaves the body out. */
 export function replyText(response: ServerResponse, text: string, type: string): void {
   if (response.headersSent || response.destroyed) return
   const bytes = Buffer.from(text)
@@ -91,7 +91,7 @@ export function replyEmpty(
   response.end()
 }
 
-/** A refusal below the level of any one request: it has no id to answer to. */
+/** Sends a refusal that concerns no single message, so it has no id. */
 export function refuse(
   response: ServerResponse,
   status: number,
@@ -103,14 +103,14 @@ export function refuse(
 
 /** A stream of server-sent events. Each message is one event; comments keep the connection from looking idle. */
 export interface EventStream {
-  /** Writes a message, with an id where one is given. `false`: the reader is gone, or too slow. */
+  /** Writes a message, with an id if one is given. Returns false when the reader is gone, or too slow. */
   send(message: unknown, event?: string, id?: string): boolean
-  /** Resolves when the reader has taken what was written. Rejects when it is gone. */
+  /** Resolves when the reader has taken everything written. Rejects when it is gone. */
   ready(): Promise<void>
   end(): void
 }
 
-/** So much may wait for a slow reader, in bytes, before its stream is cut. */
+/** Maximum number of bytes that wait for a slow reader. Beyond it, its stream is cut. */
 const maxWaiting = 16 * 1024 * 1024
 const heartbeat = 15_000
 
@@ -159,9 +159,9 @@ export function openEventStream(response: ServerResponse, headers: Readonly<Reco
   }
 }
 
-/** How much may wait for slow readers in all, in bytes. Beyond it, whoever has taken longest is cut. */
+/** Maximum number of bytes that wait for all slow readers together. Beyond it, the reader that has taken longest is cut. */
 const maxUnread = 256 * 1024 * 1024
-/** What is written whole and not yet taken, oldest first: each with what makes it forgotten. */
+/** Answers that are written completely and not yet read, oldest first, each with the function that removes it. */
 const unread = new Map<ServerResponse, () => void>()
 let unreadBytes = 0
 

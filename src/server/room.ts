@@ -2,28 +2,28 @@ import type { Socket } from 'node:net'
 
 /** The limits on open connections. */
 export interface RoomLimits {
-  /** The most connections that may be open. */
+  /** Maximum number of open connections. */
   readonly connections: number
-  /** The most that one address may have open. */
+  /** Maximum number of open connections per address. */
   readonly connectionsPerAddress: number
 }
 
-/** Keeps the number of open connections within its limits. A connection that has sent no request gives way to a new one. */
+/** Limits the number of open connections. A connection that has sent no request yet gives way to a new one. */
 export interface Room {
-  /** Takes in a new connection, and closes an idle one where there is no room. `false`: there is no room, and it is not taken in. */
+  /** Adds a new connection, and closes an idle one if necessary. Returns false when there is no room for it. */
   enter(socket: Socket): boolean
-  /** A request has come on a connection: it gives way to nobody any more. */
+  /** Marks a connection as used, when a request has arrived: it no longer gives way to others. */
   asked(socket: Socket): void
 }
 
 /** The connections of one address. */
 interface Share {
   readonly open: Set<Socket>
-  /** Those that have sent no request yet, the oldest first. */
+  /** Connections that have sent no request yet, the oldest first. */
   readonly idle: Set<Socket>
 }
 
-/** @param addressOf The address that a connection counts for. */
+/** @param addressOf Returns the address that a connection counts for. */
 export function createRoom(
   { connections, connectionsPerAddress }: RoomLimits,
   addressOf: (socket: Socket) => string,
@@ -38,7 +38,7 @@ export function createRoom(
     if (share.open.size === 0) shares.delete(address)
   }
 
-  /** Closes the oldest idle connection of an address. `false`: it has none. */
+  /** Closes the oldest idle connection of an address. Returns false when it has none. */
   const closeIdle = ([address, share]: readonly [string, Share]): boolean => {
     const [oldest] = share.idle
     if (oldest === undefined) return false
@@ -47,7 +47,7 @@ export function createRoom(
     return true
   }
 
-  /** The address with the most open connections, among those that have idle ones. */
+  /** Returns the address with the most open connections, among those with idle ones. */
   const largestIdle = (): readonly [string, Share] | undefined => {
     let largest: readonly [string, Share] | undefined
     for (const one of shares)
@@ -55,7 +55,7 @@ export function createRoom(
     return largest
   }
 
-  /** Whether there is room for another connection of an address, or room can be made. */
+  /** Makes room for another connection of an address. Returns whether there is room. */
   const makeRoom = (address: string): boolean => {
     const share = shares.get(address)
     if (share !== undefined && share.open.size >= connectionsPerAddress) return closeIdle([address, share])

@@ -14,48 +14,48 @@ import { createOutbox, type Outbox } from './outbox.ts'
 import { type Channel, openChannel } from './protocol/channel.ts'
 import type { TurnedAway } from './refused.ts'
 
-/** What every transport serves: a view for each principal. */
+/** Options of every transport: a view for each principal. */
 export interface ServeOptions extends Identity {
   readonly view: (principal: Principal) => View
   readonly log: Log
-  /** Who asks, where nobody is asked to say: one fixed principal. */
+  /** The principal without authentication. */
   readonly principal?: Principal
-  /** Values that are known to be secret: they are taken out of every answer, whatever it is. */
+  /** Known secrets: they are removed from every answer. */
   readonly scrubber?: Scrubber
-  /** Takes a record of every request. */
+  /** Receives a record of every request. */
   readonly audit?: Audit
-  /** The tools that a principal has, just now. By default nobody has any. */
+  /** Returns the current tools of a principal. Default none. */
   readonly tools?: (principal: Principal) => readonly Tool[]
-  /** What a client is given, by what it calls itself. By default all are given the same: no tools to read with. */
+  /** Returns the profile of a client, by its declared name. Default: the same for all clients, without reading tools. */
   readonly profileOf?: (client: ClientName | undefined) => ClientProfile
-  /** What a principal is told of the server where there are no `instructions`: what is mounted, and how to use it. */
+  /** Returns a description of the server for a principal, when there are no `instructions`: its mounts, and how to use them. */
   readonly guide?: (principal: Principal) => string
-  /** What whoever is given the tools to read with has beside them, over the view that it is shown. */
+  /** Returns further tools for clients with the reading tools, over the view of the client. */
   readonly readingTools?: (view: View) => readonly Tool[]
-  /** How long a request may take, in milliseconds. Then it is cancelled, and its client told so. By default 120,000. */
+  /** Time-out of a request, in milliseconds. Then it is cancelled, and its client gets an error. Default 120,000. */
   readonly timeout?: number
   /**
-   * Where the mounts are still being opened: requests that need them wait until they are; `initialize`, `server/discover` and `ping`
-   * do not. Left out: the mounts are open.
+   * The mounts that are still opening: requests that need them wait; `initialize`, `server/discover` and `ping` do not.
+   * Undefined: the mounts are open.
    */
   readonly opening?: ServedOpening
 }
 
-/** What a transport adds to it. */
+/** Options that a transport adds. */
 export interface ServedOptions extends ServeOptions {
-  /** As the audit log has it. By default `stdio`. */
+  /** Transport in the audit log. Default `stdio`. */
   readonly transport?: 'http' | 'stdio'
-  /** Takes a record of what a limit turns away. */
+  /** Receives a record of each request that a limit refuses. */
   readonly onRefused?: (refusal: TurnedAway) => void
 }
 
 export const localPrincipal: Principal = { id: 'local', roles: [] }
 
-/** A client that can be spoken to unasked: the other end of a pipe, or of a session. */
+/** A client that can receive notifications outside of requests: the other end of a pipe, or of a session. */
 export interface Announcements {
   /** Writes one notification; resolves when there is room for the next. Rejects when the client is gone. */
   readonly write: (notification: Notification) => Promise<void>
-  /** Called once when it is gone or too slow. */
+  /** Called once when the client is gone or too slow. */
   readonly onLost: () => void
 }
 
@@ -92,7 +92,7 @@ export async function openView(
   const outbox = era === 'legacy' && announcements !== undefined ? createOutbox(announcements) : undefined
   outbox?.open()
   const subscription = outbox === undefined ? undefined : subscribe(view, outbox, log)
-  // Whoever is told of nothing is not promised it either.
+  // A client that cannot get notifications must not see the capability declared.
   const promised = outbox !== undefined && subscription === undefined ? silent(view) : view
   const onClose = () => {
     subscription?.close()
@@ -113,14 +113,14 @@ export async function openView(
   return channel
 }
 
-/** A view that tells of no changes. */
+/** Returns a view that declares no notifications of changes. */
 function silent(view: View): View {
   return { ...view, live: false, ...(view.prompts === undefined ? {} : { prompts: { ...view.prompts, live: false } }) }
 }
 
 /**
- * Listens for one client. Of what it does not want any more, it is not told what waits for it either. `undefined`: nothing
- * can be told, or so many listen already that it cannot; it can read all the same.
+ * Opens the subscription of one client. After an unsubscription, waiting notifications are dropped. Undefined when nothing can
+ * notify, or the maximum number of subscriptions is reached; the client can still read.
  */
 function subscribe(view: View, outbox: Outbox, log: Log): Subscription | undefined {
   const subscription = openSubscription(view, outbox, log)

@@ -10,19 +10,19 @@ export interface Session {
   readonly id: string
   readonly owner: Owner
   readonly connection: Connection
-  /** The stream on which the server speaks unasked, while the client holds one open. */
+  /** The stream for notifications, while the client holds one open. */
   stream: EventStream | undefined
-  /** What it is told unasked, where streams come and go. */
+  /** The notifications, in revisions in which streams come and go. */
   readonly mailbox: Mailbox | undefined
 }
 
-/** The sessions that are open: found by id and owner, closed when idle. */
+/** The open sessions: found by id and owner, closed when idle. */
 export interface Sessions {
-  /** `undefined` when there are as many as there may be. */
+  /** Opens a session. Returns undefined when the maximum is reached. */
   open(owner: Owner, connection: Connection, mailbox?: Mailbox): Session | undefined
   /**
-   * The session, if it is this principal's: somebody else's is as absent as one that never was. From then on it has the
-   * principal's rights as they are now.
+   * Returns the session if it belongs to this principal: a session of another principal looks like a missing one. From then on
+   * the session has the principal's current rights.
    */
   find(id: string, principal: Principal): Session | undefined
   close(session: Session): Promise<void>
@@ -32,9 +32,9 @@ export interface Sessions {
 
 export interface SessionLimits {
   readonly most: number
-  /** How many one principal may have. */
+  /** Maximum number of sessions per principal. */
   readonly mostOf?: number
-  /** In milliseconds. */
+  /** Maximum idle time, in milliseconds. */
   readonly idle: number
 }
 

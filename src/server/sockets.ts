@@ -10,9 +10,9 @@ import type { Room } from './room.ts'
 
 /** The connections of a service, below the level of requests. */
 export interface Sockets {
-  /** Says which answer is given on a connection just now. */
+  /** Sets the answer that is currently sent on its connection. */
   answering(response: ServerResponse): void
-  /** Ends those on which nothing is asked. */
+  /** Closes the connections without a request. */
   closeIdle(): void
 }
 
@@ -21,13 +21,13 @@ export interface SocketOptions {
   readonly addresses: Addresses
   readonly meter: Meter
   readonly onRefused: (refusal: TurnedAway) => void
-  /** Bounds how many connections are open. By default nothing does. */
+  /** Limits the number of open connections. Default no limit. */
   readonly room?: Room
 }
 
 export function watchSockets(server: Server, { liveness, addresses, meter, onRefused, room }: SocketOptions): Sockets {
   const sockets = new Set<Socket>()
-  /** Until it is whole: a connection that rests keeps nothing of what was asked on it. */
+  /** The answer being sent, until it is complete: an idle connection keeps nothing of its requests in memory. */
   const latest = new Map<Duplex, ServerResponse>()
 
   server.on('connection', (socket) => {
@@ -45,7 +45,7 @@ export function watchSockets(server: Server, { liveness, addresses, meter, onRef
     liveness.watch(socket)
     meter.count('refusedConnects')
     onRefused({ outcome: 'connections', status: 429, address: addresses.of(socket) })
-    // What has come on it is not even read.
+    // Do not even read the received bytes.
     socket.pause()
     hangUp(socket, '429 Too Many Requests', `Retry-After: ${Math.max(1, Math.ceil(seconds))}\r\n`)
   })
@@ -54,7 +54,7 @@ export function watchSockets(server: Server, { liveness, addresses, meter, onRef
     const response = latest.get(socket)
     if (error.code === 'HPE_HEADER_OVERFLOW') meter.count('refusedHeaders')
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') meter.count('late')
-    // In the midst of an answer, a status would be read as a part of it.
+    // In the middle of an answer, a status line would be read as a part of it.
     if (response?.headersSent && !response.writableFinished) socket.destroy()
     else hangUp(socket, clientErrors.get(error.code) ?? '400 Bad Request')
   })
@@ -71,7 +71,7 @@ export function watchSockets(server: Server, { liveness, addresses, meter, onRef
     },
     closeIdle: () => {
       server.closeIdleConnections()
-      // Node does not count those on which nothing was ever sent.
+      // Node does not count connections that have received nothing yet.
       for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
     },
   }
@@ -82,7 +82,7 @@ const clientErrors: ReadonlyMap<string | undefined, string> = new Map([
   ['ERR_HTTP_REQUEST_TIMEOUT', '408 Request Timeout'],
 ])
 
-/** Ends a connection with a last word. Whoever keeps the other half of it open does not keep ours. */
+/** Ends a connection with a last status. It closes both halves, even if the client keeps its own open. */
 function hangUp(socket: Duplex, status: string, headers = ''): void {
   if (!socket.writable) return void socket.destroy()
   const head = `HTTP/1.1 ${status}\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`
@@ -90,7 +90,7 @@ function hangUp(socket: Duplex, status: string, headers = ''): void {
 }
 
 /**
- * @param backlog So many connections wait to be taken; the system forgets what is more than this.
+ * @param backlog Maximum number of connections that wait to be accepted; the system drops further ones.
  * @throws ResourceError `invalid` when it cannot listen there.
  */
 export async function listen(server: Server, host: string, port: number, backlog: number): Promise<AddressInfo> {

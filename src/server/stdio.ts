@@ -12,25 +12,25 @@ import { createWriter } from './writer.ts'
 export interface StdioOptions extends ServeOptions {
   readonly input?: Readable
   readonly output?: Writable
-  /** Its abort ends the service: what is in flight is still answered, within the grace. */
+  /** Ends the service when it aborts: requests in flight are still answered, within the grace period. */
   readonly signal?: AbortSignal
-  /** The longest message that is read, in bytes. By default 4 MiB. */
+  /** Maximum length of a message, in bytes. Default 4 MiB. */
   readonly maxInput?: number
-  /** How long requests in flight may take once the input has ended, in milliseconds. By default 4000. */
+  /** How long requests in flight may take after the input has ended, in milliseconds. Default 4000. */
   readonly grace?: number
-  /** Called once the first answer is written. */
+  /** Called once, after the first answer is written. */
   readonly onFirstAnswer?: () => void
 }
 
 /** Both official TypeScript clients close the connection at a longer message. */
 const maxOutput = 10 * 1024 * 1024
-/** So many requests run at once; so many more are read before the client has to wait. */
+/** Maximum number of requests that run at once, and of further ones that are read before the client has to wait. */
 const concurrent = 16
 const waiting = 1000
 
 /**
- * Serves one client over a pair of pipes, one JSON message a line. Answers are written whole and one after the other, as
- * fast as the client reads. Ends when the input does, after what was asked is answered.
+ * Serves one client over a pair of pipes, one JSON message per line. Answers are written whole and one after the other, as fast
+ * as the client reads. Ends after the input has ended and all requests are answered.
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   requireKeys('serveStdio({ name, version, view })', options, { name: 'a text', version: 'a text', view: 'a function' })
@@ -44,7 +44,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     onFirstAnswer = undefined
   }
   const connection = createConnection(
-    // A client that would miss something learns it by the end of the pipe.
+    // A client that would miss notifications learns it from the end of the pipe.
     (era) => openView(options, options.principal ?? localPrincipal, era, { write: send, onLost: () => stop.abort() }),
     createGate(concurrent, Number.POSITIVE_INFINITY),
     options,
@@ -83,15 +83,15 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
         wake()
       })
     answering.add(task)
-    // A client that asks faster than it reads is not read from: the pipe fills, and it waits.
+    // Back-pressure: a client that sends faster than it reads is not read, so the pipe fills, and the client waits.
     while (answering.size - connection.listening > waiting && !stop.signal.aborted)
       await new Promise<void>((resolve) => {
         wake = resolve
       })
   }
   connection.drain()
-  // Reads still in flight are answered before the end; neither ones that hang nor a client that takes nothing keep the
-  // process.
+  // Reads in flight are answered before the end, but neither a hanging read nor a client that does not read keeps the process
+  // alive.
   const grace = options.grace ?? 4000
   const timer = setTimeout(() => void connection.close(), grace)
   writer.hurry(grace)

@@ -10,16 +10,16 @@ import type { Method } from './protocol/method.ts'
 import { type Revision, since } from './revisions.ts'
 import { embeddedToWire, resourceToWire } from './wire.ts'
 
-/** What tools one principal has just now: its roles may change. */
+/** The current tools of one principal: its roles may change. */
 export interface Toolbox {
   readonly principal: Principal
-  /** @param client What the client calls itself. */
+  /** @param client The client's declared name. */
   tools(client: ClientName | undefined): readonly Tool[]
 }
 
 type Wire = Record<string, unknown>
 
-/** The methods for tools. A principal without any gets the answer of a server without tools, whatever it asks. */
+/** Returns the methods for tools. A principal without tools always gets the answer of a server without tools. */
 export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Record<string, Method>> {
   const list: Method = async ({ revision, client }) => ({
     tools: (toolbox?.tools(client) ?? []).map((tool) => toolToWire(tool, revision)),
@@ -36,9 +36,9 @@ export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Re
     try {
       return answerToWire(await tool.call(given, { principal: toolbox.principal, signal }), revision)
     } catch (error) {
-      // The model can do better when it is told; of a fault of ours it is told like everybody.
+      // The model sees the error, so that it can correct its call. An internal error becomes a fixed answer, as everywhere.
       if (!isResourceError(error) || error.kind === 'internal') throw error
-      // Who has cancelled it made it fail: that is nobody's fault.
+      // A failure after a cancellation is not logged.
       const { message } = wireError(error, revision, undefined, signal.aborted ? () => {} : log)
       return { content: [{ type: 'text', text: message }], isError: true }
     }
@@ -90,7 +90,7 @@ function linkToWire({ uri, name, description, mimeType }: ToolLink): Wire {
   }
 }
 
-/** Sounds are content since 2025-03-26; before, they are resources like all else. */
+/** Sounds are a content type since 2025-03-26; in older revisions a text replaces them. */
 function blockToWire(block: ToolBlock, revision: Revision): Wire {
   if (block.type === 'embedded') return embeddedToWire(block.resource, revision)
   if (block.type === 'link')

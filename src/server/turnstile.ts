@@ -7,18 +7,18 @@ import type { Meter } from './meter.ts'
 import { type Overload, overloaded } from './overload.ts'
 import { createRate } from './rate.ts'
 
-/** As so many requests counts at least one that was work for nothing, and as one more for each so many bytes that were read of it. */
+/** Charge of a request that was wasted work: a minimum number of requests, or one for each of these units of bytes read. */
 const dear = { least: 10, bytes: 16 * 1024 }
-/** When to come back where all connections are taken, in seconds. */
+/** Seconds after which a client may retry when all of its connections are taken. */
 const connectionWait = 5
 
-/** Lets requests in as fast as all of them, and those of each, may come. */
+/** Rate limits of requests: for all together, and per share. */
 export interface Turnstile {
-  /** Whose share of everything a request takes: that of a principal or, where all are one, that of a connection. */
+  /** Returns the share that a request belongs to: that of its principal or, without authentication, of its connection. */
   shareOf(principal: Principal, request: IncomingMessage): string
-  /** Why a request has come too soon, and what it is answered. */
+  /** Returns why a request exceeds a limit, and its answer; undefined when it is admitted. */
   take(share: string, request: IncomingMessage): { readonly reason: Overload; readonly answer: Response } | undefined
-  /** Counts a request as several: so many bytes were read of it, for nothing. */
+  /** Charges a request as several, since this number of bytes was read in vain. */
   charge(share: string, read: number): void
 }
 
@@ -29,10 +29,10 @@ export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Met
   const all = limit(rate)
   const connections = new WeakMap<Socket, string>()
   let count = 0
-  /** The connections that each principal has open. */
+  /** The open connections of each principal. */
   const open = new Map<string, Set<Socket>>()
 
-  /** `false`: it has too many already. */
+  /** Counts a connection. Returns false when the principal has too many already. */
   const connect = (share: string, socket: Socket, most: number): boolean => {
     const own = open.get(share) ?? new Set()
     if (own.has(socket)) return true
@@ -57,7 +57,7 @@ export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Met
         meter.count('refusedShare')
         return { reason: 'share', answer: overloaded(null, 'share', connectionWait) }
       }
-      // Who is turned away for itself takes nothing from the others.
+      // A request that exceeds its own limit takes no token from the common one.
       const wait = own.take(share) || all.take('')
       if (wait === 0) return undefined
       meter.count('refusedRate')

@@ -18,14 +18,14 @@ import { modern, type Revision, since } from './revisions.ts'
 type Wire = Record<string, unknown>
 
 /**
- * Core types as each protocol revision writes them. A field is sent only to revisions that have it, and only when its
- * value is one that strict clients accept: one bad date or priority makes some of them reject a whole page.
+ * Converts a resource to its form in a protocol revision. A field is sent only to revisions that have it, and only with a value
+ * that strict clients accept: one bad date or priority makes some of them reject a whole page.
  */
 export function resourceToWire(resource: Resource, revision: Revision): Wire {
   return describedResource(resource, revision, textsIn(resource))
 }
 
-/** A mount: its texts are the operator's. */
+/** Converts a mount, whose texts come from the operator. */
 function mountToWire(mount: Resource, revision: Revision): Wire {
   return describedResource(mount, revision, [])
 }
@@ -50,12 +50,12 @@ export function templateToWire(template: ResourceTemplate, revision: Revision): 
   }
 }
 
-/** Whether something was relayed from another server: the texts of other templates are those of the providers. */
+/** Whether a template was relayed from another server: the texts of other templates come from the providers. */
 function isRelayed({ meta }: Pick<ContentFacts, 'meta'>): boolean {
   return meta?.[metaKeys.via] !== undefined
 }
 
-/** The texts that a source gave, by their keys. */
+/** Returns the keys of the texts that come from a source. */
 function textsIn({ title, description }: Pick<Description, 'title' | 'description'>): readonly string[] {
   return [...(title === undefined ? [] : ['title']), ...(description === undefined ? [] : ['description'])]
 }
@@ -74,7 +74,7 @@ function metaOf(
   return since(revision, '2025-06-18') && Object.keys(all).length > 0 ? { _meta: all } : {}
 }
 
-/** A resource with its text, as a content block. */
+/** Converts a resource with its text to a content block. */
 export function embeddedToWire({ uri, mimeType, text, modified, ...facts }: EmbeddedText, revision: Revision): Wire {
   const { annotations } = description(facts, revision, modified)
   return {
@@ -104,9 +104,9 @@ export function templatesToWire(page: Page<ResourceTemplate>, revision: Revision
 }
 
 /**
- * Streams are read to their end here: a message of JSON-RPC is one piece.
+ * Converts the contents of a read. Reads streams to their end: a JSON-RPC message is one piece.
  *
- * @param turn Waits for the moment in which something large may be written.
+ * @param turn Waits for the turn in which a large content may be written.
  */
 export async function readToWire(
   result: ReadResult,
@@ -115,7 +115,7 @@ export async function readToWire(
 ): Promise<Wire> {
   const contents: Wire[] = []
   for (const content of result.contents) contents.push(await contentToWire(content, revision))
-  // Writing it as JSON holds up everybody else: that happens right behind this.
+  // Formatting it as JSON, which follows, blocks all other requests.
   if (contents.some(({ text, blob }) => String(text ?? blob ?? '').length > longText)) await turn()
   return { contents, ...cached(result.cache, revision) }
 }
@@ -141,7 +141,7 @@ function argumentToWire({ name, title, description, required }: ListedArgument, 
   }
 }
 
-/** A prompt with its arguments filled in: text as it is, what it holds of resources as embedded resources. */
+/** Converts a prompt with its arguments filled in: texts unchanged, resources as embedded resources. */
 export async function promptToWire(prompt: FilledPrompt<PromptContent>, revision: Revision): Promise<Wire> {
   const messages: Wire[] = []
   for (const { role, content } of prompt.messages)
@@ -158,7 +158,7 @@ export async function promptToWire(prompt: FilledPrompt<PromptContent>, revision
   }
 }
 
-/** An image or a sound of a resource is one for the model to see or hear; of what a revision does not know, it is a resource. */
+/** Converts a content of a prompt: an image or a sound becomes a block of its own kind, or a resource if the revision has no such block. */
 async function promptContentToWire(content: PromptContent, revision: Revision): Promise<Wire> {
   if ('text' in content) return { type: 'text', text: content.text.toWellFormed() }
   if ('resource' in content) {
@@ -174,12 +174,12 @@ async function promptContentToWire(content: PromptContent, revision: Revision): 
   }
   const { mimeType } = content
   const type = mediaTypeOf(mimeType, revision) ?? (mimeType.startsWith('audio/') ? undefined : 'image')
-  // The revisions before know no sound.
+  // Older revisions have no sounds.
   if (type === undefined) return { type: 'text', text: `[${mimeType}]` }
   return { type, data: base64Of(content.bytes), mimeType }
 }
 
-/** The type of a content block for an image or a sound, where the revision has one. */
+/** Returns the type of a content block for an image or a sound, if the revision has one. */
 function mediaTypeOf(mimeType: string | undefined, revision: Revision): 'image' | 'audio' | undefined {
   if (mimeType === undefined || Object.keys(mimeTypeOf(mimeType)).length === 0) return undefined
   if (/^image\//i.test(mimeType)) return 'image'
@@ -197,7 +197,7 @@ export function completionToWire({ values, total, hasMore }: Completion): Wire {
 }
 
 async function contentToWire(content: ResourceContent, revision: Revision): Promise<Wire> {
-  // The page of this one revision shows a name and a title, though its schema does not name them.
+  // Only the pages of this revision's specification show a name and a title, though its schema does not contain them.
   const isTitled = revision === '2025-06-18'
   return {
     uri: content.uri,
@@ -256,13 +256,13 @@ function description(facts: Description, revision: Revision, modified: number | 
   }
 }
 
-/** ISO 8601 knows the years 0 to 9999 without a sign; clients accept no other. */
+/** ISO 8601 has the years 0 to 9999 without a sign; clients accept no others. */
 function lastModified(modified: number | undefined): Wire {
   if (modified === undefined || !(modified >= -62_167_219_200_000 && modified <= 253_402_300_799_999)) return {}
   return { lastModified: new Date(modified).toISOString() }
 }
 
-/** A type as RFC 6838 has it, with parameters (RFC 9110, section 8.3); `format=A::B` of the first draft passes too. */
+/** A media type of RFC 6838, with parameters (RFC 9110, section 8.3); `format=A::B` of the first draft is accepted too. */
 const mimeType =
   /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[ \t]*[\w!#$&'*+.^`|~-]+=(?:[\w!#$&'*+.^`|~:-]+|"[^"\\\r\n]*"))*$/
 
@@ -270,7 +270,7 @@ function mimeTypeOf(type: string | undefined): Wire {
   return type !== undefined && type.length <= 255 && mimeType.test(type) ? { mimeType: type } : {}
 }
 
-/** A character as JavaScript escapes it: `\\u202e`. */
+/** Escapes a character as JavaScript does: `\\u202e`. */
 function escaped(character: string): string {
   return Array.from(
     { length: character.length },
@@ -279,8 +279,8 @@ function escaped(character: string): string {
 }
 
 /**
- * Text for one line: control characters, and those that turn text or cannot be seen, are written as escapes, so that no name can
- * forge a line or drive a terminal.
+ * Returns a text for one line: control characters, and those that change the direction of text or are invisible, are escaped, so
+ * that no name can forge a line or control a terminal.
  */
 function printable(text: string): string {
   return text

@@ -1,14 +1,14 @@
 import type { Writable } from 'node:stream'
 
-/** Writes texts to a stream one after the other, waiting while the reader is slow. */
+/** Writes texts to a stream one after the other, with back-pressure. */
 export interface Writer {
-  /** Makes the text when its turn comes, so that what waits is not held twice. Rejects when the reader is gone. */
+  /** Calls `make` when its turn comes, so that a waiting text is not held twice. Rejects when the reader is gone. */
   write(make: () => string): Promise<void>
   /** Resolves when the reader is gone. */
   readonly failed: Promise<void>
-  /** From now on, a reader that takes nothing for so many milliseconds counts as gone. */
+  /** From now on, a reader that takes nothing for `patience` milliseconds counts as gone. */
   hurry(patience: number): void
-  /** Resolves when everything is handed over, or the reader is gone. */
+  /** Resolves when everything was handed to the reader, or the reader is gone. */
   end(): Promise<void>
 }
 
@@ -24,7 +24,7 @@ export function createWriter(output: Writable): Writer {
     gone = true
     announce()
   }
-  // The listener stays: a write that fails late must not end the process.
+  // Keep the listener: a write that fails late must not end the process.
   output.on('error', fail).on('close', fail)
   if (gone) announce()
 

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { valuesOf } from '../guard.ts'
 
-/** The token of a request; that there is none; or that it is not said as RFC 6750 (section 2.1) has it. */
+/** The token of a request; `none` without one; `malformed` when it is not sent as RFC 6750 (section 2.1) requires. */
 export type Credentials = { readonly token: string } | 'none' | 'malformed'
 
 /**
- * Only the header `Authorization` can carry a token. One in the query is passed over like any other parameter (it is in
- * too many logs by then), and is malformed beside one in the header: nobody can say which is meant.
+ * Returns the token in the header `Authorization`. A token in the query is ignored like any other parameter (it is in too many
+ * logs by then). Together with one in the header it is malformed: it would be ambiguous.
  */
 export function credentialsOf(request: IncomingMessage): Credentials {
   const values = valuesOf(request, 'authorization')

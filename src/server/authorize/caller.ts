@@ -1,16 +1,16 @@
 import { setMaxListeners } from 'node:events'
 import type { Principal } from '../../core/provider.ts'
 
-/** Who asks, for as long as their credentials are good. */
+/** An authenticated caller, for as long as its credentials are valid. */
 export interface Caller {
   readonly principal: Principal
-  /** Whose share of the places it takes. */
+  /** Key of the share of the concurrency limits that it uses. */
   readonly share?: string
-  /** Calls `end` once the credentials are good no more. Answers what gives that up. */
+  /** Calls `end` when the credentials are no longer valid. Returns a function that cancels this. */
   untilEnd(end: () => void): () => void
 }
 
-/** Somebody who need not say who they are. */
+/** Creates a caller without authentication. */
 export function alwaysCaller(principal: Principal): Caller {
   return { principal, untilEnd: () => () => {} }
 }
@@ -18,7 +18,7 @@ export function alwaysCaller(principal: Principal): Caller {
 /** A signal that aborts when a caller's credentials end, or when another signal does. */
 export interface Lifetime {
   readonly signal: AbortSignal
-  /** Gives it up: neither is listened to any more. */
+  /** Removes the listeners from both. */
   release(): void
 }
 
@@ -39,10 +39,10 @@ export function lifetimeOf(caller: Caller, other: AbortSignal): Lifetime {
   }
 }
 
-/** The longest that a timer of Node can wait, in milliseconds. */
+/** Maximum delay of a timer in Node, in milliseconds. */
 const maxWait = 2 ** 31 - 1
 
-/** Calls back at a time, in milliseconds since 1970, however far away. Answers what gives that up. */
+/** Calls a function at a time, in milliseconds since 1970, however far away. Returns a function that cancels it. */
 export function callAt(time: number, call: () => void): () => void {
   let timer: NodeJS.Timeout | undefined
   const wait = () => {
@@ -53,12 +53,12 @@ export function callAt(time: number, call: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-/** The owner of a session: always the same one, with the rights of the token that was shown last. */
+/** The owner of a session: always the same principal, with the rights of the latest token. */
 export interface Owner extends Principal {
   renew(latest: Principal): void
 }
 
-/** Whoever reads its roles and scopes gets those of now: a session outlives the tokens that it is used with. */
+/** Creates an owner whose roles and scopes are always the current ones: a session outlives the tokens that it is used with. */
 export function ownerOf(first: Principal): Owner {
   let { roles, scopes } = first
   return {

@@ -1,6 +1,6 @@
-/** Why a request is not let in, and what is said of it. */
+/** Why a request is refused, and the answer to it. */
 export interface Refusal {
-  /** In a word, for the audit log. */
+  /** Reason in the audit log. */
   readonly reason: 'no-token' | 'malformed-token' | 'bad-token' | 'unjudged-token' | 'scope'
   readonly status: 400 | 401 | 403 | 503
   readonly message: string
@@ -9,17 +9,17 @@ export interface Refusal {
 
 /** The refusals of a resource server (RFC 6750, section 3, and RFC 9728, section 5.1), for one resource. */
 export interface Challenges {
-  /** Nothing was shown: what is needed is said, and no error. */
+  /** The request has no token: the answer names the required scopes, and no error. */
   readonly missing: Refusal
   readonly malformed: Refusal
   readonly invalid: Refusal
-  /** @param scopes All that the operation needs, whatever the token has of them. */
+  /** @param scopes All scopes that the operation requires, including those that the token has. */
   insufficient(scopes: readonly string[]): Refusal
-  /** It cannot be said just now whether a token is good. */
+  /** The validity of the token cannot be decided at the moment. */
   readonly unavailable: Refusal
 }
 
-/** How soon a client may ask again when nobody can say whether its token is good, in seconds. */
+/** Seconds after which a client may retry when its token could not be checked. */
 const retryAfter = 5
 
 export function createChallenges(metadataUrl: string | undefined, scopes: readonly string[]): Challenges {
@@ -40,7 +40,7 @@ export function createChallenges(metadataUrl: string | undefined, scopes: readon
       ...(needed.length === 0 ? [] : [['scope', needed.join(' ')]]),
       ...(metadataUrl === undefined ? [] : [['resource_metadata', metadataUrl]]),
     ]
-    // A scheme is never without a parameter (RFC 6750, section 3).
+    // A scheme always has a parameter (RFC 6750, section 3).
     const shown = params.length === 0 ? [['realm', 'hikidashi']] : params
     const challenge = `Bearer ${shown.map(([name, value]) => `${name}="${value}"`).join(', ')}`
     return { reason, status, message, headers: { 'WWW-Authenticate': challenge } }

@@ -5,10 +5,10 @@ import type { Verdict } from './verdict.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
-/** The longest name of a principal, in characters. */
+/** Maximum length of a principal's name, in characters. */
 const maxSubject = 1024
 
-/** What an issuer says of a token, once it is certain that the issuer says it: whom it is for, and how long. */
+/** Checks the claims of a token whose issuer is already verified: times, binding, client. Returns the principal and the expiry. */
 export function judgeClaims(
   claims: Claims,
   issuer: Issuer,
@@ -21,7 +21,7 @@ export function judgeClaims(
   const roles = [...new Set((issuer.roles ?? []).flatMap((rule) => rolesBy(rule, claims)))].sort()
   const principal = { id, roles, scopes: impliedBy(scopesIn(claims), implies) }
   const exp = claims.exp === undefined ? Number.POSITIVE_INFINITY : Number(claims.exp) * 1000
-  // One that is taken by the leeway alone lasts as long as that.
+  // A token that is accepted only because of the leeway expires at its end.
   return { grant: { principal, expires: exp > Date.now() ? exp : exp + leeway } }
 }
 
@@ -36,7 +36,7 @@ function timeFault({ exp, nbf, iat }: Claims, { maxAge }: Issuer): string | unde
   return undefined
 }
 
-/** A token that is bound to a key (RFC 9449, RFC 8705) is good only with a proof, which nobody asks for here. */
+/** Returns the fault of a token that is bound to a key (RFC 9449, RFC 8705): it is valid only with a proof, which this server does not support. */
 function bindingFault({ cnf, token_type: type }: Claims): string | undefined {
   if (cnf !== undefined) return 'it is bound to a key'
   if (type !== undefined && !/^bearer$/i.test(String(type))) return 'it is not a bearer token'
@@ -50,14 +50,14 @@ function clientFault({ client_id: client, azp }: Claims, { clients }: Issuer): s
   return isTaken ? undefined : 'it is for a client that is not taken here'
 }
 
-/** Unique over all issuers: two may well give the same subject to two people. */
+/** Returns an id that is unique over all issuers: two of them may give the same subject to two people. */
 function principalId({ sub, client_id: client }: Claims, { issuer }: Issuer): string | undefined {
   const name = sub ?? client
   if (typeof name !== 'string' || name === '' || name.length > maxSubject || !name.isWellFormed()) return undefined
   return JSON.stringify(sub === undefined ? [issuer, 'client', name] : [issuer, name])
 }
 
-/** `scope` (RFC 9068) or `scp`: a text with spaces in between, or an array. Names are compared as they are. */
+/** Reads `scope` (RFC 9068) or `scp`: a text separated by spaces, or an array. Names are compared literally. */
 function scopesIn({ scope, scp }: Claims): readonly string[] {
   const given = scope ?? scp
   return wordsIn(given).filter((word) => word !== '')

@@ -4,29 +4,29 @@ import { ResourceError } from '../../core/errors.ts'
 import { sendGuarded } from '../../core/guarded-request.ts'
 import { parseHttpUrl } from '../../core/http-url.ts'
 
-/** How long an issuer may take for an answer, in milliseconds. */
+/** Time-out of a request to an issuer, in milliseconds. */
 const timeoutMs = 3000
-/** How long it may be, in bytes. */
+/** Maximum length of its answer, in bytes. */
 const maxBytes = 256 * 1024
 
 export interface Fetched {
   readonly value: unknown
-  /** By how much the clock of whoever answered is ahead of ours, in milliseconds, where it says. */
+  /** How much the clock of the answering server is ahead of this machine's, in milliseconds; undefined without a date. */
   readonly ahead: number | undefined
 }
 
-/** What is sent besides the URL, and where it may go. */
+/** Additions to the request, and its network settings. */
 export interface FetchOptions extends ServiceNetwork {
-  /** A form that is sent by POST. Without it, the request is a GET. */
+  /** Form to send by POST. Without it, the request is a GET. */
   readonly body?: string
   readonly authorization?: string
 }
 
 /**
- * Fetches JSON from a URL of the configuration, where its host leads nowhere but {@link createServiceGuard} allows. A redirect is no good
- * answer.
+ * Fetches JSON from a URL of the configuration, if {@link createServiceGuard} allows the addresses of its host. A redirect is a
+ * failure.
  *
- * @throws ResourceError `unavailable`, whatever the fault.
+ * @throws ResourceError `unavailable`, for every fault.
  */
 export async function fetchJson(url: string, options: FetchOptions = {}): Promise<Fetched> {
   const { body, authorization } = options
@@ -37,7 +37,7 @@ export async function fetchJson(url: string, options: FetchOptions = {}): Promis
       signal: AbortSignal.timeout(timeoutMs),
       headers: {
         Accept: 'application/json',
-        // What is not compressed cannot grow.
+        // An answer that is not compressed cannot expand.
         'Accept-Encoding': 'identity',
         ...(body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' }),
         ...(authorization === undefined ? {} : { Authorization: authorization }),
@@ -69,7 +69,7 @@ async function textOf(response: IncomingMessage): Promise<string> {
   return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
 }
 
-/** Not the text of what was answered, of which there may be a part in a message of the parser. */
+/** Returns the reason of a failure, but not the message of the JSON parser, which may quote the answer. */
 function reasonOf(error: unknown): string {
   if (error instanceof SyntaxError) return 'it is not JSON'
   if (!(error instanceof Error)) return 'unknown'

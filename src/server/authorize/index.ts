@@ -13,29 +13,32 @@ import { createNeeds } from './scopes.ts'
 import { createTokenVerifier } from './tokens.ts'
 import { digestOf, type Grant, type Verifier } from './verdict.ts'
 
-/** Decides who is let in: the resource server of OAuth 2.1 (section 5), and MCP's rules for it (basic/authorization). */
+/** Authenticates callers: the resource server of OAuth 2.1 (section 5), with the rules of MCP for it (basic/authorization). */
 export interface Authorizer {
-  /** Answers a request for the metadata of the resource. `false`: it is for something else. */
+  /** Answers a request for the metadata of the resource. Returns false for any other request. */
   serveMetadata(request: IncomingMessage, response: ServerResponse): boolean
-  /** Who asks, by the head of a request alone. */
+  /** Returns the caller of a request, by its headers alone, or why it is refused. */
   authenticate(request: IncomingMessage): Promise<Caller | Refusal>
-  /** Why a caller may not do what a body asks for, whatever is there: a scope is missing. */
+  /**
+   * Returns the refusal of a body for which the caller lacks a scope; undefined when it is allowed. Whether a resource exists
+   * makes no difference.
+   */
   refusalOf(caller: Caller, body: unknown): Refusal | undefined
 }
 
 export interface AuthorizerOptions extends AuthorizationOptions {
-  /** Where it is served, if that is where all clients reach it: on the loopback. */
+  /** URL of the server, if all clients reach it there: on the loopback. */
   readonly url?: string
   readonly path: string
   readonly log: Log
-  /** The scopes that what is at a URI needs. */
+  /** Returns the scopes that a URI requires. */
   readonly scopesOf?: (uri: string) => readonly string[]
 }
 
-/** The longest token that is looked at, in characters. */
+/** Maximum length of a token, in characters. */
 const maxToken = 16 * 1024
 
-/** @throws ResourceError `invalid` for options that let nobody in, or anybody. */
+/** @throws ResourceError `invalid` for options that would admit nobody, or anybody. */
 export async function createAuthorizer(options: AuthorizerOptions): Promise<Authorizer> {
   const { issuers = [], log } = options
   const resource = resourceOf(options)
@@ -88,7 +91,7 @@ export async function createAuthorizer(options: AuthorizerOptions): Promise<Auth
 
 const refuse = (why: string) => invalid(why, 'authorization')
 
-/** What tokens of issuers are for. Tokens of our own are for nothing else than this server anyway. */
+/** Returns the resource for which the issuers' tokens must be. Tokens of this server's own file have no audience. */
 function resourceOf({ issuers = [], resource, url }: AuthorizerOptions): string {
   const named = resource ?? url
   if (named !== undefined) return canonicalResource(named)

@@ -8,20 +8,20 @@ import { createMemo } from './memo.ts'
 import { type Issuer, networkOf } from './options.ts'
 import { digestOf, type Verdict, type Verifier } from './verdict.ts'
 
-/** So long an answer is taken without asking again, in milliseconds, and so many such are remembered. */
+/** How long an answer is cached, in milliseconds, and the maximum number of cached answers. */
 const remembered = 30_000
 const most = 2000
-/** So many questions are asked at once, and so many wait: anybody can send any token. */
+/** Maximum number of concurrent requests, and of waiting ones: anyone can send any token. */
 const concurrent = 16
 const waiting = 256
 
-/** An issuer that can be asked, with what its tokens must be for. */
+/** An issuer with introspection, and the audiences that its tokens must have. */
 export type AskedIssuer = Issuer & {
   readonly introspection: NonNullable<Issuer['introspection']>
   readonly audiences: readonly string[]
 }
 
-/** Opaque access tokens: the issuer is asked what they are worth (RFC 7662), and no other one ever sees them. */
+/** Creates the verifier of opaque access tokens: it asks the issuer about each one (RFC 7662), and never shows a token to any other server. */
 export function createIntrospection(
   issuer: AskedIssuer,
   implies: Readonly<Record<string, readonly string[]>>,
@@ -56,7 +56,7 @@ export function createIntrospection(
     })
 
   return {
-    // A JWT says who issued it: nobody else is to see it.
+    // A JWT names its issuer: no other server may see it.
     takes: (token) => [undefined, issuer.issuer].includes(issuerOf(token)),
     verify,
     watch: (token, grant, end) => {
@@ -75,7 +75,7 @@ function sameRights(one: { readonly principal: unknown }, other: { readonly prin
   return JSON.stringify(one.principal) === JSON.stringify(other.principal)
 }
 
-/** As `application/x-www-form-urlencoded` has it, in which client identifiers are sent too (RFC 6749, section 2.3.1). */
+/** Encodes as `application/x-www-form-urlencoded`, which client identifiers require too (RFC 6749, section 2.3.1). */
 function formEncode(text: string): string {
   return encodeURIComponent(text)
     .replace(/[!'()*~]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)

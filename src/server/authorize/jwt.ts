@@ -8,18 +8,21 @@ import { createMemo } from './memo.ts'
 import { type Issuer, leeway, networkOf } from './options.ts'
 import { digestOf, type Verdict, type Verifier } from './verdict.ts'
 
-/** The asymmetric signatures of JSON Object Signing. With a shared secret, who can check a token can also make one. */
+/** Asymmetric signature algorithms of JOSE. With a shared secret, a server that can verify a token could also forge one. */
 const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
-/** So long a token that was good is taken without looking again, in milliseconds, and so many such are remembered. */
+/** How long the verdict on a valid token is cached, in milliseconds, and the maximum number of cached verdicts. */
 const remembered = 60_000
 const most = 2000
-/** The most keys that one token is tried with. */
+/** Maximum number of keys that are tried for one token. */
 const maxTried = 8
 
-/** An issuer whose keys are known, with what its tokens must be for. */
+/** An issuer with a key set, and the audiences that its tokens must have. */
 export type JwtIssuer = Issuer & { readonly jwks: string; readonly audiences: readonly string[] }
 
-/** Access tokens that are signed JWTs (RFC 9068), each judged by the keys and the rules of the one issuer that it names. */
+/**
+ * Creates the verifier of access tokens that are signed JWTs (RFC 9068), each checked with the keys and the rules of the one
+ * issuer that it names.
+ */
 export async function createJwtVerifier(
   issuers: readonly JwtIssuer[],
   implies: Readonly<Record<string, readonly string[]>>,
@@ -34,7 +37,7 @@ export async function createJwtVerifier(
   )
   const verdicts = createMemo<Verdict>(most)
 
-  /** Verifies a token; where several keys fit it, such as two of one `kid`, with each of them in turn. */
+  /** Verifies a token. If several keys match, such as two with the same `kid`, tries each of them. */
   const verified = async (token: string, find: FindKey, options: JWTVerifyOptions) => {
     try {
       return await jwtVerify(token, find, options)
@@ -83,7 +86,7 @@ export async function createJwtVerifier(
     } catch (error) {
       if (isResourceError(error)) throw error
       if (!(error instanceof errors.JOSEError)) return { fault: 'it cannot be read' }
-      // The name of the claim is ours, its value is not.
+      // The name of the claim is known to be harmless; its value is not.
       return { fault: 'claim' in error ? `${error.code} (${error.claim})` : error.code }
     }
   }
@@ -99,7 +102,7 @@ export async function createJwtVerifier(
   }
 }
 
-/** Whom a token names as its issuer. Nothing is known of it yet: it only says by whose keys it is to be judged. */
+/** Returns the issuer that a token names. It is not verified yet: it only selects the keys to verify the token with. */
 export function issuerOf(token: string): string | undefined {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())

@@ -5,20 +5,20 @@ import type { Log } from '../../core/log.ts'
 import { isObject } from '../messages.ts'
 import { fetchJson } from './fetch.ts'
 
-/** So long keys are taken as they are, in milliseconds; then they are fetched again. */
+/** How long keys are used before they are fetched again, in milliseconds. */
 const fresh = 10 * 60_000
-/** So long they are good where they cannot be fetched again: an issuer that is down does not lock everybody out. */
+/** How long keys are used when they cannot be fetched again, in milliseconds: an issuer that is down must not lock out everyone. */
 const lastGood = 4 * 3600_000
-/** So long nothing is fetched again because of a key that is not known: anybody can name any. */
+/** Minimum time between fetches because of an unknown key, in milliseconds: anyone can name any key. */
 const coolDown = 30_000
-/** So long after a failure nothing is fetched. */
+/** How long nothing is fetched after a failure, in milliseconds. */
 const pause = 2000
-/** By how much the clocks may differ before the log says so. */
+/** Difference of the clocks above which a warning is logged, in milliseconds. */
 const maxAhead = 60_000
 
 /**
- * Whether anybody could sign for a key: with an RSA exponent of 1 a signature is the message itself. An exponent is odd and
- * greater than 1 (RFC 8017, section 3.1).
+ * Whether anyone could forge signatures of a key: with an RSA exponent of 1 a signature is the message itself. A valid exponent
+ * is odd and greater than 1 (RFC 8017, section 3.1).
  */
 function isForgeable(key: unknown): boolean {
   if (!isObject(key) || key.kty !== 'RSA') return false
@@ -28,12 +28,12 @@ function isForgeable(key: unknown): boolean {
 
 export type FindKey = ReturnType<typeof createLocalJWKSet>
 
-/** The keys of one issuer. */
+/** The key set of one issuer. */
 export interface Keys {
-  /** The keys as they are known. @throws ResourceError `unavailable` */
+  /** Returns the cached keys, fetched again when they are old. @throws ResourceError `unavailable` */
   current(): Promise<FindKey>
   /**
-   * The keys as they are now, for a key that is not among the known ones. `undefined` where they were asked for just before.
+   * Fetches the keys again, for a key that is not among the cached ones. Resolves to undefined when they were fetched recently.
    *
    * @throws ResourceError `unavailable`
    */

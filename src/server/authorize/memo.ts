@@ -1,10 +1,10 @@
-/** Remembers some answers for a while. What several ask for at once is found out once. */
+/** A cache with expiry. Concurrent look-ups of one key share one call (single-flight). */
 export interface Memo<T> {
-  /** What is remembered under a key, or what `find` finds. It is remembered up to `until`, in milliseconds since 1970. */
+  /** Returns the cached value of a key, or the result of `find`, which is cached until `until`, in milliseconds since 1970. */
   get(key: string, find: () => Promise<{ readonly value: T; readonly until: number }>): Promise<T>
 }
 
-/** @param most Beyond so many, the oldest are forgotten. */
+/** @param most Maximum number of entries. Beyond it, the oldest are removed. */
 export function createMemo<T>(most: number): Memo<T> {
   const known = new Map<string, { readonly value: T; readonly until: number }>()
   const finding = new Map<string, Promise<T>>()

@@ -5,16 +5,16 @@ import { refuse, replyEmpty, replyJson } from '../reply.ts'
 
 const wellKnown = '/.well-known/oauth-protected-resource'
 
-/** The metadata of a protected resource (RFC 9728): who gives out the tokens that are taken here. */
+/** The metadata of a protected resource (RFC 9728): the issuers whose tokens this server accepts. */
 export interface Metadata {
   readonly url: string
-  /** Answers a request for it. `false`: it is for something else. */
+  /** Answers a request for it. Returns false for any other request. */
   serve(request: IncomingMessage, response: ServerResponse): boolean
 }
 
 /**
- * @param resource What it says is protected. Nothing of it is taken from a request.
- * @param path Where MCP is served: a proxy in front of the server may have put it elsewhere.
+ * @param resource URL of the protected resource. It never comes from a request.
+ * @param path Path of the MCP endpoint in this server: a proxy in front of it may use another one.
  */
 export function createMetadata(
   resource: string,
@@ -34,7 +34,7 @@ export function createMetadata(
     url: `${origin}${wellKnown}${resourcePath}`,
     serve: (request, response) => {
       if (!places.has(request.url ?? '')) return false
-      // Any web page may read it: it says nothing that is not for everybody.
+      // Any web page may read it: it contains only public facts.
       const open = { 'Access-Control-Allow-Origin': '*' }
       if (request.method === 'GET') replyJson(response, 200, document, open)
       else if (request.method === 'HEAD') replyEmpty(response, 200, open)
@@ -45,13 +45,13 @@ export function createMetadata(
   }
 }
 
-/** Official clients send the revision along, for which a browser asks first. */
+/** Official clients send the revision in a header, which makes a browser send a preflight request. */
 const preflight = { 'Access-Control-Allow-Methods': 'GET', 'Access-Control-Allow-Headers': 'MCP-Protocol-Version' }
 
 /**
- * The canonical form of the URL of a resource: as it is, without a slash at its end.
+ * Returns the canonical form of a resource's URL: without a final slash.
  *
- * @throws ResourceError `invalid` for what is not a URL of HTTP without a query.
+ * @throws ResourceError `invalid` for anything but an http or https URL without a query.
  */
 export function canonicalResource(resource: string): string {
   const { scheme, query } = parseUri(resource)

@@ -1,13 +1,13 @@
 import type { Log } from '../../core/log.ts'
 
-/** Tells the operator why tokens are not taken, however many are: so many at once, and then one now and then. */
+/** Logs why tokens are refused, with a rate limit: a burst at first, then one entry per interval. */
 export interface Refusals {
-  /** @param digest The beginning of the digest of the token: of the token itself nothing is ever written. */
+  /** @param digest The beginning of the token's digest. The token itself is never written. */
   add(digest: string, why: string): void
 }
 
 const atOnce = 20
-/** After so long one more is told, in milliseconds. */
+/** Interval after which one more entry is allowed, in milliseconds. */
 const each = 3000
 
 export function createRefusals(log: Log): Refusals {

@@ -1,30 +1,30 @@
 import { isObject } from '../messages.ts'
 import type { ScopeRule } from './options.ts'
 
-/** Every scope that some grant: those themselves, and all that they imply, however indirectly. */
+/** Returns all granted scopes: the given ones, and all that they imply, directly or indirectly. */
 export function impliedBy(
   granted: Iterable<string>,
   implies: Readonly<Record<string, readonly string[]>>,
 ): readonly string[] {
   const all = new Set(granted)
-  // What is added while it runs is run through too.
+  // The loop also visits scopes that are added during it.
   for (const scope of all)
     if (Object.hasOwn(implies, scope)) for (const narrower of implies[scope] ?? []) all.add(narrower)
   return [...all].sort()
 }
 
-/** What operations need. */
+/** The scopes that operations require. */
 export interface Needs {
-  /** What every request needs. */
+  /** Scopes that every request requires. */
   readonly always: readonly string[]
-  /** What a body needs, a message or a batch, in all: by its methods, and by the mounts of the URIs in it. */
+  /** Returns the scopes that a body (a message or a batch) requires in all: by its methods, and by the mounts of the URIs in it. */
   of(body: unknown): readonly string[]
 }
 
-/** So many URIs of a message are looked at. No method takes more. */
+/** Maximum number of URIs of a message that are checked. No method takes more. */
 const maxUris = 1000
 
-/** @param scopesOf What a URI needs, by its mount. Whether anything is there makes no difference. */
+/** @param scopesOf Returns the scopes that a URI requires, by its mount. Whether a resource exists makes no difference. */
 export function createNeeds(rules: readonly ScopeRule[], scopesOf: (uri: string) => readonly string[]): Needs {
   const always = [...new Set(rules.flatMap(({ scopes, methods }) => (methods === undefined ? scopes : [])))]
   const byMethod = (method: unknown) =>
@@ -37,7 +37,7 @@ export function createNeeds(rules: readonly ScopeRule[], scopesOf: (uri: string)
   return { always, of: (body) => [...new Set([...always, ...[body].flat().flatMap(ofMessage)])] }
 }
 
-/** The URIs, and templates of URIs, that the params of any method name. */
+/** Returns the URIs and URI templates that the params of any method name. */
 function urisOf(params: unknown): ReadonlySet<string> {
   const found = new Set<string>()
   const add = (value: unknown) => typeof value === 'string' && found.add(value)

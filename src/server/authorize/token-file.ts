@@ -8,41 +8,41 @@ import { isLocalDisk } from '../../core/local-disk.ts'
 import { isObject } from '../messages.ts'
 import { digestOf } from './verdict.ts'
 
-/** A token of ours as the file keeps it: never the token, only what it can be recognised by. */
+/** A token in the file: never the token itself, only its hash. */
 export interface StoredToken {
   readonly id: string
   readonly name?: string
-  /** SHA-256 of the token in hexadecimal. It has 256 random bits, so nobody can guess through this. */
+  /** SHA-256 of the token in hexadecimal. The token has 256 random bits, so the hash cannot be reversed by guessing. */
   readonly sha256: string
   readonly roles: readonly string[]
-  /** When it was made, and from when on it is good no more: ISO 8601, UTC. */
+  /** Times of creation and expiry (ISO 8601, UTC). */
   readonly created: string
   readonly expires?: string
 }
 
-/** What every token of ours begins with: tools that look for lost secrets find it by that. */
+/** Prefix of every token: scanners for leaked secrets recognise it by that. */
 const prefix = 'hkd_'
 
 export function isOwnToken(token: string): boolean {
   return token.startsWith(prefix)
 }
 
-/** What a file says, and which file of that name it is: whatever changes it changes the mark. */
+/** The parsed file, with a mark that changes whenever the file does. */
 export interface TokenFile {
   readonly tokens: readonly StoredToken[]
   readonly mark: string
-  /** Whether it lies on a disk of this machine. */
+  /** Whether it lies on a local disk. */
   readonly local: boolean
 }
 
-/** The mark of a file that is not there. */
+/** The mark of a missing file. */
 export const absent = 'absent'
 
 /**
- * Reads the tokens of a file. One that is not there has none.
+ * Reads the tokens of a file. A missing file has none.
  *
- * @throws ResourceError `invalid` for a file that is not one of tokens, that others may write, or that belongs to a user who
- *   is neither the one of this process nor root.
+ * @throws ResourceError `invalid` for a file that does not contain tokens, that others may write, or that belongs to another user
+ * than that of this process or root.
  */
 export async function readTokenFile(file: string): Promise<TokenFile> {
   let handle: FileHandle
@@ -82,7 +82,7 @@ export function markOf(stat: { dev: bigint; ino: bigint; size: bigint; mtimeNs: 
   return [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(':')
 }
 
-/** What is no secret, and has been taken for one: the empty text, and what a variable that is not set turns into. */
+/** Values that were mistaken for secrets before: the empty text, and the text that an unset variable turns into. */
 const worthless = new Set(['', 'undefined', 'null', prefix].map(digestOf))
 
 function parseTokens(text: string): readonly StoredToken[] | undefined {
@@ -117,11 +117,11 @@ const isTime = (value: unknown) => typeof value === 'string' && !Number.isNaN(Da
 export interface NewToken {
   readonly roles: readonly string[]
   readonly name?: string
-  /** In milliseconds since 1970. */
+  /** Time of expiry, in milliseconds since 1970. Default never. */
   readonly expires?: number
 }
 
-/** Makes a token and keeps what it can be recognised by. The token itself is only ever in the answer. */
+/** Creates a token and stores its hash. Only the result contains the token itself. */
 export async function addToken(
   file: string,
   { roles, name, expires }: NewToken,
@@ -141,7 +141,7 @@ export async function addToken(
   return { token, stored }
 }
 
-/** Takes a token out of the file. Answers which one that was; `undefined`: there is none of that id. */
+/** Removes a token from the file. Returns the removed one; undefined when none has this id. */
 export async function revokeToken(file: string, id: string): Promise<StoredToken | undefined> {
   return changeTokens(file, (tokens) => ({
     tokens: tokens.filter((token) => token.id !== id),
@@ -149,7 +149,7 @@ export async function revokeToken(file: string, id: string): Promise<StoredToken
   }))
 }
 
-/** An id that no token has, by which people name one. It is no secret. */
+/** Returns an unused id, by which people refer to the token. It is not a secret. */
 function freeId(tokens: readonly StoredToken[]): string {
   for (;;) {
     const id = randomBytes(4).toString('hex')
@@ -159,7 +159,7 @@ function freeId(tokens: readonly StoredToken[]): string {
 
 type Changed<T> = { readonly tokens: readonly StoredToken[]; readonly value: T }
 
-/** Changes a file as one step, whoever else changes it: what is written is what was read, with the change. */
+/** Changes a file atomically, under a lock against other processes. */
 async function changeTokens<T>(file: string, change: (tokens: readonly StoredToken[]) => Changed<T>): Promise<T> {
   const unlock = await lock(`${file}.lock`)
   try {
@@ -173,7 +173,7 @@ async function changeTokens<T>(file: string, change: (tokens: readonly StoredTok
   }
 }
 
-/** How long one waits for another process, in milliseconds. */
+/** How long to wait for the lock of another process, in milliseconds. */
 const patience = 5000
 
 async function lock(file: string): Promise<() => Promise<void>> {
@@ -193,7 +193,7 @@ async function lock(file: string): Promise<() => Promise<void>> {
   }
 }
 
-/** Replaces a file at once: whoever reads it, after a crash too, finds the old one or the new one, whole. */
+/** Replaces a file atomically: readers, also after a crash, find either the whole old file or the whole new one. */
 export async function replaceFile(file: string, text: string): Promise<void> {
   const fresh = `${file}.${randomBytes(6).toString('hex')}.new`
   try {
@@ -213,7 +213,7 @@ export async function replaceFile(file: string, text: string): Promise<void> {
 }
 
 async function syncFolder(folder: string): Promise<void> {
-  // Windows has no descriptors of folders.
+  // Windows has no file descriptors of folders.
   const handle = await open(folder, 'r').catch(() => undefined)
   await handle?.sync().catch(() => {})
   await handle?.close()

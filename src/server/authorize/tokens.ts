@@ -6,14 +6,14 @@ import type { Log } from '../../core/log.ts'
 import { absent, isOwnToken, markOf, readTokenFile, type StoredToken, type TokenFile } from './token-file.ts'
 import { digestOf, type Grant, type Verifier } from './verdict.ts'
 
-/** How often the file is looked at for streams that are open, in milliseconds. For requests it is looked at each time. */
+/** Period of the checks of the file for open streams, in milliseconds. For requests it is checked each time. */
 const interval = 500
 
 /**
- * Tokens of our own, from a file that may change at any time: what is taken out of it is good no more, at once. While the file
- * is there and cannot be read, nothing in it is believed.
+ * Creates the verifier of this server's own tokens, from a file that may change at any time: a token that is removed from it is
+ * invalid at once. While the file exists but cannot be read, all tokens are invalid.
  *
- * @throws ResourceError `invalid` when the file is not good to begin with.
+ * @throws ResourceError `invalid` when the file is invalid at the start.
  */
 export async function createTokenVerifier(file: string, log: Log): Promise<Verifier> {
   let known: TokenFile | undefined = await readTokenFile(file)
@@ -27,14 +27,17 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
       now = await readTokenFile(file)
       if (now.mark !== known?.mark) log('info', 'the tokens were read again', { file, tokens: now.tokens.length })
     } catch (error) {
-      // Once is enough, however often it is looked at.
+      // Log it once, not at every check.
       if (known !== undefined) log('error', 'the tokens cannot be read: none is taken', { error })
     }
     known = now
     for (const look of [...watchers]) look(now)
     return now
   }
-  /** A file that was just read is in memory: on a disk of this machine, this takes a tenth of the way to the thread pool. */
+  /**
+   * Returns the mark of the file synchronously: on a local disk, the metadata of a file just read is in memory, and this takes a
+   * tenth of the time of the thread pool.
+   */
   const markNow = (): string => {
     try {
       return markOf(statSync(file, { bigint: true }))
@@ -42,7 +45,7 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
       return absent
     }
   }
-  /** What the file says by now. Nobody waits for a look that somebody else began: it may have been too early. */
+  /** Returns the current content of the file. Callers do not share a check that another one has begun: it may have been too early. */
   const current = async (): Promise<TokenFile | undefined> => {
     const mark = known?.local === true ? markNow() : await stat(file, { bigint: true }).then(markOf, () => absent)
     return mark === known?.mark ? known : read()
@@ -75,7 +78,7 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
   }
 }
 
-/** Every one is compared, each in the same time: how long it takes tells nothing. */
+/** Finds a token. Every stored one is compared, in constant time, so the time reveals nothing. */
 function findToken(tokens: readonly StoredToken[], token: string): StoredToken | undefined {
   const digest = Buffer.from(digestOf(token))
   let found: StoredToken | undefined

@@ -1,26 +1,26 @@
 import { createHash } from 'node:crypto'
 import type { Principal } from '../../core/provider.ts'
 
-/** What a token stands for. */
+/** The rights of a valid token. */
 export interface Grant {
   readonly principal: Principal
-  /** When it ends, in milliseconds since 1970. */
+  /** Time of expiry, in milliseconds since 1970. */
   readonly expires: number
 }
 
-/** What a token is worth. A fault is for the log alone: whoever sent the token is told that it is not good, and no more. */
+/** The result of checking a token. A fault goes only to the log: the client learns only that its token is invalid. */
 export type Verdict = { readonly grant: Grant } | { readonly fault: string }
 
-/** Judges the tokens of one kind. */
+/** Verifies the tokens of one kind. */
 export interface Verifier {
   takes(token: string): boolean
-  /** @throws ResourceError `unavailable` when that cannot be said just now. */
+  /** @throws ResourceError `unavailable` when the token cannot be checked at the moment. */
   verify(token: string): Promise<Verdict>
-  /** Calls `end` when a token that was good may have stopped to be, before it expires. Answers what gives that up. */
+  /** Calls `end` when a valid token may have become invalid before its expiry. Returns a function that cancels this. */
   watch?(token: string, grant: Grant, end: () => void): () => void
 }
 
-/** A token as it may be remembered, compared and, its first characters, logged. */
+/** Returns the digest of a token. It may be stored and compared; its first characters may be logged. */
 export function digestOf(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }

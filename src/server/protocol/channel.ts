@@ -20,71 +20,71 @@ import type { Call, Method } from './method.ts'
 import { withProgress } from './progress.ts'
 import { completeResult } from './results.ts'
 
-/** The two ways in which a client begins: every request stands alone (2026-07-28), or `initialize` comes first. */
+/** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */
 export type Era = 'modern' | 'legacy'
 
 export interface RequestOptions {
-  /** Its abort cancels the request, which then ends without an answer. */
+  /** Aborts when the request is cancelled; then it has no answer. */
   readonly signal?: AbortSignal
-  /** Takes the notifications of this request (progress, logs), all of them before its answer. */
+  /** Receives the notifications of this request (progress, logs), all of them before its answer. */
   readonly onNotification?: (notification: Notification) => void
-  /** The request's admission, as the gate gave it. By default nothing has to wait. */
+  /** The request's admission from the gate. Default: no waiting. */
   readonly pass?: Pass
 }
 
 /**
- * The protocol for one principal, or for one client that stays: a request goes in, its answer comes out, under the same id.
- * It keeps no state between requests but what `initialize` agreed on, so any number of requests may run at once, and of
- * several clients where their requests stand alone (2026-07-28).
+ * The protocol for one principal, or for one long-lived client: it turns each request into its answer, with the same id. It keeps
+ * no state between requests except the result of `initialize`, so any number of requests may run at once, even from several
+ * clients if their requests are independent (2026-07-28).
  */
 export interface Channel {
-  /** The answer; `undefined` when the request was cancelled. It does not reject. */
+  /** Answers a request; undefined when it was cancelled. It never rejects. */
   request(message: Request, options?: RequestOptions): Promise<Response | undefined>
-  /** Takes a notification of the client. `notifications/cancelled` is not among them: it aborts the request's signal. */
+  /** Handles a notification of the client, except `notifications/cancelled`, which aborts the request's signal instead. */
   notify(message: Notification): void
   readonly view: View
-  /** Removes known secrets from an answer that was made elsewhere, as it is done with those of the channel. */
+  /** Removes known secrets from an answer that was made elsewhere, in the same way as from the channel's own answers. */
   readonly egress: Egress
-  /** The revision that `initialize` agreed on; 2026-07-28 on a modern channel. */
+  /** The revision that `initialize` negotiated; 2026-07-28 on a modern channel. */
   readonly revision: Revision | undefined
-  /** Tells the client that everything it listens to may have changed: it may have missed something. */
+  /** Notifies the client that everything it listens to may have changed, since it may have missed notifications. */
   retell(): void
   /** Cancels the requests in flight. */
   close(): Promise<void>
 }
 
-/** What a channel serves. */
+/** The methods and the introduction of a server. */
 export interface Served extends Introduction {
-  /** The methods by name. Those of the protocol itself (`initialize`, `ping`, `server/discover`) are not among them. */
+  /** The methods by name, without those of the protocol itself (`initialize`, `ping`, `server/discover`). */
   readonly methods: ReadonlyMap<string, Method>
-  /** Called once, when the client has sent `notifications/initialized`. Before that it is to be told nothing. */
+  /** Called once, when the client has sent `notifications/initialized`. Before that it must get no notifications. */
   readonly onInitialized?: () => void
 }
 
 export interface ChannelOptions {
   readonly era: Era
   readonly view: View
-  /** The view that a client is shown, by the name that it gives itself. By default `view`. */
+  /** Returns the view for a client, by its declared name. Default `view`. */
   readonly viewOf?: ((client: ClientName | undefined) => View) | undefined
-  /** What a client is told behind the instructions, by the name that it gives itself. */
+  /** Returns the text after the instructions, by the declared name of the client. */
   readonly noteOf?: ((client: ClientName | undefined) => string | undefined) | undefined
   readonly log: Log
   readonly egress: Egress
-  /** The longest that a request may take, in milliseconds, with or without progress. */
+  /** Time-out of a request, in milliseconds, with or without progress. */
   readonly timeoutMs: number
-  /** Requests that need the mounts wait until they are open, within their time. Left out: they are open. */
+  /** The catalog that is still opening: requests that need the mounts wait for it, within their time-out. Undefined: it is open. */
   readonly opening?: ServedOpening | undefined
   readonly onClose?: () => void
   readonly retell?: () => void
 }
 
-/** The methods that can take long. With a progress token, their requests send progress notifications. */
+/** Methods that can take long. With a progress token, their requests send progress notifications. */
 const lengthy = new Set(['resources/list', 'resources/read', 'resources/directory/read', 'prompts/get', 'tools/call'])
 
-/** The methods that 2026-07-28 has removed: there they do not exist, even where they are served to older clients. */
+/** Methods that 2026-07-28 has removed: in that revision they do not exist, even if older clients have them. */
 const legacyOnly = new Set(['resources/subscribe', 'resources/unsubscribe', 'logging/setLevel'])
 
-/** The longest error message of an embedding program's method that is passed on, in characters. */
+/** Maximum length of the error message of an embedding program's method, in characters. */
 const maxMessageLength = 500
 
 const freePass: Pass = { room: async () => {}, turn: async () => {}, breath: async () => {}, until: () => {} }
@@ -156,7 +156,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       return { jsonrpc: '2.0', id, result: completeResult(name, await method(call), spoken, served.server) }
     } catch (error) {
       if (signal.aborted) {
-        // It was cancelled, or took too long, which is logged. Nobody gets this answer.
+        // The request was cancelled, or timed out, which is logged. Nobody gets this answer.
         log('debug', 'a request ended before its work did', { error })
         return failure(id, timedOut)
       }
@@ -171,7 +171,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       if (signal?.aborted) return resolve(undefined)
       const controller = new AbortController()
       let ended = false
-      /** The first answer counts: of the method, the timeout or the cancellation. */
+      /** Ends the request with the first answer: of the method, the time-out or the cancellation. */
       const end = (response: Response | undefined) => {
         if (ended) return
         ended = true
@@ -217,7 +217,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   }
 }
 
-/** Whether the progress token of a request is one (basic/utilities/progress), or there is none. */
+/** Whether the progress token of a request is valid (basic/utilities/progress), or missing. */
 function isProgressToken(token: unknown): boolean {
   return token === undefined || typeof token === 'string' || (typeof token === 'number' && Number.isInteger(token))
 }

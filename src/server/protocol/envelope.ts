@@ -4,15 +4,15 @@ import { modern, type Revision, revisions } from '../revisions.ts'
 import { protocolKeys } from './keys.ts'
 import { isLogLevel } from './logging.ts'
 
-/** The revision that a message says it speaks, in the `_meta` that 2026-07-28 brought; `undefined` in older messages. */
+/** Returns the revision that a message declares in its `_meta` (since 2026-07-28); undefined in older messages. */
 export function claimedRevision({ params }: Request | Notification): unknown {
   return isObject(params?._meta) ? params._meta[protocolKeys.protocolVersion] : undefined
 }
 
 /**
- * What is wrong with the `_meta` of a message that claims a revision (2026-07-28, basic/lifecycle).
+ * Returns what is wrong with the `_meta` of a message that declares a revision (2026-07-28, basic/lifecycle).
  *
- * @param offered The revisions that the transport serves. By default all.
+ * @param offered The revisions that the transport serves. Default all.
  */
 export function envelopeFault(
   { params }: Request | Notification,

@@ -6,29 +6,29 @@ import { isRevision, modern, type Revision, revisions, since } from '../revision
 import type { Result } from './method.ts'
 import type { ServerInfo } from './results.ts'
 
-/** The capabilities that a server declares: their names, and what it supports of each. */
+/** The capabilities that a server declares, by name, each with its supported features. */
 export type Capabilities = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
-/** What `initialize` and `server/discover` say of a server. */
+/** The contents of the results of `initialize` and `server/discover`. */
 export interface Introduction {
   readonly server: ServerInfo
   readonly capabilities: Capabilities
   readonly instructions?: string | undefined
 }
 
-/** What a server keeps of `initialize` for as long as the client stays. */
+/** The facts from `initialize` that a server keeps for as long as the client stays. */
 export interface Handshake {
   readonly revision: Revision
   readonly client: ClientName
 }
 
-/** The longest name and version of a client that are kept, in characters. */
+/** Maximum length of a client's name and version, in characters. Longer ones are cut. */
 const maxNameLength = 256
 
 /** The newest revision that begins with `initialize`. */
 const newestLegacy = revisions.find((revision) => revision !== modern) ?? '2025-11-25'
 
-/** Why the params of `initialize` are refused (lifecycle, initialization); `undefined` where they are in order. */
+/** Returns why the params of `initialize` are refused (lifecycle, initialization); undefined when they are valid. */
 export function handshakeFault({ protocolVersion, capabilities, clientInfo }: Params): WireError | undefined {
   if (typeof protocolVersion !== 'string') return invalidParams('The param protocolVersion is not a string.')
   if (!isObject(capabilities)) return invalidParams('The param capabilities is not an object.')
@@ -38,9 +38,9 @@ export function handshakeFault({ protocolVersion, capabilities, clientInfo }: Pa
 }
 
 /**
- * Agrees on a revision: the one that the client asks for, or else the newest that begins with `initialize`. 2026-07-28 is never
- * agreed on here, since its clients do not call `initialize`. Of the client only its name and version are kept: the server
- * asks clients for nothing, so it needs none of their capabilities, and a session must not keep a megabyte of them.
+ * Negotiates a revision: the requested one, or else the newest that begins with `initialize`. 2026-07-28 is never negotiated
+ * here, since its clients do not call `initialize`. Only the name and version of the client are kept: the server sends no
+ * requests to clients, so it needs none of their capabilities, and a session must not hold a megabyte of them.
  */
 export function shakeHands({ protocolVersion, clientInfo }: Params): Handshake {
   const { name, version } = isObject(clientInfo) ? clientInfo : {}
@@ -49,7 +49,7 @@ export function shakeHands({ protocolVersion, clientInfo }: Params): Handshake {
   return { revision, client: { name: cut(name), version: cut(version) } }
 }
 
-/** The result of `initialize`, without the members that are newer than the revision. */
+/** Returns the result of `initialize`, without the members that are newer than the revision. */
 export function initializeResult({ revision }: Handshake, introduction: Introduction): Result {
   const { server, capabilities, instructions } = introduction
   const { title, ...info } = server
@@ -62,7 +62,7 @@ export function initializeResult({ revision }: Handshake, introduction: Introduc
   }
 }
 
-/** The result of `server/discover` (2026-07-28). It names every revision that is served, not the newest alone. */
+/** Returns the result of `server/discover` (2026-07-28). It names every revision that is served, not only the newest. */
 export function discoverResult({ capabilities, instructions }: Introduction): Result {
   return {
     supportedVersions: [...revisions],

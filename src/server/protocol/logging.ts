@@ -9,7 +9,7 @@ export function isLogLevel(value: unknown): value is LogLevel {
   return (logLevels as readonly unknown[]).includes(value)
 }
 
-/** Whether a request with this `_meta` asks for messages of a level. Without a level in it, it asks for none. */
+/** Whether a request with this `_meta` wants messages of a level. Without a level in it, it wants none. */
 export function wantsLog(meta: Readonly<Record<string, unknown>>, level: LogLevel): boolean {
   const least = meta[protocolKeys.logLevel]
   return isLogLevel(least) && logLevels.indexOf(level) >= logLevels.indexOf(least)

@@ -11,25 +11,25 @@ export type Result = Record<string, unknown>
 
 /** One request, as a method sees it. */
 export interface Call {
-  /** The params as they came, with their `_meta`. An empty object where there are none. */
+  /** The params as they were sent, with their `_meta`. An empty object when there are none. */
   readonly params: Params
-  /** The revision that was negotiated; before `initialize`, the one that is assumed (2025-06-18, basic/transports). */
+  /** The negotiated revision; before `initialize`, the assumed one (2025-06-18, basic/transports). */
   readonly revision: Revision
-  /** Aborts when the client cancels, when the request takes too long, and when the channel closes. */
+  /** Aborts when the client cancels, when the request times out, and when the channel closes. */
   readonly signal: AbortSignal
   readonly pass: Pass
-  /** The name that the client gives itself. */
+  /** The name that the client declares. */
   readonly client: ClientName | undefined
-  /** The resources that this client is shown. */
+  /** The view for this client. */
   readonly view: View
-  /** Sends a notification on the stream of this request. Nothing is sent once the request has ended. */
+  /** Sends a notification on the stream of this request. It does nothing after the request has ended. */
   readonly notify: (notification: Notification) => void
-  /** Sends a log message on that stream, if the request asks for messages of its level (`_meta`, 2026-07-28). */
+  /** Sends a log message on that stream, if the request wants messages of its level (`_meta`, 2026-07-28). */
   readonly log: (level: LogLevel, data: unknown) => void
 }
 
-/** Answers one request. Throws a `ResourceError` or a `ProtocolError`; anything else becomes an internal error. */
+/** Handles one request. Throws a `ResourceError` or a `ProtocolError`; any other error becomes an internal error. */
 export type Method = (call: Call) => Promise<Result>
 
-/** A method that an embedding program serves beside those of resources. */
+/** A method of an embedding program, besides those of resources. */
 export type ExtraMethod = (params: Params, call: Call) => Promise<Result>

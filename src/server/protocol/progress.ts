@@ -1,14 +1,14 @@
 import { isObject } from '../messages.ts'
 import type { Method } from './method.ts'
 
-/** The time from the start to the first notification, and from one notification to the next. */
+/** Time from the start to the first notification, and from one notification to the next, in milliseconds. */
 const progressIntervalMs = 1000
-/** The longest token that is repeated, in characters. */
+/** Maximum length of a progress token, in characters. A longer one gets no progress. */
 const maxTokenLength = 256
 
 /**
- * Makes a method send `notifications/progress` once a second while it is at work, if the request has a progress token
- * (basic/utilities/progress). `progress` counts the seconds, so it always grows; the total is not known.
+ * Wraps a method so that it sends `notifications/progress` once a second while it runs, if the request has a progress token
+ * (basic/utilities/progress). `progress` counts the seconds, so it always grows; the total is unknown.
  */
 export function withProgress(method: Method): Method {
   return async (call) => {

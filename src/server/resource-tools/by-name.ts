@@ -10,7 +10,7 @@ export interface Result {
   readonly facts: JsonObject
 }
 
-/** What has all the words in its name, title, description or URI: those in the name first. */
+/** Returns the resources that have all the words in their name, title, description or URI, with matches in the name first. */
 export async function byName(
   view: View,
   query: string,

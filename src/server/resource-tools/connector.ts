@@ -5,9 +5,9 @@ import type { JsonObject, Tool } from '../../core/tool.ts'
 import type { ReadResult, ResourceContent, View } from '../../core/view.ts'
 import { searchTool } from './search.ts'
 
-/** How many passages are looked for. Those of one document are one result. */
+/** Maximum number of passages to find. Those of one document become one result. */
 const mostHits = 50
-/** How long the text of one document is at most, in characters. What follows is fetched by the id in `metadata.next`. */
+/** Maximum length of a document's text, in characters. The rest is fetched with the id in `metadata.next`. */
 const maxText = 100_000
 
 const searchInput: JsonObject = {
@@ -25,12 +25,12 @@ const fetchInput: JsonObject = {
 const text = { type: 'string' } as const
 
 /**
- * The tools `search` and `fetch`, with the names and shapes that ChatGPT connectors, deep research and company knowledge look for
- * (developers.openai.com, "Building MCP servers for ChatGPT and API integrations", read in November 2026): each answers with
- * `structuredContent` and the same as one JSON text.
+ * Returns the tools `search` and `fetch`, with the names and shapes that ChatGPT connectors, deep research and company knowledge
+ * require (developers.openai.com, "Building MCP servers for ChatGPT and API integrations", read in November 2026): each answers
+ * with `structuredContent` and the same as one JSON text.
  *
- * An `id` is the URI of a document. `url` is where a person opens it, on the web; it is empty where nothing is known of that, and
- * ChatGPT then shows no citation.
+ * An `id` is the URI of a document. `url` is its web page for people; it is empty when none is known, and ChatGPT then shows no
+ * citation.
  */
 export function connectorTools(view: View): readonly Tool[] {
   return [connectorSearch(view), connectorFetch(view)]
@@ -114,20 +114,20 @@ function connectorFetch(view: View): Tool {
   }
 }
 
-/** A document as text where its source has that form (PDF and the like), and else as it is. */
+/** Reads a document as text if its source offers that form (PDF and the like), otherwise unchanged. */
 async function readText(view: View, id: string, signal: AbortSignal): Promise<ReadResult> {
   if (id.includes('?')) return view.read(id, { signal })
   try {
     return await view.read(`${id}?as=text`, { signal })
   } catch (error) {
     signal.throwIfAborted()
-    // It has no such form: it is read as it is.
+    // It has no such form: read it unchanged.
     if (!isResourceError(error, 'invalid') && !isResourceError(error, 'not-found')) throw error
     return withoutStreams(await view.read(id, { signal }))
   }
 }
 
-/** Bytes are of no use to a model here: a stream is ended before it is read. */
+/** Replaces streams by empty bytes, and ends them unread: bytes are of no use to a model here. */
 async function withoutStreams({ contents, cache }: ReadResult): Promise<ReadResult> {
   const read = await Promise.all(
     contents.map(async (content): Promise<ResourceContent> => {
@@ -140,7 +140,7 @@ async function withoutStreams({ contents, cache }: ReadResult): Promise<ReadResu
   return { contents: read, cache }
 }
 
-/** The beginning of a text that is too long, up to a whole line, and the id of what follows. */
+/** Cuts a text that is too long at the end of a line, and returns the id of the rest. */
 function partOf(whole: string, id: string) {
   if (whole.length <= maxText) return { text: whole, metadata: {} }
   const end = whole.lastIndexOf('\n', maxText - 1) + 1 || maxText
@@ -150,7 +150,7 @@ function partOf(whole: string, id: string) {
   return { text: shown, metadata: { truncated: 'true', ...next } }
 }
 
-/** Where a person opens a document: its link, or its own URI where that is one of the web. */
+/** Returns the web page of a document for people: its link, or its own URI if that is an http or https URL. Empty when there is none. */
 function urlOf(link: unknown, id: string): string {
   return originOf({ link }).link ?? originOf({ link: id }).link ?? ''
 }

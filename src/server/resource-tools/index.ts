@@ -7,8 +7,8 @@ import { searchTool } from './search.ts'
 export { connectorTools } from './connector.ts'
 
 /**
- * Reading as tools, for hosts that have no resources: the same view, so that nobody sees more or less. Everything is of one
- * request; they hold no state.
+ * Returns tools for reading, for hosts without resources. They use the same view, so the same access rules apply. They hold no
+ * state between requests.
  */
 export function resourceTools(view: View): readonly Tool[] {
   return [listTool(view), browseTool(view), readTool(view), searchTool(view)]

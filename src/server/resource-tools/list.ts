@@ -4,7 +4,7 @@ import type { View } from '../../core/view.ts'
 import { cursorSchema, limitSchema, lineOf, oneLine, resourceSchema, shorten, shown, take } from './shown.ts'
 
 const limits = { least: 1, most: 200, otherwise: 50 }
-/** So many templates are shown beside the first resources. */
+/** Maximum number of templates in the first answer. */
 const maxTemplates = 50
 
 const templateSchema = {
@@ -18,7 +18,7 @@ const listInput = {
   properties: { cursor: cursorSchema, limit: limitSchema(limits.otherwise, limits.most) },
 }
 
-/** `list_resources`: everything there is, in pages; with the first, how to make URIs of what is not listed. */
+/** `list_resources`: all resources, in pages; the first page also has the templates for URIs that are not listed. */
 export function listTool(view: View): Tool {
   return {
     name: 'list_resources',
@@ -81,7 +81,7 @@ const browseInput = {
   },
 }
 
-/** `browse_directory`: what is directly in one place. */
+/** `browse_directory`: the direct children of a directory. */
 export function browseTool(view: View): Tool {
   return {
     name: 'browse_directory',

@@ -1,20 +1,20 @@
 import { oneLine } from './shown.ts'
 
 export interface OutlineEntry {
-  /** From 1. */
+  /** Line number, from 1. */
   readonly line: number
   readonly text: string
 }
 
 const maxEntries = 60
-/** Lines are looked at that far: what makes a heading stands at its beginning. */
+/** Maximum number of characters of a line that are matched: a heading is recognised by its beginning. */
 const maxLine = 400
 
-/** Headings of Markdown and of plain text in Japanese, and declarations as programming languages write them. */
+/** Headings of Markdown and of plain text in Japanese, and declarations of programming languages. */
 const landmark =
   /^(?:#{1,4}\s+\S|第[0-9０-９一二三四五六七八九十百]{1,5}[章節条編部]|[■◆●▼]\s*\S|(?:export\s+|default\s+|public\s+|private\s+|protected\s+|static\s+|async\s+|pub\s+|abstract\s+)*(?:function|class|interface|type|enum|struct|trait|impl|def|func|fn|module|namespace|const|CREATE\s+TABLE)\s+\S)/
 
-/** Where something begins in a text: so many lines at most, spread over all of it. */
+/** Returns the headings and declarations of a text: a limited number of lines, spread over all of it. */
 export function outlineOf(lines: readonly string[]): readonly OutlineEntry[] {
   const found: OutlineEntry[] = []
   for (const [index, line] of lines.entries()) {
@@ -22,7 +22,7 @@ export function outlineOf(lines: readonly string[]): readonly OutlineEntry[] {
     if (landmark.test(start)) found.push({ line: index + 1, text: oneLine(start, 100) })
   }
   if (found.length <= maxEntries) return found
-  // Of headings, the highest are worth most.
+  // Prefer the highest headings.
   const headings = found.filter(({ text }) => /^#{1,2}\s/.test(text))
   const chosen = headings.length > 0 && headings.length <= maxEntries ? headings : found
   const step = chosen.length / maxEntries

@@ -7,11 +7,11 @@ import type { ResourceContent, View } from '../../core/view.ts'
 import { type OutlineEntry, outlineOf } from './outline.ts'
 
 const tokens = { least: 100, most: 100_000, otherwise: 8000 }
-/** Images and sounds of at most so many bytes are shown as they are. */
+/** Maximum size of an image or a sound in an answer, in bytes. */
 const maxMedia = 1024 * 1024
-/** So many contents are shown of one resource. */
+/** Maximum number of contents of one resource in an answer. */
 const maxContents = 100
-/** How much is asked for of what is too large to be read as a whole. */
+/** Number of lines to request of a resource that is too large to be read as a whole. */
 const firstLines = 2000
 
 const readInput = {
@@ -46,7 +46,7 @@ const contentSchema = {
   required: ['uri'],
 }
 
-/** What is shown of one content. */
+/** One content as it is shown. */
 interface Shown {
   readonly structured: JsonObject
   readonly text: string
@@ -54,7 +54,7 @@ interface Shown {
   readonly outline?: readonly OutlineEntry[]
 }
 
-/** `read_resource`: a content, a part of it, or its beginning with an outline and how to go on. */
+/** `read_resource`: a content, a part of it, or its beginning with an outline and the next range. */
 export function readTool(view: View): Tool {
   return {
     name: 'read_resource',
@@ -131,16 +131,16 @@ function rangeIn(text: string | undefined, name: 'lines' | 'bytes', least: numbe
 }
 
 interface Part {
-  /** What is still to be cut out of what was read. */
+  /** Range that remains to be cut out of the content. */
   readonly cut: { readonly lines?: Range; readonly bytes?: Range }
-  /** What parts of it are counted in, and the number of the first that was read. */
+  /** Unit of the content's parts, and the number of the first one that was read. */
   readonly unit: 'lines' | 'bytes'
   readonly from: number
-  /** What follows is to be asked for, since this is not the end. */
+  /** Range of the next part; undefined at the end. */
   readonly next?: string
 }
 
-/** Reads a part where the source has parts, and the whole where not. */
+/** Reads a part if the source supports parts, otherwise the whole. */
 async function readPart(
   view: View,
   uri: string,
@@ -165,7 +165,7 @@ async function readPart(
   }
 }
 
-/** `undefined`: the source has no parts. */
+/** Reads a part; undefined when the source does not support parts. */
 async function inParts(view: View, uri: string, signal: AbortSignal) {
   try {
     const { contents } = await view.read(uri, { signal })
@@ -176,7 +176,7 @@ async function inParts(view: View, uri: string, signal: AbortSignal) {
     const part: Part = { cut: {}, unit: unit === 'bytes' ? 'bytes' : 'lines', from: Number(first) || 0, ...behind }
     return { contents, part }
   } catch (error) {
-    // Of what is no text there are no lines; a range that is wrong is told below in the same words.
+    // Content that is not text has no lines. For an invalid range, `choose` throws the same error below.
     const isOther = isResourceError(error, 'invalid') && error.detail.reason === 'query'
     if (isOther || isResourceError(error, 'not-found')) return undefined
     throw error
@@ -211,7 +211,7 @@ function showText(text: string, facts: JsonObject & { readonly uri: string }, pa
   const chosen = choose(text, part)
   const fits = lengthOfTokens(chosen.text, most)
   const isCut = fits < chosen.text.length
-  // It ends with a whole line, where one fits.
+  // Cut after a whole line, if one fits.
   const end = isCut ? chosen.text.lastIndexOf('\n', fits - 1) + 1 || fits : fits
   const shown = chosen.text.slice(0, end).toWellFormed()
   const last = chosen.line + Math.max(0, countLines(shown) - 1)
@@ -237,7 +237,7 @@ function showText(text: string, facts: JsonObject & { readonly uri: string }, pa
   }
 }
 
-/** What was asked for of a text, and where in it that is, as far as that is known. */
+/** The requested range of a text, and its position as far as it is known. */
 interface Chosen {
   readonly text: string
   readonly line: number
@@ -259,7 +259,7 @@ function choose(text: string, { cut: { lines, bytes }, unit, from, next }: Part)
   return { text: chosen, line: lines.first, byte: Buffer.byteLength(before.join('')), ...total }
 }
 
-/** How to ask for what follows: by lines, or by bytes within one line. */
+/** Returns the parameter for the rest: by lines, or by bytes within a line. */
 function nextOf(shown: string, { byte }: Chosen, last: number): string {
   const isWhole = shown.endsWith('\n')
   return isWhole || byte === undefined ? `lines=${last + 1}-` : `bytes=${byte + Buffer.byteLength(shown)}-`

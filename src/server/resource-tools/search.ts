@@ -16,7 +16,7 @@ import { byName, maxPages, type Result } from './by-name.ts'
 import { limitSchema, oneLine } from './shown.ts'
 
 const limits = { least: 1, most: 50, otherwise: 10 }
-/** So many places are searched at once, and so many pages looked at for names. */
+/** Maximum number of searches that are queried at once. */
 const maxPlaces = 16
 
 const searchInput = {
@@ -52,7 +52,7 @@ const resultSchema = {
   required: ['uri', 'document', 'score'],
 }
 
-/** `search_resources`: passages, from every place of search in the view; where there is none, names. */
+/** `search_resources`: passages, from every search in the view; without a search, names. */
 export function searchTool(view: View): Tool {
   return {
     name: 'search_resources',

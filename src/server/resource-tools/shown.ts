@@ -2,7 +2,7 @@ import { invalid } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
 
-/** The longest description of one resource among others, in characters. */
+/** Maximum length of a description in a list, in characters. */
 const maxDescription = 300
 
 export const resourceSchema: JsonObject = {
@@ -28,7 +28,7 @@ export const limitSchema = (otherwise: number, most: number) => ({
   description: `How many at most. By default ${otherwise}.`,
 })
 
-/** A resource as a tool shows it. */
+/** Returns a resource as a tool shows it. */
 export function shown({ uri, name, title, description, mimeType, size, modified }: Resource): JsonObject {
   return {
     uri,
@@ -42,7 +42,7 @@ export function shown({ uri, name, title, description, mimeType, size, modified 
   }
 }
 
-/** The same on one line. */
+/** Returns a resource on one line. */
 export function lineOf({ uri, name, title, mimeType, size }: Resource): string {
   const facts = [
     ...(mimeType === undefined ? [] : [mimeType === directoryMimeType ? 'directory' : mimeType]),
@@ -64,12 +64,12 @@ function isDate(modified: number): boolean {
   return modified >= -62_167_219_200_000 && modified <= 253_402_300_799_999
 }
 
-/** So many pages without an entry are passed over for one answer. */
+/** Maximum number of pages without an entry that are skipped for one answer. */
 const maxEmpty = 20
 
 /**
- * A part of a page of a view, since those are longer than what a model wants at once. The cursor is that of the page, and what
- * was shown of it last.
+ * Returns a part of a page of a view, since pages are longer than a model needs at once. The cursor consists of that of the page
+ * and of the last URI shown.
  */
 export async function take(
   next: (cursor: string | undefined) => Promise<Page<Resource>>,
@@ -107,7 +107,7 @@ function openCursor(cursor: string | undefined): { readonly page?: string; reado
     if (isText(page) && isText(last))
       return { ...(typeof page === 'string' ? { page } : {}), ...(typeof last === 'string' ? { last } : {}) }
   } catch {
-    // It is told below.
+    // The error is thrown below.
   }
   throw invalid('cursor: It is not one that this tool gave. Begin without one.', 'cursor')
 }
