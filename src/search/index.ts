@@ -9,6 +9,7 @@ import { suggestWords } from './suggest.ts'
 import { edition } from './tokens.ts'
 import { createVisibility } from './visible.ts'
 
+export { openStore, type PostgresStore, type SqliteStore, type Store, type StoreOptions } from '../store/index.ts'
 export type { EmbedderOptions } from './embedder.ts'
 export type {
   Allows,

@@ -1,0 +1,89 @@
+import type { Log } from '../core/log.ts'
+import type { Principal } from '../core/provider.ts'
+import type { Scrubber } from '../core/scrub.ts'
+import type { Tool } from '../core/tool.ts'
+import type { View } from '../core/view.ts'
+import type { Audit } from './audit.ts'
+import { ProtocolError } from './errors.ts'
+import type { Notification } from './messages.ts'
+import type { Channel } from './protocol/channel.ts'
+import { resourceTools } from './resource-tools/index.ts'
+import { modern } from './revisions.ts'
+import { openView } from './serve.ts'
+
+export { localPrincipal } from './serve.ts'
+export type { Audit }
+
+export interface AttachedOptions {
+  readonly tools: boolean | readonly Tool[]
+  readonly principal: Principal
+  readonly log: Log
+  readonly scrubber?: Scrubber
+  readonly audit?: Audit
+  readonly timeoutMs?: number
+  /** The revision that the client has agreed on, where that is known. */
+  readonly revision: () => string | undefined
+  /** Tells the client of a change. Without it, it is told of none. */
+  readonly tell?: (notification: { method: string; params?: Record<string, unknown> }) => Promise<void>
+}
+
+/** A view, asked by methods of MCP, behind a server of somebody else's. */
+export interface Asking {
+  /** @throws ProtocolError where the answer is an error. */
+  ask(method: string, params: object | undefined, signal: AbortSignal | undefined): Promise<Record<string, unknown>>
+  close(): Promise<void>
+}
+
+/** Asks a view as a channel does: with its time-out, redaction and audit, and no error but those of the protocol. */
+export function attachedTo(view: View, options: AttachedOptions): Asking {
+  const { tools, principal, log, scrubber, audit, timeoutMs, revision, tell } = options
+  const given = tools === true ? resourceTools(view) : tools === false ? [] : tools
+  const channels: { modern?: Promise<Channel>; legacy?: Promise<Channel> } = {}
+  const served = {
+    ...{ name: 'attached', version: '1', log, view: () => view, principal },
+    ...(given.length === 0 ? {} : { tools: () => given }),
+    ...(scrubber === undefined ? {} : { scrubber }),
+    ...(audit === undefined ? {} : { audit }),
+    ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
+  }
+  const openLegacy = async (): Promise<Channel> => {
+    const write = async ({ method, params }: Notification) =>
+      tell?.(params === undefined ? { method } : { method, params: { ...params } })
+    const announcements = tell === undefined ? undefined : { write, onLost: () => {} }
+    const channel = await openView(served, principal, 'legacy', announcements)
+    const clientInfo = { name: 'attached', version: '1' }
+    const params = { protocolVersion: revision() ?? '2025-11-25', capabilities: {}, clientInfo }
+    await channel.request({ jsonrpc: '2.0', id: 0, method: 'initialize', params })
+    channel.notify({ jsonrpc: '2.0', method: 'notifications/initialized' })
+    return channel
+  }
+  const channelOf = (): Promise<Channel> => {
+    if (revision() === modern) {
+      channels.modern ??= openView(served, principal, 'modern')
+      return channels.modern
+    }
+    channels.legacy ??= openLegacy()
+    return channels.legacy
+  }
+  // What is to be told of is listened to from now on.
+  if (tell !== undefined) void channelOf()
+
+  return {
+    ask: async (method, params, signal) => {
+      const channel = await channelOf()
+      const message = {
+        jsonrpc: '2.0' as const,
+        id: 1,
+        method,
+        ...(params === undefined ? {} : { params: { ...params } }),
+      }
+      const answer = await channel.request(message, signal === undefined ? {} : { signal })
+      if (answer === undefined) throw new ProtocolError(-32603, 'The request was cancelled.')
+      if ('error' in answer) throw new ProtocolError(answer.error.code, answer.error.message, answer.error.data)
+      return answer.result
+    },
+    close: async () => {
+      await Promise.all(Object.values(channels).map(async (channel: Promise<Channel>) => (await channel).close()))
+    },
+  }
+}

@@ -1,0 +1,12 @@
+/** Wrappers: functions from provider to provider. Each leaves out what its provider cannot do, and adds one thing. */
+export { type DecodedOptions, decoded } from './decoded.ts'
+export { type Deferred, type DeferredAbilities, type DeferredOptions, deferred, type OpeningState } from './deferred.ts'
+export { type DocumentedOptions, documented } from './documented.ts'
+export { type DocumentsOptions, documents } from './documents.ts'
+export { type LimitedOptions, limited, type Outcome } from './limited.ts'
+export { type LinkedOptions, linked } from './linked.ts'
+export { type PolledOptions, polled } from './polled.ts'
+export { type ReadableOptions, type ReadingFacts, readable } from './readable.ts'
+export { type RedactedOptions, redacted } from './redacted.ts'
+export { type SlicedOptions, sliced } from './sliced.ts'
+export { type TailedOptions, tailed } from './tailed.ts'
