@@ -10,7 +10,7 @@ import { baseName } from './path.ts'
  *   not end a UUID, `<n>` a number.
  */
 export const credentialNames: readonly string[] = [
-  // Programs that talk to models.
+  // Clients of language models.
   ...['.claude/.credentials.json', '.claude.json', '.mcp.json', 'claude_desktop_config.json'],
   ...['.codex/auth.json', '.codex/config.toml', '.gemini/oauth_creds.json', '.gemini/mcp-oauth-tokens.json'],
   ...['opencode/auth.json', 'opencode/mcp-auth.json', 'github-copilot/hosts.json', 'github-copilot/apps.json'],
@@ -35,7 +35,7 @@ export const credentialNames: readonly string[] = [
   ...['.aliyun/config.json', '.bluemix/', '.cf/config.json', '.databrickscfg', '.snowsql/config'],
   ...['.snowflake/', '.dbt/profiles.yml', '.pulumi/credentials.json', '.terraformrc', 'terraform.rc'],
   ...['credentials.tfrc.json', '*.tfstate', '*.tfstate.*', '*.tfvars', '*.tfvars.json'],
-  // Registries and tools that build.
+  // Package registries and build tools.
   ...['.npmrc', '.pypirc', 'pip/pip.conf', '.pip/pip.conf', 'pypoetry/auth.toml', 'uv/credentials/'],
   ...['.cargo/credentials', '.cargo/credentials.toml', '.gem/credentials', '.bundle/config', '/auth.json'],
   ...['.composer/auth.json', 'composer/auth.json', '.m2/settings.xml', '.m2/settings-security.xml'],

@@ -12,7 +12,7 @@ import { type CacheHint, directoryMimeType, type Resource } from './view.ts'
 
 /** A provider at an address, with its access rules. */
 export interface MountOptions {
-  /** A URI prefix, such as `file:///srv/docs`. No address lies at or under another. */
+  /** A URI prefix, such as `file:///srv/docs`. Addresses of mounts must not overlap. */
   readonly address: string
   readonly provider: Provider
   /** Access rules. Default: everyone may see everything. */

@@ -1,20 +1,20 @@
 import { request as askOver, type IncomingMessage, type Server } from 'node:http'
 import { type Duplex, duplexPair, Readable } from 'node:stream'
 
-/** Hands requests of the Fetch standard to a server of Node that listens nowhere. */
+/** Passes requests of the Fetch standard to a Node server that listens on no port. */
 export interface Bridge<Note> {
-  /** @param address Where the connection seems to come from. */
+  /** @param address Peer address of the simulated connection. */
   fetch(request: Request, note: Note, address: string | undefined): Promise<Response>
-  /** What was noted of the request on a connection. */
+  /** Returns the note of the request on a connection. */
   callOf(socket: Duplex): Note
 }
 
-/** The headers that are about one connection, not about what is sent on it. */
+/** Headers that concern only one connection, not the message. */
 const ofConnection = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'proxy-connection', 'te'])
 
 /**
- * Each request has a connection of its own, in memory: so everything that is true of requests over HTTP is true of these, from
- * the limit on headers to back-pressure and the end of who asks.
+ * Creates a bridge. Each request has its own in-memory connection, so it behaves like any other HTTP request, from the limit on
+ * headers to back-pressure and disconnects.
  */
 export function createBridge<Note extends object>(server: Server): Bridge<Note> {
   const notes = new WeakMap<Duplex, Note>()
@@ -25,7 +25,7 @@ export function createBridge<Note extends object>(server: Server): Bridge<Note> 
         const [near, far] = duplexPair()
         Object.assign(far, { remoteAddress: address })
         notes.set(far, note)
-        // The end of either is the end of both.
+        // When one end closes, the other one must too.
         near.once('close', () => far.destroy())
         far.once('close', () => near.destroy())
         for (const end of [near, far]) end.on('error', () => {})
@@ -41,7 +41,7 @@ export function createBridge<Note extends object>(server: Server): Bridge<Note> 
         if (request.signal.aborted) abort()
         near.once('close', () => request.signal.removeEventListener('abort', abort))
         sent.once('response', (answer) => resolve(responseOf(answer)))
-        // Behind the answer, the rest of a body that nobody reads may fail.
+        // After the answer, sending the rest of an unread body may fail.
         sent.on('error', reject)
         server.emit('connection', far)
         if (request.body === null) sent.end()
@@ -57,7 +57,7 @@ function fail(): never {
   throw new Error('a connection that this bridge has not made')
 }
 
-/** The path as it was written, and the host, of an absolute URL that the Fetch standard has parsed. */
+/** Returns the original path and the host of an absolute URL that the Fetch standard has parsed. */
 function partsOf(url: string) {
   const [, host = '', pathname = '/', search = ''] = /^[a-z]+:\/\/([^/?#]*)(\/[^?#]*)?(\?[^#]*)?/i.exec(url) ?? []
   return { host, pathname, search }

@@ -21,25 +21,25 @@ import { limitAnswer, refuse, replyJson } from './reply.ts'
 import { modern } from './revisions.ts'
 import { localPrincipal, type ServeOptions } from './serve.ts'
 
-/** What is served over HTTP, whichever server takes the requests. */
+/** Options of MCP over HTTP, for any server that accepts the requests. */
 export interface EndpointOptions extends ServeOptions {
   /** Hosts that requests may name besides those of the loopback, as `name` or `name:port`, exactly. */
   readonly allowedHosts?: readonly string[]
-  /** Origins that web pages may ask from besides those of the loopback, as `scheme://host[:port]`, exactly. */
+  /** Origins of web pages that may send requests besides those of the loopback, as `scheme://host[:port]`, exactly. */
   readonly allowedOrigins?: readonly string[]
-  /** How clients say who they are. By default nobody is asked: everybody is the one `principal`. */
+  /** Authentication of clients. Default none: everyone is the one `principal`. */
   readonly auth?: AuthorizationOptions
-  /** The OAuth scopes that a token needs for what is at a URI, whether anything is there or not. By default none. */
+  /** Returns the OAuth scopes that a token needs for a URI, whether a resource exists or not. Default none. */
   readonly scopesOf?: (uri: string) => readonly string[]
   readonly limits?: GivenLimits
-  /** What this process measures of itself: what this service does is added to it. */
+  /** Metrics of this process: this service adds its own. */
   readonly measurements?: Measurements
 }
 
-/** MCP over HTTP, behind whatever server takes the requests. */
+/** MCP over HTTP, for any server that accepts the requests. */
 export type Endpoint = ReturnType<typeof createEndpoint>
 
-/** @param asked Whether anybody says who asks: else nobody's share can be told from another's. */
+/** @param asked Whether callers are authenticated: otherwise their shares cannot be told apart. */
 export function createEndpoint(options: EndpointOptions, asked: boolean) {
   const limits = completeLimits(options.limits, asked)
   const gate = createGate(limits.concurrent, limits.waiting, limits.perPrincipal)
@@ -57,7 +57,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
   meter.gauge('inFlight', () => gate.running)
   meter.gauge('waiting', () => gate.waiting)
 
-  /** @param given The body, where somebody has read it already. */
+  /** @param given The body, if it was read already. */
   const serveMcp = async (
     request: IncomingMessage,
     response: ServerResponse,
@@ -80,7 +80,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     return refuse(response, 405, 'The method is not allowed here.', { Allow: 'POST' })
   }
 
-  /** The message of a request, where the caller may send it. `undefined`: it was answered already. */
+  /** Reads the message of a request if the caller may send it. Undefined when the request was answered already. */
   const readPermitted = async (
     request: IncomingMessage,
     response: ServerResponse,
@@ -126,14 +126,14 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     legacyHttp,
     serveMcp,
     readPermitted,
-    /** Says who decides who is let in. Until then everybody is. */
+    /** Sets the authorizer. Until then every caller is admitted. */
     authorize: (own: Authorizer) => {
       authorizer = own
     },
-    /** Answers a request for the metadata of the resource. `false`: it is for something else. */
+    /** Answers a request for the metadata of the resource. Returns false for any other request. */
     serveMetadata: (request: IncomingMessage, response: ServerResponse) =>
       authorizer?.serveMetadata(request, response) ?? false,
-    /** Whether a path is short enough to be looked at. `false`: the request was answered. */
+    /** Whether the path is within its limit. When false, the request was answered. */
     takesPath: (request: IncomingMessage, response: ServerResponse): boolean => {
       if ((request.url ?? '').length <= limits.path) return true
       meter.count('refusedUri')
@@ -141,7 +141,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
       refuse(response, 414, `The path is longer than ${limits.path} bytes.`, { Connection: 'close' })
       return false
     },
-    /** Handles a request. Does not reject: nothing that is thrown leaves the process. */
+    /** Handles a request. Never rejects: errors are logged and answered. */
     safely: async (response: ServerResponse, handle: () => Promise<void>): Promise<void> => {
       response.on('error', () => {})
       limitAnswer(response, limits)

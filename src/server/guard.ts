@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { invalid } from '../core/errors.ts'
 import { isLoopback } from '../core/host.ts'
 
-/** Why a request is refused before anything of it is looked at; `undefined` when it is not. */
+/** Returns why a request is refused by its headers alone; undefined when it is not. */
 export type Guard = (request: IncomingMessage) => { readonly status: 400 | 403; readonly message: string } | undefined
 
 export interface GuardOptions {
@@ -10,17 +10,17 @@ export interface GuardOptions {
   readonly port: number
   /** Hosts that requests may name besides those of the loopback, as `name` or `name:port`, exactly. */
   readonly allowedHosts?: readonly string[]
-  /** Origins that web pages may ask from besides those of the loopback, as `scheme://host[:port]`, exactly. */
+  /** Origins of web pages that may send requests besides those of the loopback, as `scheme://host[:port]`, exactly. */
   readonly allowedOrigins?: readonly string[]
 }
 
 const loopback = ['localhost', '127.0.0.1', '[::1]']
 
 /**
- * The guard against web pages that reach for this machine (DNS rebinding, cross-site requests): `Host` must be one of a
- * list, and `Origin` too where there is one. Both are compared as they are, never parsed.
+ * Creates the guard against web pages that attack this machine (DNS rebinding, cross-site requests): `Host` must be in the allow
+ * list, and `Origin` too if there is one. Both are compared literally, never parsed.
  *
- * @throws ResourceError `invalid` when it is to listen beyond the loopback and no host is allowed by name.
+ * @throws ResourceError `invalid` when the server listens beyond the loopback and no host is allowed by name.
  */
 export function createGuard({ host, port, allowedHosts = [], allowedOrigins = [] }: GuardOptions): Guard {
   if (!isLoopback(host) && allowedHosts.length === 0)
@@ -43,8 +43,8 @@ export function createGuard({ host, port, allowedHosts = [], allowedOrigins = []
 }
 
 /**
- * The same guard for a server of somebody else's, whose port nobody says: the loopback may be named with any port, and a page
- * of the loopback may ask the host and port that it came from.
+ * Creates the same guard for an existing server whose port is unknown: hosts of the loopback may have any port, and a page of the
+ * loopback may send requests only to its own host and port.
  */
 export function createMountedGuard({
   allowedHosts = [],
@@ -73,7 +73,7 @@ function guardBy(isHost: (named: string) => boolean, isOrigin: (origin: string, 
   }
 }
 
-/** Every value that a header was given, as it was given: Node keeps one of some headers only. */
+/** Returns every value of a header, unchanged: Node keeps only one value of some headers. */
 export function valuesOf(request: IncomingMessage, name: string): readonly string[] {
   const values: string[] = []
   const raw = request.rawHeaders

@@ -13,54 +13,54 @@ import { createMountedGuard } from './guard.ts'
 import type { Meter } from './meter.ts'
 import { refuse, taken } from './reply.ts'
 
-/** What is served: a catalog, one view for everybody, or a view for each principal. */
+/** Source of a handler: a catalog, one view for everyone, or a view for each principal. */
 export type HandlerSource = Pick<Catalog, 'view'> | View | ((principal: Principal) => View)
 
 export interface HandlerOptions extends Omit<EndpointOptions, 'view' | 'log'> {
-  /** By default nothing is logged. */
+  /** Default: no log. */
   readonly log?: Log
-  /** Where clients find it, which is what the metadata of `auth` tells them. By default `/mcp`. */
+  /** Path of the MCP endpoint for clients, which the metadata of `auth` contains. Default `/mcp`. */
   readonly path?: string
   /**
-   * `given`: each call names the principal that the application has let in already, and one that names none is answered 401.
-   * By default everybody is the one `principal`, or who `auth` says.
+   * `given`: each call names the principal that the application has authenticated; a call without one gets a 401. Default:
+   * everyone is the one `principal`, or the one of `auth`.
    */
   readonly principals?: 'given'
-  /** Serves other machines too where nobody says who asks. By default only those who ask from this machine. */
+  /** Whether to serve other machines without authentication. Default: only requests from this machine. */
   readonly insecure?: boolean
 }
 
-/** What the application knows of a request. */
+/** Facts about a request that the application provides. */
 export interface HandlerCall {
-  /** Who asks, where `principals` is `given`. */
+  /** The caller, when `principals` is `given`. */
   readonly principal?: Principal | undefined
-  /** The body, where the application has read it: its bytes or text, or the JSON that was read from them. */
+  /** The body, if the application has read it: its bytes or text, or the JSON parsed from them. */
   readonly body?: unknown
-  /** The address that it came from. For `fetch`, which does not know the connection. */
+  /** Peer address, for `fetch`, which does not know the connection. */
   readonly peer?: string | undefined
 }
 
-/** Serves MCP inside of a server that exists already. */
+/** Serves MCP inside an existing server. */
 export interface Handler {
-  /** Answers a request of Node's HTTP server, or of a framework over it. It does not reject, and calls no `next`. */
+  /** Answers a request of Node's HTTP server, or of a framework based on it. Never rejects, and does not call `next`. */
   readonly node: (
     request: IncomingMessage,
     response: ServerResponse,
     call?: HandlerCall | ((error?: unknown) => void),
   ) => Promise<void>
-  /** Answers a request of the Fetch standard. The answer to one that is aborted is cancelled. */
+  /** Answers a request of the Fetch standard. Aborting the request cancels its handling. */
   readonly fetch: (request: Request, call?: HandlerCall) => Promise<Response>
-  /** What it has done and refused. */
+  /** Counters of handled and refused requests. */
   readonly meter: Meter
-  /** Answers nothing more, ends the streams, and waits for what is in flight. */
+  /** Accepts no new requests, ends the streams, and waits for the requests in flight. */
   readonly close: () => Promise<void>
 }
 
 /**
- * A handler for a server that exists already: for Node's HTTP server and the frameworks over it, and for those that speak the Fetch
- * standard. It checks what `serveHttp` checks of a request; connections are the matter of the server that takes them.
+ * Creates a handler for an existing server: for Node's HTTP server and frameworks based on it, and for servers of the Fetch
+ * standard. It makes the same checks of a request as `serveHttp`; the limits on connections are up to the existing server.
  *
- * @throws ResourceError `invalid` where other machines could ask without anybody asking who they are.
+ * @throws ResourceError `invalid` when other machines could send requests without authentication.
  */
 export async function createHandler(source: HandlerSource, options: HandlerOptions): Promise<Handler> {
   requireKeys('createHandler(source, { name, version })', options, { name: 'a text', version: 'a text' })
@@ -78,7 +78,7 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
   const { limits, meter, addresses, onRefused, entrance } = endpoint
   const guard = createMountedGuard(options)
   if (auth !== undefined) endpoint.authorize(await createAuthorizer({ ...options, ...auth, log, path }))
-  /** What is known of the requests that are being answered. */
+  /** Facts about the requests in flight. */
   const calls = new WeakMap<IncomingMessage, HandlerCall>()
   if (principals === 'given')
     endpoint.authorize({
@@ -113,7 +113,7 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
     meter.count('requests')
     inFlight.add(response)
     response.once('close', () => inFlight.delete(response))
-    // A body that comes too slowly takes no place for longer than this.
+    // Time-out for a body that arrives too slowly.
     const late = setTimeout(() => void (request.complete || request.destroy()), limits.requestTime).unref()
     await endpoint.safely(response, () => handle(request, response))
     clearTimeout(late)
@@ -128,7 +128,7 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
 
   return {
     node: async (request, response, call) => {
-      // Frameworks hand a function for what is next as the third argument.
+      // Frameworks pass their function `next` as the third argument.
       if (typeof call === 'object') calls.set(request, call)
       await take(request, response)
     },
@@ -165,7 +165,7 @@ function viewsOf(source: HandlerSource): (principal: Principal) => View {
   throw invalid('createHandler needs a catalog, a view, or a function that gives a view to a principal.', 'handler')
 }
 
-/** The body that the application has read already, as bytes: they are judged like any others. */
+/** Returns the body that the application has read already, as bytes: they are checked like any others. */
 function givenBody(request: IncomingMessage & { readonly body?: unknown }, { body }: HandlerCall) {
   const given = body ?? (request.readableDidRead ? request.body : undefined)
   if (given === undefined) return undefined

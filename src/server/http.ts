@@ -24,41 +24,40 @@ import { listen, watchSockets } from './sockets.ts'
 
 export interface HttpOptions extends EndpointOptions {
   readonly host: string
-  /** 0: any free port. */
+  /** Port. 0 means any free port. */
   readonly port: number
-  /** Where MCP is. By default `/mcp`. */
+  /** Path of the MCP endpoint. Default `/mcp`. */
   readonly path?: string
-  /** Listens beyond the loopback without asking anybody who they are. */
+  /** Whether the server may listen beyond the loopback without authentication. */
   readonly insecure?: boolean
-  /** Serves the HTTP+SSE transport of 2024-11-05 too, at `/sse` and `/messages`. By default not. */
+  /** Whether to also serve the HTTP+SSE transport of 2024-11-05, at `/sse` and `/messages`. Default false. */
   readonly sse?: boolean
-  /** What tells less well of changes than it should, just now: `/readyz` says how many mounts, and why. */
+  /** Returns the mounts whose notifications of changes are degraded: `/readyz` returns their number by reason. */
   readonly degraded?: () => readonly DegradedMount[]
-  /** The places beside MCP that take posts. By default there are none. */
+  /** Endpoints besides MCP that accept posts. Default none. */
   readonly postings?: Postings
-  /** What is for people, beside MCP: asked about every request that the guard lets in, before anybody is asked who they are. */
+  /** Pages for people, besides MCP: called for every request that passes the guard, before authentication. */
   readonly pages?: Pages
   /**
-   * Tells `measurements` at `/metrics`: where nobody is asked who they are, to who asks from this machine; else to who may ask
-   * at all, or has one of these roles. By default to nobody.
+   * Whether to serve `measurements` at `/metrics`: without authentication to requests from this machine, otherwise to all callers
+   * or those with one of these roles. Default false.
    */
   readonly metrics?: boolean | { readonly roles?: readonly string[] | undefined }
 }
 
 export interface HttpService {
-  /** Where MCP is, such as `http://127.0.0.1:8787/mcp`. */
+  /** URL of the MCP endpoint, such as `http://127.0.0.1:8787/mcp`. */
   readonly url: string
-  /** What it has done and refused. */
+  /** Counters of handled and refused requests. */
   readonly meter: Meter
-  /** Accepts nothing more, answers what is in flight, and ends. */
+  /** Accepts no new requests, answers those in flight, and ends. */
   close(): Promise<void>
 }
 
 /**
- * Serves many clients over HTTP: 2026-07-28 without sessions, 2025-03-26 to 2025-11-25 with them, and 2024-11-05 where
- * it is switched on.
+ * Serves many clients over HTTP: 2026-07-28 without sessions, 2025-03-26 to 2025-11-25 with them, and 2024-11-05 if enabled.
  *
- * @throws ResourceError `invalid` when it is to listen where it may not, or cannot.
+ * @throws ResourceError `invalid` when it must not, or cannot, listen on the address.
  */
 export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   requireKeys('serveHttp({ name, version, view, host, port })', options, {
@@ -90,7 +89,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (!endpoint.takesPath(request, response)) return
     if (serveHealth(request, response, { ...options, draining })) return
-    // What is for everybody, whichever page asks.
+    // The metadata is public, for web pages of every origin.
     if (endpoint.serveMetadata(request, response)) return
     const refused = guard(request)
     if (refused !== undefined) {
@@ -152,18 +151,18 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     },
   )
   const room = createRoom(limits, addresses.of)
-  // Beyond the room there is place only for those that are being turned away.
+  // The margin serves connections that are being refused.
   server.maxConnections = limits.connections + 128
   meter.gauge('connections', () => liveness.size)
   const sockets = watchSockets(server, { liveness, addresses, meter, onRefused, room })
-  // The guard needs the port, which may be chosen by the system.
+  // This call only validates: the guard itself needs the port, which the system may choose.
   createGuard({ ...options, port: options.port })
   if (!isLoopback(options.host) && options.auth === undefined && options.insecure !== true)
     throw invalid(
       `Other machines can ask at ${options.host}, and nobody would be asked who they are. Set http.auth: issuers of tokens, or a file of them.`,
       'insecure',
     )
-  // Whoever comes in a burst waits for its connection to be taken; the system forgets what is more than this.
+  // Backlog for bursts of connections; the system drops connections beyond it.
   const address = await listen(server, options.host, options.port, Math.max(511, limits.connections * 2))
   const name = options.host.includes(':') ? `[${options.host}]` : options.host
   const url = `http://${name}:${address.port}${path}`
@@ -177,7 +176,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       }),
     )
   }
-  // From here on requests are let in.
+  // From here on requests pass the guard.
   guard = createGuard({ ...options, port: address.port })
 
   return {
@@ -189,7 +188,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       sockets.closeIdle()
       endpoint.drain()
       const timer = setTimeout(() => server.closeAllConnections(), limits.drain)
-      // Connections that become idle while it drains are not waited for.
+      // Close connections that become idle while the server drains.
       const idle = setInterval(sockets.closeIdle, 50)
       await closed
       clearTimeout(timer)

@@ -81,7 +81,7 @@ export function searchTool(view: View): Tool {
       if (places.length === 0) return answer(query, await byName(view, query, limit, signal), [noIndex], undefined)
       const asked: FoundQuery = {
         query,
-        // Together they answer about as many as are asked for.
+        // All searches together return about `limit` hits.
         limit: Math.ceil(limit / places.length),
         ...(mount === undefined ? {} : { mount }),
         ...(mime === undefined ? {} : { mime }),
@@ -155,7 +155,7 @@ function answer(
   }
 }
 
-/** Two places can hold the same document: the better hit of each part is taken. */
+/** Keeps the best hit of each part: two searches can contain the same document. */
 function unique(hits: readonly FoundHit[]): FoundHit[] {
   const best = new Map<string, FoundHit>()
   for (const hit of hits) if (hit.score > (best.get(hit.uri)?.score ?? -1)) best.set(hit.uri, hit)
@@ -201,7 +201,7 @@ interface Asked {
   readonly error?: unknown
 }
 
-/** One place that fails leaves the others to answer; what is wrong with the question is told. */
+/** Queries one search. Returns its failure as a value, so that the other searches still answer. */
 async function ask(
   view: View,
   place: SearchPlace,
@@ -233,7 +233,7 @@ function afterIn(cursor: string | undefined): Readonly<Record<string, string>> |
     if (typeof value === 'object' && value !== null && Object.values(value).every((one) => typeof one === 'string'))
       return value as Readonly<Record<string, string>>
   } catch {
-    // It is told below.
+    // The error is thrown below.
   }
   throw invalid('cursor: It is not one that this tool gave. Begin without one.', 'cursor')
 }
