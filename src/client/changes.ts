@@ -15,7 +15,7 @@ export interface RemoteChanges {
 /** Maximum number of URIs that all subscriptions of a view listen to together. */
 const maxUris = 10_000
 /** Changes within this time are joined into one notification, without duplicates: servers repeat themselves. */
-const joining = 10
+const joinMs = 10
 
 interface Listening {
   readonly listener: ChangeListener
@@ -60,7 +60,7 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
     for (const uri of uris) changed.add(uri)
     listed ||= list
     prompted ||= prompts
-    timer ??= setTimeout(tell, joining)
+    timer ??= setTimeout(tell, joinMs)
   }
   const feed = createSteadyFeed(link, {
     wanted: () => ({

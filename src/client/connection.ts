@@ -71,7 +71,7 @@ export interface Carrier {
 }
 
 /** Time-out of the question for the server's revision, in milliseconds. A server that does not answer counts as an old one. */
-const maxProbe = 10_000
+const probeTimeoutMs = 10_000
 const firstModern = '2026-07-28'
 
 export function newState(): State {
@@ -87,7 +87,7 @@ export async function open(
 ): Promise<Client> {
   const { timeoutMs, signal, log } = limits
   const options: ClientOptions =
-    mode === 'auto' ? { versionNegotiation: { mode, probe: { timeoutMs: Math.min(timeoutMs, maxProbe) } } } : {}
+    mode === 'auto' ? { versionNegotiation: { mode, probe: { timeoutMs: Math.min(timeoutMs, probeTimeoutMs) } } } : {}
   const client = new Client({ name: 'hikidashi', version: versionOfPackage() }, options)
   client.onerror = (error) => {
     if (/^ReadBuffer exceeded/.test(error.message)) state.fault = tooLarge(limits.maxBytes)

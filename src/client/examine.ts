@@ -21,7 +21,7 @@ export interface Examined {
 const maxPages = 50
 const maxReads = 3
 /** Maximum size of a resource that is read, in bytes. Larger ones are skipped. */
-const maxSize = 1024 * 1024
+const maxReadBytes = 1024 * 1024
 /** Maximum number of schema violations that are reported for one answer. */
 const maxFaults = 3
 
@@ -155,7 +155,7 @@ async function pagesOf(
 const conform = 'Correct it in the server: https://modelcontextprotocol.io/specification has the schema.'
 
 async function read(connection: Connection, resources: readonly Wire[]): Promise<Found | undefined> {
-  const small = resources.filter(({ size }) => typeof size !== 'number' || size <= maxSize).slice(0, maxReads)
+  const small = resources.filter(({ size }) => typeof size !== 'number' || size <= maxReadBytes).slice(0, maxReads)
   if (small.length === 0) return undefined
   for (const { uri } of small) {
     const shown = printable(String(uri))

@@ -111,7 +111,7 @@ function listening({ listen, tells }: Connection, lose: () => void): Asking {
 }
 
 /** Maximum number of requests in flight. */
-const atOnce = 8
+const maxInFlight = 8
 
 /** Before 2026-07-28: one request for each URI, and over HTTP a stream for the notifications. */
 function requesting(connection: Connection, lose: () => void): Asking {
@@ -142,7 +142,7 @@ function requesting(connection: Connection, lose: () => void): Asking {
   }
   // Wait for the answers: a late request would undo a newer subscription to the same URI.
   const unsubscribe = (uris: readonly string[]): Promise<void> =>
-    eachOf(uris, atOnce, async (uri) => {
+    eachOf(uris, maxInFlight, async (uri) => {
       asked.delete(uri)
       await request('resources/unsubscribe', { uri }, undefined).catch(() => {})
     })
@@ -161,7 +161,7 @@ function requesting(connection: Connection, lose: () => void): Asking {
       const fresh = wantsUris ? [...uris].filter((uri) => !asked.has(uri)) : []
       const heard: string[] = []
       try {
-        await eachOf(fresh, atOnce, async (uri) => void ((await subscribe(uri)) && heard.push(uri)))
+        await eachOf(fresh, maxInFlight, async (uri) => void ((await subscribe(uri)) && heard.push(uri)))
       } catch (error) {
         await unsubscribe(heard)
         throw error

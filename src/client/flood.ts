@@ -26,7 +26,7 @@ const burst = 2000
 const maxExcess = 20_000
 /** A server over its budget is read a quarter of the time: the pause after each piece of work is this many times as long. */
 const restTimes = 3
-const longestRestMs = 100
+const maxRestMs = 100
 /** Maximum number of lines that one turn of the event loop handles. An event of a stream has about four lines. */
 const linesPerTurn = 16
 const eventLinesPerTurn = 64
@@ -79,7 +79,7 @@ export function createFlood({ onCut, now = () => performance.now() }: FloodOptio
       })
     },
     rest: async (workedMs) => {
-      if (excess > 0) await sleep(Math.min(workedMs * restTimes, longestRestMs))
+      if (excess > 0) await sleep(Math.min(workedMs * restTimes, maxRestMs))
       else await turn()
     },
     get isCut() {

@@ -8,7 +8,7 @@ import { openStanding, type Standing } from './standing.ts'
 export type OnTooLarge = (error: ResourceError) => void
 
 /** Maximum size of one message on the standing stream, in bytes. It carries only notifications. */
-const maxNotification = 1024 * 1024
+const maxNotificationBytes = 1024 * 1024
 
 /** Streamable HTTP: every revision from 2025-03-26 on. */
 export interface StreamableHttp {
@@ -46,7 +46,7 @@ export function streamableHttp(
     }
     return send(message, { ...options, onRequestStreamEnd })
   }
-  const small = boundedFetch(Math.min(maxBytes, maxNotification), () => {}, flood)
+  const small = boundedFetch(Math.min(maxBytes, maxNotificationBytes), () => {}, flood)
   return { transport, openStanding: () => openStanding(transport, { url, headers, fetch: small, timeoutMs }) }
 }
 

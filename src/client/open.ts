@@ -9,7 +9,7 @@ import { childTransport } from './stdio.ts'
 import type { CommandTarget, Target, UrlTarget } from './target.ts'
 
 /** Maximum time that this client waits for a server to end a session, in milliseconds. */
-const maxGoodbye = 2000
+const goodbyeTimeoutMs = 2000
 
 /**
  * Opens a connection.
@@ -104,9 +104,9 @@ function floodOf(state: State, { log }: Limits): Flood {
   })
 }
 
-/** Tells a server that its session is over, and waits at most `maxGoodbye` milliseconds. */
+/** Tells a server that its session is over, and waits at most `goodbyeTimeoutMs` milliseconds. */
 async function endSession(terminate: () => Promise<void>): Promise<void> {
-  await untilAborted(terminate(), AbortSignal.timeout(maxGoodbye)).catch(() => {})
+  await untilAborted(terminate(), AbortSignal.timeout(goodbyeTimeoutMs)).catch(() => {})
 }
 
 function parseUrl(text: string): URL {

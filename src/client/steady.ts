@@ -28,10 +28,10 @@ export interface SteadyOptions {
   readonly maxFailures: number
 }
 
-const firstRetry = 250
-const lastRetry = 30_000
+const firstRetryMs = 250
+const maxRetryMs = 30_000
 /** A feed that held for this time resets the count of failures, in milliseconds. */
-const stable = 30_000
+const stableMs = 30_000
 
 /**
  * Creates a feed that is restored after its stream or connection was lost, with exponential backoff: first on the same
@@ -99,14 +99,14 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
   const recover = async (): Promise<void> => {
     if (recovering || closing.aborted) return
     recovering = true
-    if (Date.now() - since >= stable) failures = 0
+    if (Date.now() - since >= stableMs) failures = 0
     if (!isIdle()) log('warn', 'the server tells of no more changes: it is asked anew', {})
     for (let isFirst = true; !closing.aborted && !isIdle(); isFirst = false) {
       if (failures >= maxFailures) {
         giveUp(unavailable(`The connection was lost ${failures} times in a row, and is not opened again.`))
         break
       }
-      const pause = Math.min(lastRetry, firstRetry * 2 ** failures++) * (0.5 + Math.random() / 2)
+      const pause = Math.min(maxRetryMs, firstRetryMs * 2 ** failures++) * (0.5 + Math.random() / 2)
       await sleep(pause, undefined, { signal: closing }).catch(() => {})
       if (closing.aborted) return
       if (isIdle()) break

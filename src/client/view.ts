@@ -31,7 +31,7 @@ const noCache = { ttlMs: 0, scope: 'private' } as const
 /** Maximum number of resources of which a tree is derived. */
 const maxGathered = 500_000
 /** How long the gathered list is kept, in milliseconds: a walk through the tree then lists once, and not once per directory. */
-const gatheredFor = 2000
+const gatheredMs = 2000
 
 /** The first revision in which a completion request carries the values of the variables that are filled in already. */
 const contextSince = '2025-06-18'
@@ -76,7 +76,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
   const gatherOnce = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
     if (!hasResources) return []
     if (gathered === undefined || gathered.until < Date.now())
-      gathered = { resources: await gather(options), until: Date.now() + gatheredFor }
+      gathered = { resources: await gather(options), until: Date.now() + gatheredMs }
     return gathered.resources
   }
 

@@ -160,7 +160,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     const bare = options?.bare === true ? { bare: true } : {}
     if (options?.room === undefined) return readNow(uri, { ...contextOf(options), ...bare })
     try {
-      return await readNow(uri, { ...contextOf(options), ...bare, most: large })
+      return await readNow(uri, { ...contextOf(options), ...bare, most: largeBytes })
     } catch (error) {
       if (!isLater(error)) throw error
       await options.room()
@@ -220,14 +220,14 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
 }
 
 /** Size above which a content waits for room in memory, in bytes. */
-const large = 512 * 1024
+const largeBytes = 512 * 1024
 
 /** One year, in milliseconds: the usual maximum of caches for "for ever". */
-const forever = 365 * 24 * 3600 * 1000
+const yearMs = 365 * 24 * 3600 * 1000
 
 function answerOf(mount: Mounted, contents: readonly ResourceContent[]): ReadResult {
   const immutable = contents.every((content) => content.immutable === true)
-  return { contents, cache: immutable ? { ...mount.cache, ttlMs: forever } : mount.cache }
+  return { contents, cache: immutable ? { ...mount.cache, ttlMs: yearMs } : mount.cache }
 }
 
 /**

@@ -21,10 +21,10 @@ export interface DirectoryReader {
 }
 
 /** Maximum length of a listing as one text, in characters. Its last line then says that there is more. */
-const maxListing = 1024 * 1024
-/** Maximum total size of the files that a directory returns whole, in bytes. Beyond it, each file is cut to its `beginning`. */
-const maxWhole = 256 * 1024
-const beginning = 256
+const maxListingLength = 1024 * 1024
+/** Maximum total size of the files that a directory returns whole, in bytes. Beyond it, each file is cut to its `beginningBytes`. */
+const maxWholeBytes = 256 * 1024
+const beginningBytes = 256
 /** Maximum number of children that a directory returns as contents. */
 const maxChildren = 2000
 
@@ -72,7 +72,7 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
       context.signal.throwIfAborted()
       const line = lineOf(child)
       length += line.length + 1
-      if (length > maxListing) {
+      if (length > maxListingLength) {
         more = true
         lines.push('… more: page through them with resources/directory/read')
         break
@@ -88,7 +88,7 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
   const expand: DirectoryReader['expand'] = async (mount, uri, path, context) => {
     const directory = asDirectory(path)
     const contents: ResourceContent[] = []
-    let left = maxWhole
+    let left = maxWholeBytes
     for await (const child of children(mount.list(context), directory)) {
       context.signal.throwIfAborted()
       if (contents.length === maxChildren) {
@@ -155,7 +155,7 @@ async function requireDirectory(mount: Mounted, directory: string, context: Cont
 /** Reads an entry whole if it fits into `budget` bytes, otherwise its beginning. Undefined when it no longer exists or is too large. */
 async function readUpTo(mount: Mounted, entry: Entry, budget: number, context: Context): Promise<Content | undefined> {
   const whole = entry.size !== undefined && entry.size <= budget
-  const length = whole ? budget : Math.max(budget, beginning)
+  const length = whole ? budget : Math.max(budget, beginningBytes)
   try {
     const range = whole ? {} : { range: { start: 0, end: length } }
     const [content] = await mount.provider.read({ path: entry.path, params: new Map(), ...range }, context)

@@ -15,7 +15,7 @@ export interface GuardedRequest {
 }
 
 /** Maximum size of the answer's headers, in bytes. */
-const maxHeaders = 32 * 1024
+const maxHeaderBytes = 32 * 1024
 /** Maximum number of informational answers before the answer (100 Continue, 103 Early Hints). */
 const maxPreliminary = 16
 
@@ -41,7 +41,7 @@ export function sendGuarded(
       headers: body === undefined ? headers : { ...headers, 'Content-Length': String(Buffer.byteLength(body)) },
       agent: false,
       lookup: guard.lookup,
-      maxHeaderSize: maxHeaders,
+      maxHeaderSize: maxHeaderBytes,
       signal,
       ...(ca === undefined ? {} : { ca }),
     }

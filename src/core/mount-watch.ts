@@ -51,7 +51,7 @@ const lingerMs = 2000
 const armTimeoutMs = 10_000
 /** Exponential backoff before a lost watch begins again: first and maximum pause, in milliseconds. */
 const firstRetryMs = 500
-const lastRetryMs = 30_000
+const maxRetryMs = 30_000
 
 export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefined {
   const { provider } = mount
@@ -107,7 +107,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
       lost = true
       collect({})
       await sleep(wait, signal)
-      wait = Math.min(wait * 2, lastRetryMs)
+      wait = Math.min(wait * 2, maxRetryMs)
     }
   }
 
@@ -139,7 +139,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
       else running ??= start()
     }, again)
     beginning.unref()
-    again = Math.min(again * 2, lastRetryMs)
+    again = Math.min(again * 2, maxRetryMs)
   }
 
   /** A source that cannot watch yet is asked again until it can. */

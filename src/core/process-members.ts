@@ -23,7 +23,7 @@ export interface MemberList {
 
 /** Pause after a scan of all processes, as a multiple of the time that the scan took. */
 const pauseTimes = 100
-const [shortestPauseMs, longestPauseMs] = [1000, 10_000]
+const [minPauseMs, maxPauseMs] = [1000, 10_000]
 
 /** The last scan of all processes. All lists share it. */
 let seen: readonly Process[] = []
@@ -70,7 +70,7 @@ function lookAtAll(): readonly Process[] {
   const ids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   seen = ids.flatMap((id) => readProcess(Number(id)) ?? [])
   const nowMs = performance.now()
-  notBeforeMs = nowMs + Math.min(longestPauseMs, Math.max(shortestPauseMs, pauseTimes * (nowMs - seenAtMs)))
+  notBeforeMs = nowMs + Math.min(maxPauseMs, Math.max(minPauseMs, pauseTimes * (nowMs - seenAtMs)))
   return seen
 }
 

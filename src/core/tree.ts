@@ -7,7 +7,7 @@ export type Child = { readonly path: string; readonly entry?: Entry; readonly ti
 export type List = (query: ListQuery) => AsyncIterable<Entry>
 
 /** Number of entries of one directory that are skipped one by one before the listing is restarted after the directory. */
-const patience = 16
+const maxSkipped = 16
 
 /**
  * Yields the direct children of `directory` (empty, or ends in `/`), in path order, strictly after the child `after`.
@@ -37,7 +37,7 @@ export async function* children(list: List, directory: string, after?: string): 
         skipped = 0
         // A source may yield a directory itself, with its title.
         yield entry.path === path && entry.title !== undefined ? { path, title: entry.title } : { path }
-      } else if (++skipped > patience) {
+      } else if (++skipped > maxSkipped) {
         seek = afterSubtree(path)
         // A name can begin with the suffix of afterSubtree: the listing then continues one by one.
         if (from === undefined || comparePaths(seek, from) > 0) break
@@ -67,7 +67,7 @@ export function filtered(
         if (keep(entry)) {
           skipped = 0
           yield entry
-        } else if (++skipped > patience) {
+        } else if (++skipped > maxSkipped) {
           const closed = closedAbove(entry.path, isClosed)
           skipped = 0
           if (closed === undefined) continue

@@ -26,11 +26,11 @@ export interface AuditFile {
 }
 
 /** Maximum length of the queue for a slow disk, in characters. Further records are lost, and counted. */
-const maxWaiting = 4 * 1024 * 1024
+const maxQueueLength = 4 * 1024 * 1024
 /** Period of the checks whether the file was moved away, in milliseconds. */
-const lookEvery = 1000
+const lookIntervalMs = 1000
 /** Maximum length of a URI in a record, in characters. Longer ones are cut. */
-const maxUri = 8192
+const maxUriLength = 8192
 const mode = 0o600
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0)
 
@@ -90,7 +90,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
 
   /** Returns the handle of the file that currently has the name. */
   const current = async (): Promise<FileHandle> => {
-    if (handle !== undefined && performance.now() - looked > lookEvery) {
+    if (handle !== undefined && performance.now() - looked > lookIntervalMs) {
       looked = performance.now()
       const there = await stat(file).catch(() => undefined)
       if (there?.ino !== inode) await shut()
@@ -163,7 +163,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
       const { uri } = record
       const clean = uri === undefined ? {} : { uri: cut(scrubber === undefined ? uri : scrubber.scrub(uri)) }
       const line = `${JSON.stringify({ ...record, ...clean })}\n`
-      if (characters + line.length > maxWaiting) return lose(1)
+      if (characters + line.length > maxQueueLength) return lose(1)
       waiting.push(line)
       characters += line.length
       work()
@@ -179,7 +179,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
   }
 }
 
-const cut = (uri: string) => (uri.length > maxUri ? `${uri.slice(0, maxUri)}…` : uri)
+const cut = (uri: string) => (uri.length > maxUriLength ? `${uri.slice(0, maxUriLength)}…` : uri)
 
 async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
   for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at, bytes.length - at, null)).bytesWritten

@@ -49,7 +49,7 @@ export interface AuditRecord {
   readonly ms: number
 }
 
-/** Writes a record. It does not throw, and callers do not wait for it. */
+/** Writes an audit record. It does not throw, and callers do not wait for it. */
 export type Audit = (record: AuditRecord) => void
 
 export interface AuditedFacts {

@@ -49,19 +49,19 @@ export interface Pass {
 }
 
 /** Slots of the lane of large tasks. Each task costs the event loop some milliseconds per megabyte, and several times its size in memory. */
-const large = 4
+const largeSlots = 4
 /** How long a large answer keeps its slot while its reader does not take it, in milliseconds. */
-const longestKept = 3000
+const maxKeptMs = 3000
 /** How long a large task lets small ones go first, in milliseconds. */
-const patience = 20
+const smallFirstMs = 20
 
 /** @param most Limits of one share. Default: no limits of its own. */
 export function createGate(concurrent: number, waiting: number, most: PlaceCount = { concurrent, waiting }): Gate {
   const places = createPlaces({ concurrent, waiting }, most)
   const shared = most.concurrent < concurrent
   const lane = createPlaces(
-    { concurrent: Math.min(large, concurrent), waiting },
-    { concurrent: Math.min(shared ? large / 2 : large, most.concurrent), waiting: most.waiting },
+    { concurrent: Math.min(largeSlots, concurrent), waiting },
+    { concurrent: Math.min(shared ? largeSlots / 2 : largeSlots, most.concurrent), waiting: most.waiting },
   )
   let last: Promise<void> = Promise.resolve()
   /** Number of tasks that keep a slot while they wait for the lane. */
@@ -72,7 +72,7 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
     last = last.then(async () => {
       const begun = performance.now()
       do await new Promise((resolve) => setImmediate(resolve))
-      while (places.taken > idle && performance.now() - begun < patience)
+      while (places.taken > idle && performance.now() - begun < smallFirstMs)
     })
     return last
   }
@@ -133,7 +133,7 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
       } finally {
         ended = true
         if (!isLarge || kept === undefined) claim.leave()
-        else void Promise.race([kept, sleep(longestKept, undefined, { ref: false })]).finally(claim.leave)
+        else void Promise.race([kept, sleep(maxKeptMs, undefined, { ref: false })]).finally(claim.leave)
       }
     },
     get running() {

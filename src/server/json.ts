@@ -104,11 +104,11 @@ export function formatJson(message: unknown, limit = Number.POSITIVE_INFINITY): 
  * Length above which a string is written in pieces, length of a piece (short enough for the young generation of the heap), both
  * in characters, and number of pieces per turn of the event loop.
  */
-const longString = 128 * 1024
+const longStringLength = 128 * 1024
 const pieceLength = 32 * 1024
-const inOneTurn = 4
+const piecesPerTurn = 4
 /** Maximum number of UTF-8 bytes per UTF-16 unit. */
-const widest = 3
+const maxBytesPerUnit = 3
 
 /**
  * Formats the same JSON as `formatJson`, in UTF-8, for a message with long strings: they are written piece by piece, a few in
@@ -126,7 +126,7 @@ export async function encodeJsonInPieces(
   // A random mark that no string of the message contains.
   const mark = `piece ${crypto.randomUUID()} `
   const frame = JSON.stringify(message, (_, value: unknown) =>
-    typeof value === 'string' && value.length > longString ? `${mark}${long.push(value) - 1}"` : value,
+    typeof value === 'string' && value.length > longStringLength ? `${mark}${long.push(value) - 1}"` : value,
   )
   const bytes = long.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   // No text is shorter in JSON.
@@ -141,7 +141,7 @@ export async function encodeJsonInPieces(
       const end = endOfPiece(text, start + pieceLength)
       output.add(escapeLineEnds(JSON.stringify(text.slice(start, end)).slice(1, -1)))
       start = end
-      if (++count % inOneTurn === 0) await breath()
+      if (++count % piecesPerTurn === 0) await breath()
     }
   }
   return output.take()
@@ -152,11 +152,11 @@ export async function encodeJsonInPieces(
  * characters are escaped than expected.
  */
 function createOutput(expected: number, limit: number) {
-  let bytes = Buffer.allocUnsafeSlow(Math.ceil(1.05 * Math.min(expected, limit)) + widest * pieceLength)
+  let bytes = Buffer.allocUnsafeSlow(Math.ceil(1.05 * Math.min(expected, limit)) + maxBytesPerUnit * pieceLength)
   let length = 0
   return {
     add: (text: string): void => {
-      const most = widest * text.length
+      const most = maxBytesPerUnit * text.length
       if (length + most > bytes.length && length + Buffer.byteLength(text) > bytes.length) {
         const larger = Buffer.allocUnsafeSlow(Math.ceil(1.5 * bytes.length) + most)
         bytes.copy(larger, 0, 0, length)

@@ -5,7 +5,7 @@ import { createRate } from './rate.ts'
 const perSecond = 100
 const burst = 200
 /** Maximum number of waiting refusals per key. */
-const most = 500
+const maxWaiting = 500
 
 /**
  * Throttles refusals (tarpit): a client that retries at once after a refusal gets slow refusals, and costs little. A refusal
@@ -25,7 +25,7 @@ export function createPace(): Pace {
   const rate = createRate({ perSecond, burst })
   return {
     wait: async (key, response) => {
-      const seconds = rate.owe(key, 1, most)
+      const seconds = rate.owe(key, 1, maxWaiting)
       if (seconds === undefined) return false
       if (seconds > 0)
         await new Promise<void>((resolve) => {

@@ -4,17 +4,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { taken } from './reply.ts'
 
 /** Maximum number of requests on one connection that wait for earlier answers. Beyond it, the connection is not read. */
-const mostWaiting = 16
+const maxWaiting = 16
 /** Maximum including the requests that were already read: one chunk can hold more than a hundred. Beyond it, the connection is cut. */
-const mostRead = 512
+const maxRead = 512
 /** Number of waiting requests on all connections together above which the connections with too many of them are cut. */
-const mostInAll = 16_384
+const maxWaitingInAll = 16_384
 /**
  * A flooding connection sleeps after each answer until no request waits: three times the handling time, at most 100 ms;
  * multiplied by the number of such connections, so that together they get no more than one would.
  */
 const restTimes = 3
-const longestRest = 100
+const maxRestMs = 100
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
@@ -99,12 +99,12 @@ export function inTurn(
         break
       }
       // The body of the last request may not have arrived yet.
-      if (line.paused && line.waiting.length < mostWaiting / 2) resume(socket, line)
+      if (line.paused && line.waiting.length < maxWaiting / 2) resume(socket, line)
       const begun = performance.now()
       await handle(...next)
       await taken(next[1])
       if (line.waiting.length > 0) await turn()
-      if (line.pressing) await sleep(pressingLines * Math.min(restTimes * (performance.now() - begun), longestRest))
+      if (line.pressing) await sleep(pressingLines * Math.min(restTimes * (performance.now() - begun), maxRestMs))
     }
     line.busy = false
     press(line, false)
@@ -116,7 +116,7 @@ export function inTurn(
     if (socket.destroyed) return
     const line = lineOf(socket)
     const { length } = line.waiting
-    if (length >= mostRead || (length >= mostWaiting && inAll >= mostInAll)) {
+    if (length >= maxRead || (length >= maxWaiting && inAll >= maxWaitingInAll)) {
       onCut()
       return void socket.destroy()
     }
@@ -125,7 +125,7 @@ export function inTurn(
     if (!line.busy) {
       line.busy = true
       void work(socket, line)
-    } else if (length + 1 >= mostWaiting && !line.paused) {
+    } else if (length + 1 >= maxWaiting && !line.paused) {
       line.paused = true
       press(line, true)
       socket.pause()

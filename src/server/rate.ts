@@ -29,7 +29,7 @@ interface Bucket {
 /** Maximum number of keys. Beyond it, full buckets are removed first. */
 const maxKeys = 10_000
 /** Minimum time between searches for full buckets, in milliseconds. */
-const forgetEvery = 1000
+const forgetIntervalMs = 1000
 
 export function createRate({ perSecond, burst, now = () => performance.now() }: RateOptions): Rate {
   const buckets = new Map<string, Bucket>()
@@ -42,7 +42,7 @@ export function createRate({ perSecond, burst, now = () => performance.now() }: 
   /** Removes full buckets, which are equal to new ones. */
   const forget = (time: number): void => {
     // Not for each new key: anyone could cause that work.
-    if (time - forgot >= forgetEvery) {
+    if (time - forgot >= forgetIntervalMs) {
       forgot = time
       for (const [key, bucket] of buckets) {
         fill(bucket, time)

@@ -23,12 +23,12 @@ export interface RefusalAudit {
 }
 
 /** Token buckets of the records: for one client and one reason, and for all. */
-const own = { perSecond: 1, burst: 20 }
-const all = { perSecond: 20, burst: 500 }
+const perClient = { perSecond: 1, burst: 20 }
+const overall = { perSecond: 20, burst: 500 }
 /** Maximum delay of the record with the number of omitted refusals, in milliseconds. */
-const tellAfter = 10_000
+const maxReportDelayMs = 10_000
 /** Maximum length of a URI in a record, in characters: the record of a refusal must cost little. */
-const maxUri = 512
+const maxUriLength = 512
 
 const verbs: ReadonlyMap<unknown, AuditRecord['verb']> = new Map([
   ['resources/list', 'list'],
@@ -43,8 +43,8 @@ const verbs: ReadonlyMap<unknown, AuditRecord['verb']> = new Map([
 /** Creates the audit of refusals over HTTP: one record each; in a flood only a few, and the number of the omitted ones. */
 export function createRefusalAudit(audit: Audit | undefined): RefusalAudit {
   if (audit === undefined) return { add: () => {}, close: () => {} }
-  const ofOne = createRate(own)
-  const ofAll = createRate(all)
+  const ofOne = createRate(perClient)
+  const ofAll = createRate(overall)
   let leftOut = 0
   let timer: NodeJS.Timeout | undefined
 
@@ -61,7 +61,7 @@ export function createRefusalAudit(audit: Audit | undefined): RefusalAudit {
       const who = principal ?? address ?? ''
       if (ofOne.take(`${outcome} ${who}`) > 0 || ofAll.take('') > 0) {
         leftOut++
-        timer ??= setTimeout(tell, tellAfter).unref()
+        timer ??= setTimeout(tell, maxReportDelayMs).unref()
         return
       }
       const { method, params } = isObject(body) ? body : {}
@@ -71,7 +71,7 @@ export function createRefusalAudit(audit: Audit | undefined): RefusalAudit {
         ...(principal === undefined ? {} : { principal }),
         ...(principal === undefined && address !== undefined ? { address } : {}),
         verb: verbs.get(method) ?? 'refused',
-        ...(uri === undefined ? {} : { uri: uri.length > maxUri ? `${uri.slice(0, maxUri)}…` : uri }),
+        ...(uri === undefined ? {} : { uri: uri.length > maxUriLength ? `${uri.slice(0, maxUriLength)}…` : uri }),
         outcome,
         status,
         ms: 0,

@@ -111,8 +111,8 @@ export interface EventStream {
 }
 
 /** Maximum number of bytes that wait for a slow reader. Beyond it, its stream is cut. */
-const maxWaiting = 16 * 1024 * 1024
-const heartbeat = 15_000
+const maxWaitingBytes = 16 * 1024 * 1024
+const heartbeatIntervalMs = 15_000
 
 export function openEventStream(response: ServerResponse, headers: Readonly<Record<string, string>> = {}): EventStream {
   response.writeHead(200, {
@@ -125,14 +125,14 @@ export function openEventStream(response: ServerResponse, headers: Readonly<Reco
   response.flushHeaders()
   const write = (text: string): boolean => {
     if (response.destroyed || response.writableEnded) return false
-    if (response.writableLength > maxWaiting) {
+    if (response.writableLength > maxWaitingBytes) {
       response.destroy()
       return false
     }
     response.write(text)
     return true
   }
-  const timer = setInterval(() => write(': still here\n\n'), heartbeat)
+  const timer = setInterval(() => write(': still here\n\n'), heartbeatIntervalMs)
   response.on('close', () => clearInterval(timer))
   return {
     // JSON has no raw line breaks, so one line of data holds all of it.
@@ -160,7 +160,7 @@ export function openEventStream(response: ServerResponse, headers: Readonly<Reco
 }
 
 /** Maximum number of bytes that wait for all slow readers together. Beyond it, the reader that has taken longest is cut. */
-const maxUnread = 256 * 1024 * 1024
+const maxUnreadBytes = 256 * 1024 * 1024
 /** Answers that are written completely and not yet read, oldest first, each with the function that removes it. */
 const unread = new Map<ServerResponse, () => void>()
 let unreadBytes = 0
@@ -179,7 +179,7 @@ function cutWhenSlow(response: ServerResponse): void {
   response.once('close', forget)
   response.once('finish', forget)
   for (const [oldest, forgetIt] of unread) {
-    if (unreadBytes <= maxUnread || oldest === response) break
+    if (unreadBytes <= maxUnreadBytes || oldest === response) break
     forgetIt()
     oldest.destroy()
   }

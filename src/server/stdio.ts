@@ -23,10 +23,10 @@ export interface StdioOptions extends ServeOptions {
 }
 
 /** Both official TypeScript clients close the connection at a longer message. */
-const maxOutput = 10 * 1024 * 1024
+const maxOutputBytes = 10 * 1024 * 1024
 /** Maximum number of requests that run at once, and of further ones that are read before the client has to wait. */
-const concurrent = 16
-const waiting = 1000
+const maxConcurrent = 16
+const maxWaiting = 1000
 
 /**
  * Serves one client over a pair of pipes, one JSON message per line. Answers are written whole and one after the other, as fast
@@ -39,14 +39,14 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const stop = new AbortController()
   let { onFirstAnswer } = options
   const send = async (message: object): Promise<void> => {
-    await writer.write(() => `${formatMessage(message, maxOutput)}\n`)
+    await writer.write(() => `${formatMessage(message, maxOutputBytes)}\n`)
     onFirstAnswer?.()
     onFirstAnswer = undefined
   }
   const connection = createConnection(
     // A client that would miss notifications learns it from the end of the pipe.
     (era) => openView(options, options.principal ?? localPrincipal, era, { write: send, onLost: () => stop.abort() }),
-    createGate(concurrent, Number.POSITIVE_INFINITY),
+    createGate(maxConcurrent, Number.POSITIVE_INFINITY),
     options,
   )
   const answering = new Set<Promise<void>>()
@@ -84,7 +84,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
       })
     answering.add(task)
     // Back-pressure: a client that sends faster than it reads is not read, so the pipe fills, and the client waits.
-    while (answering.size - connection.listening > waiting && !stop.signal.aborted)
+    while (answering.size - connection.listening > maxWaiting && !stop.signal.aborted)
       await new Promise<void>((resolve) => {
         wake = resolve
       })

@@ -8,9 +8,9 @@ import { type Overload, overloaded } from './overload.ts'
 import { createRate } from './rate.ts'
 
 /** Charge of a request that was wasted work: a minimum number of requests, or one for each of these units of bytes read. */
-const dear = { least: 10, bytes: 16 * 1024 }
+const wastedCharge = { least: 10, bytes: 16 * 1024 }
 /** Seconds after which a client may retry when all of its connections are taken. */
-const connectionWait = 5
+const connectionRetrySeconds = 5
 
 /** Rate limits of requests: for all together, and per share. */
 export interface Turnstile {
@@ -55,7 +55,7 @@ export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Met
     take: (share, { socket }) => {
       if (perPrincipal !== undefined && !connect(share, socket, perPrincipal.connections)) {
         meter.count('refusedShare')
-        return { reason: 'share', answer: overloaded(null, 'share', connectionWait) }
+        return { reason: 'share', answer: overloaded(null, 'share', connectionRetrySeconds) }
       }
       // A request that exceeds its own limit takes no token from the common one.
       const wait = own.take(share) || all.take('')
@@ -64,7 +64,7 @@ export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Met
       return { reason: 'rate', answer: overloaded(null, 'rate', wait) }
     },
     charge: (share, read) => {
-      const requests = Math.max(dear.least, Math.ceil(read / dear.bytes))
+      const requests = Math.max(wastedCharge.least, Math.ceil(read / wastedCharge.bytes))
       own.owe(share, requests - 1, requests)
     },
   }

@@ -40,14 +40,14 @@ export function lifetimeOf(caller: Caller, other: AbortSignal): Lifetime {
 }
 
 /** Maximum delay of a timer in Node, in milliseconds. */
-const maxWait = 2 ** 31 - 1
+const maxTimerMs = 2 ** 31 - 1
 
 /** Calls a function at a time, in milliseconds since 1970, however far away. Returns a function that cancels it. */
 export function callAt(time: number, call: () => void): () => void {
   let timer: NodeJS.Timeout | undefined
   const wait = () => {
     const left = time - Date.now()
-    timer = left > 0 ? setTimeout(wait, Math.min(left, maxWait)) : setTimeout(call, 0)
+    timer = left > 0 ? setTimeout(wait, Math.min(left, maxTimerMs)) : setTimeout(call, 0)
   }
   if (time !== Number.POSITIVE_INFINITY) wait()
   return () => clearTimeout(timer)

@@ -20,7 +20,7 @@ export interface Challenges {
 }
 
 /** Seconds after which a client may retry when its token could not be checked. */
-const retryAfter = 5
+const retryAfterSeconds = 5
 
 export function createChallenges(metadataUrl: string | undefined, scopes: readonly string[]): Challenges {
   const refusal = (
@@ -60,7 +60,7 @@ export function createChallenges(metadataUrl: string | undefined, scopes: readon
       reason: 'unjudged-token',
       status: 503,
       message: 'Nobody can say just now whether the token is good. Try again later.',
-      headers: { 'Retry-After': String(retryAfter) },
+      headers: { 'Retry-After': String(retryAfterSeconds) },
     },
   }
 }

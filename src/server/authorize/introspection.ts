@@ -9,11 +9,11 @@ import { type Issuer, networkOf } from './options.ts'
 import { digestOf, type Verdict, type Verifier } from './verdict.ts'
 
 /** How long an answer is cached, in milliseconds, and the maximum number of cached answers. */
-const remembered = 30_000
-const most = 2000
+const cacheMs = 30_000
+const maxCached = 2000
 /** Maximum number of concurrent requests, and of waiting ones: anyone can send any token. */
-const concurrent = 16
-const waiting = 256
+const maxConcurrent = 16
+const maxWaiting = 256
 
 /** An issuer with introspection, and the audiences that its tokens must have. */
 export type AskedIssuer = Issuer & {
@@ -29,8 +29,8 @@ export function createIntrospection(
   const { url, clientId, clientSecret } = issuer.introspection
   const network = networkOf(issuer)
   const authorization = `Basic ${Buffer.from([clientId, clientSecret].map(formEncode).join(':')).toString('base64')}`
-  const gate = createGate(concurrent, waiting)
-  const verdicts = createMemo<Verdict>(most)
+  const gate = createGate(maxConcurrent, maxWaiting)
+  const verdicts = createMemo<Verdict>(maxCached)
 
   const ask = async (token: string): Promise<Verdict> => {
     const body = `token=${formEncode(token)}&token_type_hint=access_token`
@@ -52,7 +52,7 @@ export function createIntrospection(
   const verify = (token: string): Promise<Verdict> =>
     verdicts.get(digestOf(token), async () => {
       const value = await ask(token)
-      return { value, until: 'grant' in value ? Math.min(value.grant.expires, Date.now() + remembered) : 0 }
+      return { value, until: 'grant' in value ? Math.min(value.grant.expires, Date.now() + cacheMs) : 0 }
     })
 
   return {
@@ -65,7 +65,7 @@ export function createIntrospection(
         const same = verdict !== undefined && 'grant' in verdict && sameRights(verdict.grant, grant)
         if (!same) end()
       }
-      const timer = setInterval(() => void look(), remembered)
+      const timer = setInterval(() => void look(), cacheMs)
       return () => clearInterval(timer)
     },
   }

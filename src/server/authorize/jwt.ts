@@ -11,8 +11,8 @@ import { digestOf, type Verdict, type Verifier } from './verdict.ts'
 /** Asymmetric signature algorithms of JOSE. With a shared secret, a server that can verify a token could also forge one. */
 const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 /** How long the verdict on a valid token is cached, in milliseconds, and the maximum number of cached verdicts. */
-const remembered = 60_000
-const most = 2000
+const cacheMs = 60_000
+const maxCached = 2000
 /** Maximum number of keys that are tried for one token. */
 const maxTried = 8
 
@@ -35,7 +35,7 @@ export async function createJwtVerifier(
       { issuer, keys: createKeys(issuer.jwks, createLocalJWKSet, log, networkOf(issuer)) },
     ]),
   )
-  const verdicts = createMemo<Verdict>(most)
+  const verdicts = createMemo<Verdict>(maxCached)
 
   /** Verifies a token. If several keys match, such as two with the same `kid`, tries each of them. */
   const verified = async (token: string, find: FindKey, options: JWTVerifyOptions) => {
@@ -96,7 +96,7 @@ export async function createJwtVerifier(
     verify: (token) =>
       verdicts.get(digestOf(token), async () => {
         const value = await judge(token)
-        const until = 'grant' in value ? Math.min(value.grant.expires, Date.now() + remembered) : 0
+        const until = 'grant' in value ? Math.min(value.grant.expires, Date.now() + cacheMs) : 0
         return { value, until }
       }),
   }

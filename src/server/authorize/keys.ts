@@ -6,15 +6,15 @@ import { isObject } from '../messages.ts'
 import { fetchJson } from './fetch.ts'
 
 /** How long keys are used before they are fetched again, in milliseconds. */
-const fresh = 10 * 60_000
+const freshMs = 10 * 60_000
 /** How long keys are used when they cannot be fetched again, in milliseconds: an issuer that is down must not lock out everyone. */
-const lastGood = 4 * 3600_000
+const lastGoodMs = 4 * 3600_000
 /** Minimum time between fetches because of an unknown key, in milliseconds: anyone can name any key. */
-const coolDown = 30_000
+const coolDownMs = 30_000
 /** How long nothing is fetched after a failure, in milliseconds. */
-const pause = 2000
+const failurePauseMs = 2000
 /** Difference of the clocks above which a warning is logged, in milliseconds. */
-const maxAhead = 60_000
+const maxAheadMs = 60_000
 
 /**
  * Whether anyone could forge signatures of a key: with an RSA exponent of 1 a signature is the message itself. A valid exponent
@@ -56,7 +56,7 @@ export function createKeys(
       const { value, ahead = 0 } = await fetchJson(url, network)
       if (!isObject(value) || !Array.isArray(value.keys))
         throw new ResourceError('unavailable', `There are no keys at ${url}`)
-      if (Math.abs(ahead) > maxAhead)
+      if (Math.abs(ahead) > maxAheadMs)
         log('warn', 'the clock of this machine and that of the issuer differ', {
           jwks: url,
           seconds: Math.round(ahead / 1000),
@@ -75,7 +75,7 @@ export function createKeys(
   }
 
   const fetchOnce = (): Promise<FindKey> => {
-    if (performance.now() - failedAt < pause)
+    if (performance.now() - failedAt < failurePauseMs)
       return Promise.reject(new ResourceError('unavailable', `${url} did not answer just before`))
     fetching ??= load()
     return fetching
@@ -85,17 +85,17 @@ export function createKeys(
     current: async () => {
       const have = known
       const age = have === undefined ? Number.POSITIVE_INFINITY : performance.now() - have.at
-      if (have !== undefined && age < fresh) return have.find
+      if (have !== undefined && age < freshMs) return have.find
       try {
         return await fetchOnce()
       } catch (error) {
-        if (have === undefined || age > lastGood) throw error
+        if (have === undefined || age > lastGoodMs) throw error
         return have.find
       }
     },
     refreshed: async () => {
       if (fetching !== undefined) return fetching
-      if (performance.now() - refreshedAt < coolDown) return undefined
+      if (performance.now() - refreshedAt < coolDownMs) return undefined
       const find = await fetchOnce()
       refreshedAt = performance.now()
       return find

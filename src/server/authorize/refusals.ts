@@ -6,20 +6,20 @@ export interface Refusals {
   add(digest: string, why: string): void
 }
 
-const atOnce = 20
+const burstSize = 20
 /** Interval after which one more entry is allowed, in milliseconds. */
-const each = 3000
+const intervalMs = 3000
 
 export function createRefusals(log: Log): Refusals {
-  let left = atOnce
+  let left = burstSize
   let since = performance.now()
   let untold = 0
   return {
     add: (digest, why) => {
       const now = performance.now()
-      const gained = Math.floor((now - since) / each)
-      since += gained * each
-      left = Math.min(atOnce, left + gained)
+      const gained = Math.floor((now - since) / intervalMs)
+      since += gained * intervalMs
+      left = Math.min(burstSize, left + gained)
       if (left === 0) return void untold++
       left--
       log('info', 'a token was not taken', { token: digest, why, ...(untold > 0 ? { untold } : {}) })

@@ -174,10 +174,10 @@ async function changeTokens<T>(file: string, change: (tokens: readonly StoredTok
 }
 
 /** How long to wait for the lock of another process, in milliseconds. */
-const patience = 5000
+const lockTimeoutMs = 5000
 
 async function lock(file: string): Promise<() => Promise<void>> {
-  for (const end = performance.now() + patience; ; ) {
+  for (const end = performance.now() + lockTimeoutMs; ; ) {
     try {
       await (await open(file, 'wx', 0o600)).close()
       return () => unlink(file)

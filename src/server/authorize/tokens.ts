@@ -7,7 +7,7 @@ import { absent, isOwnToken, markOf, readTokenFile, type StoredToken, type Token
 import { digestOf, type Grant, type Verifier } from './verdict.ts'
 
 /** Period of the checks of the file for open streams, in milliseconds. For requests it is checked each time. */
-const interval = 500
+const checkIntervalMs = 500
 
 /**
  * Creates the verifier of this server's own tokens, from a file that may change at any time: a token that is removed from it is
@@ -67,7 +67,7 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
         if (stored === undefined || JSON.stringify(grantOf(stored)) !== JSON.stringify(grant)) end()
       }
       watchers.add(look)
-      timer ??= setInterval(() => void current(), interval)
+      timer ??= setInterval(() => void current(), checkIntervalMs)
       return () => {
         watchers.delete(look)
         if (watchers.size > 0) return

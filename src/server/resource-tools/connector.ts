@@ -6,9 +6,9 @@ import type { ReadResult, ResourceContent, View } from '../../core/view.ts'
 import { searchTool } from './search.ts'
 
 /** Maximum number of passages to find. Those of one document become one result. */
-const mostHits = 50
+const maxHits = 50
 /** Maximum length of a document's text, in characters. The rest is fetched with the id in `metadata.next`. */
-const maxText = 100_000
+const maxTextLength = 100_000
 
 const searchInput: JsonObject = {
   type: 'object',
@@ -60,7 +60,7 @@ function connectorSearch(view: View): Tool {
     annotations: readOnly,
     call: async (given, context) => {
       const query = argumentsIn(given, searchInput).required('query', 1000)
-      const { structured } = await inner.call({ query, limit: mostHits }, context)
+      const { structured } = await inner.call({ query, limit: maxHits }, context)
       const hits = (structured?.results ?? []) as readonly JsonObject[]
       const results = new Map(
         hits.map((hit) => {
@@ -142,8 +142,8 @@ async function withoutStreams({ contents, cache }: ReadResult): Promise<ReadResu
 
 /** Cuts a text that is too long at the end of a line, and returns the id of the rest. */
 function partOf(whole: string, id: string) {
-  if (whole.length <= maxText) return { text: whole, metadata: {} }
-  const end = whole.lastIndexOf('\n', maxText - 1) + 1 || maxText
+  if (whole.length <= maxTextLength) return { text: whole, metadata: {} }
+  const end = whole.lastIndexOf('\n', maxTextLength - 1) + 1 || maxTextLength
   const shown = whole.slice(0, end).toWellFormed()
   const lines = shown.split('\n').length
   const next = id.includes('?') || !shown.endsWith('\n') ? {} : { next: `${id}?lines=${lines}-` }

@@ -8,11 +8,11 @@ import { type OutlineEntry, outlineOf } from './outline.ts'
 
 const tokens = { least: 100, most: 100_000, otherwise: 8000 }
 /** Maximum size of an image or a sound in an answer, in bytes. */
-const maxMedia = 1024 * 1024
+const maxMediaBytes = 1024 * 1024
 /** Maximum number of contents of one resource in an answer. */
 const maxContents = 100
 /** Number of lines to request of a resource that is too large to be read as a whole. */
-const firstLines = 2000
+const firstLineCount = 2000
 
 const readInput = {
   type: 'object',
@@ -159,7 +159,7 @@ async function readPart(
     return { contents: (await view.read(uri, { signal })).contents, part: { cut, unit, from: 1 } }
   } catch (error) {
     if (!isResourceError(error, 'too-large') || asked !== undefined || uri.includes('?')) throw error
-    const found = await inParts(view, `${uri}?lines=1-${firstLines}`, signal)
+    const found = await inParts(view, `${uri}?lines=1-${firstLineCount}`, signal)
     if (found === undefined) throw error
     return found
   }
@@ -201,7 +201,7 @@ function show(content: Whole, part: Part, most: number): Shown {
   const text = `${uri} is not text: ${mimeType ?? 'of an unknown type'}, ${bytes.length} bytes.`
   const structured = { ...facts, bytes: bytes.length }
   const kind = /^(image|audio)\//.exec(mimeType ?? '')?.[1]
-  if (mimeType === undefined || bytes.length > maxMedia) return { structured, text }
+  if (mimeType === undefined || bytes.length > maxMediaBytes) return { structured, text }
   const data = Buffer.from(bytes).toString('base64')
   if (kind === 'image' || kind === 'audio') return { structured, text, block: { type: kind, data, mimeType } }
   return { structured, text, block: { type: 'resource', uri, mimeType, blob: data } }
