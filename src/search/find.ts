@@ -1,4 +1,5 @@
 import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts'
+import { documentsOf, long, longTerms } from './documents.ts'
 import { fold } from './fold.ts'
 import { type Found, foundOf, strong } from './part.ts'
 import { parseQuery, type Query } from './query.ts'
@@ -43,6 +44,8 @@ interface Asked extends Query {
   /** The average length of a passage and of a document, in terms. */
   readonly averageLength: number
   readonly averageDocumentLength: number
+  /** How many documents there are. */
+  readonly documents: number
   /** How many passages are ranked among each other. */
   readonly block: number
   /** What the caller may see, where that is not everything: the rest is neither counted nor found. */
@@ -94,11 +97,11 @@ async function* rankedPages(
   seen: Set<number>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Scored> {
-  for await (const ids of pages(texts, asked, where, near)) {
+  for await (const { ids, scores } of pages(texts, asked, where, near)) {
     signal?.throwIfAborted()
     const fresh = ids.filter((id) => !seen.has(id))
     for (const id of fresh) seen.add(id)
-    for (const scored of await rank(texts, fresh, asked, near)) {
+    for (const scored of await rank(texts, fresh, asked, near, scores)) {
       signal?.throwIfAborted()
       yield scored
     }
@@ -113,14 +116,14 @@ async function ask(texts: Texts, text: string, visible: Visible | undefined): Pr
     const count = term.prefix ? size.parts : (counts[index] ?? 0)
     return count === 0 && !term.prefix ? [] : [{ ...term, count }]
   })
-  const rated = known.map(({ count, ...term }): RatedTerm => {
+  const rated = known.map(({ count, times, ...term }): RatedTerm => {
     const rarity = Math.log(1 + (Math.max(0, size.parts - count) + 0.5) / (count + 0.5))
-    return { ...term, weight: term.weight * rarity }
+    return { ...term, weight: term.weight * rarity, share: term.weight * (1 + Math.log(times)) }
   })
   const averageLength = size.length / Math.max(1, size.parts)
   const averageDocumentLength = size.length / Math.max(1, size.texts)
   const among = visible === undefined ? {} : { among: visible.set }
-  const averages = { averageLength, averageDocumentLength }
+  const averages = { averageLength, averageDocumentLength, documents: size.texts }
   return { ...query, ranker: createRanker(rated), counts: known.map(({ count }) => count), ...averages, ...among }
 }
 
@@ -133,17 +136,20 @@ async function* pages(
   asked: Asked,
   where: TextFilter | undefined,
   near: readonly number[],
-): AsyncGenerator<readonly number[]> {
+): AsyncGenerator<{ readonly ids: readonly number[]; readonly scores?: ReadonlyMap<string, number> }> {
   const { among, block } = asked
   const filter = { ...(where === undefined ? {} : { where }), ...(among === undefined ? {} : { among }) }
-  const first = await texts.find({ terms: await firstTerms(texts, asked), ...filter, limit: block })
+  const terms = await firstTerms(texts, asked)
+  const words = longTerms(asked.ranker.terms)
+  if (words.length > 0) yield await documentsOf(texts, words, terms, filter, block, asked.documents)
+  const first = await texts.find({ terms, ...filter, limit: block })
   // What lies near has not gone through the filter of the store: it does when it is chosen.
-  yield [...new Set([...first, ...near])]
-  const terms = asked.ranker.terms.filter(({ loose }) => !loose).map((term) => weighed(term))
+  yield { ids: [...new Set([...first, ...near])] }
+  const all = asked.ranker.terms.filter(({ loose }) => !loose).map((term) => weighed(term))
   let start = 0
   for (let limit = 10 * block; ; limit = Math.min(10 * limit, mostFound)) {
-    const rest = await texts.find({ terms, ...filter, limit })
-    for (; start < rest.length; start += block) yield rest.slice(start, start + block)
+    const rest = await texts.find({ terms: all, ...filter, limit })
+    for (; start < rest.length; start += block) yield { ids: rest.slice(start, start + block) }
     if (rest.length < limit || limit === mostFound) return
   }
 }
@@ -204,6 +210,7 @@ async function rank(
   ids: readonly number[],
   asked: Asked,
   near: readonly number[],
+  scores?: ReadonlyMap<string, number>,
 ): Promise<readonly Scored[]> {
   const turns = Math.ceil(ids.length / inOneTurn)
   // While some are ranked, the store reads the next.
@@ -224,9 +231,13 @@ async function rank(
     }
     await new Promise((resolve) => setImmediate(resolve))
   }
-  const scored = [...documents.values()].flatMap((passages): readonly Scored[] => {
-    const more = ranker.documentScore(passages, averageDocumentLength)
-    return passages.map(({ found, judged }) => ({ found, score: judged.score + more }))
+  const scored = [...documents].flatMap(([uri, passages]): readonly Scored[] => {
+    const whole = scores?.get(uri)
+    // The passage of another document, which lies between those of one: ids need not follow each other.
+    if (scores !== undefined && whole === undefined) return []
+    const more = whole ?? ranker.documentScore(passages, averageDocumentLength)
+    const share = whole === undefined ? 1 : long.passageShare
+    return passages.map(({ found, judged }) => ({ found, score: share * judged.score + more }))
   })
   const ordered = scored.sort(byScore)
   if (near.length === 0) return ordered

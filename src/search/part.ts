@@ -1,6 +1,7 @@
 import { baseName } from '../core/path.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 import type { FoundPart, NewText } from '../store/index.ts'
+import { documentTerms } from './document-terms.ts'
 import { fold } from './fold.ts'
 import { kindOf } from './outline.ts'
 import { type Passage, passagesOf } from './passages.ts'
@@ -18,6 +19,8 @@ interface Stored {
   readonly s: number
   readonly e: number
   readonly h?: string
+  /** Of the first passage: how many the document has. */
+  readonly n?: number
 }
 
 /** What is before a term in the index where the passage is about it: it is there twice, then. */
@@ -28,12 +31,15 @@ export async function textOf(document: SearchDocument, pause: () => Promise<void
   const { version, text, mount, ...facts } = document
   const path = pathOf(document.uri, mount)
   const about = [titleOf(facts, path), path]
-  const parts: NewText['parts'][number][] = []
+  const parts: Cut[] = []
+  const whole = new Map<string, number>()
   for (const passage of passagesOf(text, kindOf(facts.mimeType, path))) {
-    parts.push(partOf(passage, about))
+    parts.push(cutOf(passage, about, whole))
     await pause()
   }
-  if (parts.length === 0) parts.push(partOf({ text: '', start: 1, end: 1 }, about))
+  if (parts.length === 0) parts.push(cutOf({ text: '', start: 1, end: 1 }, about, whole))
+  const length = parts.reduce((sum, part) => sum + part.length, 0)
+  const ofDocument = documentTerms(whole, length, about)
   const { mimeType, audience, priority, modified } = facts
   const labels = {
     mount,
@@ -42,10 +48,32 @@ export async function textOf(document: SearchDocument, pause: () => Promise<void
     ...(priority === undefined ? {} : { priority }),
     ...(modified === undefined ? {} : { modified: Math.floor(modified) }),
   }
-  return { key: document.uri, version, edition, labels, value: JSON.stringify(facts).replaceAll('\\u0000', ''), parts }
+  return {
+    key: document.uri,
+    version,
+    edition,
+    labels,
+    value: JSON.stringify(facts).replaceAll('\\u0000', ''),
+    parts: parts.map(({ stored, terms, length: each }, place) =>
+      place > 0
+        ? { value: JSON.stringify(stored), terms, length: each }
+        : {
+            value: JSON.stringify({ ...stored, n: parts.length }),
+            terms: [...terms, ...ofDocument.slice(0, mostTerms - terms.length)],
+            length: each,
+          },
+    ),
+  }
 }
 
-function partOf({ text, start, end, heading }: Passage, about: readonly string[]): NewText['parts'][number] {
+interface Cut {
+  readonly stored: Stored
+  readonly terms: readonly string[]
+  readonly length: number
+}
+
+/** @param whole How often each term stands in the document: added to. */
+function cutOf({ text, start, end, heading }: Passage, about: readonly string[], whole: Map<string, number>): Cut {
   const counts = new Map<string, number>()
   let length = 0
   // Both engines keep Unicode, and no NUL.
@@ -53,13 +81,14 @@ function partOf({ text, start, end, heading }: Passage, about: readonly string[]
   tokenize(fold(plain).text, (term, _start, _end, kind) => {
     counts.set(term, (counts.get(term) ?? 0) + 1)
     if (kind !== 'tail') length++
+    if (kind === 'word' || kind === 'part') whole.set(term, (whole.get(term) ?? 0) + 1)
   })
   for (const field of [...about, heading ?? ''])
     tokenize(fold(field.toWellFormed()).text, (term) => counts.set(term, often))
   const terms = [...counts.keys()].slice(0, mostTerms / 2)
   const marked = terms.filter((term) => (counts.get(term) ?? 0) >= often).map((term) => strong + term)
   const stored: Stored = { t: plain, s: start, e: end, ...(heading === undefined ? {} : { h: heading.toWellFormed() }) }
-  return { value: JSON.stringify(stored), terms: [...terms, ...marked], length }
+  return { stored, terms: [...terms, ...marked], length }
 }
 
 /** A passage that was found. */
@@ -69,6 +98,8 @@ export interface Found {
   readonly facts: DocumentFacts
   readonly passage: Passage
   readonly length: number
+  /** How many passages the document has; undefined of all but the first. */
+  readonly passages?: number
   /** Below the mount. */
   readonly path: string
   readonly title: string
@@ -76,11 +107,20 @@ export interface Found {
 
 /** What was stored, as it was put. */
 export function foundOf({ id, mount, length, value, text }: FoundPart): Found {
-  const { t, s, e, h } = JSON.parse(value) as Stored
+  const { t, s, e, h, n } = JSON.parse(value) as Stored
   const facts = JSON.parse(text) as DocumentFacts
   const path = pathOf(facts.uri, mount)
   const passage = { text: t, start: s, end: e, ...(h === undefined ? {} : { heading: h }) }
-  return { id, mount, facts, passage, length, path, title: titleOf(facts, path) }
+  return {
+    id,
+    mount,
+    facts,
+    passage,
+    length,
+    ...(n === undefined ? {} : { passages: n }),
+    path,
+    title: titleOf(facts, path),
+  }
 }
 
 /** The text of a stored passage, with what it stands under. */

@@ -5,7 +5,7 @@ import { type TermKind, tokenize } from './tokens.ts'
 /** What is asked for, taken apart. */
 export interface Query {
   readonly terms: readonly QueryTerm[]
-  /** What has to stand in the passage as it is, folded and in small letters. */
+  /** Quoted texts that a passage must contain, folded and in small letters. None in a long question: it quotes messages and code. */
   readonly phrases: readonly string[]
 }
 
@@ -13,6 +13,8 @@ export interface QueryTerm {
   readonly term: string
   /** How much it says about what is asked for, beside how rare it is. */
   readonly weight: number
+  /** How many times the query has it. */
+  readonly times: number
   /** One character of a script whose characters are not terms: it stands for all pairs that it begins. */
   readonly prefix: boolean
   /**
@@ -27,6 +29,10 @@ const mostTerms = 200
 /** How much of a query is looked at, in UTF-16 units. */
 const mostUnits = 4000
 
+const quoted = /"([^"]+)"/g
+/** A question with this many words outside of its quotes requires none of them: issues quote messages, and code has strings. */
+const wordsOfLong = 12
+
 const hiragana = /^[\p{Script=Hiragana}ー]+$/u
 const anyHiragana = /\p{Script=Hiragana}/u
 /** A Han character between two of these, or at an end of the run, is a word: 薬 in 「薬を飲む」. */
@@ -40,7 +46,7 @@ const shares = { hiragana: 0.4, mixed: 0.6, part: 0.5 }
 
 export function parseQuery(text: string): Query {
   const folded = fold(text.slice(0, mostUnits).toWellFormed()).text
-  const phrases = [...folded.matchAll(/"([^"]+)"/g)].map((match) => (match[1] ?? '').trim().toLowerCase())
+  const phrases = [...folded.matchAll(quoted)].map((match) => (match[1] ?? '').trim().toLowerCase())
   const terms = new Map<string, QueryTerm>()
   let lastPair = -1
   tokenize(folded, (term, start, end, kind) => {
@@ -50,15 +56,29 @@ export function parseQuery(text: string): Query {
     if (terms.size >= mostTerms && !terms.has(term)) return
     add(terms, term, kind, kind === 'single' && !isWordAlone(folded, start, end))
   })
-  return { terms: [...terms.values()], phrases: phrases.filter((phrase) => phrase !== '') }
+  const isLong = phrases.length > 0 && wordsIn(folded.replaceAll(quoted, ' ')) >= wordsOfLong
+  return { terms: [...terms.values()], phrases: isLong ? [] : phrases.filter((phrase) => phrase !== '') }
+}
+
+/** How many different words a text has; of a script without spaces, three characters stand for one. */
+function wordsIn(text: string): number {
+  const words = new Set<string>()
+  let pairs = 0
+  tokenize(text, (term, _start, _end, kind) => {
+    if (kind === 'word') words.add(term)
+    else if (kind === 'bigram') pairs++
+  })
+  return words.size + pairs / 3
 }
 
 function add(terms: Map<string, QueryTerm>, term: string, kind: TermKind, isLoose: boolean): void {
   const known = terms.get(term)
   const loose = isLoose && known?.loose !== false
   const weight = shareOf(term, kind)
-  if (known === undefined || known.weight < weight) terms.set(term, { term, weight, prefix: kind === 'tail', loose })
-  else terms.set(term, { ...known, loose })
+  const times = (known?.times ?? 0) + 1
+  if (known === undefined || known.weight < weight)
+    terms.set(term, { term, weight, times, prefix: kind === 'tail', loose })
+  else terms.set(term, { ...known, times, loose })
 }
 
 /** Whether a Han character is a word by itself: no other character of a word is beside it. */

@@ -9,6 +9,8 @@ export interface RatedTerm {
   readonly prefix: boolean
   /** Its rarity, times what the kind of term says. */
   readonly weight: number
+  /** What the kind of term says, and how often the question has it, without its rarity. */
+  readonly share: number
   /** As in `QueryTerm`: it is ranked by, and finds nothing by itself while there is something better. */
   readonly loose: boolean
 }

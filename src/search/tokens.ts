@@ -2,7 +2,7 @@ import { classOf, han, other, word } from './characters.ts'
 import { stem } from './stem.ts'
 
 /** The rules by which texts are cut, folded and tokenised. Raise it with any change to them: what is older is indexed anew. */
-export const edition = 1
+export const edition = 2
 
 /**
  * What a term stands for:

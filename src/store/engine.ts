@@ -1,6 +1,6 @@
 import type { WholeRow } from './rules.ts'
 import type { Condition, Row, RowQuery, Store } from './store.ts'
-import type { TextSet, Texts } from './texts.ts'
+import type { TextSet, Texts, WeighedPart } from './texts.ts'
 
 /** What is done with rows, each of it at once and whole. Whoever calls it has checked what it is given. */
 export interface Operations {
@@ -29,6 +29,7 @@ export interface TextOperations {
   textsMimeTypes(name: string, among?: TextSet): readonly string[]
   textsCounts(name: string, terms: readonly string[], among?: TextSet): readonly number[]
   textsFind(name: string, query: Parameters<Texts['find']>[0]): readonly number[]
+  textsWeigh(name: string, query: Parameters<Texts['weigh']>[0]): readonly WeighedPart[]
   textsRead(name: string, ids: readonly number[]): Awaited<ReturnType<Texts['read']>>
   textsSize(name: string, model?: string): Awaited<ReturnType<Texts['size']>>
   textsUnembedded(name: string, model: string, after: number, limit: number): Awaited<ReturnType<Texts['unembedded']>>

@@ -19,6 +19,7 @@ export type {
   Texts,
   TextsQuery,
   TextsSize,
+  WeighedPart,
   WeightedTerm,
 } from './texts.ts'
 

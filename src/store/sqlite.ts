@@ -58,6 +58,7 @@ function engineOver(thread: ReturnType<typeof createThread>): Engine {
     textsMimeTypes: ask('textsMimeTypes'),
     textsCounts: ask('textsCounts'),
     textsFind: ask('textsFind'),
+    textsWeigh: ask('textsWeigh'),
     textsRead: ask('textsRead'),
     textsSize: ask('textsSize'),
     textsUnembedded: ask('textsUnembedded'),

@@ -50,6 +50,10 @@ export function textsOf(engine: Engine, name: string, open: () => void): Texts {
       open()
       return query.terms.length === 0 ? [] : engine.textsFind(name, checkQuery(query))
     },
+    weigh: async (query) => {
+      open()
+      return query.terms.length === 0 ? [] : engine.textsWeigh(name, checkQuery(query))
+    },
     read: async (ids) => {
       open()
       if (ids.length > limits.ids) throw refused(`At most ${limits.ids} parts are read at once.`, 'too-many')

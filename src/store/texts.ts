@@ -23,6 +23,8 @@ export interface Texts {
    * The parts that have any of the terms, as their ids: by the sum of the weights of those that they have, then the older first.
    */
   find(query: PartQuery): Promise<readonly number[]>
+  /** As `find`, with the sum of the weights of each. */
+  weigh(query: PartQuery): Promise<readonly WeighedPart[]>
   /** Parts, in the order of the ids; those that are not there any more are left out. */
   read(ids: readonly number[]): Promise<readonly FoundPart[]>
   /** @param model Whose vectors are counted. By default those of any. */
@@ -114,6 +116,11 @@ export interface WeightedTerm {
   readonly prefix?: boolean
   /** It counts where another term, without this, is there too: it need not be looked for everywhere. */
   readonly beside?: boolean
+}
+
+export interface WeighedPart {
+  readonly id: number
+  readonly weight: number
 }
 
 /** As in `SearchFilter`: what a text has no label for is left out. Without an audience it is for everybody. */

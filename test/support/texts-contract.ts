@@ -49,6 +49,13 @@ export function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await found(texts, weigh('x'), {}, 2)).toEqual(['a#0', 'a#1'])
       expect(await found(texts, weigh('nothing'))).toEqual([])
       expect(await texts.find({ terms: [], limit: 9 })).toEqual([])
+      const query = { terms: weigh('x', { term: 'y', weight: 5 }), limit: 2 }
+      const weighed = await texts.weigh(query)
+      expect(weighed.map(({ weight }) => weight)).toEqual([6, 1])
+      expect(weighed.map(({ id }) => id)).toEqual(await texts.find(query))
+      const where = { mounts: ['files://none'] }
+      expect(await texts.weigh({ ...query, where })).toEqual([])
+      expect(await texts.weigh({ terms: [], limit: 9 })).toEqual([])
     })
 
     test('are found by what terms begin with', async () => {

@@ -51,6 +51,30 @@ const pathsOf = (hits: readonly SearchHit[]) => hits.map(({ uri }) => uri.slice(
 const marked = ({ snippet: { text, marks } }: SearchHit) => marks.map(([start, end]) => text.slice(start, end))
 
 describe('a search', () => {
+  const issue =
+    'Cursor pages break when the server restarts: the client sends its cursor, the listing answers "cursor is not valid" and starts over from the beginning of all resources.'
+
+  test('requires no quoted text of a long question', async () => {
+    const index = await begin()
+    await index.put([documentOf('src/listing.ts', 'A cursor of a listing outlives restarts of the server.')])
+    expect(pathsOf(await find(index, issue))).toEqual(['src/listing.ts'])
+    expect(await find(index, 'listing "cursor is not valid"')).toEqual([])
+    const quote = issue.replaceAll('"', "'")
+    expect(await find(index, `"${quote}"`)).toEqual([])
+  })
+
+  test('answers a long question with the document that has most of its words in all of its passages', async () => {
+    const other = 'Plain words about something else that fill the rest of a passage. '.repeat(14)
+    const words = ['cursor and pages', 'server restarts', 'client and listing', 'beginning of resources']
+    const index = await begin()
+    const near = `The cursor is not valid when pages break. ${other}`
+    await index.put([
+      ...Array.from({ length: 4 }, (_, at) => documentOf(`near-${at}.txt`, near)),
+      documentOf('spread.txt', words.map((each) => `${each}. ${other}`).join('\n\n')),
+    ])
+    expect(pathsOf(await find(index, issue))[0]).toBe('spread.txt')
+  })
+
   test('finds words, identifiers and characters, and marks them', async () => {
     const index = await begin()
     await index.put([

@@ -85,6 +85,10 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
       const { sql, values } = findSql(schema, home, name, query)
       return (await ask(sql, values)).map(({ id }) => Number(id))
     },
+    textsWeigh: async (name, query) => {
+      const { sql, values } = findSql(schema, home, name, query)
+      return (await ask(sql, values)).map(({ id, weight }) => ({ id: Number(id), weight: Number(weight) }))
+    },
     textsRead: async (name, ids) => {
       const found = await ask(
         `select p.id, t.key, t.mount, p.place, p.length, p.value, t.value as text
@@ -206,8 +210,8 @@ function findSql(schema: string, home: string, name: string, { terms, where, amo
   })
   const filter = where === undefined ? '' : filterSql(schema, where, value)
   const sql = `with own as materialized (${lists[0]} union all ${lists[1]})
-    select f.id from (select * from own union all ${lists[2]}) f ${filter}
-    group by f.id order by sum(f.weight) desc, f.id limit ${value(limit, 'bigint')}`
+    select f.id, sum(f.weight) as weight from (select * from own union all ${lists[2]}) f ${filter}
+    group by f.id order by weight desc, f.id limit ${value(limit, 'bigint')}`
   return { sql, values }
 }
 

@@ -16,6 +16,11 @@ const sparse = 16
  * the greatest, a window after the other, so that of many that are equal the first ones are found without sorting them.
  */
 export function bestOf(lists: readonly Weighed[], limit: number): readonly number[] {
+  return weighedOf(lists, limit).map(({ id }) => id)
+}
+
+/** The same, with the sums. */
+export function weighedOf(lists: readonly Weighed[], limit: number): readonly Scored[] {
   const best = createBest(limit)
   const at = lists.map(() => 0)
   for (let start = leastOf(lists, at); start < Number.POSITIVE_INFINITY; start = leastOf(lists, at)) {
@@ -90,11 +95,11 @@ function createBest(limit: number) {
       // Of an equal sum the lesser id is there already.
       else if (worst !== undefined && sum > worst.sum) sink({ id, sum })
     },
-    take: (): readonly number[] => heap.sort((a, b) => b.sum - a.sum || a.id - b.id).map(({ id }) => id),
+    take: (): readonly Scored[] => heap.sort((a, b) => b.sum - a.sum || a.id - b.id),
   }
 }
 
-interface Scored {
+export interface Scored {
   readonly id: number
   readonly sum: number
 }

@@ -8,7 +8,7 @@ import { bytesOf } from '../texts-rules.ts'
 import { type Database, type Found, listIn, transaction, type Value } from './database.ts'
 import { createKnown } from './known.ts'
 import { createOwners, type Owner } from './owners.ts'
-import { bestOf, type Weighed } from './scores.ts'
+import { bestOf, type Scored, type Weighed, weighedOf } from './scores.ts'
 import { filterSql } from './texts-filter.ts'
 import { prepareTexts } from './texts-statements.ts'
 
@@ -90,6 +90,23 @@ export function createTexts(database: Database): TextOperations {
     })
   }
 
+  /** The best parts whose texts pass the filter. */
+  const sift = (home: Home, query: PartQuery): readonly Scored[] => {
+    const { where, limit } = query
+    const lists = listsOf(home, query)
+    if (where === undefined) return weighedOf(lists, limit)
+    const passed: Scored[] = []
+    const all = weighedOf(lists, Number.POSITIVE_INFINITY)
+    const { sql, values } = filterSql(where)
+    for (let start = 0; start < all.length && passed.length < limit; start += sifted) {
+      const some = all.slice(start, start + sifted)
+      const found = database.prepare(sql).get(JSON.stringify(some.map(({ id }) => id)), ...values)
+      const ids = new Set(listIn(found?.ids) as readonly number[])
+      passed.push(...some.filter(({ id }) => ids.has(id)))
+    }
+    return passed.slice(0, limit)
+  }
+
   /** All that have one term are equally good: no more of them are looked up than are asked for. */
   const firstOf = (home: Home, term: WeightedTerm, limit: number): readonly number[] =>
     listIn(statements.firstIds.get(tokensOf(home, term), limit)?.ids) as readonly number[]
@@ -159,18 +176,12 @@ export function createTexts(database: Database): TextOperations {
       const [only] = terms
       const isOne = only !== undefined && terms.length === 1 && only.beside !== true
       if (isOne && where === undefined && among === undefined) return firstOf(home, only, limit)
-      const lists = listsOf(home, query)
-      if (where === undefined) return bestOf(lists, limit)
-      const passed: number[] = []
-      const all = bestOf(lists, Number.POSITIVE_INFINITY)
-      const { sql, values } = filterSql(where)
-      for (let start = 0; start < all.length && passed.length < limit; start += sifted) {
-        const some = all.slice(start, start + sifted)
-        const found = database.prepare(sql).get(JSON.stringify(some), ...values)
-        const ids = new Set(listIn(found?.ids) as readonly number[])
-        passed.push(...some.filter((id) => ids.has(id)))
-      }
-      return passed.slice(0, limit)
+      if (where === undefined) return bestOf(listsOf(home, query), limit)
+      return sift(home, query).map(({ id }) => id)
+    },
+    textsWeigh: (name, query) => {
+      const home = find(name)
+      return home === undefined ? [] : sift(home, query).map(({ id, sum }) => ({ id, weight: sum }))
     },
     textsRead: (name, ids) => {
       const home = find(name)

@@ -1,0 +1,120 @@
+import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
+import { classOf, word } from './characters.ts'
+import { documentForms } from './document-terms.ts'
+import { foundOf } from './part.ts'
+import type { RatedTerm } from './rank.ts'
+
+/**
+ * A long question is answered by documents first: no passage has many of its words, and a document that has them in several places is what it
+ * is about. Figures: decision 12.
+ */
+export const long = {
+  /** How many different words a question has at least. */
+  words: 12,
+  /** How much the score of a passage counts beside that of its document. */
+  passageShare: 0.3,
+  /** How many documents are ranked among each other, by the share of the passages that are. */
+  perBlock: 1 / 3,
+  /** How many passages of each are ranked. */
+  passages: 3,
+  /** How many occurrences of words in documents are looked up: the rarer words, which say most. */
+  occurrences: 60_000,
+  /** How many of the best passages are looked among for those of the documents, for each passage that is ranked. */
+  among: 10,
+}
+/** What a weight is a whole number of. */
+const unit = 1000
+
+export interface Documents {
+  /** Their best passages, in no order. */
+  readonly ids: readonly number[]
+  /** How well each document fits, by its URI. */
+  readonly scores: ReadonlyMap<string, number>
+}
+
+/** The words of a question that ask for whole documents. Empty: it is too short. */
+export function longTerms(terms: readonly RatedTerm[]): readonly RatedTerm[] {
+  const words = terms.filter(({ term, prefix }) => !prefix && classOf(term.codePointAt(0) ?? 0) === word)
+  return words.length < long.words ? [] : words
+}
+
+/**
+ * The documents that fit best by all of their words, with the passages of each that have most of the terms.
+ *
+ * @param passageTerms What passages are found by.
+ */
+export async function documentsOf(
+  texts: Texts,
+  words: readonly RatedTerm[],
+  passageTerms: readonly WeightedTerm[],
+  filter: Pick<PartQuery, 'where' | 'among'>,
+  block: number,
+  size: number,
+): Promise<Documents> {
+  const terms = await rated(texts, words, size, filter.among)
+  const [heads, passages] = await Promise.all([
+    texts.weigh({ terms, ...filter, limit: Math.ceil(block * long.perBlock) }),
+    texts.find({ terms: passageTerms, ...filter, limit: long.among * block }),
+  ])
+  const weights = new Map(heads.map(({ id, weight }) => [id, weight / unit]))
+  const scores = new Map<string, number>()
+  const documents: { readonly first: number; readonly count: number; readonly ids: number[] }[] = []
+  for (const part of await texts.read(heads.map(({ id }) => id))) {
+    const { id, facts, passages: count = 1 } = foundOf(part)
+    scores.set(facts.uri, weights.get(id) ?? 0)
+    documents.push({ first: id, count, ids: [] })
+  }
+  documents.sort((a, b) => a.first - b.first)
+  for (const id of passages) {
+    const document = documents[lastNotAfter(documents, id)]
+    if (document !== undefined && id < document.first + document.count && document.ids.length < long.passages)
+      document.ids.push(id)
+  }
+  return { ids: documents.flatMap(({ first, ids }) => (ids.length === 0 ? [first] : ids)), scores }
+}
+
+/** In how many documents each word is, and so how much it says: the rarest, as far as they are looked up. */
+async function rated(
+  texts: Texts,
+  words: readonly RatedTerm[],
+  size: number,
+  among: TextSet | undefined,
+): Promise<readonly WeightedTerm[]> {
+  const forms = words.map(({ term }) => documentForms(term))
+  const counts = await texts.counts(
+    forms.flatMap((some) => some.map(({ term }) => term)),
+    among,
+  )
+  let at = 0
+  const known = words.map(({ share }, index) => {
+    const some = (forms[index] ?? []).map((form) => ({ ...form, count: counts[at++] ?? 0 }))
+    return { share, forms: some, count: some.reduce((sum, { count }) => sum + count, 0) }
+  })
+  let sum = 0
+  const rare = known
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => a.count - b.count)
+    .filter(({ count }, index) => {
+      sum += count
+      return index === 0 || sum <= long.occurrences
+    })
+  return rare.flatMap(({ share, forms: some, count }) => {
+    const rarity = Math.log(1 + (Math.max(0, size - count) + 0.5) / (count + 0.5))
+    return some.flatMap((form) =>
+      form.count === 0
+        ? []
+        : [{ term: form.term, weight: Math.max(1, Math.round(share * rarity * form.share * unit)) }],
+    )
+  })
+}
+
+function lastNotAfter(documents: readonly { readonly first: number }[], id: number): number {
+  let low = 0
+  let high = documents.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((documents[middle]?.first ?? 0) <= id) low = middle + 1
+    else high = middle
+  }
+  return low - 1
+}
