@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname, join, relative } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { circlesOf } from '../scripts/house/circles.ts'
 import { readSource } from '../scripts/house/source.ts'
@@ -130,4 +132,18 @@ describe('the source', () => {
     // test/unit/house.test.ts shows that circles are found.
     expect(circlesOf(readSource())).toEqual([])
   })
+})
+
+test('a read passes the stations of docs/architecture.md and no others', async () => {
+  const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
+  const section = /### The stations of a read\n([\s\S]*?)\n## /.exec(page)?.[1] ?? ''
+  const listed = section.split('\n').flatMap((line) => {
+    const [, cell = ''] = line.split('|')
+    return [...cell.matchAll(/`([^`]+\.ts)`/g)].map((match) => match[1])
+  })
+  const args = ['--import', import.meta.resolve('tsx'), join(root, 'scripts/house/stations.ts')]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root })
+  const { files: passed } = JSON.parse(stdout) as { readonly files: readonly string[] }
+  expect(passed.length).toBeGreaterThan(20)
+  expect(listed.sort()).toEqual(passed)
 })

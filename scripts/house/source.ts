@@ -47,38 +47,57 @@ export function readSource(): readonly SourceFile[] {
   return files.map((file) => parse(file, readFileSync(join(source, file), 'utf8')))
 }
 
-/** Parses the text of one file. */
+/** The text of one file as a {@link SourceFile}. It is parsed when its functions or comments are first asked for. */
 export function parse(file: string, text: string): SourceFile {
-  const tree = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
+  let tree: ts.SourceFile | undefined
+  let functions: readonly CodeFunction[] | undefined
+  let comments: readonly Comment[] | undefined
+  const parsed = () => {
+    tree ??= ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
+    return tree
+  }
+  return {
+    file,
+    lines: text.split('\n').length - 1,
+    imports: importsOf(file, text),
+    get functions() {
+      functions ??= functionsOf(file, parsed())
+      return functions
+    },
+    get comments() {
+      comments ??= commentsOf(file, text, parsed())
+      return comments
+    },
+  }
+}
+
+/** A static import or re-export of a file. The formatter begins each on a line of its own. */
+const statement = /^(import|export)\s+(type\s+)?(?:([^'"`;()]*?)\s*\bfrom\s*)?'(\.[^'\n]+\.tsx?)'/gm
+
+/** Static imports and re-exports of our files. Dynamic imports load a module later, so they make no circle. */
+function importsOf(file: string, text: string): readonly Import[] {
+  return [...text.matchAll(statement)].map(([, , type, names = '', name = '']) => {
+    const members = /^\{([^}]*)\}$/
+      .exec(names.trim())?.[1]
+      ?.split(',')
+      .filter((member) => member.trim() !== '')
+    const onlyTypes = members?.every((member) => member.trim().startsWith('type ')) ?? false
+    return { file: join(dirname(file), name), typeOnly: type !== undefined || onlyTypes }
+  })
+}
+
+function functionsOf(file: string, tree: ts.SourceFile): readonly CodeFunction[] {
   const functions: CodeFunction[] = []
-  const imports: Import[] = []
   const lineOf = (position: number) => tree.getLineAndCharacterOfPosition(position).line + 1
   const visit = (node: ts.Node): void => {
     if (ts.isFunctionLike(node) && 'body' in node && node.body !== undefined) {
       const line = lineOf(node.getStart(tree))
       functions.push({ file, name: nameOf(node), line, lines: lineOf(node.end) - line + 1 })
     }
-    const target = importOf(node)
-    if (target !== undefined) imports.push({ file: join(dirname(file), target.name), typeOnly: target.typeOnly })
     ts.forEachChild(node, visit)
   }
   visit(tree)
-  return { file, lines: text.split('\n').length - 1, imports, functions, comments: commentsOf(file, text, tree) }
-}
-
-/** A static import or re-export of a file of ours. Dynamic imports load a module later, so they make no circle. */
-function importOf(node: ts.Node): { name: string; typeOnly: boolean } | undefined {
-  if (!ts.isImportDeclaration(node) && !ts.isExportDeclaration(node)) return undefined
-  const specifier = node.moduleSpecifier
-  if (specifier === undefined || !ts.isStringLiteral(specifier) || !specifier.text.startsWith('.')) return undefined
-  if (!/\.tsx?$/.test(specifier.text)) return undefined
-  if (ts.isExportDeclaration(node)) return { name: specifier.text, typeOnly: node.isTypeOnly }
-  const clause = node.importClause
-  const named = clause?.namedBindings
-  const onlyTypes =
-    named !== undefined && ts.isNamedImports(named) && named.elements.every((element) => element.isTypeOnly)
-  const typeOnly = clause !== undefined && (clause.isTypeOnly || (clause.name === undefined && onlyTypes))
-  return { name: specifier.text, typeOnly }
+  return functions
 }
 
 function nameOf(node: ts.SignatureDeclaration): string {
