@@ -1,5 +1,6 @@
 import { compileGlobs, compileReach, type PathTest, type Reach } from './glob.ts'
 import type { Principal } from './provider.ts'
+import { requireArgument } from './required.ts'
 
 /** Decides whether a principal may see a path of a mount. Only the catalog applies it. */
 export interface Access {
@@ -38,6 +39,7 @@ export type Verdict =
  * @throws ResourceError `invalid` for a malformed glob.
  */
 export function compileAccess(rules: readonly AccessRule[]): Access {
+  requireArgument('compileAccess(rules)', 'rules', rules, 'an array')
   const judge = compileVerdict(rules)
   const reach = compileRulesReach(rules)
   const named = [...new Set(rules.flatMap(({ allow = [], deny = [] }) => [...allow, ...deny]))].sort()

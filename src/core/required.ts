@@ -27,3 +27,23 @@ export function requireKeys(what: string, given: unknown, keys: Readonly<Record<
     throw invalid(`${what} needs "${key}", ${wanted}: ${found}.`, 'argument')
   }
 }
+
+/**
+ * Checks that a value is a provider: an object with `list` and `read`.
+ *
+ * @param call The call, as the message names it: `sliced(provider, options)`.
+ * @throws ResourceError `invalid` (reason `argument`).
+ */
+export function requireProvider(call: string, provider: unknown): void {
+  requireKeys(`The provider of ${call}`, provider, { list: 'a function', read: 'a function' })
+}
+
+/**
+ * Checks that an argument is of a type.
+ *
+ * @param call The call, as the message names it: `compileTemplate(text)`.
+ * @throws ResourceError `invalid` (reason `argument`).
+ */
+export function requireArgument(call: string, name: string, value: unknown, wanted: Wanted): void {
+  requireKeys(call, { [name]: value }, { [name]: wanted })
+}

@@ -1,4 +1,5 @@
 import { invalid } from './errors.ts'
+import { requireArgument } from './required.ts'
 import { compileMatcher, type MatchedValue } from './template-match.ts'
 import { type Expression, type Operator, parseTemplate, type Variable } from './template-syntax.ts'
 
@@ -79,6 +80,7 @@ export interface UriTemplate {
  * UTF-8, for one longer than 8192 characters or with more than 100 variables.
  */
 export function compileTemplate(text: string): UriTemplate {
+  requireArgument('compileTemplate(text)', 'text', text, 'a text')
   const parts = parseTemplate(text)
   const expressions = parts.filter((part) => typeof part !== 'string')
   const reserved = new Set(

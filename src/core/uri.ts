@@ -1,6 +1,7 @@
 import { canonicalDataUri, isDataUri } from './data-uri.ts'
 import { invalid } from './errors.ts'
 import { segmentFault } from './path.ts'
+import { requireArgument } from './required.ts'
 
 /** Maximum length of a URI, in bytes of UTF-8. */
 export const maxUriBytes = 8192
@@ -154,6 +155,7 @@ export function overlap(a: Address, b: Address): boolean {
 
 /** Returns the canonical `file://` address of an absolute path of this machine (RFC 8089). */
 export function fileAddress(absolutePath: string): string {
+  requireArgument('fileAddress(absolutePath)', 'absolutePath', absolutePath, 'a text')
   const segments = absolutePath.split(process.platform === 'win32' ? /[\\/]/ : '/').filter((part) => part !== '')
   return `file:///${segments.map(encodeSegment).join('/')}`
 }

@@ -1,5 +1,6 @@
 import { comparePaths } from '../core/path.ts'
 import type { Principal, Provider } from '../core/provider.ts'
+import { requireProvider } from '../core/required.ts'
 import { checkTemplates, checkWatch } from './abilities.ts'
 import { checkAborts } from './aborting.ts'
 import { checkLeaving } from './leaving.ts'
@@ -60,6 +61,7 @@ export async function checkProvider(
   expectation: Expectation = {},
   options: CheckOptions = {},
 ): Promise<Report> {
+  requireProvider('checkProvider(provider, expectation, options)', provider)
   const direct = await checkOne(provider, expectation, options)
   const problems = [...direct.problems]
   let complete = direct.complete

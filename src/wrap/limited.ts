@@ -2,6 +2,7 @@ import { type Follower, followAbort } from '../core/abort.ts'
 import { type ErrorKind, isResourceError, ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Content, Context, Entry, ListQuery, Provider, ReadRequest } from '../core/provider.ts'
+import { requireProvider } from '../core/required.ts'
 import { createBreaker } from './breaker.ts'
 
 export interface LimitedOptions {
@@ -33,6 +34,7 @@ const defaults = { timeout: 30_000, concurrent: 32, waiting: 256, failures: 5, p
  * took too long count as failures: that nothing is there is an answer.
  */
 export function limited(provider: Provider, options: LimitedOptions = {}): Provider {
+  requireProvider('limited(provider, options)', provider)
   const { timeout, concurrent, waiting, failures, pause, longestPause: longest } = { ...defaults, ...options }
   const { log = () => {}, observe = () => {} } = options
   const breaker = createBreaker({ failures, pause, longest })

@@ -1,5 +1,6 @@
 import { ResourceError } from '../core/errors.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
+import { requireProvider } from '../core/required.ts'
 import { isContinuation } from '../core/utf8.ts'
 import { changed, chunksOf, isTextPart } from './chunks.ts'
 import { createLineReader } from './lines.ts'
@@ -31,6 +32,7 @@ const template: Template = {
  * what is not text.
  */
 export function sliced(provider: Provider, options: SlicedOptions = {}): Provider {
+  requireProvider('sliced(provider, options)', provider)
   const limit = options.maxBytes ?? 1024 * 1024
   const readLines = createLineReader(provider, limit)
 

@@ -1,11 +1,27 @@
 import { expect, test } from 'vitest'
 import { connect } from '../../src/client/index.ts'
 import { assemble } from '../../src/context/index.ts'
-import { createCatalog } from '../../src/index.ts'
+import { compileAccess, compileTemplate, createCatalog, fileAddress, limited, sliced } from '../../src/index.ts'
+import { api } from '../../src/providers/api/index.ts'
 import { files } from '../../src/providers/files/index.ts'
+import { gcs } from '../../src/providers/gcs/index.ts'
+import { gdrive } from '../../src/providers/gdrive/index.ts'
 import { git } from '../../src/providers/git/index.ts'
+import { inline } from '../../src/providers/inline/index.ts'
+import { metrics } from '../../src/providers/metrics/index.ts'
+import { mysql } from '../../src/providers/mysql/index.ts'
+import { packages } from '../../src/providers/packages/index.ts'
+import { postgres } from '../../src/providers/postgres/index.ts'
+import { prompts } from '../../src/providers/prompts/index.ts'
+import { remote } from '../../src/providers/remote/index.ts'
+import { results } from '../../src/providers/results/index.ts'
+import { s3 } from '../../src/providers/s3/index.ts'
+import { search } from '../../src/providers/search/index.ts'
+import { settings } from '../../src/providers/settings/index.ts'
 import { sqlite } from '../../src/providers/sqlite/index.ts'
+import { web } from '../../src/providers/web/index.ts'
 import { serveHttp, serveStdio } from '../../src/server/index.ts'
+import { checkProvider } from '../../src/testing/index.ts'
 
 /** As a program in JavaScript calls it. */
 const called = (act: unknown, ...given: readonly unknown[]) =>
@@ -32,6 +48,31 @@ test.each([
     [{ name: 'a', version: '1' }],
     'serveHttp({ name, version, view, host, port }) needs "view", a function: it is missing.',
   ],
+  [api, [{ url: 'https://a.example' }], 'api({ url, routes }) needs "routes", an array: it is missing.'],
+  [gcs, [{}], 'gcs({ bucket }) needs "bucket", a text: it is missing.'],
+  [gdrive, [{}], 'gdrive({ credentials }) needs "credentials", an object: it is missing.'],
+  [inline, [], 'inline({ resources }) needs "resources", an object: it is missing.'],
+  [metrics, [], 'metrics(options) needs "options", an object: it is missing.'],
+  [mysql, [{ url: 1 }], 'mysql({ url }) needs "url", a text: it is of the type number.'],
+  [packages, [], 'packages({ root }) needs "root", a text: it is missing.'],
+  [postgres, [{}], 'postgres({ url }) needs "url", a text: it is missing.'],
+  [prompts, [{}], 'prompts({ source }) needs "source", an object: it is missing.'],
+  [remote, [{}], 'remote({ target }) needs "target", an object: it is missing.'],
+  [results, [{}], 'results({ store }) needs "store", an object: it is missing.'],
+  [s3, [{}], 's3({ bucket }) needs "bucket", a text: it is missing.'],
+  [search, [{}], 'search({ index, store, name, mounts }) needs "index", an object: it is missing.'],
+  [settings, [], 'settings({ source }) needs "source", an object: it is missing.'],
+  [web, [{}], 'web({ url }) needs "url", a text: it is missing.'],
+  [limited, [], 'The provider of limited(provider, options) needs "list", a function: it is missing.'],
+  [sliced, [{ list() {} }], 'The provider of sliced(provider, options) needs "read", a function: it is missing.'],
+  [
+    checkProvider,
+    [null],
+    'The provider of checkProvider(provider, expectation, options) needs "list", a function: it is missing.',
+  ],
+  [compileTemplate, [7], 'compileTemplate(text) needs "text", a text: it is of the type number.'],
+  [compileAccess, [], 'compileAccess(rules) needs "rules", an array: it is missing.'],
+  [fileAddress, [], 'fileAddress(absolutePath) needs "absolutePath", a text: it is missing.'],
 ])('wrong input to a public function is named in a sentence: %o %j', async (act, given, message) => {
   await expect(called(act, ...given)).rejects.toMatchObject({ kind: 'invalid', message })
 })

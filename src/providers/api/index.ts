@@ -5,6 +5,7 @@ import { type HttpUrl, httpUrlBelow } from '../../core/http-url.ts'
 import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { CompletionRequest, Entry, Params, Provider, Template } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import { createScrubber } from '../../core/scrub.ts'
 import { polled } from '../../wrap/polled.ts'
 import { createFetch } from '../http/fetched.ts'
@@ -41,6 +42,7 @@ const jsonTypes: readonly string[] = ['application/json', 'application/*+json', 
  * @throws ResourceError `invalid` for an option that is wrong.
  */
 export function api(options: ApiOptions): Provider {
+  requireKeys('api({ url, routes })', options, { url: 'a text', routes: 'an array' })
   const { base, get } = openOrigin(options)
   const { headers = {}, secrets = [], types = jsonTypes, keepMs = 10_000, maxEntries = 10_000, poll } = options
   const { log = () => {} } = options

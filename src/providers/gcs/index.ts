@@ -1,5 +1,6 @@
 import { invalid } from '../../core/errors.ts'
 import type { Provider } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import { parseEndpoint } from '../objects/endpoint.ts'
 import { type BucketOptions, completeOptions } from '../objects/options.ts'
 import { createObjects } from '../objects/provider.ts'
@@ -34,6 +35,7 @@ const sockets = 32
  * @throws ResourceError `invalid` for options that cannot be; the message says what to do.
  */
 export async function gcs(options: GcsOptions): Promise<Provider> {
+  requireKeys('gcs({ bucket })', options, { bucket: 'a text' })
   const { keyFile, userProject, anonymous = false, insecure = false } = options
   const { bucket, ...settings } = completeOptions(options)
   if (anonymous && keyFile !== undefined)

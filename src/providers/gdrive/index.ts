@@ -11,6 +11,7 @@ import type {
   Provider,
   Template,
 } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { createClient } from './client.ts'
 import { isServed, mimeTypeOf } from './kinds.ts'
@@ -48,6 +49,7 @@ const template: Template = {
  * @throws ResourceError `invalid` for options that cannot be; the message says what to do.
  */
 export async function gdrive(options: GdriveOptions): Promise<Provider> {
+  requireKeys('gdrive({ credentials })', options, { credentials: 'an object' })
   const { credentials, endpoint, timeoutMs, what, shortcuts, maxFiles, permissions, intervalMs, maxBytes, log } =
     completeOptions(options)
   const client = createClient({ credentials, endpoint, timeoutMs })

@@ -3,6 +3,7 @@ import { parseDataUri } from '../../core/data-uri.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { comparePaths, isPath, parentOf } from '../../core/path.ts'
 import type { Content, Description, Entry, Provider } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import { isText } from '../../core/utf8.ts'
 import { decodeBytes, labelOf } from '../../wrap/encoding/decode.ts'
 
@@ -33,7 +34,9 @@ interface Held {
  * @throws ResourceError `invalid` for a path that is none, or lies under another resource; for what is not exactly one of text, bytes
  * and `data:`; for a malformed `data:` URI; and for what is too long.
  */
-export function inline({ resources }: InlineOptions): Provider {
+export function inline(options: InlineOptions): Provider {
+  requireKeys('inline({ resources })', options, { resources: 'an object' })
+  const { resources } = options
   const held = new Map<string, Held>()
   let total = 0
   for (const [path, resource] of Object.entries(resources)) {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { invalid, notFound } from '../../core/errors.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Content, Context, Params, Provider } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import { allowed } from './allowed.ts'
 import { formatChart } from './chart.ts'
 import { completeMetrics } from './complete.ts'
@@ -44,6 +45,7 @@ const inAll = 12_000
  * @throws ResourceError `invalid` for options out of bounds, for a URL that is none and for a malformed glob.
  */
 export async function metrics(options: MetricsOptions): Promise<Provider> {
+  requireKeys('metrics(options)', { options }, { options: 'an object' })
   const interval = bounded('interval', options.interval ?? defaults.interval, 100, 24 * 3_600_000)
   const maxPoints = bounded('maxPoints', options.maxPoints ?? defaults.maxPoints, 16, 11_000)
   const maxSeries = bounded('maxSeries', options.maxSeries ?? defaults.maxSeries, 1, 10_000)

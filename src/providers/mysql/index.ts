@@ -1,4 +1,5 @@
 import type { Provider } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import type { ObjectName } from '../relational/model.ts'
 import { openRelational } from '../relational/open.ts'
 import { askingAgain, createPool, type Pool } from '../relational/pool.ts'
@@ -26,6 +27,7 @@ export type { MysqlOptions, MysqlRowOptions } from './options.ts'
  *   certificate that cannot be trusted.
  */
 export async function mysql(options: MysqlOptions): Promise<Provider> {
+  requireKeys('mysql({ url })', options, { url: 'a text' })
   return openRelational({ ...createSource(options), isFault, options })
 }
 

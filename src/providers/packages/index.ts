@@ -2,6 +2,7 @@ import { invalid, isResourceError, notFound, ResourceError } from '../../core/er
 import { compileGlobs } from '../../core/glob.ts'
 import { afterSubtree, comparePaths } from '../../core/path.ts'
 import type { Context, Provider, Template } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import { createBreath } from '../files/breath.ts'
 import { files } from '../files/index.ts'
 import { type LockedPackage, lockFiles, parseLockFile } from './lock-file.ts'
@@ -32,7 +33,9 @@ const template: Template = {
  * @throws ResourceError `invalid` where the folder has no lock file, and for a malformed glob; `unavailable` in every method for a lock
  * file of more than 16 MiB or 50,000 packages, or that cannot be understood.
  */
-export async function packages({ root, packages: globs = ['**'] }: PackagesOptions): Promise<Provider> {
+export async function packages(options: PackagesOptions): Promise<Provider> {
+  requireKeys('packages({ root })', options, { root: 'a text' })
+  const { root, packages: globs = ['**'] } = options
   const isServed = compileGlobs(globs)
   const plain = { root, gitignore: false, defaultExcludes: false, watch: false } as const
   const names = Object.keys(lockFiles) as (keyof typeof lockFiles)[]

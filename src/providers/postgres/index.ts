@@ -1,4 +1,5 @@
 import type { Provider } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import type { ObjectName } from '../relational/model.ts'
 import { keyOf } from '../relational/names.ts'
 import { openRelational } from '../relational/open.ts'
@@ -29,6 +30,7 @@ export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './options.
  *   certificate that cannot be trusted.
  */
 export async function postgres(options: PostgresOptions): Promise<Provider> {
+  requireKeys('postgres({ url })', options, { url: 'a text' })
   return openRelational({ ...createSource(options), isFault, options })
 }
 

@@ -1,6 +1,7 @@
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Context, Prompt, PromptArgument, PromptMessage, Prompts, Provider } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import { splitFrontMatter } from '../../wrap/front-matter.ts'
 import { headingIn } from '../../wrap/heading.ts'
 import { type Header, parseHeader } from './header.ts'
@@ -31,6 +32,7 @@ const maxLength = 256 * 1024
  * why it is none.
  */
 export function prompts(options: PromptsOptions): Provider {
+  requireKeys('prompts({ source })', options, { source: 'an object' })
   const { source, limit = 1000, log = () => {} } = options
   const known = new Map<string, { readonly version: string; readonly written: Written | undefined }>()
   const told = new Set<string>()

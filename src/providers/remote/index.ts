@@ -6,6 +6,7 @@ import { foreignOf, isOfTemplate, isUsual, pathOfForeign, withParams } from '../
 import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Content, Context, Entry, Provider } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { directoryMimeType, type ResourceContent } from '../../core/view.ts'
 import { childrenThere, merge } from './directories.ts'
@@ -52,6 +53,7 @@ const mark = randomBytes(6).toString('base64url')
  * anew when it says so, or after a while. A URI that it does not list can be read as well, as it usually is spelled.
  */
 export function remote(options: RemoteOptions): Provider {
+  requireKeys('remote({ target })', options, { target: 'an object' })
   const { target, timeoutMs = 30_000, refreshMs = 30_000, maxResources = 200_000, log = () => {} } = options
   const limits: ConnectOptions = {
     timeoutMs,

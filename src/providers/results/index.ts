@@ -1,5 +1,6 @@
 import { notFound } from '../../core/errors.ts'
 import type { Content, Params, Provider, Template } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import type { Store } from '../../store/store.ts'
 import type { Analysis, NewAnalysis } from './analysis.ts'
@@ -115,6 +116,7 @@ const templates: readonly Template[] = [
 
 /** Cached results of wall-bounce analyses: records in a store, each as JSON, as a report, and vote by vote. */
 export function results(options: ResultsOptions): Results {
+  requireKeys('results({ store })', options, { store: 'an object' })
   const { store, collection = 'results', scrubber } = options
   const records = store.collection(collection)
   const tags = createTags(store.collection(`${collection}/tags`), records)

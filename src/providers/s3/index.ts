@@ -1,5 +1,6 @@
 import { invalid } from '../../core/errors.ts'
 import type { Provider } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import { parseEndpoint } from '../objects/endpoint.ts'
 import { type BucketOptions, completeOptions } from '../objects/options.ts'
 import { createObjects } from '../objects/provider.ts'
@@ -41,6 +42,7 @@ const sockets = 32
  * @throws ResourceError `invalid` for options that cannot be; the message says what to do.
  */
 export async function s3(options: S3Options): Promise<Provider> {
+  requireKeys('s3({ bucket })', options, { bucket: 'a text' })
   const { keys, profile, anonymous = false, insecure = false, requesterPays = false } = options
   const { bucket, ...settings } = completeOptions(options)
   if (/--x-s3$/.test(bucket))

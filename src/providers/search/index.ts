@@ -4,6 +4,7 @@ import type { Log } from '../../core/log.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Content, Context, Entry, Provider, ReadRequest, Template } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import type { Scrubber } from '../../core/scrub.ts'
 import { type FedMount, type Feed, readCurrent, readFeedStatus, startFeed } from '../../search/feed.ts'
 import { reads } from '../../search/feed-document.ts'
@@ -71,6 +72,12 @@ const templates: readonly Template[] = [
  * Reading `status.json` says how far the index is; anything else is searched for.
  */
 export function search(options: SearchOptions): Search {
+  requireKeys('search({ index, store, name, mounts })', options, {
+    index: 'an object',
+    store: 'an object',
+    name: 'a text',
+    mounts: 'a function',
+  })
   const { index, store, name, log = () => {} } = options
   let fed: readonly FedMount[] | undefined
   let readers: ReadonlyMap<string, MountReader> | undefined

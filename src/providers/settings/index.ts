@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { workerLimits } from '../../core/child-limits.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import type { Change, Content, ContentFacts, Context, Entry, Params, Provider, Template } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import { cleanEntry, cleanFacts, createSeal, isSecretPath, redactedKey } from '../../wrap/redacted/facts.ts'
 import type { Layer } from '../../wrap/redacted/find.ts'
@@ -52,6 +53,7 @@ const template: Template = {
  * @throws ResourceError `invalid` for a malformed glob or an unknown format.
  */
 export function settings(options: SettingsOptions): Provider {
+  requireKeys('settings({ source })', options, { source: 'an object' })
   const { source, key = randomBytes(32), show = 'safe', allow = [], scrubber } = options
   const formatOf = createFormats(options)
   const limits: Limits = { ...defaultLimits, ...limitsIn(options) }

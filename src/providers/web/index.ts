@@ -3,6 +3,7 @@ import { compileGlobs } from '../../core/glob.ts'
 import { httpUrlBelow } from '../../core/http-url.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type { Context, Description, Entry, Provider } from '../../core/provider.ts'
+import { requireKeys } from '../../core/required.ts'
 import { encodePath } from '../../core/uri.ts'
 import { polled } from '../../wrap/polled.ts'
 import { createFetch } from '../http/fetched.ts'
@@ -44,6 +45,7 @@ const atOnce = 4
  * @throws ResourceError `invalid` for an option that is wrong.
  */
 export function web(options: WebOptions): Provider {
+  requireKeys('web({ url })', options, { url: 'a text' })
   const { base, get } = openOrigin(options)
   const { pages = [], match = [], fetch = true, types = defaultTypes, poll } = options
   const matches = compileGlobs(match)
