@@ -21,20 +21,20 @@ export interface AttachedOptions {
   readonly scrubber?: Scrubber
   readonly audit?: Audit
   readonly timeoutMs?: number
-  /** The revision that the client has agreed on, where that is known. */
+  /** Returns the revision that the client negotiated; undefined when it is unknown. */
   readonly revision: () => string | undefined
-  /** Tells the client of a change. Without it, it is told of none. */
+  /** Sends a notification of a change to the client. Undefined: the client gets none. */
   readonly tell?: (notification: { method: string; params?: Record<string, unknown> }) => Promise<void>
 }
 
-/** A view, asked by methods of MCP, behind a server of somebody else's. */
+/** Answers methods of MCP from a view, inside an existing server. */
 export interface Asking {
-  /** @throws ProtocolError where the answer is an error. */
+  /** @throws ProtocolError when the answer is an error. */
   ask(method: string, params: object | undefined, signal: AbortSignal | undefined): Promise<Record<string, unknown>>
   close(): Promise<void>
 }
 
-/** Asks a view as a channel does: with its time-out, redaction and audit, and no error but those of the protocol. */
+/** Answers requests as a channel does: with its time-out, redaction and audit, and only with errors of the protocol. */
 export function attachedTo(view: View, options: AttachedOptions): Asking {
   const { tools, principal, log, scrubber, audit, timeoutMs, revision, tell } = options
   const given = tools === true ? resourceTools(view) : tools === false ? [] : tools
@@ -65,7 +65,7 @@ export function attachedTo(view: View, options: AttachedOptions): Asking {
     channels.legacy ??= openLegacy()
     return channels.legacy
   }
-  // What is to be told of is listened to from now on.
+  // Open the channel now, so that it notices changes from now on.
   if (tell !== undefined) void channelOf()
 
   return {
