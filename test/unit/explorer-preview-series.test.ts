@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { timeLabels, valueLabels } from '../../src/explorer/web/preview/model/axis.ts'
 import { chartOfJson, chartOfTable } from '../../src/explorer/web/preview/model/series.ts'
 import { formatUnit } from '../../src/explorer/web/preview/model/units.ts'
 import { seriesDocument } from '../support/preview-files.ts'
@@ -97,4 +98,24 @@ test('values are written in units that people read', () => {
   expect(formatUnit('seconds', 'en')(0.0125)).toBe('12.5 ms')
   expect(formatUnit('ratio', 'en')(0.5)).toBe('50 %')
   expect(formatUnit(undefined, 'ja')(1_230_000)).toBe('123万')
+})
+
+test('labels of an axis differ from their neighbours', () => {
+  expect(valueLabels([0, 0.5, 1], undefined, 'en')).toEqual(['0', '0.5', '1'])
+  expect(valueLabels([1_000_001, 1_000_002, 1_000_003], undefined, 'en')).toEqual([
+    '1.000001M',
+    '1.000002M',
+    '1.000003M',
+  ])
+  expect(valueLabels([12_345.61, 12_345.62], undefined, 'en')).toEqual(['12,345.61', '12,345.62'])
+  expect(valueLabels([1024, 2048], 'bytes', 'en')).toEqual(['1 KiB', '2 KiB'])
+
+  const noon = new Date(2026, 10, 23, 12).getTime() / 1000
+  const halfDays = [0, 1, 2, 3].map((count) => noon + count * 43_200)
+  expect(new Set(timeLabels(halfDays, 4 * 86_400, 'en')).size).toBe(4)
+  const weeks = [0, 7, 14].map((count) => noon + count * 86_400)
+  expect(new Set(timeLabels(weeks, 300 * 86_400, 'en')).size).toBe(3)
+  const hours = timeLabels([noon, noon + 43_200], 86_400, 'en')
+  expect(hours).toEqual(['12:00 PM', 'Nov 24'])
+  expect(new Set(timeLabels([noon, noon + 0.25, noon + 0.5], 1, 'en')).size).toBe(3)
 })

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { type FoundHit, piecesOf } from '../../../core/found.ts'
 import type { Resource } from '../../../core/view.ts'
 import { mediaTypeOf } from '../preview/model/kind.ts'
@@ -77,27 +78,12 @@ function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean
   const isOpen = (peek.value ?? place.value.uri) === uri
   return (
     <li class={isOpen ? 'hit hit-open' : 'hit'} lang={langOf(`${label}${snippet.text}`)}>
-      <a
-        class={isCode ? 'hit-link mono' : 'hit-link'}
-        href={linkTo({ uri })}
-        aria-current={isOpen ? 'true' : undefined}
-        onFocus={() => {
-          peek.value = uri
-        }}
-        onClick={chosen}
-        onKeyDown={(event) => {
-          if (event.key !== ' ') return
-          event.preventDefault()
-          toggle(resourceOf(hit))
-        }}
-      >
-        <bdi>{shown(label)}</bdi>
-      </a>
+      <HitLink uri={uri} isOpen={isOpen} isCode={isCode} onToggle={() => toggle(resourceOf(hit))}>
+        {shown(label)}
+      </HitLink>
       {label === at ? null : <span class="hit-lines">{at}</span>}
       <p class={isCode ? 'hit-snippet mono' : 'hit-snippet'}>
-        {piecesOf(snippet).map(({ text, marked }, index) =>
-          marked ? <mark key={index}>{shown(text)}</mark> : <span key={index}>{shown(text)}</span>,
-        )}
+        <Marked pieces={piecesOf(snippet)} />
       </p>
     </li>
   )
@@ -110,27 +96,9 @@ export function NameHit({ resource }: { readonly resource: Resource }) {
   return (
     <li class={isOpen ? 'name-hit hit-open' : 'name-hit'}>
       <Shape name={iconOf(mimeType)} />
-      <a
-        class="hit-link"
-        href={linkTo({ uri })}
-        aria-current={isOpen ? 'true' : undefined}
-        lang={langOf(name)}
-        onFocus={() => {
-          peek.value = uri
-        }}
-        onClick={chosen}
-        onKeyDown={(event) => {
-          if (event.key !== ' ') return
-          event.preventDefault()
-          toggle(resource)
-        }}
-      >
-        <bdi>
-          {nameMarks(name, place.value.q ?? '').map(({ text, marked }, index) =>
-            marked ? <mark key={index}>{shown(text)}</mark> : <span key={index}>{shown(text)}</span>,
-          )}
-        </bdi>
-      </a>
+      <HitLink uri={uri} isOpen={isOpen} lang={langOf(name)} onToggle={() => toggle(resource)}>
+        <Marked pieces={nameMarks(name, place.value.q ?? '')} />
+      </HitLink>
       <bdi class="group-path" title={shown(uri)}>
         {pathOf(uri)}
       </bdi>
@@ -138,7 +106,47 @@ export function NameHit({ resource }: { readonly resource: Resource }) {
   )
 }
 
-/** What was opened is looked at: the search that led there is worth keeping. */
+interface HitLinkProps {
+  readonly uri: string
+  readonly isOpen: boolean
+  readonly isCode?: boolean
+  readonly lang?: string | undefined
+  /** Puts the resource into the basket, or takes it out. */
+  readonly onToggle: () => void
+  readonly children: ComponentChildren
+}
+
+/** The link of a hit. Its preview follows the focus; the space bar toggles the basket. */
+function HitLink({ uri, isOpen, isCode = false, lang, onToggle, children }: HitLinkProps) {
+  return (
+    <a
+      class={isCode ? 'hit-link mono' : 'hit-link'}
+      href={linkTo({ uri })}
+      aria-current={isOpen ? 'true' : undefined}
+      lang={lang}
+      onFocus={() => {
+        peek.value = uri
+      }}
+      onClick={chosen}
+      onKeyDown={(event) => {
+        if (event.key !== ' ') return
+        event.preventDefault()
+        onToggle()
+      }}
+    >
+      <bdi>{children}</bdi>
+    </a>
+  )
+}
+
+/** A text with its matches marked. */
+function Marked({ pieces }: { readonly pieces: ReturnType<typeof piecesOf> }) {
+  return pieces.map(({ text, marked }, index) =>
+    marked ? <mark key={index}>{shown(text)}</mark> : <span key={index}>{shown(text)}</span>,
+  )
+}
+
+/** Keeps the search that led to an opened hit. */
 function chosen(): void {
   peek.value = undefined
   remember(place.value.q ?? '')

@@ -1,7 +1,7 @@
 import 'uplot/dist/uPlot.min.css'
 import UPlot from 'uplot'
+import { timeLabels, valueLabels } from './model/axis.ts'
 import type { Chart } from './model/series.ts'
-import { formatUnit } from './model/units.ts'
 
 export interface Plot {
   show(index: number, isShown: boolean): void
@@ -18,7 +18,6 @@ interface Options {
 /** Draws a chart into an element, as wide as that is at any time. */
 export function createPlot(box: HTMLElement, chart: Chart, { locale, onCursor }: Options): Plot {
   const colour = colours(box)
-  const format = formatUnit(chart.unit, locale)
   const axis = { stroke: colour('--ink-2'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
   const first = chart.times[0] ?? 0
   const span = (chart.times.at(-1) ?? 0) - first
@@ -31,11 +30,11 @@ export function createPlot(box: HTMLElement, chart: Chart, { locale, onCursor }:
       cursor: { drag: { x: true, y: false } },
       scales: { x: { time: true } },
       axes: [
-        { ...axis, values: (_, splits) => splits.map((time) => timeText(time, span, locale)) },
+        { ...axis, values: (_, splits) => timeLabels(splits, span, locale) },
         {
           ...axis,
           size: 76,
-          values: (_, splits) => splits.map(format),
+          values: (_, splits) => valueLabels(splits, chart.unit, locale),
           ...(chart.unit === 'bytes' ? { incrs: binarySteps } : {}),
         },
       ],
@@ -84,18 +83,4 @@ function colours(box: HTMLElement): (name: string) => string {
     probe.remove()
     return color
   }
-}
-
-function timeText(time: number, span: number, locale: string): string {
-  const date = new Date(time * 1000)
-  const isMidnight = date.getHours() === 0 && date.getMinutes() === 0
-  const options: Intl.DateTimeFormatOptions =
-    span > 200 * 86_400
-      ? { year: 'numeric', month: 'short' }
-      : span > 3 * 86_400 || isMidnight
-        ? { month: 'short', day: 'numeric' }
-        : span < 180
-          ? { hour: '2-digit', minute: '2-digit', second: '2-digit' }
-          : { hour: '2-digit', minute: '2-digit' }
-  return new Intl.DateTimeFormat(locale, options).format(date)
 }

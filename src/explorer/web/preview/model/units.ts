@@ -1,7 +1,11 @@
-/** How a value of a metric is written: sizes and times in units that people read, all else as a short number. */
-export function formatUnit(unit: string | undefined, locale: string): (value: number) => string {
-  const number = new Intl.NumberFormat(locale, { maximumSignificantDigits: 4, notation: 'compact' })
-  const small = new Intl.NumberFormat(locale, { maximumSignificantDigits: 4 })
+/**
+ * Returns a function that writes values of a metric: sizes and times in units that people read, all other values as short numbers.
+ *
+ * @param maxDigits Maximum number of significant digits.
+ */
+export function formatUnit(unit: string | undefined, locale: string, maxDigits = 4): (value: number) => string {
+  const number = new Intl.NumberFormat(locale, { maximumSignificantDigits: maxDigits, notation: 'compact' })
+  const small = new Intl.NumberFormat(locale, { maximumSignificantDigits: maxDigits })
   const plain = (value: number) => (Math.abs(value) < 100_000 ? small : number).format(value)
   if (unit === 'bytes') return (value) => sizeText(value, small)
   if (unit === 'seconds') return (value) => durationText(value, small)
