@@ -72,6 +72,10 @@ requires(
     expect(views.y + views.height).toBe(780)
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390)
     expect(await axe(page)).toEqual([])
+    await page.goto(`${explorer.url}#uri=${encodeURIComponent('file:///site/notes/note-0.md')}`)
+    await page.locator('.preview-name').waitFor()
+    expect((await boxOf(page, '.preview-head')).height).toBeLessThanOrEqual(98)
+    expect(await axe(page)).toEqual([])
   })
 
   test('at 200 % the basket lies over the preview, wide enough to be used', async () => {

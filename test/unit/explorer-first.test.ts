@@ -26,6 +26,15 @@ describe('names at once', () => {
     expect(found('設計 検索')).toEqual(['検索.md'])
     expect(found('src/core')).toEqual(['no-access.ts'])
   })
+  test('a file comes before its copies in settings, in a history and in a package', () => {
+    const copies = [
+      'git://a/main/access.yaml',
+      'config://a/access.yaml',
+      'pkg://npm/x@1/access.yaml',
+      'file:///z/access.yaml',
+    ]
+    expect(nameHits(copies.map(resource), 'access')[0]?.uri).toBe('file:///z/access.yaml')
+  })
   test('nothing is found for nothing', () => {
     expect(found('  ')).toEqual([])
     expect(found('absent')).toEqual([])

@@ -16,9 +16,9 @@ function fitOf(query: string, name: string, path: string): number | undefined {
   return query.includes('/') && path.includes(query) ? 800 - path.length : undefined
 }
 
-/** A file as it was in a commit stands behind the files as they are. */
-const pastPenalty = 5000
-const isPast = (uri: string) => /^git:/i.test(uri)
+/** Copies rank below files: a file in a commit, the settings in a file, the files of a package. */
+const copyPenalty = 5000
+const isCopy = (uri: string) => /^(?:git|config|env|pkg):/i.test(uri)
 
 /** The resources whose names fit what was typed, best first. */
 export function nameHits(resources: Iterable<Resource>, query: string): readonly Resource[] {
@@ -27,7 +27,7 @@ export function nameHits(resources: Iterable<Resource>, query: string): readonly
   const found: { readonly resource: Resource; readonly fit: number }[] = []
   for (const resource of resources) {
     const fit = fitOf(needle, fold(resource.name), fold(decodedPath(resource.uri)))
-    if (fit !== undefined) found.push({ resource, fit: fit - (isPast(resource.uri) ? pastPenalty : 0) })
+    if (fit !== undefined) found.push({ resource, fit: fit - (isCopy(resource.uri) ? copyPenalty : 0) })
   }
   return found
     .sort((a, b) => b.fit - a.fit || (a.resource.uri < b.resource.uri ? -1 : 1))
