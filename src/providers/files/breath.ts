@@ -1,10 +1,10 @@
-/** How long work goes on before other work of this process has its turn, in milliseconds. */
+/** Time that long work runs before it yields to other work of this process, in milliseconds. */
 const slice = 8
 
 const waiting: (() => void)[] = []
 
 function next(): void {
-  // One at a time: the immediates of one turn of the event loop all run before it looks at a socket again.
+  // Resume one waiter per turn: all immediates of a turn run before the event loop polls sockets again.
   waiting.shift()?.()
   if (waiting.length > 0) setImmediate(next)
 }
@@ -16,8 +16,8 @@ function turn(): Promise<void> {
 }
 
 /**
- * Lets long work take breath: `if (breath.due()) await breath.take()`. Between two breaths the event loop is kept for
- * about 8 ms, however much such work runs at a time.
+ * Cooperative yield for long work: `if (breath.due()) await breath.take()`. Between two yields the event loop is blocked for about 8 ms,
+ * however many such tasks run at once.
  */
 export interface Breath {
   due(): boolean

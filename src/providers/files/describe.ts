@@ -11,7 +11,7 @@ import { isSettled, stampOf } from './permit.ts'
 import type { Place, Places } from './place.ts'
 import type { RuleFacts } from './rules.ts'
 
-/** What an entry says of a file, without its heading: nothing is opened for it. */
+/** Returns the entry of a file, without its heading. Opens nothing. */
 export function describeFile(path: string, stats: BigIntStats, { facts }: RuleFacts): Entry {
   const mimeType = facts.mimeType ?? mimeTypeOf(baseName(path))
   return {
@@ -25,14 +25,14 @@ export function describeFile(path: string, stats: BigIntStats, { facts }: RuleFa
 }
 
 export function describeDirectory(path: string, stats: BigIntStats): Entry {
-  // What comes, goes or is renamed in it changes its stamp.
+  // A creation, deletion or rename in the directory changes its stamp.
   const version = isSettled(stats, Date.now()) ? { version: stampOf(stats) } : {}
   return { path, mimeType: directoryMimeType, modified: Number(stats.mtimeMs), ...version }
 }
 
-/** The titles that files give themselves, remembered by their version. */
+/** Cache of the titles that files give themselves, by version. */
 export interface Headings {
-  /** The entry with the first heading of its file as title, if it has one. `open` answers the file, held open. */
+  /** Returns the entry with the first heading of its file as title, if it has one. `open` returns the file, held open. */
   title(entry: Entry, open: () => Promise<Place>, signal: AbortSignal): Promise<Entry>
 }
 
@@ -42,7 +42,7 @@ export function createHeadings(places: Places): Headings {
   const read = async (entry: Entry, open: () => Promise<Place>, signal: AbortSignal): Promise<string | undefined> => {
     const place = await open()
     try {
-      // Another file by now: it has its turn in the next listing.
+      // The file was replaced meanwhile: the next listing reads its heading.
       if (!place.stats.isFile() || stampOf(place.stats) !== entry.version) return undefined
       return await readHeading(places, place, signal)
     } finally {
@@ -73,7 +73,7 @@ async function readHeading(places: Places, place: Place, signal: AbortSignal): P
     const length = await handle.read(buffer, { offset: 0, length: headingBytes, position: 0 }, signal)
     const head = buffer.subarray(0, length)
     const text = head.subarray(0, wholeCharacters(head).to)
-    // What is in another encoding gets its title where it is decoded.
+    // The title of a file in another encoding is found by the wrapper that decodes it.
     return isText(text) ? headingIn(text.toString()) : undefined
   } finally {
     handle.close()

@@ -7,7 +7,7 @@ const open = promisify(fs.open)
 const fstat = promisify(fs.fstat)
 const read = promisify(fs.read)
 
-/** An open descriptor. Its number is given back once its last user has closed it, and never while a call uses it. */
+/** Reference-counted file descriptor. It is closed after its last user has closed it, and never while a call uses it. */
 export interface Descriptor extends Shared {
   readonly fd: number
 }
@@ -15,11 +15,11 @@ export interface Descriptor extends Shared {
 export interface OpenTerms {
   readonly signal: AbortSignal
   readonly hold?: Shared
-  /** Whether calls on it answer at once, so that they may be made on this thread. */
+  /** Whether calls on the path answer at once, so that they may run on this thread. */
   readonly local: boolean
 }
 
-/** @throws ResourceError `not-found` or `unavailable`, or what an abort says. */
+/** @throws ResourceError `not-found` or `unavailable`, or the reason of the abort. */
 export async function openDescriptor(path: string, flags: number, pool: Pool, terms: OpenTerms): Promise<Descriptor> {
   const { local, ...rest } = terms
   try {
@@ -29,7 +29,7 @@ export async function openDescriptor(path: string, flags: number, pool: Pool, te
   }
 }
 
-/** On this thread: for what is in memory, on a local file system. Throws as {@link openDescriptor} does. */
+/** Opens a path on this thread: for cached data on a local file system. Throws as {@link openDescriptor} does. */
 export function openNow(path: string, flags: number, signal: AbortSignal): Descriptor {
   signal.throwIfAborted()
   try {
@@ -49,14 +49,14 @@ function shared(fd: number, local: boolean): Descriptor {
     close: () => {
       users--
       if (users > 0) return
-      // Closing a file on a mount that hangs waits for it.
+      // Closing a file blocks on a mount that hangs.
       if (local) fs.closeSync(fd)
       else fs.close(fd, () => {})
     },
   }
 }
 
-/** What a descriptor stands for, at this moment. */
+/** Returns the current stats of a descriptor. */
 export async function statOf(descriptor: Descriptor, local: boolean, pool: Pool, signal: AbortSignal) {
   try {
     if (local) return fs.fstatSync(descriptor.fd, { bigint: true })
@@ -66,7 +66,7 @@ export async function statOf(descriptor: Descriptor, local: boolean, pool: Pool,
   }
 }
 
-/** A descriptor as a file to read from. What is hot is read on this thread. */
+/** Returns a descriptor as a file to read from. Reads of hot data run on this thread. */
 export function handleOf(
   descriptor: Descriptor,
   pool: Pool,

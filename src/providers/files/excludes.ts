@@ -2,13 +2,12 @@ import { namesCredentials } from '../../core/credential-files.ts'
 import { baseName } from '../../core/path.ts'
 
 /**
- * The files and folders that are left out unless `defaultExcludes` is false: those that version control and tools keep for
- * themselves, those that can be installed or built again, and those that commonly hold credentials
- * (`core/credential-files.ts`). Names that are often real content (`build`, `dist`, `target`, `vendor`, `env`) are served:
- * .gitignore says what is not.
+ * The files and folders that are left out unless `defaultExcludes` is false: the private files of version control and tools, everything that
+ * can be installed or built again, and files that commonly hold credentials (`core/credential-files.ts`). Names that are often real content
+ * (`build`, `dist`, `target`, `vendor`, `env`) are served; .gitignore decides about them.
  */
 
-/** Files and directories by their whole name. */
+/** Files and directories by their full name. */
 const names = new Set([
   // Version control.
   ...['.git', 'git~1', '.hg', '.svn', '.jj', '.bzr', '_darcs'],
@@ -21,26 +20,26 @@ const names = new Set([
   ...['.ds_store', 'thumbs.db', '.spotlight-v100', '.fseventsd', '.trashes', '$recycle.bin', 'lost+found'],
 ])
 
-/** Files and directories by their name and that of the directory that they are in. */
+/** Files and directories by their name and the name of their parent directory. */
 const places = new Set(['.yarn/cache', '.yarn/unplugged'])
 
 const patterns = new RegExp(
   [
-    // Environment files, except for those that are made to be shown.
+    // Environment files, except examples, samples and templates.
     '^\\.(?:env|dev\\.vars)(?!.*\\.(example|sample|template)$)',
     '^(?!(example|sample|template)\\.).*\\.env$',
-    // Backups and swap files of editors and office programs, and the places of deleted files.
+    // Backups and swap files of editors and office programs, and deleted files that are still open (NFS, FUSE).
     '~$|^\\.#|^#.*#$|\\.sw[n-p]$|^~\\$|^\\.~lock\\.|^\\._|^\\.nfs[0-9a-f]{8}|^\\.fuse_hidden',
   ].join('|'),
 )
 
-/** Whether a path that is left out by default holds credentials by its name: a known name of keys, or variables of an environment. */
+/** Whether a path that is left out by default holds credentials, judged by its name: a known name of keys, or an environment file. */
 export function isSecretName(path: string): boolean {
   const name = foldName(baseName(path))
   return namesCredentials(foldPath(path, name)) || /^\.(?:env|dev\.vars)|\.env$/.test(name)
 }
 
-/** Whether a path (a `/` at its end says: a directory) is left out by default, whatever case it is spelled in. */
+/** Whether a path is left out by default, in any letter case. A directory's path ends in `/`. */
 export function isExcludedByDefault(path: string): boolean {
   const name = foldName(baseName(path))
   if (names.has(name) || patterns.test(name)) return true
@@ -50,7 +49,7 @@ export function isExcludedByDefault(path: string): boolean {
   return places.has(body.slice(body.lastIndexOf('/', body.length - name.length - 2) + 1))
 }
 
-/** A path with its last three segments folded: no name is longer. */
+/** Folds the last three segments of a path: no name in the tables is longer. */
 function foldPath(path: string, name: string): string {
   const isFolder = path.endsWith('/')
   const above = (isFolder ? path.slice(0, -1) : path).split('/').slice(0, -1)
@@ -58,17 +57,17 @@ function foldPath(path: string, name: string): string {
   return [...(above.length > 2 ? [''] : []), ...near, name].join('/') + (isFolder ? '/' : '')
 }
 
-/** Whether a path is that of a file of environment variables: `.env`, `.env.local`, `prod.env`, `.dev.vars`. Backups of editors are none. */
+/** Whether a path is an environment file: `.env`, `.env.local`, `prod.env`, `.dev.vars`. Backups of editors do not count. */
 export function isDotenv(path: string): boolean {
   return /^\.(?:env|dev\.vars)(\..+)?$|\.env$/.test(baseName(path)) && !/\/$|~$|\.sw[n-p]$/.test(path)
 }
 
-/** What file systems pass over in a name: marks without width (HFS+, case-folding ext4). */
+/** Characters that some file systems ignore in a name: marks without width (HFS+, case-folding ext4). */
 const unseen = /\p{Default_Ignorable_Code_Point}/gu
 
 /**
- * One form for all the spellings that some file system takes for the same name: `.GIT`, `.ſsh` (U+017F), `.git.` (NTFS,
- * SMB), letters with marks of no width in between. It goes too far for anything but the decision to leave something out.
+ * Folds all spellings that some file system treats as the same name: `.GIT`, `.ſsh` (U+017F), `.git.` (NTFS, SMB), letters with zero-width
+ * marks in between. It folds too much for any purpose but the decision to leave something out.
  */
 export function foldName(name: string): string {
   if (!/[^\x21-\x7e]|[A-Z]|\.$/.test(name)) return name

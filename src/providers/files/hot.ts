@@ -1,21 +1,21 @@
 import { createRecent } from '../../core/recent.ts'
 
 /**
- * What the kernel still has in memory, as far as can be told: what was reached a moment ago. A call for it on a local file system
- * answers in microseconds, where the way to the thread pool and back is ten times that, and a wait for a processor each time.
- * Whatever may wait for a disk, or for a mount that hangs, goes to the pool.
+ * Recently used files, which the kernel probably still has in memory. A call for one on a local file system answers in microseconds, while a
+ * round trip to the thread pool takes ten times that, plus a wait for a processor. Every call that may wait for a disk, or for a mount that
+ * hangs, goes to the pool.
  */
 export interface Hot {
-  /** Whether it may be asked for on this thread. */
+  /** Whether a call for the key may run on this thread. */
   has(key: string): boolean
-  /** It has just been reached. */
+  /** Records that the key has just been accessed. */
   add(key: string): void
 }
 
-/** For how long, in milliseconds: memory may be short, and other mounts come. */
+/** Maximum age of a record, in milliseconds: memory may be short, and other file systems may be mounted. */
 const age = 2000
 const most = 20_000
-/** Work that never leaves this thread gives way to others here. */
+/** Maximum number of calls in a row on this thread, so that other work gets its turn. */
 const inRow = 8
 
 export function createHot(now: () => number = () => performance.now()): Hot {

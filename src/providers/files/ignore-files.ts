@@ -7,19 +7,19 @@ import { isSettled, stampOf } from './permit.ts'
 import type { Place, Places } from './place.ts'
 import type { Pool } from './pool.ts'
 
-/** The rules that hold inside a directory, given those of the directory above. The same rules are the same object. */
+/** Returns the rules that hold inside a directory, given those of its parent directory. Unchanged rules are the same object. */
 export interface IgnoreFiles {
   inside(place: Place, path: string, above: Ignores | undefined, signal: AbortSignal): Promise<Ignores | undefined>
 }
 
-/** How much of a .gitignore is read, in bytes. */
+/** Maximum number of bytes read of a .gitignore. */
 const maxBytes = 512 * 1024
 /**
- * How long the patterns with wildcards may be that a path is compared with, in steps of automata (about one for each
- * character), those of all directories above it together.
+ * Maximum total length of the patterns with wildcards that one path is compared with, those of all parent directories included, in automaton
+ * steps (about one per character).
  */
 const maxSteps = 32_768
-/** For how long `.git/info/exclude`, which hardly ever changes, is not looked at again. */
+/** Time that `.git/info/exclude`, which hardly ever changes, is cached, in milliseconds. */
 const excludeAge = 1000
 
 interface Known {
@@ -30,12 +30,12 @@ interface Known {
   readonly ignores: Ignores | undefined
 }
 
-/** Reads and compiles .gitignore files, of which it remembers 10,000. `.git/info/exclude` of the root counts as outermost. */
+/** Reads and compiles .gitignore files, and caches 10,000 of them. `.git/info/exclude` of the root counts as outermost. */
 export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreFiles {
   const files = createRecent<Known>(10_000)
   let excludes: { readonly time: number; readonly ignores: Ignores | undefined } | undefined
 
-  /** The bytes of a file at one or more names below a directory, as characters, read without following a link; `''` if there is none. */
+  /** Reads the bytes of a file below a directory as characters, without following a link; `''` if there is no file. */
   const readText = async (
     place: Place,
     names: readonly string[],
@@ -75,7 +75,7 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
     signal: AbortSignal,
   ): Promise<Ignores | undefined> => {
     const path = `${file.base}${file.names.join('/')}`
-    // Only to see whether it changed: what it holds is read without following anything.
+    // Only to see whether it changed. The content is read without following links.
     const stats = await lookAt(place, file.names.join('/'), pool, signal)
     if (stats === undefined || !stats.isFile()) return above
     const stamp = stampOf(stats)
@@ -83,7 +83,7 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
     if (known?.settled && known.stamp === stamp && known.above === above) return known.ignores
     const settled = isSettled(stats, Date.now())
     const text = await readText(place, file.names, path, signal).catch((error: unknown) => {
-      // As git does, which warns: what cannot be read or is a link has no rules.
+      // As git does, which only warns: a link or an unreadable file has no rules.
       if (isResourceError(error, 'not-found')) return ''
       throw error
     })

@@ -1,36 +1,36 @@
 import type { GlobStep } from '../../core/glob-program.ts'
 
 /**
- * The wildcards of git (`wildmatch.c` and `match_pathname` in `dir.c` of git 2.39), as steps of the automaton of
- * `core/glob.ts`. Characters are bytes, as they are for git: `?` is half of an `é`.
+ * Compiler from the wildcards of git (`wildmatch.c` and `match_pathname` in `dir.c` of git 2.39) to steps of the automaton of `core/glob.ts`.
+ * Characters are bytes, as in git: `?` matches half of an `é`.
  */
 
 interface Dialect {
-  /** Whether the text is a path, in which `*` stays within a segment and `**` may be several; else it is one name. */
+  /** Whether the text is a path, where `*` stays within a segment and `**` may span several; otherwise it is one name. */
   readonly path: boolean
-  /** Whether the text is in lower case (ASCII letters only), and letters are compared so. */
+  /** Whether the text is in lower case (ASCII letters only) and letters are compared in lower case. */
   readonly ignoreCase: boolean
 }
 
 const slash = 0x2f
 const special = /[*?[\\]/
 
-/** How many bytes a pattern begins with that mean themselves. */
+/** Returns the length of the literal prefix of a pattern, in bytes. */
 export function plainLength(pattern: string): number {
   const at = pattern.search(special)
   return at === -1 ? pattern.length : at
 }
 
-/** ASCII letters in lower case; every other byte as it is. */
+/** Converts ASCII letters to lower case; every other byte stays as it is. */
 export function lowerCase(bytes: string): string {
   return bytes.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }
 
 /**
- * Compiles a pattern (one character for each byte). It has no end step for directories: it means one path.
+ * Compiles a pattern (one character per byte). It has no end step for directories: it matches one path.
  *
- * git compares the plain beginning by itself, and gives the rest to its matcher as if it were a pattern of its own. So `**`
- * right behind that beginning counts as a whole segment: `a**` + `/b` is also `ab` and `ax/y/b`.
+ * git compares the literal prefix separately, and passes the rest to its matcher as a pattern of its own. So `**` right after that prefix
+ * counts as a whole segment: `a**` + `/b` also matches `ab` and `ax/y/b`.
  */
 export function compileIgnorePattern(pattern: string, dialect: Dialect): readonly GlobStep[] {
   const { path, ignoreCase } = dialect
@@ -50,7 +50,7 @@ export function compileIgnorePattern(pattern: string, dialect: Dialect): readonl
         (end === pattern.length || codeAt(end) === slash || pattern.startsWith('\\/', end))
       if (!isSegment) steps.push('star')
       else if (codeAt(end) === slash) {
-        // Any number of segments, or none: then the slash is not there either.
+        // Any number of segments, or none; without segments there is no slash either.
         steps.push({ to: [steps.length + 1, steps.length + 3] }, 'all', slash)
         end++
       } else steps.push('all')
@@ -62,7 +62,7 @@ export function compileIgnorePattern(pattern: string, dialect: Dialect): readonl
       steps.push({ negated: found.negated, ranges: found.ranges })
       at = found.end
     } else if (byte === '\\') {
-      // As git does, which does not fold the case of a letter that is escaped.
+      // As git does, which does not fold the case of an escaped letter.
       at++
       if (at === pattern.length) return [never]
       steps.push(codeAt(at))
@@ -71,7 +71,7 @@ export function compileIgnorePattern(pattern: string, dialect: Dialect): readonl
   return [...steps, 'exact']
 }
 
-/** Matches nothing: of a pattern that is malformed. */
+/** Step that matches nothing, for malformed patterns. */
 const never: GlobStep = { negated: false, ranges: [] }
 
 type Range = readonly [number, number]
@@ -79,7 +79,7 @@ type Range = readonly [number, number]
 const digit: Range = [0x30, 0x39]
 const upper: Range = [0x41, 0x5a]
 const lower: Range = [0x61, 0x7a]
-/** The named classes, of ASCII only. A space is what `sane_ctype` of git takes for one. */
+/** The named classes, ASCII only. `space` follows `sane_ctype` of git. */
 const named: Readonly<Record<string, readonly Range[]>> = {
   alnum: [digit, upper, lower],
   alpha: [upper, lower],
@@ -95,12 +95,12 @@ const named: Readonly<Record<string, readonly Range[]>> = {
   xdigit: [digit, [0x41, 0x46], [0x61, 0x66]],
 } // biome-ignore format: a table
 
-/** The class behind a `[`, and where its `]` is; `undefined` where it is malformed, so that nothing matches the pattern. */
+/** Parses the class after a `[` and finds its `]`; undefined when malformed, so that the pattern matches nothing. */
 function readClass(pattern: string, start: number, ignoreCase: boolean) {
   const negated = pattern[start] === '!' || pattern[start] === '^'
   const opening = start + (negated ? 1 : 0)
   const ranges: Range[] = []
-  /** The byte before, which a range may begin with. */
+  /** The previous byte, which may start a range. */
   let previous: number | undefined
   let at = opening
   for (; at === opening || pattern[at] !== ']'; at++) {
@@ -137,12 +137,12 @@ function readClass(pattern: string, start: number, ignoreCase: boolean) {
   return { negated, ranges, end: at }
 }
 
-/** Whether a `-` stands there that has something behind it in its class. */
+/** Whether a `-` at this position has a further character behind it in its class. */
 function isRange(pattern: string, at: number): boolean {
   return pattern[at] === '-' && at + 1 < pattern.length && pattern[at + 1] !== ']'
 }
 
-/** A range, and where case does not count, its upper case letters in lower case too. */
+/** Returns a range; when case is ignored, with its upper-case letters also in lower case. */
 function rangesOf(first: number, last: number, ignoreCase: boolean): readonly Range[] {
   const [from, to] = [Math.max(first, upper[0]), Math.min(last, upper[1])]
   return ignoreCase && from <= to

@@ -3,18 +3,18 @@ import type { GlobStep } from '../../core/glob-program.ts'
 import { compileIgnorePattern, lowerCase, plainLength } from './ignore-pattern.ts'
 
 /**
- * The rules of one .gitignore file, and those of the directories above. Immutable: other rules are another object, so
- * that whatever was decided with it can be compared by identity.
+ * The rules of one .gitignore file, linked to those of its parent directories. Immutable: changed rules are a new object, so decisions can be
+ * cached by identity.
  */
 export interface Ignores {
-  /** The directory that the rules lie in, with its `/`; `''` for the root. */
+  /** The directory of the rules, with a final `/`; `''` for the root. */
   readonly base: string
   readonly above: Ignores | undefined
-  /** How many steps of automata a path may have to pass, those of the directories above included. */
+  /** Maximum number of automaton steps that a path may take, parent directories included. */
   readonly steps: number
-  /** Judges a path relative to the base: `true` ignored, `false` re-included, else nothing. A directory's ends in `/`. */
+  /** Judges a path relative to the base: `true` ignored, `false` re-included, undefined when no rule matches. A directory's path ends in `/`. */
   judge(path: string): boolean | undefined
-  /** The line that decides about a path; `undefined` where none does. */
+  /** Returns the line that decides about a path; undefined when none does. */
   lineFor(path: string): IgnoreLine | undefined
 }
 
@@ -22,44 +22,44 @@ export interface Ignores {
 export interface IgnoreLine {
   /** The path of the file, relative to the root. */
   readonly file: string
-  /** From 1. `undefined`: the file as a whole decides, since it has too many wildcards. */
+  /** Line number, from 1. Undefined: the whole file decides, because it has too many wildcards. */
   readonly line?: number
   readonly pattern: string
 }
 
 interface Rule {
-  /** The number of its line. The last rule that matches decides. */
+  /** Line number. The last rule that matches decides. */
   readonly order: number
   readonly negated: boolean
-  /** Whether it means directories only. */
+  /** Whether the rule applies only to directories. */
   readonly directory: boolean
 }
 
 interface WildRule extends Rule {
-  /** Whether it is compared with the base name, and not with the path. */
+  /** Whether the pattern is compared with the base name instead of the path. */
   readonly name: boolean
-  /** What it begins with that means itself. */
+  /** The literal prefix of the pattern. */
   readonly start: string
   readonly steps: readonly GlobStep[]
 }
 
-/** As git does: names differ in case, except where file systems usually do not. */
+/** As git does: names are case-sensitive, except on platforms whose file systems usually are not. */
 const platformIgnoresCase = process.platform === 'darwin' || process.platform === 'win32'
 
 export interface CompileOptions {
   readonly ignoreCase?: boolean
-  /** The path of the file, relative to the root. Default `.gitignore` in the base. */
+  /** The path of the file, relative to the root. Default: `.gitignore` in the base. */
   readonly file?: string
 }
 
 /**
- * Compiles a .gitignore file as git reads it (gitignore(5), and `dir.c` of git 2.39). Nothing throws: a pattern that is
- * malformed matches nothing, as it does for git.
+ * Compiles a .gitignore file as git reads it (gitignore(5), and `dir.c` of git 2.39). Never throws: a malformed pattern matches nothing, as in
+ * git.
  *
- * A path is judged in time proportional to its length times that of the patterns with wildcards, at worst. Those without,
- * and those that are `*` and an ending, are looked up.
+ * Judging a path takes, at worst, time proportional to its length times the length of the patterns with wildcards. Patterns without wildcards,
+ * and those of `*` plus an ending, are hash look-ups.
  *
- * @param text One character for each byte of the file (`latin1`).
+ * @param text One character per byte of the file (`latin1`).
  */
 export function compileIgnores(
   text: string,
@@ -91,7 +91,7 @@ export function compileIgnores(
   const lengths = [...new Set(endings.keys().map((ending) => ending.length))]
   wild.reverse()
 
-  /** The last rule that matches a path. */
+  /** Returns the last rule that matches a path. */
   const find = (path: string): Rule | undefined => {
     const isDirectory = path.endsWith('/')
     const whole = fold(bytesOf(isDirectory ? path.slice(0, -1) : path))
@@ -124,13 +124,13 @@ export function compileIgnores(
   return { base, above, steps, judge, lineFor }
 }
 
-/** Rules that ignore everything in a directory, whatever it is. */
+/** Returns rules that ignore everything in a directory. */
 export function ignoreEverything(base: string, above: Ignores | undefined): Ignores {
   const line = { file: `${base}.gitignore`, pattern: 'too many wildcards' }
   return { base, above, steps: above?.steps ?? 0, judge: () => true, lineFor: () => line }
 }
 
-/** Whether a path is ignored: the deepest file with a rule for it decides. A directory's path ends in `/`. */
+/** Whether a path is ignored: the deepest file with a matching rule decides. A directory's path ends in `/`. */
 export function isIgnored(path: string, ignores: Ignores | undefined): boolean {
   for (let at = ignores; at !== undefined; at = at.above) {
     const verdict = at.judge(path.slice(at.base.length))
@@ -139,7 +139,7 @@ export function isIgnored(path: string, ignores: Ignores | undefined): boolean {
   return false
 }
 
-/** The line that has a path ignored: the last that matches, in the deepest file with a rule for it. */
+/** Returns the line that ignores a path: the last match, in the deepest file with a matching rule. */
 export function ignoringLine(path: string, ignores: Ignores | undefined): IgnoreLine | undefined {
   for (let at = ignores; at !== undefined; at = at.above) {
     const below = path.slice(at.base.length)
@@ -149,7 +149,7 @@ export function ignoringLine(path: string, ignores: Ignores | undefined): Ignore
   return undefined
 }
 
-/** The patterns of a file and the numbers of their lines: without comments, empty lines, and spaces at their ends that are not escaped. */
+/** Returns the patterns of a file with their line numbers, without comments, empty lines and unescaped trailing spaces. */
 function linesOf(text: string): readonly { readonly order: number; readonly line: string }[] {
   const body = text.startsWith('\xef\xbb\xbf') ? text.slice(3) : text
   return body.split('\n').flatMap((line, index) => {
@@ -164,7 +164,7 @@ function withoutSpaces(line: string): string {
   for (let at = 0; at < line.length; at++) {
     if (line[at] === '\\') {
       at++
-      // As git does: what ends in a lone backslash keeps its spaces.
+      // As git does: a line that ends in a lone backslash keeps its spaces.
       if (at === line.length) return line
       end = at + 1
     } else if (line[at] !== ' ') end = at + 1
@@ -172,7 +172,7 @@ function withoutSpaces(line: string): string {
   return line.slice(0, end)
 }
 
-/** One character for each byte of a path. */
+/** Returns a path with one character per byte. */
 function bytesOf(path: string): string {
   return /[^\0-\x7f]/.test(path) ? Buffer.from(path).toString('latin1') : path
 }
@@ -181,7 +181,7 @@ function later(a: Rule | undefined, b: Rule | undefined): Rule | undefined {
   return a === undefined || (b !== undefined && b.order > a.order) ? b : a
 }
 
-/** Rules by a text. Of those with the same one, only the last can decide. */
+/** Hash table of rules by text. Among rules with the same text only the last can decide. */
 function createTable() {
   const all = new Map<string, Rule>()
   const directories = new Map<string, Rule>()

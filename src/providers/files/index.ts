@@ -32,35 +32,35 @@ const template: Template = {
 }
 
 /**
- * The files below a directory.
+ * Provider of the files below a directory.
  *
- * What is not listed cannot be read, and is `not-found` whatever the reason: excluded by a rule or by .gitignore, a
- * symbolic link, a device, on another file system, with a name that no path can hold, or without the right to read it.
- * On Linux no change of the tree, however timed, leads a call out of the root; elsewhere this is best effort.
+ * A path that is not listed cannot be read, and is `not-found` whatever the reason: excluded by a rule or by .gitignore, a symbolic link, a
+ * device, on another file system, with a name that no path can hold, or unreadable for this process. On Linux no change of the tree, however
+ * timed, leads a call out of the root; elsewhere this is best effort.
  *
- * A file is text when its bytes are UTF-8 without NUL, whatever its name is. Every answer is one version of the file.
+ * A file is text when its bytes are UTF-8 without NUL, whatever its name is. Every answer is one consistent version of the file.
  *
- * @throws ResourceError `invalid` for a root or a glob that cannot be; the message says what to do.
+ * @throws ResourceError `invalid` for an invalid root or glob; the message says what to do.
  */
 export async function files(options: FilesOptions): Promise<Provider> {
   requireKeys('files({ root })', options, { root: 'a text' })
   return createFiles(options, {})
 }
 
-/** What only tests choose. */
+/** Options that only tests set. */
 export interface FilesSystem {
-  /** Works by path, as on a system without /proc. */
+  /** Whether to work by path, as on a system without /proc. */
   readonly portable?: boolean
-  /** How many directories are listened to; what lies in others is compared from time to time. Default 8192. */
+  /** Maximum number of directories with a file system watch; other directories are compared at an interval. Default 8192. */
   readonly watches?: number
-  /** What runs the calls that may block. */
+  /** Pool that runs the calls that may block. */
   readonly pool?: Pool
-  /** Another file system than the real one: what is reached by which name, and what a child of a directory is. */
+  /** Replacement of the real file system: how names are resolved, and how a child of a directory is looked up. */
   readonly places?: (opened: Places) => Places
   readonly look?: Look
 }
 
-/** {@link files}, on a system with certain ways. */
+/** {@link files} with the options of tests. */
 export async function createFiles(options: FilesOptions, system: FilesSystem): Promise<Provider> {
   const { log, maxBytes, symlinks, allowMounts, hardlinks, watch, reconcile, ...chosen } = completeOptions(options)
   const visible = createVisibility({ ...options, ...chosen })

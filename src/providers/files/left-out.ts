@@ -20,7 +20,7 @@ import { createWalk, mayRead, type Position } from './walk.ts'
 export type LeftOutReason =
   | 'missing'
   | Exclude<NameRule, 'default'>
-  /** Kept by version control, tools and editors, or made by them: `.git`, `node_modules`. */
+  /** Private or generated files of version control, tools and editors: `.git`, `node_modules`. */
   | 'tools'
   | 'secret-name'
   | 'link-denied'
@@ -38,41 +38,41 @@ export type LeftOutReason =
 
 export interface LeftOut {
   readonly reason: LeftOutReason
-  /** What is left out: the path that was asked about, or a folder above it, with its `/`. */
+  /** The path that is left out: the requested path, or a parent folder with a final `/`. */
   readonly path: string
-  /** The line of a .gitignore file that leaves it out. */
+  /** The .gitignore line that leaves it out. */
   readonly line?: IgnoreLine
   /** The glob of `exclude` that leaves it out. */
   readonly glob?: string
-  /** Where a symbolic link leads. */
+  /** The target of a symbolic link. */
   readonly target?: string
-  /** Why the path that a symbolic link leads to is not served. */
+  /** Why the target of the symbolic link is not served. */
   readonly because?: LeftOut
 }
 
-/** How many names are left out below a root. A folder that is left out counts once, with everything in it. */
+/** Number of names left out below a root, by reason. A folder that is left out counts once, with everything in it. */
 export interface LeftOutCounts {
   readonly counts: Readonly<Partial<Record<LeftOutReason, number>>>
-  /** Whether every name was looked at. */
+  /** Whether every name was examined. */
   readonly complete: boolean
 }
 
-/** Tells why files are left out: for who runs hikidashi, never for a client. */
+/** Explains why files are left out: for the operator, never for a client. */
 export interface LeftOutFiles {
-  /** Why a path is not served; `undefined` where it is. */
+  /** Returns why a path is not served; undefined when it is served. */
   explain(path: string, signal: AbortSignal): Promise<LeftOut | undefined>
-  /** Looks at `maxNames` names at most. */
+  /** Counts the names left out, among at most `maxNames` names. */
   count(maxNames: number, signal: AbortSignal): Promise<LeftOutCounts>
   close(): void
 }
 
-/** A link that leads to a link that leads to … is followed so far. */
+/** Maximum length of a chain of symbolic links that is followed. */
 const maxTargets = 8
 
 /**
- * Opens what tells why files below a root are left out, by the same options as {@link files}.
+ * Opens the explainer of files left out below a root, with the same options as {@link files}.
  *
- * @throws ResourceError `invalid` for a root or a glob that cannot be.
+ * @throws ResourceError `invalid` for an invalid root or glob.
  */
 export async function openLeftOut(options: FilesOptions): Promise<LeftOutFiles> {
   const { log, symlinks, allowMounts, hardlinks, ...chosen } = completeOptions(options)
@@ -121,7 +121,7 @@ export async function openLeftOut(options: FilesOptions): Promise<LeftOutFiles> 
     return { ...found, target: below, reason: 'link-circle' }
   }
 
-  /** Why a name in a directory is not served, as far as its name and its kind tell. */
+  /** Returns why a name in a directory is not served, judged by its name and file type. */
   const byKind = async (at: Position, name: string, signal: AbortSignal, depth = 0): Promise<LeftOut | undefined> => {
     const stats = await lookAt(at.place, name, pool, signal)
     const found = { path: `${at.aliases[0].path}${name}` }
@@ -190,7 +190,7 @@ export async function openLeftOut(options: FilesOptions): Promise<LeftOutFiles> 
         if (seen++ >= maxNames) return
         if (breath.due()) await breath.take()
         const found = await byKind(position, entry.name, signal)
-        // It may have gone since its name was read.
+        // The file may have been deleted since its name was read.
         if (found !== undefined && found.reason !== 'missing') counts[found.reason] = (counts[found.reason] ?? 0) + 1
         if (found !== undefined || !entry.isDirectory()) continue
         try {
@@ -211,7 +211,7 @@ export async function openLeftOut(options: FilesOptions): Promise<LeftOutFiles> 
   return { explain: (asked, signal) => explain(asked, signal), count, close: places.close }
 }
 
-/** What the walk says of a name that is visible and of the right kind, and that it does not enter all the same. */
+/** Returns the reason of a name that is visible and of the right type, but that the walk refuses to enter. */
 function reasonOf(message: string): LeftOutReason {
   switch (message) {
     case 'listed in another spelling':

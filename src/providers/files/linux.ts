@@ -8,19 +8,19 @@ import type { Handle, Place, Places } from './place.ts'
 import { failure, type Pool } from './pool.ts'
 
 /**
- * Places as descriptors. A path is walked one name at a time, each opened relative to the descriptor of its directory
- * (`/proc/self/fd/N/name`, which is what openat(2) does) with `O_PATH | O_NOFOLLOW`. So no rename, however well timed,
- * leads out of the root, and nothing is opened for reading before it is known to be a regular file.
+ * Places as descriptors. A path is walked one name at a time, each opened relative to the descriptor of its directory (`/proc/self/fd/N/name`,
+ * as openat(2) does) with `O_PATH | O_NOFOLLOW`. So no rename, however well timed, leads out of the root, and nothing is opened for reading
+ * before it is known to be a regular file.
  */
 
-/** Names a file without opening it, see open(2). Not in `fs.constants`; one value for every architecture of Node. */
+/** Refers to a file without opening it, see open(2). Not in `fs.constants`; the value is the same on every architecture of Node. */
 const O_PATH = 0o10000000
 const { O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = fs.constants
 
-/** Files that are longer are never read on this thread. */
+/** Maximum size of a file that is read on this thread, in bytes. */
 const hotBytes = 64 * 1024
 
-/** How often it is looked whether the root is still what is mounted at its path, and how long a call waits for that. */
+/** Interval of checks that the root is still mounted at its path, and the maximum time that a call waits for a check, in milliseconds. */
 const mountCheckMs = 1000
 const mountWaitMs = 50
 
@@ -30,8 +30,8 @@ const never = new AbortController().signal
  * Opens a root by its real path.
  *
  * @param mounts Whether other mounts inside the root are entered.
- * @param at Where it is open already: a path below /proc/self/fd.
- * @throws ResourceError `invalid` where /proc does not work as this needs it, so that nothing would be safe.
+ * @param at Path of the open root below /proc/self/fd, if it is already open.
+ * @throws ResourceError `invalid` when /proc does not work as this module needs it, so that nothing would be safe.
  */
 export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool, at?: string): Promise<Places> {
   let root = await openTested(real, pool, at)
@@ -40,10 +40,10 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
   const names = createHot()
   const contents = createHot()
 
-  /** Takes over the descriptor: it is closed here where no place comes of it. */
+  /** Takes ownership of the descriptor: closes it when no place results. */
   const placeOf = async (descriptor: Descriptor, known: Known, signal: AbortSignal): Promise<Place> => {
     try {
-      // A mount that does not answer is told by its number, which the kernel knows without asking it.
+      // The mount is compared by its number, which the kernel knows without a call to a mount that may not answer.
       const mount = 'mount' in known || root.mount === undefined ? known.mount : mountOf(descriptor)
       if (!mounts && mount !== root.mount) throw notFound('another mount')
       const local = root.local && mount === root.mount
@@ -77,10 +77,10 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
 
   let checkedAt = performance.now()
   let checking: Promise<void> | undefined
-  /** Whether the root is in no mount any more, and could not be opened again. */
+  /** Whether the root belongs to no mount any more, and could not be opened again. */
   let detached = false
 
-  /** Opens the root again where another file system is mounted at its path, or its own is no longer mounted. */
+  /** Opens the root again when another file system is mounted at its path, or its own is unmounted. */
   const checkMount = async () => {
     const there = await pool.run(() => fs.promises.lstat(real, { bigint: true }).catch(() => undefined), {
       signal: never,
@@ -90,7 +90,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
     const own = await statOf(descriptor, local, pool, never)
     const isSame = there !== undefined && there.dev === own.dev && there.ino === own.ino
     const isGone = mount !== undefined && !isMounted(mount)
-    // A directory that was renamed has another path, and goes on being served.
+    // A directory that was renamed has another path, and stays served.
     const isCovered = there !== undefined && !isSame && fs.readlinkSync(pathOf(descriptor)) === real
     if (closed || isSame || !(isGone || isCovered)) return
     detached = isGone
@@ -98,7 +98,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
     detached = false
   }
 
-  /** A path on a mount that does not answer keeps nobody from the root that is open. */
+  /** Does not wait long for a path on a mount that does not answer: the open root stays usable. */
   const checkSoon = async () => {
     if (performance.now() - checkedAt < mountCheckMs) return
     checking ??= checkMount()
@@ -135,7 +135,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
     child: async (parent, name, { directory, only = false, follow = false }, signal) => {
       const flags = O_PATH | (follow ? 0 : O_NOFOLLOW) | (directory && only ? O_DIRECTORY : 0)
       const path = `${parent.at}/${name}`
-      // Where a link leads may lie anywhere.
+      // A link may lead to any file system, so it is never looked up on this thread.
       const key = parent.local && !follow ? `${parent.stats.dev}:${parent.stats.ino}/${name}` : undefined
       let descriptor: Descriptor
       try {
@@ -144,7 +144,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
             ? openNow(path, flags, signal)
             : await openDescriptor(path, flags, pool, { signal, hold: parent, local: true })
       } catch (error) {
-        // That nothing is there is known, too: what may not be served is found no faster than that.
+        // A missing name is cached, too, so that a denied file is not found faster than a missing one.
         if (key !== undefined && isResourceError(error, 'not-found')) names.add(key)
         throw error
       }
@@ -155,11 +155,11 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
 
     where: async (place) => {
       try {
-        // Both as they are now: the root may have been renamed meanwhile.
+        // Both paths are current: the root may have been renamed meanwhile.
         const base = fs.readlinkSync(pathOf(root.descriptor))
         const here = fs.readlinkSync(place.at)
         const prefix = base === '/' ? '/' : `${base}/`
-        // The text says " (deleted)" of a deleted file, and of one whose name ends so: the link count tells.
+        // The kernel appends " (deleted)" to the path of a deleted file, but a name can also end so: the link count decides.
         if (place.stats.nlink === 0n) return undefined
         if (here === base) return ''
         return here.startsWith(prefix) ? here.slice(prefix.length) : undefined
@@ -169,7 +169,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
     },
 
     open: async (place, signal) => {
-      // A magic link: this opens the place itself and walks no path.
+      // A magic link: it opens the place itself, without walking a path.
       const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
       const { local, stats } = place
       const key = local && stats.size <= hotBytes ? `${stats.dev}:${stats.ino} ${stampOf(stats)}` : undefined
@@ -199,7 +199,7 @@ function gone(): ResourceError {
   return new ResourceError('unavailable', 'The root directory of the mount is gone. Create it again, or change `root`.')
 }
 
-/** The mount of something, where it needs not be asked for. */
+/** The mount of a file, when it is already known. */
 type Known = { readonly mount?: string | undefined }
 
 interface Root {
@@ -212,7 +212,7 @@ async function openTested(real: string, pool: Pool, at?: string): Promise<Root> 
   const flags = O_PATH | O_DIRECTORY | (at === undefined ? O_NOFOLLOW : 0)
   const descriptor = await openDescriptor(at ?? real, flags, pool, { signal: never, local: true })
   try {
-    // What is open already was tested, and may have another name by now.
+    // A root that is already open was tested, and may have another name by now.
     if (at === undefined) selfTest(descriptor, real)
     const mount = mountOf(descriptor)
     const { type } = await pool.run(() => fs.promises.statfs(pathOf(descriptor)), { signal: never, hold: descriptor })
@@ -227,13 +227,13 @@ function pathOf({ fd }: Descriptor): string {
   return `/proc/self/fd/${fd}`
 }
 
-/** The number of the mount that a descriptor lies on, from /proc, without a call to that file system. */
+/** Returns the mount number of a descriptor from /proc, without a call to its file system. */
 function mountOf(descriptor: Descriptor): string | undefined {
   const info = fs.readFileSync(`/proc/self/fdinfo/${descriptor.fd}`, 'latin1')
   return /^mnt_id:\s*(\d+)/m.exec(info)?.[1]
 }
 
-/** Whether a mount is one of those that this process sees: one that was taken away (also with `umount -l`) is not. */
+/** Whether this process still sees a mount. It does not see unmounted ones (also by `umount -l`). */
 function isMounted(mount: string): boolean {
   const table = fs.readFileSync('/proc/self/mountinfo', 'latin1')
   return table.split('\n').some((line) => line.startsWith(`${mount} `))
@@ -252,7 +252,7 @@ function selfTest(root: Descriptor, real: string): void {
   try {
     fs.readSync(root.fd, new Uint8Array(1))
   } catch (error) {
-    // A directory that is really open says EISDIR.
+    // A descriptor of a directory that is really open for reading fails with EISDIR.
     if (error instanceof Error && 'code' in error && error.code === 'EBADF') return
   }
   throw fault('the kernel does not know O_PATH')

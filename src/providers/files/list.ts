@@ -13,7 +13,7 @@ import type { Pool } from './pool.ts'
 import type { RuleFacts, Rules } from './rules.ts'
 import { type Allows, maxDepth, mayRead, type Position, type Walk } from './walk.ts'
 
-/** Lists files, and says what one file or directory is. The two say the same of a file. */
+/** Lists files, and describes one file or directory. Both return the same entry for a file. */
 export interface Lister {
   stat(path: string, signal: AbortSignal, allows?: Allows): Promise<Entry>
   list(query: ListQuery, signal: AbortSignal, allows?: Allows): AsyncGenerator<Entry>
@@ -32,28 +32,28 @@ export interface ListerOptions {
 interface Frame {
   readonly position: Position
   readonly names: Names
-  /** The next name. */
+  /** Index of the next name. */
   index: number
-  /** What is left, behind this directory, of the path to resume after. */
+  /** The rest of the path to resume after, relative to this directory. */
   readonly after: string
 }
 
-/** Files are looked at in groups that grow: the caller may want no more than the first. */
+/** Sizes of the groups in which files are examined. They grow, because the caller may want only the first file. */
 const [firstGroup, lastGroup] = [4, 64]
-/** So many names are tried before others have their turn. */
+/** Maximum number of names tried before other work gets its turn. */
 const maxTried = 1000
 
 export function createLister({ walk, names, permit, rules, headings, pool }: ListerOptions): Lister {
   const open = async (position: Position, after: string, signal: AbortSignal): Promise<Frame> => {
     const found = await names.of(position, signal)
     const index = after === '' ? 0 : indexAfter(found.names, after)
-    // The directory that `after` lies in comes before it, and holds what comes behind it.
+    // The directory that contains `after` sorts before it, and holds the names after it.
     const inside = found.names[index - 1]
     const enters = inside?.endsWith('/') === true && after.startsWith(inside)
     return { position, names: found, index: enters ? index - 1 : index, after }
   }
 
-  /** Opens a child directory; `undefined` where it is gone, or none that is served. */
+  /** Opens a child directory; undefined when it is gone or not served. */
   const descend = async (frame: Frame, name: string, signal: AbortSignal): Promise<Frame | undefined> => {
     const after = frame.after.startsWith(name) ? frame.after.slice(name.length) : ''
     let position: Position | undefined
@@ -67,7 +67,7 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
     }
   }
 
-  /** What the rules say of each name of a directory, for as long as its names are remembered: globs take their time. */
+  /** Cache of the rules' facts for each name of a directory, kept as long as its names: globs are slow. */
   const told = new WeakMap<Names, (RuleFacts | undefined)[]>()
 
   const factsOf = (frame: Frame, index: number, path: string): RuleFacts => {
@@ -93,7 +93,7 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
     return headings.title(entry, async () => (await walk.enter(position, name, false, signal)).place, signal)
   }
 
-  /** What a symbolic link leads to. */
+  /** Returns the entry of a symbolic link's target. */
   const entryAt = async (directory: Position, name: string, signal: AbortSignal): Promise<Entry | undefined> => {
     try {
       return await describe(await walk.enter(directory, name, false, signal), signal)
@@ -103,7 +103,7 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
     }
   }
 
-  /** Takes over the position of a file. */
+  /** Takes ownership of the position of a file. */
   const describe = async ({ place, aliases }: Position, signal: AbortSignal): Promise<Entry> => {
     try {
       const { path } = aliases[0]
@@ -134,7 +134,7 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
       const rest = resumeIn(prefix, after)
       if (rest === undefined) return
       const frames: Frame[] = []
-      /** Leaves the directories below the first: what is in there is of no interest once something is. */
+      /** Leaves the directories below the first: one entry found in them is enough. */
       const leave = () => {
         for (const { position } of frames.splice(1)) position.place.close()
       }
@@ -183,7 +183,7 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
           if (breath.due()) await breath.take()
         }
       } catch (error) {
-        // The prefix is not there, or no longer: nothing is under it.
+        // The prefix does not exist (any more): nothing is below it.
         if (!isResourceError(error, 'not-found')) throw error
       } finally {
         for (const { position } of frames) position.place.close()
@@ -192,7 +192,7 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
   }
 }
 
-/** What is left of `after` behind the prefix; `''` where everything is still to come, `undefined` where nothing is. */
+/** Returns the rest of `after` relative to the prefix; `''` when everything is still to come, undefined when nothing is. */
 function resumeIn(prefix: string, after: string | undefined): string | undefined {
   if (after === undefined) return ''
   if (after.startsWith(prefix)) return after.slice(prefix.length)
@@ -207,7 +207,7 @@ function pathIn({ position }: Frame, name: string): string {
   return `${position.aliases[0].path}${name}`
 }
 
-/** Goes past the next files, up to a directory, and answers the places of those that are to be looked at. */
+/** Advances over the next files, up to a directory, and returns the indices of those to examine. */
 function takeGroup(frame: Frame, size: number, skim: ListQuery['skim']): readonly number[] {
   const { names } = frame.names
   const group: number[] = []

@@ -7,9 +7,9 @@ import { failure, type Pool } from './pool.ts'
 type Found = fs.BigIntStats | undefined
 
 /**
- * What one child of a directory is, without following it; `undefined` where nothing can be seen.
+ * Returns the stats of one child of a directory, without following links; undefined when it cannot be seen.
  *
- * @throws ResourceError `unavailable` where the file system fails.
+ * @throws ResourceError `unavailable` when the file system fails.
  */
 export async function lookAt(place: Place, name: string, pool: Pool, signal: AbortSignal): Promise<Found> {
   signal.throwIfAborted()
@@ -17,8 +17,8 @@ export async function lookAt(place: Place, name: string, pool: Pool, signal: Abo
 }
 
 /**
- * What several children of a directory are. On a local file system this stays on this thread, which takes a sixth of the
- * time (5 µs each), unless a slow disk shows: the rest then goes to the pool.
+ * Returns the stats of several children of a directory. On a local file system the calls run on this thread, which takes a sixth of the time
+ * (5 µs each), until a slow disk shows: the rest then goes to the pool.
  */
 export async function lookAtAll(
   place: Place,
@@ -30,7 +30,7 @@ export async function lookAtAll(
   const found: Found[] = []
   const start = performance.now()
   while (place.local && found.length < names.length) {
-    // 5 ms here are the time of a thousand files in memory: the disk is being waited for.
+    // In 5 ms a thousand cached files could be examined, so these calls wait for the disk.
     if (found.length % 8 === 0 && performance.now() - start > 5) break
     found.push(lookNow(place, names[found.length] ?? ''))
   }
@@ -49,7 +49,7 @@ function lookNow(place: Place, name: string): Found {
 }
 
 async function lookInPool(place: Place, names: readonly string[], pool: Pool, signal: AbortSignal) {
-  // A few at a time, one after the other in each call: they share one wait for the signal.
+  // Four tasks, each of which examines its names one after the other: they share one wait for the signal.
   const size = Math.ceil(names.length / 4)
   const parts = Array.from({ length: Math.ceil(names.length / size) }, (_, i) => names.slice(i * size, (i + 1) * size))
   const one = (name: string): Promise<Found> =>

@@ -1,6 +1,6 @@
 import mime from 'mime'
 
-/** Types of names and extensions that the `mime` library does not know, or takes for something that hardly anybody has. */
+/** Types of names and extensions that the `mime` library does not know, or maps to a type that hardly anybody uses. */
 const types: Readonly<Record<string, readonly string[]>> = {
   'text/typescript': ['ts', 'mts', 'cts'],
   'text/tsx': ['tsx'],
@@ -83,19 +83,19 @@ const types: Readonly<Record<string, readonly string[]>> = {
 
 const known = new Map(Object.entries(types).flatMap(([type, names]) => names.map((name) => [name, type] as const)))
 
-/** The MIME type that a file's name stands for: a whole name, else its extension in any case. */
+/** Returns the MIME type for a file name: by the full name, else by the extension in any letter case. */
 export function mimeTypeOf(name: string): string | undefined {
   const whole = known.get(name)
   if (whole !== undefined) return whole
   const dot = name.lastIndexOf('.')
-  // `.profile` has no extension; `Dockerfile.dev` has one that says nothing.
+  // `.profile` has no extension; that of `Dockerfile.dev` is no type.
   if (dot <= 0) return undefined
   const extension = name.slice(dot + 1).toLowerCase()
   const type = known.get(extension) ?? fromLibrary(extension)
   return type ?? (/^(?:Docker|Container)file\./.test(name) ? 'text/x-dockerfile' : undefined)
 }
 
-/** The type that a file is said to have once its content is known: by its name where the two agree. */
+/** Returns the MIME type of a file whose content is known: the type by name if the content agrees. */
 export function mimeTypeFor(name: string, content: { readonly text: boolean; readonly head: Uint8Array }): string {
   const byName = mimeTypeOf(name)
   if (content.text) return byName !== undefined && !isBinary(byName) ? byName : (magic(content.head) ?? 'text/plain')
@@ -107,7 +107,7 @@ const extensions = new Map<string, string | undefined>()
 
 function fromLibrary(extension: string): string | undefined {
   if (extensions.has(extension)) return extensions.get(extension)
-  // Extensions come from the names of files, which anybody can make up.
+  // Extensions come from file names, which clients can make up.
   if (extensions.size >= 1000) extensions.clear()
   const type = mime.getType(extension) ?? undefined
   extensions.set(extension, type)
@@ -127,7 +127,7 @@ function isBinary(type: string): boolean {
   )
 }
 
-/** First bytes that tell a type, in hexadecimal; a dot is any digit. */
+/** Magic numbers of types, in hexadecimal; a dot is any digit. */
 const beginnings: readonly (readonly [RegExp, string])[] = [
   [/^89504e470d0a1a0a/, 'image/png'],
   [/^ffd8ff/, 'image/jpeg'],

@@ -10,17 +10,17 @@ import { failure, type Pool, untilAbort } from './pool.ts'
 import type { Visibility } from './visibility.ts'
 import type { Position } from './walk.ts'
 
-/** What a directory holds that is visible by name, in path order. A directory's name ends in `/`. */
+/** The names in a directory that are visible by name, in path order. A directory's name ends in `/`. */
 export interface Names {
   readonly names: readonly string[]
-  /** Names of symbolic links. Each stands among `names` twice, as a file and as a directory: either may be there. */
+  /** Names of symbolic links. Each occurs twice in `names`, as a file and as a directory: the target may be either. */
   readonly links: ReadonlySet<string>
 }
 
-/** Finds the names in directories, and remembers them for as long as the directories have not changed. */
+/** Reads the names in directories, and caches them until the directories change. */
 export interface NameCache {
   of(position: Position, signal: AbortSignal): Promise<Names>
-  /** Whether a name in a directory is visible, as far as it goes. */
+  /** Whether a name in a directory is visible, judged by the name alone. */
   shows(position: Pick<Position, 'aliases'>, name: string): boolean
   clear(): void
 }
@@ -28,22 +28,22 @@ export interface NameCache {
 interface Snapshot {
   readonly stamp: string
   readonly position: Pick<Position, 'aliases'>
-  /** When it may no longer be trusted, in milliseconds since 1970. */
+  /** Time after which the snapshot is stale, in milliseconds since 1970. */
   readonly until: number
   readonly names: Names
 }
 
-/** How many names are remembered, over all directories: about 30 MB. One directory may have more. */
+/** Maximum number of cached names of all directories: about 30 MB. One directory may have more. */
 const maxNames = 500_000
-/** How long a snapshot of a file system that may not keep the times of its directories is trusted. */
+/** Time that a snapshot is trusted, in milliseconds, on a file system that may not update the times of its directories. */
 const foreignAge = 1000
 
 const never = new AbortController().signal
 const noLinks: ReadonlySet<string> = new Set()
 
 /**
- * @param links Whether symbolic links are looked at.
- * @param mine Whether this thread has nothing else to do, and may wait for a local file system: it takes half the time.
+ * @param links Whether symbolic links are examined.
+ * @param mine Whether this thread has no other work and may block on a local file system: it takes half the time.
  */
 export function createNameCache(visible: Visibility, links: boolean, pool: Pool, mine = false): NameCache {
   const snapshots = createRecent<Snapshot>(maxNames, ({ names }) => names.names.length + 8)
@@ -57,7 +57,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
     const time = Date.now()
     const found = await (mine && place.local ? readNamesNow(place) : readNames(place, pool))
     const names = await selectNames(found, position)
-    // What changed while it was read has another stamp the next time, and what changed just before may have the same.
+    // A change during the read gives the directory another stamp the next time; a change just before it may leave the same one.
     const settled = isSettled(place.stats, time)
     const until = settled ? (place.local ? Number.POSITIVE_INFINITY : time + foreignAge) : 0
     return { stamp: stampOf(place.stats), position: { aliases: position.aliases }, until, names }
@@ -68,7 +68,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
     const selected: string[] = []
     const isShown = (name: string) => shows(position, name)
     for (const name of names) {
-      // U+FFFD is also what bytes that are not UTF-8 turn into. Such a name leads to nothing, or to another file.
+      // Bytes that are not UTF-8 also become U+FFFD. Such a name leads to nothing, or to another file.
       const real = name.includes('\ufffd') ? await spelling(position.place, name) : name
       if (real !== undefined && isShown(real)) selected.push(real)
       if (breath.due()) await breath.take()
@@ -97,7 +97,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
       if (other !== undefined && stampOf(other.position.place.stats) === stamp && sameAliases(other.position, position))
         return (await untilAbort(other.snapshot, signal)).names
 
-      // It is read to the end whatever becomes of this caller: others may wait for it, and the next one comes back.
+      // The read runs to its end even if this caller aborts: others may wait for it, and the next caller uses it.
       position.place.keep()
       const snapshot = read(position).finally(() => {
         position.place.close()
@@ -116,7 +116,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
   }
 }
 
-/** Whether something was reached by the same names, and the same rules hold in it. */
+/** Whether two positions were reached by the same names, with the same rules inside. */
 export function sameAliases(a: Pick<Position, 'aliases'>, b: Pick<Position, 'aliases'>): boolean {
   return (
     a.aliases.length === b.aliases.length &&
@@ -125,16 +125,16 @@ export function sameAliases(a: Pick<Position, 'aliases'>, b: Pick<Position, 'ali
 }
 
 interface FoundNames {
-  /** Files, and directories with a `/`. */
+  /** Files, and directories with a final `/`. */
   readonly names: string[]
   readonly linked: string[]
 }
 
 /**
- * All names in a directory. Not by `recursive`, which loses files on Node 20, and in chunks, between which other work has
- * its turn.
+ * Reads all names in a directory. Does not use `recursive`, which loses files on Node 20. Reads in chunks, between which other work gets its
+ * turn.
  *
- * @throws ResourceError `not-found` where it cannot be opened, `unavailable` where reading it breaks off.
+ * @throws ResourceError `not-found` when it cannot be opened, `unavailable` when reading fails midway.
  */
 async function readNames(place: Place, pool: Pool): Promise<FoundNames> {
   const found: FoundNames = { names: [], linked: [] }

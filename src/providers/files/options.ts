@@ -4,47 +4,47 @@ import type { Log } from '../../core/log.ts'
 import type { FileRule } from './rules.ts'
 
 /**
- * Whether files are left out that hardly anybody wants served. `except`: globs over paths; a file or folder that matches
- * is served all the same. A file in a folder that is left out needs the folder to be named.
+ * Whether to leave out files that are hardly ever worth serving. `except`: globs over paths; a file or folder that matches is served anyway.
+ * For a file in a folder that is left out, the folder must be named too.
  */
 export type DefaultExcludes = boolean | { readonly except: readonly string[] }
 
 export interface FilesOptions {
   /** The absolute path of the directory to serve. */
   readonly root: string
-  /** Globs: only what matches one is served, or lies in a directory that does. It brings back nothing that is excluded. */
+  /** Globs: only paths that match one, or lie in a directory that does, are served. It brings back nothing that is excluded. */
   readonly include?: readonly string[]
-  /** Globs, compared in any case: what matches is not served, nor what lies in a directory that does. */
+  /** Globs, compared in any letter case: paths that match, or lie in a directory that does, are not served. */
   readonly exclude?: readonly string[]
-  /** Whether .gitignore files and `.git/info/exclude` of the root hold. Default true. */
+  /** Whether .gitignore files and `.git/info/exclude` of the root apply. Default true. */
   readonly gitignore?: boolean
   /** Whether version control, dependencies, caches, credentials, `.env` files and editor backups are left out. Default true. */
   readonly defaultExcludes?: DefaultExcludes
   /**
-   * Whether dotenv files (`.env`, `.env.local`, `prod.env`) are served, whatever `defaultExcludes` and .gitignore files say of
-   * them. For what takes the secrets out of them. Default false.
+   * Whether dotenv files (`.env`, `.env.local`, `prod.env`) are served even if `defaultExcludes` and .gitignore files leave them out. For
+   * wrappers that remove the secrets. Default false.
    */
   readonly dotenv?: boolean
   /** Whether names that begin with a dot are served. Default true. */
   readonly hidden?: boolean
   /**
-   * `deny`: symbolic links are not served. `beneath`: one is what it leads to, where that lies in the root and is served
-   * by its own name. Default `beneath`.
+   * `deny`: symbolic links are not served. `beneath`: a link is served as its target, if the target lies in the root and is served by its own
+   * name. Default `beneath`.
    */
   readonly symlinks?: 'deny' | 'beneath'
-  /** Whether files with more than one name (hard links) are served. Default false: another name may lie elsewhere. */
+  /** Whether files with several names (hard links) are served. Default false: another name may lie elsewhere. */
   readonly hardlinks?: boolean
-  /** Whether other file systems that are mounted inside the root are served. Default false. */
+  /** Whether other file systems mounted inside the root are served. Default false. */
   readonly allowMounts?: boolean
-  /** The largest file, or part of one, that is read at once, in bytes. Default 16 MiB, at most 256 MiB. */
+  /** Maximum size of a file, or of a range, that is read at once, in bytes. Default 16 MiB, at most 256 MiB. */
   readonly maxBytes?: number
-  /** What is told of files, such as their priority. */
+  /** Rules that set metadata of files, such as their priority. */
   readonly rules?: readonly FileRule[]
-  /** Whether changes are told. Default true. */
+  /** Whether changes are notified. Default true. */
   readonly watch?: boolean
   /**
-   * How long it takes at most until a change is told that the system does not tell of, in milliseconds: everything is
-   * compared so often. Default 30,000, at least 100.
+   * Interval at which everything is compared, in milliseconds: the longest delay of a change that the system does not report. Default 30,000,
+   * at least 100.
    */
   readonly reconcile?: number
   readonly log?: Log
@@ -54,10 +54,10 @@ const defaultMaxBytes = 16 * 1024 * 1024
 const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
 
 const defaultReconcile = 30_000
-/** What a timer of Node can wait, about. */
+/** About the longest delay of a timer of Node, in milliseconds. */
 const longestReconcile = 24 * 3_600_000
 
-/** @throws ResourceError `invalid` for a limit that is none. */
+/** @throws ResourceError `invalid` for a limit out of range. */
 export function completeOptions(options: FilesOptions) {
   const { maxBytes = defaultMaxBytes, reconcile = defaultReconcile } = options
   if (!Number.isSafeInteger(maxBytes) || maxBytes < 1 || maxBytes > mostBytes)

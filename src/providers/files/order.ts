@@ -1,12 +1,12 @@
 import { comparePaths } from '../../core/path.ts'
 import { createBreath } from './breath.ts'
 
-/** So many names are sorted at a time: about 4 ms. */
+/** Number of names sorted at once: about 4 ms. */
 const run = 4096
 
 /**
- * Sorts the names of one directory in path order, without those that are there twice. It takes breath on the way, so
- * that a directory of a million names does not keep the event loop.
+ * Sorts the names of one directory in path order and removes duplicates. It yields on the way, so that a directory of a million names does not
+ * block the event loop.
  */
 export async function sortNames(names: readonly string[]): Promise<readonly string[]> {
   const breath = createBreath()
@@ -34,13 +34,13 @@ export async function sortNames(names: readonly string[]): Promise<readonly stri
 }
 
 function sortRun(names: string[]): readonly string[] {
-  // Up to U+D7FF, JavaScript's own order of UTF-16 units is that of UTF-8 bytes, and five times as fast.
+  // Up to U+D7FF, JavaScript's own order of UTF-16 units is that of UTF-8 bytes, and sorting by it is five times as fast.
   const plain = names.every((name) => !/[\ud800-\uffff]/.test(name))
   names.sort(plain ? undefined : comparePaths)
   return names.filter((name, i) => name !== names[i - 1])
 }
 
-/** Merges two sorted lists, coming up for air every few thousand names. */
+/** Merges two sorted lists, and yields every few thousand names. */
 function* mergeRuns(a: readonly string[], b: readonly string[]): Generator<undefined, readonly string[]> {
   const merged: string[] = []
   let [i, j] = [0, 0]
@@ -56,7 +56,7 @@ function* mergeRuns(a: readonly string[], b: readonly string[]): Generator<undef
   }
 }
 
-/** The index of the first name that comes after `path`. */
+/** Binary search for the first name after `path`. Returns its index. */
 export function indexAfter(names: readonly string[], path: string): number {
   let [low, high] = [0, names.length]
   while (low < high) {

@@ -1,26 +1,26 @@
 import type { BigIntStats } from 'node:fs'
 
-/** What of a file, beside its name, decides whether it is served. */
+/** Options that decide, besides the name of a file, whether it is served. */
 export interface PermitOptions {
   readonly hardlinks: boolean
   readonly allowMounts: boolean
 }
 
 /**
- * Whether something that was found may be served, by what it is: `file` for a regular file with one name on the root's
- * device, `directory` for a directory on it. Devices, sockets and FIFOs are nothing.
+ * Returns the kind of a file that may be served: `file` for a regular file with one name on the root's device, `directory` for a directory on
+ * it. Undefined for devices, sockets and FIFOs.
  */
 export function kindOf(stats: BigIntStats, device: bigint, options: PermitOptions): 'file' | 'directory' | undefined {
   if (stats.dev !== device && !options.allowMounts) return undefined
   if (stats.isDirectory()) return 'directory'
   if (!stats.isFile() || stats.nlink === 0n) return undefined
-  // A second name may lie anywhere on the device, with the rights of another place.
+  // A second name may lie anywhere on the device, under other permissions.
   return stats.nlink === 1n || options.hardlinks ? 'file' : undefined
 }
 
 let identity = { user: -1, groups: new Set<bigint>() }
 
-/** The user and groups of this process, which may give up rights while it runs. */
+/** Returns the user and groups of this process, which may drop privileges while it runs. */
 function currentIdentity(): typeof identity {
   const user = process.geteuid?.() ?? 0
   if (user !== identity.user) {
@@ -31,13 +31,13 @@ function currentIdentity(): typeof identity {
 }
 
 /**
- * Whether the mode of a file lets this process read it (a directory: read and search it). Where it does not, an access
- * list may still do so, which only access(2) tells.
+ * Whether the mode of a file lets this process read it (a directory: read and search it). If not, an access control list may still allow it,
+ * which only access(2) can tell.
  */
 export function modeAllows(stats: BigIntStats): boolean {
   const rights = stats.isDirectory() ? 0o5n : 0o4n
   const everybody = rights * 0o111n
-  // Most files: it need not be asked who this process is.
+  // True for most files, without a look-up of the user of this process.
   if ((stats.mode & everybody) === everybody) return true
   const { user, groups } = currentIdentity()
   if (user === 0) return true
@@ -45,19 +45,18 @@ export function modeAllows(stats: BigIntStats): boolean {
   return ((stats.mode >> shift) & rights) === rights
 }
 
-/** Names a state of a file or directory: another one has another stamp, as far as the file system's clock goes. */
+/** Returns a version stamp of a file or directory. Different states have different stamps, within the resolution of the file system's clock. */
 export function stampOf(stats: BigIntStats): string {
   const { mtimeNs, ctimeNs, size, ino } = stats
   return `${mtimeNs.toString(36)}.${ctimeNs.toString(36)}.${size.toString(36)}.${ino.toString(36)}`
 }
 
-/** File systems stamp with a clock that ticks: two changes within one tick (4 to 10 ms) leave the same stamp. */
+/** Bound of the clock tick of file systems, in milliseconds: two changes within one tick (4 to 10 ms) leave the same stamp. */
 export const tickMs = 20
 
 /**
- * Whether something had been left alone for so long, at a time (ms since 1970), that any later change gives it another
- * stamp. What was read before that may be stale and still look current. A time in the future was set by hand, and no
- * change comes by it.
+ * Whether the last change was long enough before a time (ms since 1970) that any later change gives another stamp. Content read before that
+ * may be stale although the stamp is unchanged. A time in the future was set by hand, and no change produces it.
  */
 export function isSettled({ mtimeMs, ctimeMs }: BigIntStats, time: number): boolean {
   return Math.abs(time - Number(mtimeMs)) > tickMs && Math.abs(time - Number(ctimeMs)) > tickMs

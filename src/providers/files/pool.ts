@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { notFound, ResourceError } from '../../core/errors.ts'
 
-/** Something that is closed when its last user is done with it. It starts with one user. */
+/** Reference-counted object, which is closed when its last user closes it. It starts with one user. */
 export interface Shared {
   keep(): void
   close(): void
@@ -9,21 +9,21 @@ export interface Shared {
 
 export interface CallTerms<T> {
   readonly signal: AbortSignal
-  /** Kept until the call has ended, even where the caller has gone: its descriptor is not reused below a running call. */
+  /** Kept until the call has ended, even after the caller has aborted: its descriptor is not reused under a running call. */
   readonly hold?: Shared
-  /** Takes a result that came after the abort. */
+  /** Receives a result that arrives after the abort. */
   readonly late?: (value: T) => void
 }
 
-/** Runs calls that block (they go to the thread pool of Node), so many at a time. */
+/** Semaphore for blocking calls, which run in the thread pool of Node. */
 export interface Pool {
-  /** Rejects at once when the signal aborts; the call itself cannot be stopped, and keeps its place until it ends. */
+  /** Rejects at once when the signal aborts; the call itself cannot be stopped, and keeps its slot until it ends. */
   run<T>(call: () => Promise<T>, terms: CallTerms<T>): Promise<T>
 }
 
 /**
- * A bounded share of the thread pool. A mount that never answers (NFS, FUSE) keeps its calls for ever: with a share of
- * its own, it cannot keep those of other providers. The share is half of `UV_THREADPOOL_SIZE` (4 where it is not set).
+ * Creates a bounded share of the thread pool. A mount that never answers (NFS, FUSE) blocks its calls forever: with a share of its own, it
+ * cannot block those of other providers. The share is half of `UV_THREADPOOL_SIZE` (4 when unset).
  */
 export function createPool(limit = Math.max(1, Math.floor(threads() / 2))): Pool {
   let free = limit
@@ -67,7 +67,7 @@ function threads(): number {
   return Number(process.env.UV_THREADPOOL_SIZE) || 4
 }
 
-/** What a call answers, unless the signal aborts first. */
+/** Waits for a result, and rejects when the signal aborts first. */
 export function untilAbort<T>(done: Promise<T>, signal: AbortSignal, late?: (value: T) => void): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const stop = () => reject(signal.reason)
@@ -87,15 +87,15 @@ export function untilAbort<T>(done: Promise<T>, signal: AbortSignal, late?: (val
   })
 }
 
-/** Answers what takes the listener away again. */
+/** Adds an abort listener and returns the function that removes it. */
 function onAbort(signal: AbortSignal, listener: () => void): () => void {
-  // Many calls may share one signal: Node would warn of a leak at the eleventh.
+  // Many calls may share one signal: Node would warn of a leak at the eleventh listener.
   setMaxListeners(0, signal)
   signal.addEventListener('abort', listener, { once: true })
   return () => signal.removeEventListener('abort', listener)
 }
 
-/** What the file system says when a name leads to nothing that this process may open. */
+/** Error codes of the file system for a name that this process cannot open. */
 const absent = new Set([
   'EACCES',
   'EILSEQ',
@@ -117,8 +117,8 @@ export function codeOf(error: unknown): string | undefined {
 }
 
 /**
- * What a failed call means: `not-found` where nothing can be opened, `unavailable` for everything that may pass (EIO,
- * EMFILE). An abort stays what it is.
+ * Converts a failed call's error: `not-found` when nothing can be opened, `unavailable` for errors that may be temporary (EIO, EMFILE). An
+ * abort error stays as it is.
  */
 export function failure(error: unknown): unknown {
   const code = codeOf(error)

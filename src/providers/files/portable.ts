@@ -7,9 +7,9 @@ import { failure, type Pool } from './pool.ts'
 /**
  * Places as paths, for systems without `/proc/self/fd` (macOS, Windows).
  *
- * Best effort: a path is resolved and compared with the root before a file is opened, and again afterwards, with the
- * identity of what was opened. Whoever can swap directories inside the root at the right moments can still be followed
- * out of it, so serve only trees there that you trust.
+ * Best effort: a path is resolved and compared with the root before a file is opened, and again afterwards, with the identity of the opened
+ * file. A process that swaps directories inside the root at the right moments can still lead a call out of it, so use it only for trees that
+ * you trust.
  */
 export async function openPortablePlaces(real: string, pool: Pool): Promise<Places> {
   const prefix = real.endsWith(separator) ? real : `${real}${separator}`
@@ -50,7 +50,7 @@ export async function openPortablePlaces(real: string, pool: Pool): Promise<Plac
       const path = `${parent.at}${separator}${name}`
       if (follow) return look(await requireInside(path, signal), signal)
       const place = await look(path, signal)
-      // The parent has its real path, so this is one too, unless a directory was swapped or the name is spelled otherwise.
+      // The parent has its real path, so this path is real too, unless a directory was swapped or the name is spelled differently.
       if (!place.stats.isSymbolicLink() && (await requireInside(path, signal)) !== path)
         throw notFound('at another path in truth')
       return place

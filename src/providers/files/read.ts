@@ -7,10 +7,10 @@ import { isText, wholeCharacters } from '../../core/utf8.ts'
 import { stampOf, tickMs } from './permit.ts'
 import type { Handle } from './place.ts'
 
-/** Bytes of one version of a file, and what that version is. */
+/** Bytes of one version of a file, with the stats of that version. */
 export interface Bytes {
   readonly bytes: Buffer
-  /** Where in the file they begin. */
+  /** Byte offset in the file at which they begin. */
   readonly start: number
   /** The first bytes of the file. */
   readonly head: Buffer
@@ -18,21 +18,20 @@ export interface Bytes {
 }
 
 const chunk = 1024 * 1024
-/** How much of a file is looked at to tell whether it is text, when only a part of it is read. */
+/** Number of bytes at the start of a file that decide whether it is text, when only a part of it is read. */
 const headBytes = 8192
 const attempts = 6
 
 /**
- * Reads a file, or a part of it, as it was at one moment.
+ * Reads a file, or a range of it, as it was at one moment.
  *
- * A file that was written to within the last tick of the clock may be in the middle of a write, and could change once more
- * without another time: it is left alone until it has been quiet for 20 ms. Times and size are compared before and after;
- * where they differ, it is read again, up to six times. One that only grows, like a log, is taken as it was when the read
- * began, and one that is renamed all the time as it is.
+ * A file that was written within the last tick of the clock may be in the middle of a write, and could change once more without another time:
+ * the read waits until it has been quiet for 20 ms. Times and size are compared before and after; when they differ, the file is read again, up
+ * to six times. A file that only grows, like a log, is read up to its size when the read began, and one that is renamed all the time as it is.
  *
- * @param limit In bytes, of what is read.
- * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins behind the end,
- * `unavailable` for a file that does not stop changing, {@link later} for more than is asked for just now.
+ * @param limit Maximum number of bytes read.
+ * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the end, `unavailable` for a
+ * file that does not stop changing, {@link later} for more than the caller wants now.
  */
 export async function readStable(
   handle: Handle,
@@ -64,25 +63,25 @@ export async function readStable(
   throw new ResourceError('unavailable', 'A file changes faster than it can be read as one version.')
 }
 
-/** Whether a file was only appended to between two reads, as far as these show. */
+/** Whether a file was only appended to between two reads, as far as the reads show. */
 function hasGrown(before: Bytes, after: Bytes): boolean {
   if (after.stats.size <= before.stats.size || after.bytes.length < before.bytes.length) return false
   return after.bytes.subarray(0, before.bytes.length).equals(before.bytes)
 }
 
-/** Whether a file was only renamed or given other rights between two reads, which changes no more than `ctime`. */
+/** Whether a file was only renamed or given other permissions between two reads, which changes only `ctime`. */
 function isUntouched(before: Bytes, found: Bytes, after: BigIntStats): boolean {
   const { mtimeNs, size } = before.stats
   const same = [found.stats, after].every((stats) => stats.mtimeNs === mtimeNs && stats.size === size)
   return same && isQuiet(before.stats) && found.bytes.equals(before.bytes)
 }
 
-/** Whether nothing was written to a file for longer than a tick of the clock. A time in the future was set by hand. */
+/** Whether a file was not written to for longer than a tick of the clock. A time in the future was set by hand. */
 function isQuiet({ mtimeMs }: BigIntStats): boolean {
   return Math.abs(Date.now() - Number(mtimeMs)) > tickMs
 }
 
-/** @param beyond Whether one byte more is tried for: what grew is then longer than it said. */
+/** @param beyond Whether to try to read one byte more: a file that grew is then longer than its size said. */
 async function readPart(handle: Handle, start: number, end: number, beyond: boolean, signal: AbortSignal) {
   const buffer = Buffer.allocUnsafe(end - start + (beyond ? 1 : 0))
   let length = 0
@@ -90,13 +89,13 @@ async function readPart(handle: Handle, start: number, end: number, beyond: bool
     const part = { offset: length, length: Math.min(chunk, buffer.length - length), position: start + length }
     const read = await handle.read(buffer, part, signal)
     length += read
-    // A short read is the end where all that was expected is there; elsewhere it may just be short.
+    // A short read means the end only once all expected bytes are there; before that it may just be short.
     if (read === 0 || (read < part.length && length >= end - start)) break
   }
   return buffer.subarray(0, length)
 }
 
-/** A text, without its byte order mark, and where in the file it really is. */
+/** A text without its byte order mark, with its byte range in the file. */
 export interface Text {
   readonly text: string
   readonly start: number
@@ -104,8 +103,8 @@ export interface Text {
 }
 
 /**
- * The text that bytes of a file are; `undefined` where they are none. A part of a file is text when the beginning of the
- * file is too, and is then cut to whole characters.
+ * Decodes bytes of a file as text; undefined when they are binary. A range is text only when the start of the file is too, and is then cut to
+ * whole characters.
  */
 export function textOf({ bytes, start, head }: Omit<Bytes, 'stats'>, whole: boolean): Text | undefined {
   const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)

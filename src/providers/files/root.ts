@@ -11,18 +11,17 @@ import { openPortablePlaces } from './portable.ts'
 export interface RootOptions {
   readonly root: string
   readonly allowMounts: boolean
-  /** Works without /proc, at a price: see `openPortablePlaces`. */
+  /** Whether to work without /proc, with weaker guarantees: see `openPortablePlaces`. */
   readonly portable?: boolean
 }
 
-/** Where the system keeps itself: nobody means to serve these as a whole. */
+/** Folders of the operating system, which nobody means to serve as a whole. */
 const refused = ['/proc', '/sys', '/dev']
 
 /**
- * Resolves and opens a root. A symbolic link at or above it is followed once, now.
+ * Resolves and opens a root. A symbolic link at or above it is followed once, at this call.
  *
- * @throws ResourceError `invalid` (reason `root`) for a root that is relative, missing, not a directory, not readable, or
- * the whole machine.
+ * @throws ResourceError `invalid` (reason `root`) for a root that is relative, missing, not a directory, not readable, or the whole machine.
  */
 export async function openRoot(options: RootOptions, pool: Pool, log: Log): Promise<Places> {
   const real = await resolveRoot(options.root)
@@ -32,13 +31,13 @@ export async function openRoot(options: RootOptions, pool: Pool, log: Log): Prom
   return portable ? openPortablePlaces(real, pool) : openLinuxPlaces(real, options.allowMounts, pool)
 }
 
-/** A root that is open: its path, and that of the place (see `Place.at`). */
+/** An open root: its real path, and the path of its place (see `Place.at`). */
 export interface OpenedRoot {
   readonly real: string
   readonly at: string
 }
 
-/** Opens a root that is open already, for another thread of this process: that very directory, whatever its name is now. */
+/** Opens an open root once more, for another thread of this process: the same directory, even if it was renamed. */
 export async function openAgain(root: OpenedRoot, options: Omit<RootOptions, 'root'>, pool: Pool): Promise<Places> {
   if (options.portable ?? process.platform !== 'linux') return openPortablePlaces(root.real, pool)
   return openLinuxPlaces(root.real, options.allowMounts, pool, root.at)

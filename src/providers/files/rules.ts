@@ -2,22 +2,22 @@ import { invalid } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import type { Description } from '../../core/provider.ts'
 
-/** What is told of the files that match. Where several rules match a file, each fact is that of the last one with it. */
+/** Metadata for the files that match. When several rules match a file, the last rule that sets a field decides it. */
 export interface FileRule extends Description {
   /** One or more globs over paths. */
   readonly match: string | readonly string[]
-  /** `heading`: the first Markdown heading in the file. Anything else is the title itself. */
+  /** `heading`: the first Markdown heading in the file. Any other text is the title itself. */
   readonly title?: 'heading' | (string & {})
 }
 
-/** What the rules together say of one file. Files of which they say the same share one object. */
+/** The combined facts of all rules for one file. Files with the same facts share one object. */
 export interface RuleFacts {
   readonly facts: Description
   readonly heading: boolean
 }
 
 export interface Rules {
-  /** Whether there are any. */
+  /** Whether there are rules. */
   readonly any: boolean
   of(path: string): RuleFacts
 }

@@ -4,7 +4,7 @@ import { indexAfter } from './order.ts'
 import type { Place } from './place.ts'
 import type { IsListed } from './walk.ts'
 
-/** What one child of a directory is, without following it; `undefined` where nothing can be seen. */
+/** Returns the stats of one child of a directory, without following links; undefined when it cannot be seen. */
 export type Look = (place: Place, name: string, signal: AbortSignal) => Promise<BigIntStats | undefined>
 
 export function createSpelling(names: Pick<NameCache, 'of'>, look: Look): IsListed {
@@ -14,7 +14,7 @@ export function createSpelling(names: Pick<NameCache, 'of'>, look: Look): IsList
     return [name, `${name}/`].some((one) => listed[indexAfter(listed, one) - 1] === one)
   }
 
-  /** Whether the directory takes other spellings for the same: then one of these leads to the same place. */
+  /** Whether the directory accepts other spellings of the name: then one of the variants leads to the same file. */
   async function mayBeSpelledOtherwise(directory: Place, name: string, found: Place, signal: AbortSignal) {
     if (/~\d/.test(name)) return true
     for (const variant of variantsOf(name)) {
@@ -25,13 +25,13 @@ export function createSpelling(names: Pick<NameCache, 'of'>, look: Look): IsList
   }
 }
 
-/** Spellings of which at least one is the same name, wherever the file system knows several of it. */
+/** Returns spellings of which at least one is the same name on every file system that accepts several. */
 function variantsOf(name: string): readonly string[] {
   const turned = Array.from(name, (character) => {
     const lower = character.toLowerCase()
     return lower === character ? character.toUpperCase() : lower
   }).join('')
-  // A soft hyphen is one of the characters that are passed over.
+  // A soft hyphen is one of the characters that such file systems ignore.
   const first = turned === name ? `${name}\u00ad` : turned
   return [...new Set([first, name.normalize('NFC'), name.normalize('NFD')])].filter((variant) => variant !== name)
 }

@@ -13,18 +13,18 @@ export interface VisibilityOptions {
 }
 
 /**
- * Whether a path may be served, as far as its name goes, provided that the directory it is in may. A directory's path
- * ends in `/`. Everything that lists, reads or describes asks this and nothing else.
+ * Whether a path may be served, judged by its name, provided that its parent directory may be served. A directory's path ends in `/`. Listing,
+ * reading and describing all use only this test.
  */
 export type Visibility = (path: string, ignores: Ignores | undefined) => boolean
 
-/** The rule by which a name is left out. */
+/** The rule that leaves a name out. */
 export type NameRule = 'name' | 'hidden' | 'default' | 'exclude' | 'include' | 'gitignore'
 
-/** As {@link Visibility}, with the rule that leaves a path out; `undefined` where it may be served. */
+/** Like {@link Visibility}, but returns the rule that leaves a path out; undefined when it may be served. */
 export type NameJudge = (path: string, ignores: Ignores | undefined) => NameRule | undefined
 
-/** The longest path that is served, in UTF-16 code units: about what a system call takes (`PATH_MAX`). */
+/** Maximum length of a path that is served, in UTF-16 code units: about the limit of system calls (`PATH_MAX`). */
 const maxPath = 4096
 
 /** @throws ResourceError `invalid` for a malformed glob. */
@@ -59,7 +59,7 @@ function createDefaultExclusion(excludes: DefaultExcludes): PathTest {
   return (path) => isExcludedByDefault(path) && !excepted(path)
 }
 
-/** In any case, and in the folded spelling too: on a file system that folds names, both are one file. */
+/** Compares in any letter case, and in the folded spelling too: on a file system that folds names, both are one file. */
 function createExclusion(patterns: readonly string[]): PathTest {
   if (patterns.length === 0) return () => false
   const matches = compileGlobs(patterns, { ignoreCase: true })
@@ -70,7 +70,7 @@ function createExclusion(patterns: readonly string[]): PathTest {
   }
 }
 
-/** A file is included where it matches, or a directory above it does; a directory, where it may hold such a file. */
+/** A file is included when it or a parent directory matches; a directory, when it may contain such a file. */
 function createInclusion(patterns: readonly string[] | undefined): PathTest {
   if (patterns === undefined) return () => true
   const matches = compileGlobs(patterns)
@@ -85,7 +85,7 @@ function createInclusion(patterns: readonly string[] | undefined): PathTest {
   }
 }
 
-/** The directories that a glob begins with, with a `/` at the end; `''` where it may match anywhere. */
+/** Returns the literal directories at the start of a glob, with a final `/`; `''` when the glob may match anywhere. */
 function stemOf(pattern: string): string {
   const segments = pattern.replace(/^\//, '').split('/')
   const last = pattern.endsWith('/') ? -2 : -1

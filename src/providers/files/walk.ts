@@ -8,35 +8,35 @@ import { failure, type Pool } from './pool.ts'
 
 import type { Visibility } from './visibility.ts'
 
-/** A name under which something was reached, and the rules that hold there (for a directory: inside). */
+/** A name by which a place was reached, and the ignore rules that hold there (for a directory: inside). */
 export interface Alias {
   readonly path: string
   readonly ignores: Ignores | undefined
 }
 
-/** A file or directory that may be served, held open. Whoever was given it closes its place. */
+/** A file or directory that may be served, held open. The receiver must close its place. */
 export interface Position {
   readonly place: Place
-  /** The name that was asked for comes first. What was reached through symbolic links must be visible under each. */
+  /** The requested name comes first. A place reached through symbolic links must be visible under each name. */
   readonly aliases: readonly [Alias, ...Alias[]]
-  /** The device of the root. */
+  /** Device number of the root. */
   readonly device: bigint
-  /** Whether who asks may see a path: every one but that which was asked for has to pass it. */
+  /** Whether the caller may see a path: every alias except the requested one must pass it. */
   readonly allows: Allows
-  /** The directories on the way here, so that links lead round in no circle. */
+  /** Identities of the directories on the way here, so that links form no cycle. */
   readonly trail: readonly string[]
-  /** How many symbolic links to directories were followed on the way here. */
+  /** Number of symbolic links to directories followed on the way here. */
   readonly links: number
 }
 
 export type Allows = (path: string) => boolean
 
-/** Finds what may be served. Every method throws `not-found` for anything else, whatever the reason. */
+/** Finds files that may be served. Every method throws `not-found` for anything else, whatever the reason. */
 export interface Walk {
   root(signal: AbortSignal, allows?: Allows): Promise<Position>
-  /** A child of a directory. The parent stays open. */
+  /** Opens a child of a directory. The parent stays open. */
   enter(parent: Position, name: string, directory: boolean, signal: AbortSignal): Promise<Position>
-  /** What is at a path: a directory where it ends in `/`. */
+  /** Opens a path: a directory when it ends in `/`. */
   to(path: string, signal: AbortSignal, allows?: Allows): Promise<Position>
 }
 
@@ -47,15 +47,15 @@ export interface WalkOptions {
   readonly permit: PermitOptions
   readonly isListed: IsListed
   readonly symlinks: 'deny' | 'beneath'
-  /** Where it is left out, .gitignore files mean nothing. */
+  /** Reader of .gitignore files. Undefined: they have no effect. */
   readonly ignoreFiles: IgnoreFiles | undefined
 }
 
-/** Directories deeper than this are not served: a walk holds one descriptor for each. */
+/** Maximum depth of directories that are served: a walk holds one descriptor for each. */
 export const maxDepth = 256
 /**
- * A path goes through so many symbolic links to directories at most. Directories that link to each other would otherwise have as many
- * paths as there are orders of them.
+ * Maximum number of symbolic links to directories in one path. Otherwise directories that link to each other would have as many paths as there
+ * are orders of them.
  */
 export const maxLinksInPath = 4
 
@@ -76,7 +76,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     }
   }
 
-  /** Takes over the place of `found`. The rules of its aliases are those of the directory above; `real` is complete. */
+  /** Takes ownership of the place of `found`. The rules of its aliases are those of the parent directory; `real` is complete. */
   const admit = async (
     found: Position,
     real: readonly Alias[],
@@ -102,7 +102,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     }
   }
 
-  /** Where a link leads, found again by a walk that follows none. So what it leads to is served by its own name too. */
+  /** Finds the target of a link again by a walk that follows no links. So the target is served by its own name too. */
   const follow = async (parent: Position, name: string, directory: boolean, signal: AbortSignal): Promise<Position> => {
     const target = await places.child(parent.place, name, { directory, follow: true }, signal)
     let real: string | undefined
@@ -167,12 +167,12 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
   }
 }
 
-/** Which file or directory of the machine a place is. */
+/** Returns the identity of a file or directory on this machine: device and inode. */
 export function identityOf({ stats }: Pick<Place, 'stats'>): string {
   return `${stats.dev}:${stats.ino}`
 }
 
-/** Whether this process may read what is at a name below a place (or at the place itself, for an empty name). */
+/** Whether this process may read the file at a name below a place (or the place itself, for an empty name). */
 export async function mayRead(place: Place, stats: fs.BigIntStats, name: string, pool: Pool, signal: AbortSignal) {
   if (modeAllows(stats)) return true
   const { R_OK, X_OK } = fs.constants
@@ -187,9 +187,9 @@ export async function mayRead(place: Place, stats: fs.BigIntStats, name: string,
 }
 
 /**
- * Whether a directory lists what was found in it by just this name.
+ * Whether a directory lists the place that was found under exactly this name.
  *
- * A file system may take several spellings for one name: in another case, composed or decomposed, with characters that it passes
- * over, or a short one (`SECRET~1.TXT`, FAT and NTFS). Rules judge the name that is listed, so no other one leads to anything.
+ * A file system may accept several spellings of one name: in another case, composed or decomposed, with ignored characters, or a short one
+ * (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so no other spelling leads to anything.
  */
 export type IsListed = (parent: Position, name: string, found: Place, signal: AbortSignal) => Promise<boolean>

@@ -6,51 +6,51 @@ import type { Pending } from './watch-pending.ts'
 import type { Schedule } from './watch-schedule.ts'
 import { emptySnapshot, type Snapshot } from './watch-snapshot.ts'
 
-/** A directory that is served, as it was when it was last looked at. */
+/** A directory that is served, in its state of the last scan. */
 export interface Directory {
   readonly path: string
   readonly parent: Directory | undefined
-  /** Which directory of the file system it is. */
+  /** Identity of the directory in the file system. */
   readonly identity: string
-  /** By their names, with a `/`. */
+  /** Child directories by name, with a final `/`. */
   readonly children: Map<string, Directory>
-  /** What symbolic links in it lead to, by their names. */
+  /** Target paths of the symbolic links in it, by name. */
   readonly targets: Map<string, readonly string[]>
-  /** What symbolic links in it lead to, or led to before. */
+  /** Paths that symbolic links in it lead to, or led to before. */
   readonly linked: Set<string>
-  /** The symbolic links that lead elsewhere by now, which was not told yet. */
+  /** Symbolic links with a new target that was not notified yet. */
   readonly turned: Set<string>
   aliases: Position['aliases']
   snapshot: Snapshot
-  /** Where it is left out, nothing is heard of the directory: it is looked at in rounds alone. */
+  /** The file system watch. Undefined: the directory has none, and is only compared in rounds. */
   handle: Handle | undefined
-  /** The names that were heard and not looked at yet; `undefined`: it may be any of them. */
+  /** Names with events that were not examined yet; undefined: any name may have changed. */
   heard: Set<string> | undefined
   gone: boolean
 }
 
-/** The directories that are served, what is known of the files in them, and what is told of those. */
+/** The directories that are served, the known state of their files, and the notifications about them. */
 export interface Directories {
   readonly all: ReadonlySet<Directory>
-  /** A directory of which nothing is known yet. Where it can be listened to, it is from now on. */
+  /** Adds a directory with unknown contents, and watches it if possible. */
   add(parent: Directory | undefined, position: Position): Directory
-  /** Listens to a directory, once more where that was done before: the system may have dropped it. */
+  /** Watches a directory, again if it was watched before: the system may have dropped the watch. */
   listen(directory: Directory, place: Place): void
-  /** Whether every change in it is heard before a look at it can show it. */
+  /** Whether an event for every change in it arrives before a look at it can show the change. */
   isHeard(directory: Directory): boolean
-  /** Something was heard of a directory: of a name in it, or (`undefined`) of nobody knows what. It is to be looked at. */
+  /** Handles an event in a directory: the name that changed, or undefined when unknown. Schedules a scan. */
   hear(directory: Directory, name: string | undefined): void
-  /** @throws ResourceError `too-large` when too much would have to be kept in mind. */
+  /** @throws ResourceError `too-large` when more names would have to be kept in memory than the limit. */
   know(directory: Directory, snapshot: Snapshot): void
-  /** A file in a directory came or went (`listed`), or has changed. */
+  /** Notifies that a file in a directory was created or deleted (`listed`), or changed. */
   tell(directory: Directory, name: string, listed: boolean): void
-  /** A symbolic link in a directory leads to paths: what is told of those is then heard of the link. */
+  /** Records the target paths of a symbolic link: a notification about one of those then counts as an event of the link. */
   link(directory: Directory, name: string, paths: readonly string[]): void
-  /** Takes everything out of a directory, and tells that it is gone. */
+  /** Removes all contents of a directory, and notifies of the removal. */
   empty(directory: Directory): void
-  /** Takes a directory away, and tells that what was in it is gone. */
+  /** Removes a directory, and notifies that its contents are gone. */
   drop(directory: Directory): void
-  /** Forgets everything, and tells nothing. */
+  /** Forgets everything, without notifications. */
   clear(): void
 }
 
@@ -58,21 +58,21 @@ export interface DirectoriesOptions {
   readonly handles: Handles
   readonly schedule: Schedule<Directory>
   readonly pending: Pending
-  /** Whether the system tells of changes at a place. */
+  /** Whether the system sends events for a place. */
   readonly speaks: (place: Place) => boolean
-  /** Whether it does so at once: what it has not told by the time a file is looked at comes after that look. */
+  /** Whether events arrive at once: a change whose event has not arrived when a file is examined happens after that look. */
   readonly prompt: boolean
-  /** How many names are kept in mind, about 110 bytes each. */
+  /** Maximum number of names kept in memory, about 110 bytes each. */
   readonly limit: number
 }
 
-/** With more names heard than this, all of a directory is looked at. */
+/** Maximum number of names with events kept one by one. Above it, the whole directory is scanned. */
 const maxHeard = 64
 
 export function createDirectories(options: DirectoriesOptions): Directories {
   const { handles, schedule, pending, speaks, prompt, limit } = options
   const all = new Set<Directory>()
-  /** The directories with a symbolic link to a path. */
+  /** The directories with a symbolic link to a path, by that path. */
   const linked = new Map<string, Set<Directory>>()
   let known = 0
 
@@ -98,7 +98,7 @@ export function createDirectories(options: DirectoriesOptions): Directories {
     const path = `${directory.path}${name}`
     const { aliases, targets, turned } = directory
     const inLinked = aliases.slice(1).map((alias) => `${alias.path}${name}`)
-    // That a link leads elsewhere is no news of the places that it leads to.
+    // A new target of a link is no change of the old target.
     pending.add(path, listed, turned.delete(name) ? inLinked : [...inLinked, ...(targets.get(name) ?? [])])
     for (const other of linked.get(path) ?? []) hear(other, undefined)
   }

@@ -3,35 +3,35 @@ import type { Log } from '../../core/log.ts'
 import type { Place } from './place.ts'
 import { codeOf } from './pool.ts'
 
-/** Listens to one directory. */
+/** A file system watch of one directory. */
 export interface Handle {
   close(): void
 }
 
-/** What was heard: a name in the directory, or `undefined` where the directory itself changed, or it is not known what. */
+/** Receives the changed name in the directory, or undefined when the directory itself or an unknown name changed. */
 export type Heard = (name: string | undefined) => void
 
-/** Directories that are listened to, as many as there may be. */
+/** A bounded set of file system watches. */
 export interface Handles {
   /**
-   * Listens to a directory from now on, whatever becomes of its name: the system watches what is open there, and goes on
-   * when the place is closed. `undefined` where it cannot: the limit is reached, of ours or of the system.
+   * Watches a directory from now on, even if it is renamed: the system watches the open object, and continues when the place is closed.
+   * Returns undefined when the limit of this set or of the system is reached.
    *
-   * @param old Takes its place, and is closed. It is left as it is where it cannot be replaced.
+   * @param old Watch to replace and close. It stays as it is when it cannot be replaced.
    */
   open(place: Pick<Place, 'at'>, heard: Heard, old?: Handle): Handle | undefined
-  /** Tries again, after a limit was reached, with what is opened from now on. */
+  /** Lets later calls of `open` try again after a limit was reached. */
   retry(): void
-  /** Whether a limit was reached, and something is not listened to for it. */
+  /** Whether a limit was reached, and some directory has no watch because of it. */
   readonly limited: boolean
   readonly count: number
 }
 
 export interface HandleOptions {
-  /** How many there may be. */
+  /** Maximum number of watches. */
   readonly limit: number
   readonly log: Log
-  /** So much was heard at once that the system may have thrown something away, of which Node says nothing. */
+  /** Called when so many events arrived at once that the system may have dropped some, which Node does not report. */
   readonly overflown: () => void
 }
 
@@ -53,7 +53,7 @@ export function createHandles({ limit, log, overflown }: HandleOptions): Handles
     return undefined
   }
 
-  /** A queue that overflows is full, and all that it holds is heard in one turn of the event loop. */
+  /** A queue that overflows is full, and all its events arrive in one turn of the event loop. */
   const countHeard = () => {
     if (heardNow++ > 0) return
     setImmediate(() => {
@@ -72,7 +72,7 @@ export function createHandles({ limit, log, overflown }: HandleOptions): Handles
       try {
         watcher = fs.watch(place.at, { persistent: false }, (_, name) => {
           countHeard()
-          // Of itself a directory speaks by the name by which it was opened, and a name may be no UTF-8.
+          // A directory reports its own events under the name by which it was opened; other names may not be UTF-8.
           heard(name === null || name === self || name.includes('\ufffd') ? undefined : name)
         })
       } catch (error) {
@@ -109,7 +109,7 @@ export function createHandles({ limit, log, overflown }: HandleOptions): Handles
   }
 }
 
-/** How many events the system keeps for this process, see inotify(7). */
+/** Returns the size of the system's event queue of this process, see inotify(7). */
 function queueLength(): number {
   try {
     return Number(fs.readFileSync('/proc/sys/fs/inotify/max_queued_events', 'latin1')) || 16_384

@@ -1,18 +1,18 @@
 import type { Change } from '../../core/provider.ts'
 
-/** What has changed and was not told yet. */
+/** Queue of changes that were not sent yet. */
 export interface Pending {
   /** `aliases`: see `Change`. */
   add(path: string, listed: boolean, aliases?: readonly string[]): void
-  /** Whatever there is may have changed: covers all that was added. */
+  /** Everything may have changed: replaces all changes added before. */
   everything(): void
-  /** Ends the batches: quietly, or with an error. */
+  /** Ends the batches: normally, or with an error. */
   end(error?: unknown): void
-  /** What was added, joined, whenever it is asked for the next. Changes wait here while nobody asks. */
+  /** Yields the merged changes whenever the consumer asks for the next. Changes wait here meanwhile. */
   batches(): AsyncGenerator<readonly Change[]>
 }
 
-/** So many paths are kept apart. With more, everything counts as changed: to compare it costs less than to go on. */
+/** Maximum number of changed paths kept one by one. Above it, the batch counts as "everything changed", which is cheaper to compare. */
 const maxPaths = 10_000
 
 export function createPending(): Pending {
@@ -44,7 +44,7 @@ export function createPending(): Pending {
     add: (path, listed, aliases = []) => {
       if (all) return
       const known = paths.get(path)
-      // What was told of the path alone stays so.
+      // A change of the path without aliases stays without aliases.
       const isAlone = aliases.length === 0 || known?.aliases.length === 0
       const joined = isAlone ? [] : [...new Set([...(known?.aliases ?? []), ...aliases])]
       paths.set(path, { listed: listed || known?.listed === true, aliases: joined })
@@ -64,7 +64,7 @@ export function createPending(): Pending {
           })
         if (ended?.error !== undefined) throw ended.error
         if (ended !== undefined) return
-        // What is found in one go is told in one.
+        // Changes found in one turn of the event loop are sent together.
         await new Promise((resolve) => setImmediate(resolve))
         yield take()
       }

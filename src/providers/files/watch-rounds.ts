@@ -1,12 +1,12 @@
 import type { Directory } from './watch-directories.ts'
 
-/** Rounds in which every directory is looked at, whatever was heard. */
+/** Rounds that scan every directory, with or without events. */
 export interface Rounds {
-  /** When the next one begins, or goes on. */
+  /** Time at which the next round begins or continues. */
   readonly due: number
-  /** Goes on for a moment with a round, or begins one. */
+  /** Continues a round for one time slice, or begins one. */
   go(): Promise<void>
-  /** Begins anew, at once. */
+  /** Begins a new round at once. */
   reset(): void
 }
 
@@ -14,13 +14,13 @@ export interface RoundsOptions {
   readonly directories: ReadonlySet<Directory>
   readonly look: (directory: Directory) => Promise<void>
   readonly begun: () => void
-  /** From the end of one to the beginning of the next, in milliseconds. */
+  /** Time from the end of one round to the beginning of the next, in milliseconds. */
   readonly interval: number
-  /** How many times as long as it goes on for a moment a round then rests. The first one, which is urgent, does not. */
+  /** Length of the pause after a time slice, as a multiple of the slice. The first round, which is urgent, has no pauses. */
   readonly rest: number
 }
 
-/** How long such a moment is, in milliseconds. */
+/** Length of a time slice, in milliseconds. */
 const moment = 10
 
 export function createRounds({ directories, look, begun, interval, rest }: RoundsOptions): Rounds {

@@ -19,38 +19,37 @@ import { createRounds } from './watch-rounds.ts'
 import { createSchedule } from './watch-schedule.ts'
 import { createTree } from './watch-tree.ts'
 
-/** What is watched, and how. Plain data: it is sent to another thread. */
+/** Options of a watch. Plain data: it is sent to another thread. */
 export interface WatchOptions extends VisibilityOptions, PermitOptions {
   readonly root: OpenedRoot
   readonly gitignore: boolean
   readonly symlinks: 'deny' | 'beneath'
   readonly portable: boolean
-  /** From the end of one round, in which everything is compared, to the beginning of the next, in milliseconds. */
+  /** Time from the end of one round, in which everything is compared, to the beginning of the next, in milliseconds. */
   readonly reconcile: number
-  /** How many directories are listened to. */
+  /** Maximum number of directories with a file system watch. */
   readonly watches: number
 }
 
 export interface Watched {
-  /** What has changed from the moment on that this was answered. Ends with the signal; throws when the watch is lost. */
+  /** Changes since the moment when this was returned. Ends with the signal; throws when the watch is lost. */
   readonly batches: AsyncGenerator<readonly Change[]>
-  /** Resolves once nothing is held open any more. */
+  /** Resolves once everything is closed. */
   readonly closed: Promise<void>
 }
 
-/** How many names are kept in mind: about 110 MB. */
+/** Maximum number of names kept in memory: about 110 MB. */
 const maxEntries = 1_000_000
-/** How often it is seen whether the root is still there, in milliseconds: a directory that is open is not heard to go. */
+/** Interval of checks that the root still exists, in milliseconds: the deletion of an open directory raises no event. */
 const rootEvery = 1000
-/** How often everything is compared out of turn at most, in milliseconds. */
+/** Minimum time between two unscheduled full comparisons, in milliseconds. */
 const suspectEvery = 5000
 
 /**
- * Watches what is served below a root. Directories are listened to; when something is heard of one, or when its turn in a
- * round comes, it is compared with what was known of it. One directory after the other: nothing is looked at twice at a
- * time.
+ * Watches the served files below a root. Directories have file system watches; on an event, or when its turn in a round comes, a directory is
+ * compared with its known state. Directories are scanned one after the other, never twice at a time.
  *
- * @param report Hears whenever it changes whether the watch is as good as it can be (`undefined`).
+ * @param report Called when the quality of the watch changes (undefined: as good as it can be).
  * @throws ResourceError `unavailable` when the root is gone, or holds too much.
  */
 export async function watchFiles(
@@ -77,7 +76,7 @@ export async function watchFiles(
     schedule.wake()
   }
   const handles = createHandles({ limit: options.watches, log, overflown })
-  // Where paths are all there is, nobody knows what lies behind them: it is tried.
+  // With paths only, the file system of a place is unknown: the watch is tried.
   const speaks = ({ local }: Place) => local || portable
   const known = { handles, schedule, pending, speaks, prompt: !portable, limit: maxEntries }
   const directories = createDirectories(known)
@@ -87,7 +86,7 @@ export async function watchFiles(
     look: (directory) => tree.refresh(directory, 'round'),
     begun: handles.retry,
     interval: reconcile,
-    // A fifth of the time is enough.
+    // A round uses a fifth of the time at most.
     rest: 4,
   })
   let root: Directory | undefined
@@ -103,7 +102,7 @@ export async function watchFiles(
     root = undefined
   }
 
-  /** A root that moved is served where it is now, which may be news to whoever put another one in its place. */
+  /** Logs when the root was moved: it stays served there, which may surprise an operator who has put another directory in its place. */
   const noteMove = ({ at }: Place) => {
     if (portable) return
     const here = readlinkSync(at)
@@ -201,7 +200,7 @@ export async function watchFiles(
   return { batches: pending.batches(), closed }
 }
 
-/** A failure as a caller of `watch` is told of it. */
+/** Converts a failure for the caller of `watch`. */
 function outward(error: unknown): ResourceError {
   if (!isResourceError(error)) return new ResourceError('internal', 'A watch failed.', {}, { cause: error })
   return error.kind === 'unavailable' ? error : new ResourceError('unavailable', error.message, {}, { cause: error })

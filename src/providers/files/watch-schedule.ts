@@ -1,16 +1,16 @@
-/** What is to be looked at, and when. Times are those of `performance.now()`. */
+/** Debounced schedule of items to examine. Times are those of `performance.now()`. */
 export interface Schedule<T> {
-  /** Something happened to it: it is due once it was quiet for 20 ms, at the latest 100 ms after the first time. */
+  /** Records an event: the item is due after 20 ms without events, at most 100 ms after the first one. */
   touch(item: T): void
-  /** It is due in so many milliseconds. */
+  /** Makes the item due after some milliseconds. */
   later(item: T, ms: number): void
-  /** It is not due before so many milliseconds have gone, whatever happens to it. */
+  /** Delays the item for some milliseconds, whatever events arrive. */
   spare(item: T, ms: number): void
   has(item: T): boolean
   drop(item: T): void
-  /** Takes what is due, in the order in which it was touched first. */
+  /** Takes the due items, in the order of their first events. */
   take(): readonly T[]
-  /** Waits until something is due, at the latest until a time. */
+  /** Waits until an item is due, at most until a time. */
   idle(until: number): Promise<void>
   /** Ends the waiting. */
   wake(): void

@@ -2,37 +2,37 @@ import type { BigIntStats } from 'node:fs'
 import type { Names } from './names.ts'
 import { isSettled } from './permit.ts'
 
-/** What became of a file since it was last looked at. */
+/** Change of a file since the last look. */
 export type Verdict = 'came' | 'went' | 'changed' | undefined
 
-/** What the files of one directory were when they were last looked at: 33 bytes for each name, beside the names. */
+/** State of the files of one directory at the last look: 33 bytes per name, besides the names. */
 export interface Snapshot {
   readonly names: Names
   /**
-   * Records what is at a name now, by its index (`undefined`: nothing that is served), and answers what happened to it.
+   * Records the current state at a name, by its index (undefined: not served), and returns the change.
    *
-   * A file that had not been looked at yet, or only so soon after a change that another one may have left the same times,
-   * has changed where that is in doubt: something says that the directory did, or nothing would say it.
+   * A file that was never examined before, or only so soon after a change that a further change may have left the same times, counts as
+   * changed when in doubt: an event says that the directory changed, or no event would say it.
    *
-   * @param time When it was looked at, or before, in milliseconds since 1970.
+   * @param time Time of the look or earlier, in milliseconds since 1970.
    */
   note(index: number, stats: BigIntStats | undefined, doubt: boolean, time: number): Verdict
-  /** Whether something is served there, as far as is known. Directories are not. */
+  /** Whether a file is served at the index, as far as known. False for directories. */
   serves(index: number): boolean
-  /** The same directory with other names in it, and the files that are gone with theirs. */
+  /** Returns the snapshot with the new names of the directory, and the files that are gone. */
   renew(names: Names): { readonly snapshot: Snapshot; readonly gone: readonly string[] }
 }
 
-/** What is known of a name. Of a directory, nothing is. */
+/** State of a name. Directories are always `absent`. */
 const [absent, unknown, settled, fresh] = [0, 1, 2, 3]
 const noNames: Names = { names: [], links: new Set() }
 
-/** A directory of which nothing is known, not even names. */
+/** Returns the snapshot of a directory of which nothing is known, not even names. */
 export function emptySnapshot(): Snapshot {
   return snapshotOf(noNames, new Uint8Array(), new BigInt64Array())
 }
 
-/** A directory whose files were not looked at yet. */
+/** Returns the snapshot of a directory whose files were not examined yet. */
 export function createSnapshot(names: Names): Snapshot {
   const states = Uint8Array.from(names.names, (name) => (name.endsWith('/') ? absent : unknown))
   return snapshotOf(names, states, new BigInt64Array(states.length * 4))
@@ -40,11 +40,11 @@ export function createSnapshot(names: Names): Snapshot {
 
 const now = new BigInt64Array(4)
 
-/** @param stamps Of each name: inode, size, times of content and of anything, to the nanosecond. */
+/** @param stamps For each name: inode, size, mtime and ctime in nanoseconds. */
 function snapshotOf(names: Names, states: Uint8Array, stamps: BigInt64Array): Snapshot {
-  /** Whether it is as it was, and makes it so. */
+  /** Whether the stamp is unchanged. Stores the new one. */
   const stamp = (at: number, { ino, size, mtimeNs, ctimeNs }: BigIntStats): boolean => {
-    // Through an array of the same kind, so that an inode beyond 63 bits is compared with what becomes of it in there.
+    // Stored in an array of the same type first, so that an inode above 63 bits is compared in its truncated form.
     now.set([ino, size, mtimeNs, ctimeNs])
     const same = now.every((value, i) => value === stamps[at + i])
     if (!same) stamps.set(now, at)

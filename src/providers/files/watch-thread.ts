@@ -4,7 +4,7 @@ import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import type { WatchOptions } from './watch-run.ts'
 
-/** Begins a watch. On its port anything asks for the next changes, and to close it ends the watch. */
+/** Begins a watch. Any message on its port requests the next changes, and closing it ends the watch. */
 export interface ToThread {
   readonly options: WatchOptions
   readonly port: MessagePort
@@ -20,21 +20,21 @@ export type FromThread =
 interface Thread {
   readonly worker: Worker
   users: number
-  /** Why it ended, where it did so by itself. */
+  /** Error that ended the thread, if it failed. */
   failure: unknown
 }
 
-/** How long the thread outlives its last user, in milliseconds. */
+/** Time that the thread outlives its last user, in milliseconds. */
 const linger = 2000
 
-/** There is one for all mounts of the process: each would take 10 MB. It ends with its users, and keeps no process alive. */
+/** The thread shared by all mounts of the process: each thread takes 10 MB. It ends with its users, and does not keep the process alive. */
 let thread: Thread | undefined
 
 /**
- * Begins a watch in the thread for watches.
+ * Begins a watch in the shared watch thread.
  *
- * @param lost Called when the thread is no more, for whatever reason.
- * @returns What takes this user away again. The port is closed by whoever made it.
+ * @param lost Called when the thread has ended, for any reason.
+ * @returns A function that releases this user. The creator of the port closes it.
  */
 export function beginInThread(message: ToThread, lost: (failure: unknown) => void): () => void {
   const mine = thread ?? startThread()
@@ -76,10 +76,10 @@ function startThread(): Thread {
 function createWorker(): Worker {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const file = new URL(`./watch-worker.${extension}`, import.meta.url)
-  // Nothing that it makes lives short and is large: what is left over is collected early.
+  // The thread allocates few large short-lived objects: a small young generation is collected early.
   const settings = { name: 'hikidashi-files', execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: 4 } }
   if (extension === 'js' || 'typescript' in process.features) return new Worker(file, settings)
-  // From its source, on a Node that reads no TypeScript by itself.
+  // Node versions that do not load TypeScript themselves run the source through tsx.
   const code = `import(${JSON.stringify(import.meta.resolve('tsx/esm/api'))}).then(({ register }) => {
     register()
     return import(${JSON.stringify(file.href)})

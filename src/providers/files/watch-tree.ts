@@ -12,11 +12,11 @@ import type { Directories, Directory } from './watch-directories.ts'
 import type { Schedule } from './watch-schedule.ts'
 import { createSnapshot } from './watch-snapshot.ts'
 
-/** Finds the directories that are served, and compares them with what was known of them. */
+/** Finds the directories that are served, and compares them with their known state. */
 export interface Tree {
-  /** Finds all directories, beginning with the root, which it answers. What there is now is not told. */
+  /** Finds all directories, and returns the root. Sends no notification of what exists now. */
   explore(): Promise<Directory>
-  /** Looks at a directory again, by its path, so that it is judged as a listing judges it, and tells what differs. */
+  /** Scans a directory again by its path, so that it is judged as a listing judges it, and notifies of the differences. */
   refresh(directory: Directory, cause: 'heard' | 'round'): Promise<void>
 }
 
@@ -31,21 +31,21 @@ export interface TreeOptions {
   readonly signal: AbortSignal
 }
 
-/** Why a directory is looked at: the watch begins, something was heard of it, or its turn has come. */
+/** Why a directory is scanned: the watch begins, an event arrived, or its turn in a round has come. */
 type Cause = 'first' | 'heard' | 'round'
 
-/** So many files are looked at in one go. */
+/** Number of files examined at once. */
 const group = 256
-/** When something that failed is tried again, in milliseconds. */
+/** Delay of a retry after a failure, in milliseconds. */
 const retry = 1000
-/** A directory that takes longer than this, in milliseconds, is looked at half of the time at most. */
+/** Duration of a slow scan, in milliseconds. A directory that takes longer is scanned half of the time at most. */
 const long = 20
 
 export function createTree(options: TreeOptions): Tree {
   const { directories, schedule, walk, names, permit, pool, log, signal } = options
   const troubled = new WeakSet<Directory>()
 
-  /** Puts off what cannot be looked at just now. What differs then is told then. */
+  /** Postpones a directory that cannot be scanned now. Its differences are notified later. */
   const putOff = (directory: Directory, error: unknown): void => {
     if (!isResourceError(error, 'unavailable')) throw error
     if (!troubled.has(directory))
@@ -56,16 +56,16 @@ export function createTree(options: TreeOptions): Tree {
   }
 
   const add = async (parent: Directory | undefined, position: Position, cause: Cause): Promise<Directory> => {
-    // From here on changes are heard; only now it is looked what there is.
+    // First add the watch, then scan, so that no change is missed.
     const directory = directories.add(parent, position)
     await scan(directory, position, directory.heard, cause)
     return directory
   }
 
-  /** Sees to it that a child directory is known, if it is to be served. */
+  /** Adds a child directory if it is to be served and not known yet. */
   const visit = async (parent: Directory, position: Position, name: string, stats: Found, cause: Cause) => {
     const known = parent.children.get(name)
-    // Of a symbolic link, only a walk tells where it leads.
+    // Only a walk finds the target of a symbolic link.
     const isLink = parent.snapshot.names.links.has(name.slice(0, -1))
     if (known !== undefined && !isLink && stats?.isDirectory() && known.identity === identityOf({ stats })) return
     let child: Position | undefined
@@ -83,7 +83,7 @@ export function createTree(options: TreeOptions): Tree {
     }
   }
 
-  /** What is served at a file's name; of a symbolic link, what it leads to. */
+  /** Returns the stats of the served file at a name; for a symbolic link, those of its target. */
   const servedAt = async (directory: Directory, position: Position, name: string, stats: Found): Promise<Found> => {
     if (!directory.snapshot.names.links.has(name)) {
       if (stats === undefined || kindOf(stats, position.device, permit) !== 'file') return undefined
@@ -105,8 +105,8 @@ export function createTree(options: TreeOptions): Tree {
   }
 
   /**
-   * Looks at some of the names of a directory. In a round, what was heard up to the moment of the look comes first: it
-   * must not be taken for what had been there all the time.
+   * Examines some of the names of a directory. In a round, events up to the moment of the look are handled first: such a change must not count
+   * as the initial state.
    */
   const look = async (directory: Directory, position: Position, indices: readonly number[], cause: Cause) => {
     const { snapshot } = directory
@@ -140,8 +140,7 @@ export function createTree(options: TreeOptions): Tree {
     if (cause === 'first') {
       directories.know(directory, createSnapshot(found))
       if (!directories.isHeard(directory)) return look(directory, position, all, cause)
-      // Files can wait for the first round: where something is heard before, they count as changed. Of links, what they
-      // lead to is not heard here.
+      // Files can wait for the first round: an event before it counts them as changed. The targets of links raise no events here.
       const urgent = (name = '') => name.endsWith('/') || found.links.has(name)
       const first = all.filter((index) => urgent(found.names[index]))
       return look(directory, position, first, cause)
@@ -157,11 +156,11 @@ export function createTree(options: TreeOptions): Tree {
       if (found !== directory.snapshot.names) rename(directory, found)
       await look(directory, position, all, cause)
     }
-    // Other rules hold below too.
+    // The rules below have changed too.
     if (!sameRules) for (const child of directory.children.values()) directories.hear(child, undefined)
   }
 
-  /** Tells of what came and went again before it was looked at: somebody may have read it. */
+  /** Notifies of names that were created and deleted again before the scan: a client may have read them. */
   const tellPassed = async (
     directory: Directory,
     position: Position,
@@ -171,13 +170,13 @@ export function createTree(options: TreeOptions): Tree {
     const lists = [found, directory.snapshot.names.names]
     const isThere = (name: string) => lists.some((list) => [name, `${name}/`].some((one) => indexOf(list, one) !== -1))
     const passed = [...heard].filter((name) => !isThere(name) && names.shows(position, name))
-    // What is there and in no list is nothing that is served, such as a symbolic link.
+    // A name that exists but is in no list is not served, for example a symbolic link.
     const there = await lookAtAll(position.place, passed, pool, signal, createBreath())
-    // To say that a list has changed would have everybody ask again whenever a file is put in the place of another.
+    // Not as a changed list: otherwise every client would list again whenever a file is replaced.
     for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
   }
 
-  /** Other names are in a directory, or it was not known that they still are the same. */
+  /** Handles new names in a directory, or names that could not be compared. */
   const rename = (directory: Directory, found: Directory['snapshot']['names']): void => {
     const { snapshot, gone } = directory.snapshot.renew(found)
     directories.know(directory, snapshot)
@@ -203,7 +202,7 @@ export function createTree(options: TreeOptions): Tree {
       if (!isResourceError(error, 'not-found')) putOff(directory, error)
       else if (parent !== undefined) directories.drop(directory)
       else {
-        // The root may not be read any more: there is nothing, until it may.
+        // The root is unreadable: the directory counts as empty until it can be read again.
         directories.empty(directory)
         schedule.later(directory, retry)
       }
@@ -234,7 +233,7 @@ export function createTree(options: TreeOptions): Tree {
 
 type Found = BigIntStats | undefined
 
-/** Waits until all that had happened at the time of the call was heard. A turn of the event loop may be half over. */
+/** Waits until all events up to the call have arrived. The current turn of the event loop may be half over. */
 async function everythingHeard(): Promise<void> {
   for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -5,8 +5,8 @@ import { watchFiles } from './watch-run.ts'
 import type { FromThread, ToThread } from './watch-thread.ts'
 
 /**
- * The thread that watches, for all files mounts of a process: looking at a hundred thousand files, and hearing of ten
- * thousand changes at once, keeps no request waiting. Each watch has a port of its own, and ends when that is closed.
+ * The watch thread for all files mounts of a process: scanning a hundred thousand files, or handling ten thousand events at once, delays no
+ * request. Each watch has its own port, and ends when the port is closed.
  */
 parentPort?.on('message', ({ options, port }: ToThread) => void serve(options, port))
 
@@ -24,7 +24,7 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
     const { batches, closed } = await watchFiles(options, log, ended.signal, (degraded) => send({ degraded }))
     send({ armed: true })
     for await (const changes of batches) {
-      // One batch is on its way at a time. What comes meanwhile is joined here, where its amount is bounded.
+      // Sends one batch at a time. Changes that occur meanwhile are merged here, where their amount is bounded.
       const taken = new Promise<void>((resolve) => {
         go = resolve
       })

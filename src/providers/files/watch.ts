@@ -7,7 +7,7 @@ import type { WatchOptions } from './watch-run.ts'
 import { beginInThread, type FromThread } from './watch-thread.ts'
 
 /**
- * Tells of what changes below a root, from a thread of its own.
+ * Watches the files below a root in a separate thread.
  *
  * @param closing Ends all watches.
  */
@@ -17,11 +17,11 @@ export function createWatch(
   log: Log,
   closing: AbortSignal,
 ): Required<Pick<Provider, 'watch' | 'degraded'>> {
-  /** The watches that run and are not as good as they could be. */
+  /** Running watches that are degraded. */
   const degraded = new Map<AbortSignal, Degradation>()
   const watch = async (caller: AbortSignal): Promise<AsyncIterable<Change>> => {
     const signal = AbortSignal.any([caller, closing])
-    // The very directory that is served, even where its name is another by now: descriptors are those of the process.
+    // The directory that is really served, even if it was renamed: descriptors belong to the process.
     const root = await places.root(signal)
     const report = (now: Degradation | undefined) => {
       if (now === undefined || signal.aborted) degraded.delete(signal)
@@ -40,7 +40,7 @@ export function createWatch(
 }
 
 interface Inbox {
-  /** The next changes; nothing once the signal has aborted. The first answer, of none, is that the watch is armed. */
+  /** Returns the next changes; none once the signal has aborted. The first, empty answer means that the watch is armed. */
   next(): Promise<readonly Change[]>
   close(): void
 }
@@ -89,7 +89,7 @@ function openInbox(options: WatchOptions, { log, report, signal }: Surroundings)
       if (signal.aborted) return []
       const message = messages.shift()
       if (message !== undefined && 'armed' in message) {
-        // A watch alone keeps no process alive.
+        // A watch alone must not keep the process alive.
         port.unref()
         return []
       }
@@ -109,7 +109,7 @@ function begin(...terms: Parameters<typeof beginInThread>): ReturnType<typeof be
   try {
     return beginInThread(...terms)
   } catch (error) {
-    // The system gives no more threads.
+    // The system refuses to start another thread.
     throw lost(error)
   }
 }
