@@ -5,24 +5,24 @@ import { completeOptions } from './options.ts'
 import { openRepository } from './repository.ts'
 
 export interface ActivityOptions {
-  /** As of the provider. */
+  /** Path of the repository, as in the provider's options. */
   readonly repository: string
   readonly git?: string
   readonly alternates?: readonly string[]
-  /** So many commits are looked at, newest first. Default 1000. */
+  /** Maximum number of commits to count, newest first. Default 1000. */
   readonly maxCommits?: number
-  /** How long that may take, in milliseconds. Default 3000. */
+  /** Time-out of the count, in milliseconds. Default 3000. */
   readonly timeoutMs?: number
   readonly log?: Log
   readonly signal?: AbortSignal
 }
 
-/** The longest list of commits that is taken, in bytes. */
+/** Maximum length of the list of commits, in bytes. */
 const maxIds = 16 * 1024 * 1024
 
 /**
- * How often each file was changed, by its path, in the newest commits that `HEAD` leads to, without merges. As with the provider, nothing
- * of the repository runs. `undefined`: there is no git, no repository or no commit, or it takes too long.
+ * Counts how often each file was changed, by path, in the newest commits reachable from `HEAD`, without merges. As with the provider, nothing
+ * of the repository runs. Returns undefined when git, a repository or a commit is missing, or on a time-out.
  */
 export async function countActivity(options: ActivityOptions): Promise<ReadonlyMap<string, number> | undefined> {
   const { maxCommits = 1000, timeoutMs = 3000, log, repository: path, git, alternates } = options
@@ -82,7 +82,7 @@ async function countIn(
   }
 }
 
-/** Takes names apart that end with a NUL. */
+/** Splits NUL-terminated names. */
 function createNameReader(take: (name: string) => void): (chunk: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0)
   return (chunk) => {

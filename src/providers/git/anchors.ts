@@ -3,25 +3,25 @@ import { codeOf } from '../files/pool.ts'
 import { type Folder, LinkError, lookIn, openFolder } from './folder.ts'
 import type { Location } from './locate.ts'
 
-/** The directories that a repository is read from, held open. */
+/** The directories of a repository, held open. */
 export interface Anchors {
-  /** Where `HEAD` and the index are. */
+  /** Directory of `HEAD` and the index. */
   readonly gitDir: Folder
-  /** Where refs, objects and the configuration are. */
+  /** Directory of refs, objects and the configuration. */
   readonly commonDir: Folder
-  /** The files that are checked out, where there are any. */
+  /** Directory of the checked-out files, if any. */
   readonly workTree?: Folder
 }
 
-/** Holds the directories of a repository open, and follows it where it is deleted and made again. */
+/** Holds the directories of a repository open, and opens them again when it is deleted and recreated. */
 export interface Anchored {
   /**
-   * The directories, which are still those that the paths lead to.
+   * Returns the directories that the paths lead to now.
    *
-   * @throws ResourceError `unavailable` where one is gone, or a part of its path is a symbolic link by now.
+   * @throws ResourceError `unavailable` when one is gone, or a part of its path has become a symbolic link.
    */
   current(): Promise<Anchors>
-  /** Whether the paths lead to the directories that {@link current} answered the last time. */
+  /** Whether the paths still lead to the directories that {@link current} last returned. */
   isSame(): Promise<boolean>
   close(): void
 }
@@ -40,7 +40,7 @@ export async function anchor(location: Location): Promise<Anchored> {
       }
       const before = anchors
       anchors = next
-      // What still reads through the old ones is at work for no longer than this.
+      // Calls that still read through the old directories end within this time.
       setTimeout(() => close(before), 60_000).unref()
       return anchors
     },

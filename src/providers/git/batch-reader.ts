@@ -1,26 +1,26 @@
 export interface AnswerEvents {
-  /** How many bytes of the next object are wanted at most. */
+  /** Returns the maximum number of bytes of the next object to keep. */
   readonly limit: () => number
   readonly answer: (found: Found | undefined) => void
-  /** An object has more bytes than are wanted. They follow, and are passed over. */
+  /** Called for an object larger than the limit. Its bytes follow and are skipped. */
   readonly tooLarge: (found: Found) => void
-  /** The output is none that git writes. */
+  /** Called when the output is not in git's format. */
   readonly broken: () => void
 }
 
-/** The longest line that git begins an answer with: an id, a type and a size, or a name and why there is no object. */
+/** Maximum length of the first line of an answer: an id, a type and a size, or a name and an error. */
 const maxHeader = 1024
 
 /**
- * Takes the output of `git cat-file --batch` or `--batch-check` apart, whatever pieces it comes in: `id type size`, and with
- * contents the bytes and a line feed; or `name missing`.
+ * Parses the output of `git cat-file --batch` or `--batch-check`, in chunks of any size: `id type size`, and with contents the bytes and a
+ * line feed; or `name missing`.
  */
 export function createAnswerReader(contents: boolean, events: AnswerEvents): (chunk: Buffer) => void {
   let header = ''
-  /** The object whose bytes are being gathered. */
+  /** The object whose bytes are being collected. */
   let current: Found | undefined
   let gathered: { readonly bytes: Buffer; filled: number } | undefined
-  /** Bytes to pass over: the line feed behind an object, or a whole one that is too large. */
+  /** Number of bytes to skip: the line feed after an object, or a whole object that is too large. */
   let skip = 0
   let over = false
 
@@ -48,7 +48,7 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
     events.answer({ ...found, bytes })
   }
 
-  /** Takes what there is of the current object, and answers how much that was. Most come in one piece: no copy is made. */
+  /** Takes the available bytes of the current object, and returns their number. Most objects arrive in one chunk: no copy is made. */
   const gather = (found: Found, chunk: Buffer, at: number): number => {
     if (gathered === undefined && chunk.length - at >= found.size) {
       finish(found, chunk.subarray(at, at + found.size))
@@ -82,7 +82,7 @@ export function createAnswerReader(contents: boolean, events: AnswerEvents): (ch
   }
 }
 
-/** What git says of an object. `bytes` are missing where only the facts were asked for, or they are over the limit. */
+/** The answer of git for one object. `bytes` is undefined when only the metadata was requested, or when the object is over the limit. */
 export interface Found {
   readonly oid: string
   readonly type: string

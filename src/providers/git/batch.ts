@@ -4,25 +4,25 @@ import { createAnswerReader, type Found } from './batch-reader.ts'
 import { endProcess } from './launch.ts'
 import { isOutOfMemory, tooMuchMemory } from './launch-failures.ts'
 
-/** One long-lived `git cat-file`, which answers request after request. */
+/** A long-lived `git cat-file` process that answers a queue of requests. */
 export interface Batch {
-  /** How long the request at the head has been waiting for its answer, in milliseconds; 0 where there is none. */
+  /** Returns how long the first request of the queue has waited for its answer, in milliseconds; 0 when the queue is empty. */
   readonly delay: () => number
   /**
-   * Asks for an object by its id, or by `id^{type}`. `undefined` where there is none.
+   * Requests an object by its id, or by `id^{type}`. Returns undefined when it does not exist.
    *
-   * @param limit The contents of an object of more bytes than this are left out.
-   * @throws ResourceError `unavailable` where git dies over this request twice, or does not answer in time; `too-large` where
-   * it needs more memory for the object than it may use.
+   * @param limit Maximum size in bytes of contents to return; those of a larger object are left out.
+   * @throws ResourceError `unavailable` when git dies over this request twice or times out; `too-large` when git needs more memory for the
+   * object than it may use.
    */
   ask(name: string, limit: number): Promise<Found | undefined>
-  /** Ends the process; the next request starts a new one. Requests that wait are asked again. */
+  /** Ends the process; the next request starts a new one. Waiting requests are sent again. */
   restart(): void
   close(): void
 }
 
 export interface BatchOptions {
-  /** `--batch` answers with contents, `--batch-check` with the facts alone. */
+  /** `--batch` returns contents, `--batch-check` only metadata. */
   readonly mode: '--batch' | '--batch-check'
   readonly start: (args: readonly string[]) => ChildProcess
   readonly timeoutMs: number
@@ -33,15 +33,15 @@ interface Request {
   readonly limit: number
   readonly resolve: (found: Found | undefined) => void
   readonly reject: (error: unknown) => void
-  /** How often git died over it. */
+  /** Number of processes that died over this request. */
   deaths: number
 }
 
-/** So much of what git writes about a failure is kept, in characters. */
+/** Maximum number of characters of git's error output that are kept. */
 const maxComplaint = 2000
-/** An object over the limit is read to its end and thrown away up to so many bytes; then a new process is cheaper. */
+/** Maximum number of bytes of an object over the limit that are read and discarded; above it a new process is cheaper. */
 const drains = 4 * 1024 * 1024
-/** After so long without a request, the process is ended: it holds packs open, even deleted ones. In milliseconds. */
+/** Time without a request after which the process is ended, in milliseconds: it holds packs open, even deleted ones. */
 const idleMs = 60_000
 
 export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
@@ -52,13 +52,13 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
   let headSince = 0
   let unsent = ''
 
-  /** Requests of one turn of the event loop go out together: each write is a system call. */
+  /** Writes the requests of one turn of the event loop together: each write is a system call. */
   const send = () => {
     if (unsent !== '') child?.stdin?.write(unsent)
     unsent = ''
   }
 
-  /** The request at the head has so long for its answer; without one, the process has so long to live. */
+  /** Checks the time-out of the first request, or with an empty queue the idle time-out of the process. */
   const check = () => {
     timer = undefined
     if (child === undefined) return
@@ -69,12 +69,12 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
     else giveUp()
   }
 
-  /** One timer for many answers: when it fires, it sees how long the present request has been at the head. */
+  /** One timer serves many answers: when it fires, `check` reads how long the current first request has waited. */
   const arm = (ms: number) => {
     timer = setTimeout(check, Math.min(ms, timeoutMs)).unref()
   }
 
-  /** Called whenever another request is at the head, or none. */
+  /** Called when the first request of the queue changes, or the queue becomes empty. */
   const watch = () => {
     headSince = performance.now()
     if (timer === undefined && child !== undefined) arm(timeoutMs)
@@ -106,7 +106,7 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
         if (found.size <= drains) return watch()
         restart()
       },
-      // What nobody asked for: whatever comes behind it cannot be told from it.
+      // Output without a request: later answers could not be matched to requests.
       broken: () => end(started, complaint),
     })
     started.stdout?.on('data', (chunk: Buffer) => {
@@ -122,7 +122,7 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
     watch()
   }
 
-  /** Ends a process that died, or has to. What it still owed is asked of a new one. */
+  /** Ends a process that died or must die. Its open requests go to a new process. */
   const end = (ended: ChildProcess, complaint: string) => {
     endProcess(ended)
     if (child !== ended) return
@@ -171,7 +171,7 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
 
 const damagedReason = 'damaged-object'
 
-/** An object that cannot be what its id says. */
+/** Returns the error for an object whose bytes do not match its id. */
 export function damaged(message: string): ResourceError {
   return new ResourceError('unavailable', `${message} It is damaged: see git fsck.`, { reason: damagedReason })
 }

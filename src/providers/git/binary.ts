@@ -2,16 +2,16 @@ import { isAbsolute } from 'node:path'
 import { invalid, type ResourceError } from '../../core/errors.ts'
 import { findProgram, isProgram } from '../program.ts'
 
-/** The oldest git that has what is used here: `GIT_CONFIG_GLOBAL` (2.32), `--diff-merges`, `--end-of-options`. */
+/** The oldest git with all features used here: `GIT_CONFIG_GLOBAL` (2.32), `--diff-merges`, `--end-of-options`. */
 const oldest = [2, 32] as const
 
 const wanted = `git ${oldest.join('.')} or newer is needed: install it (https://git-scm.com), or name its path in the option "git".`
 
 /**
- * The absolute path of the git to run. A name is looked for on the PATH of this process, whose relative members are
- * passed over: what lies in the working directory is not run.
+ * Returns the absolute path of the git to run. A name is searched on the PATH of this process without its relative members, so that no program
+ * in the working directory runs.
  *
- * @throws ResourceError `invalid` (reason `git`) where there is none.
+ * @throws ResourceError `invalid` (reason `git`) when there is none.
  */
 export async function findGit(name: string): Promise<string> {
   if (isAbsolute(name)) {
@@ -26,9 +26,9 @@ export async function findGit(name: string): Promise<string> {
 }
 
 /**
- * Checks what `git --version` printed.
+ * Checks the output of `git --version`.
  *
- * @throws ResourceError `invalid` (reason `git`) for a git that is too old, or what is no git.
+ * @throws ResourceError `invalid` (reason `git`) for a git that is too old, or a program that is not git.
  */
 export function checkVersion(path: string, printed: string): void {
   const found = /^git version (\d+)\.(\d+)/.exec(printed)

@@ -5,11 +5,11 @@ import { detectEncoding } from '../../wrap/encoding/detect.ts'
 import type { Launcher } from './launch.ts'
 import { cutMark, oneLine, type Page, shortId } from './text.ts'
 
-/** The largest file that is blamed, in bytes. */
+/** Maximum size of a file to blame, in bytes. */
 const maxFile = 1024 * 1024
 const maxOutput = 64 * 1024 * 1024
 
-/** Checks that a file can be blamed: text, and not too large. Answers what it is written in. */
+/** Checks that a file can be blamed: text, and not too large. Returns its encoding. */
 export function requireBlamable(bytes: Uint8Array | undefined, size: number): string {
   if (bytes === undefined || size > maxFile)
     throw new ResourceError('too-large', `The file has ${size} bytes, and files of at most ${maxFile} are blamed.`, {
@@ -19,15 +19,15 @@ export function requireBlamable(bytes: Uint8Array | undefined, size: number): st
     })
   if (isText(bytes)) return 'utf-8'
   const encoding = detectEncoding(bytes)
-  // git finds the lines, by their bytes.
+  // git splits lines by bytes, which fails for UTF-16.
   if (encoding === undefined || encoding.startsWith('utf-16'))
     throw invalid('The file is not text, so that it has no lines to blame.', 'binary')
   return encoding
 }
 
 /**
- * Who wrote each line of a file, as text: above lines of one commit stand its id, date and author, and the first time its
- * subject; each line has its number.
+ * Reads the author of each line of a file, as text: the id, date and author of a commit precede its lines, with the subject the first time;
+ * each line has its number.
  */
 export async function readBlame(
   launcher: Launcher,
@@ -47,7 +47,7 @@ export async function readBlame(
   signal: AbortSignal,
 ): Promise<Page> {
   const output = await launcher.run({
-    // git blame has no --end-of-options; the id is one of ours, and what follows -- is a path.
+    // git blame has no --end-of-options; the id was resolved by this provider, and the argument after -- is a path.
     args: ['blame', '--porcelain', '--no-textconv', '--encoding=UTF-8', commit, '--', path],
     limit: maxOutput,
     signal,
@@ -72,11 +72,11 @@ interface BlamedLine {
   readonly oid: string
   readonly number: number
   readonly text: string
-  /** What git says of the commit. */
+  /** The commit's headers in git's output. */
   readonly facts: ReadonlyMap<string, string>
 }
 
-/** `id original final [count]`, then facts of the commit where it is new, then a tab and the line. */
+/** Parses `id original final [count]`, then headers of the commit if it is new, then a tab and the line. */
 function* linesOf(output: Buffer, encoding: string): Generator<BlamedLine> {
   const decode = (line: string, label: string) => {
     const bytes = Buffer.from(line, 'latin1')
@@ -100,7 +100,7 @@ function* linesOf(output: Buffer, encoding: string): Generator<BlamedLine> {
   }
 }
 
-/** The subject stands where the commit is named for the first time. */
+/** The subject is shown only at the first mention of the commit. */
 function headingOf(oid: string, facts: ReadonlyMap<string, string>, first: boolean): string {
   const time = Number(facts.get('author-time')) * 1000
   const date = Math.abs(time) <= 8.64e15 ? new Date(time).toISOString().slice(0, 10) : 'no date'

@@ -8,34 +8,34 @@ import type { Launcher } from './launch.ts'
 import type { Objects } from './objects.ts'
 import type { TreeEntry } from './tree-format.ts'
 
-/** How much of a file is looked at to tell whether it is text, when only a part of it is read. */
+/** Number of bytes at the start of a file that decide whether it is text, when only a part of it is read. */
 const headBytes = 8192
 
 export interface Blobs {
   /**
-   * The content of a file, a link or a submodule. A link is the text that it consists of, and is never followed; of a
-   * submodule there is only the id of its commit.
+   * Reads the content of a file, a link or a submodule. The content of a link is its target path, and the link is never followed; the content
+   * of a submodule is the id of its commit.
    *
-   * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins behind the end,
-   * `not-found` for what is not in the repository.
+   * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the end, `not-found` for an
+   * object that is not in the repository.
    */
   read(entry: TreeEntry, range: ByteRange | undefined, signal: AbortSignal): Promise<Content>
 }
 
 interface Part {
   readonly bytes: Buffer
-  /** Where in the file they begin. */
+  /** Byte offset in the file at which they begin. */
   readonly start: number
   readonly head: Buffer
   readonly size: number
-  /** Whether the file is text, as far as it was looked at. */
+  /** Whether the file is text, as far as it was examined. */
   readonly isText: boolean
 }
 
 export function createBlobs(launcher: Launcher, objects: Objects, maxBytes: number): Blobs {
   const texts = createRecent<{ readonly yes: boolean }>(10_000)
 
-  /** Whether a whole file is text: it may be read in many parts. */
+  /** Whether a whole file is text. Cached, because it may be read in many parts. */
   const isWholeText = (oid: string, bytes: Buffer): boolean => {
     const known = texts.get(oid) ?? { yes: isText(bytes) }
     texts.set(oid, known)
@@ -84,7 +84,7 @@ function submodule(oid: string): Content {
   }
 }
 
-/** Reads a part of a file that is too large to be held: as much as lies before its end is passed through. */
+/** Reads a range of a file that is too large to hold: the bytes before its end are streamed through. */
 async function readFar(
   launcher: Launcher,
   oid: string,
@@ -106,11 +106,11 @@ async function readFar(
   return { bytes, start, head: beginning, size, isText: isText(beginning.subarray(0, wholeCharacters(beginning).to)) }
 }
 
-/** The text that a part is, cut to whole characters; `undefined` where it is none. */
+/** Decodes a part as text, cut to whole characters; undefined when it is binary. */
 function textOf({ bytes, start, isText: is }: Part, whole: boolean) {
   const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)
   const part = bytes.subarray(from, to)
-  // Of a whole file it is known already.
+  // For a whole file this is known already.
   if (!is || !(whole || isText(part)) || (part.length === 0 && bytes.length > 0)) return undefined
   return { text: part.toString('utf8'), start: start + from, end: start + to }
 }

@@ -4,18 +4,18 @@ import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
 import { cutMark, manyLines, oneLine, type Page } from './text.ts'
 
-/** The id of the tree without entries, which git knows without storing it. */
+/** The id of the empty tree, which git knows without storing it. */
 export const emptyTree: Readonly<Record<ObjectFormat, string>> = {
   sha1: '4b825dc642cb6eb9a060e54bf8d69288fbee4904',
   sha256: '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321',
 }
 
-/** The longest message of a commit, in bytes. */
+/** Maximum length of a commit message, in bytes. */
 const maxMessage = 64 * 1024
 
 /**
- * One commit as text: its id, parents, people and dates; its message, indented; what changed in each file; the patch. A
- * merge is compared with its first parent.
+ * Reads one commit as text: its id, parents, people and dates; its message, indented; the changes of each file; the patch. A merge is compared
+ * with its first parent.
  */
 export async function readCommit(
   launcher: Launcher,

@@ -6,37 +6,37 @@ import { missing, type Objects } from './objects.ts'
 import type { Ref } from './ref-list.ts'
 import type { RefTable } from './refs.ts'
 
-/** A commit that is served, and how a path called it. */
+/** A commit that is served, with the name by which a path refers to it. */
 export interface Named {
-  /** Its full id. */
+  /** Full id. */
   readonly commit: string
-  /** As it is called in paths: `HEAD`, `main`, `refs/heads/log`, or an id. */
+  /** Its name in paths: `HEAD`, `main`, `refs/heads/log`, or an id. */
   readonly spelled: string
-  /** Whether it is called by its full id, so that it will never be another. */
+  /** Whether the name is the full id, so that it always means the same commit. */
   readonly fixed: boolean
 }
 
-/** Finds commits by what paths call them. Only those that can be reached from refs that are served are found. */
+/** Resolves the names of commits in paths. Finds only commits that are reachable from served refs. */
 export interface Commits {
   /**
-   * The commit that a path begins with, and the rest of the path. `undefined` where it begins with none.
+   * Finds the commit that a path begins with, and the rest of the path. Undefined when the path begins with none.
    *
-   * @throws ResourceError `invalid` (reason `ambiguous-ref`) for what is the name of a branch and of a tag, `not-found` (see
-   * `isMissing`) where what it is at is not there.
+   * @throws ResourceError `invalid` (reason `ambiguous-ref`) for the name of both a branch and a tag, `not-found` (see `isMissing`) when the
+   * object of the ref is missing.
    */
   find(path: string, table: RefTable, signal: AbortSignal): Promise<(Named & { readonly rest: string }) | undefined>
-  /** The commit that a whole text means. */
+  /** Finds the commit that a whole text names. */
   named(text: string, table: RefTable, signal: AbortSignal): Promise<Named | undefined>
-  /** The commit that a ref is at; `undefined` for a tag of something else. */
+  /** Returns the commit of a ref; undefined for a tag of another object. */
   at(ref: Pick<Ref, 'oid'>): Promise<string | undefined>
 }
 
-/** The fewest digits of an id that stand for it. */
+/** Minimum number of digits of an abbreviated id. */
 const fewestDigits = 7
 const maxCandidates = 64
 
 export function createCommits(launcher: Launcher, objects: Objects, idLength: number): Commits {
-  /** By the fingerprint of the refs and the id. */
+  /** Cache by the fingerprint of the refs and the commit id. */
   const reachable = createRecent<{ readonly yes: boolean }>(50_000)
   const asking = new Map<string, Promise<boolean>>()
 
@@ -45,14 +45,14 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     return found?.oid
   }
 
-  /** {@link at}, where it matters that what the ref was at may have been pruned since the refs were read: see `isMissing`. */
+  /** {@link at}, but throws when the object of the ref may have been pruned since the refs were read: see `isMissing`. */
   const stillAt = async (ref: Pick<Ref, 'oid'>): Promise<string | undefined> => {
     const commit = await at(ref)
     if (commit === undefined && (await objects.info(ref.oid)) === undefined) throw missing(ref.oid)
     return commit
   }
 
-  /** Whether a commit is a tip that is served, or behind one. */
+  /** Whether a commit is a served tip or an ancestor of one. */
   const isReachable = async (commit: string, table: RefTable): Promise<boolean> => {
     const key = `${table.fingerprint} ${commit}`
     const known = reachable.get(key)
@@ -65,11 +65,11 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     return asked
   }
 
-  /** git prints the commit where it is not among the ancestors of the tips. */
+  /** git prints the commit if it is not an ancestor of the tips. */
   const walk = async (commit: string, { isTip, tips, fingerprint }: RefTable): Promise<boolean> => {
     let yes: boolean | undefined = await isTip(commit)
     if (!yes) yes = await isBehind(commit, tips())
-    // One broken ref does not hide everything: those that lead to commits are asked again.
+    // A broken ref must not hide everything: retry with the refs that lead to commits.
     yes ??= await isBehind(commit, commitsAt(tips()))
     if (yes !== undefined) reachable.set(`${fingerprint} ${commit}`, { yes })
     return yes ?? false
@@ -82,21 +82,21 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     }
   }
 
-  /** `undefined` where git cannot say, since something is not there. */
+  /** Returns undefined when git cannot tell because an object is missing. */
   const isBehind = async (commit: string, ends: AsyncIterable<string>): Promise<boolean | undefined> => {
     const lines: string[] = []
     for await (const end of ends) lines.push(`^${end}\n`)
     if (lines.length === 0) return false
     const input = `${commit}\n${lines.join('')}`
-    // Not --ignore-missing: a commit that was pruned, and is still remembered here, would seem to be behind the tips.
+    // Not --ignore-missing: a pruned commit that is still cached here would then seem to be an ancestor of the tips.
     const args = ['rev-list', '--max-count=1', '--stdin']
-    // Several callers may wait for the answer: none of them ends it.
+    // Several callers may share the answer, so no caller's signal aborts it.
     const signal = new AbortController().signal
     const { bytes, code } = await launcher.run({ args, input, limit: 1000, signal, allows: [128] })
     return code === 0 ? bytes.length === 0 : undefined
   }
 
-  /** A commit by its id, or the first digits of it. */
+  /** Finds a commit by its id or an abbreviation. */
   const byId = async (digits: string, table: RefTable, signal: AbortSignal): Promise<string | undefined> => {
     if (digits.length === idLength) {
       const found = await objects.info(digits)
@@ -107,7 +107,7 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     const candidates = bytes.toString('latin1').split('\n').slice(0, -1)
     if (candidates.length > maxCandidates) return undefined
     const served: string[] = []
-    // Whether others begin like it counts only among what is served: the rest is not there.
+    // Only served commits count for ambiguity: the others must look absent.
     for (const candidate of candidates) {
       const found = await objects.info(candidate)
       if (found?.type === 'commit' && (await isReachable(candidate, table))) served.push(candidate)

@@ -14,19 +14,19 @@ export interface Completer {
 }
 
 const maxValues = 100
-/** So many of the latest commits are offered, and their authors. */
+/** Maximum number of latest commits to propose, with their authors. */
 const maxRecent = 1000
 const maxLog = 1024 * 1024
 const nothing: Completion = { values: [], total: 0, hasMore: false }
 
-/** Completes refs (`ref`, `from`, `to`), ids of the latest commits (`sha`), paths at a ref, and authors. */
+/** Creates the completer of refs (`ref`, `from`, `to`), ids of the latest commits (`sha`), paths at a ref, and authors. */
 export function createCompleter(
   launcher: Launcher,
   commits: Commits,
   places: Places,
   heard?: (entries: number) => void,
 ): Completer {
-  /** The latest commits, by the one that they begin at. */
+  /** The latest commits, by the commit that they begin at. */
   const logs = createRecent<readonly LogLine[]>(16)
 
   const recent = async (ref: string | undefined, table: RefTable, signal: AbortSignal): Promise<readonly LogLine[]> => {
@@ -57,7 +57,7 @@ export function createCompleter(
     const place = await places.find(`${at}/${directory}`, table, signal)
     if (place === undefined) return nothing
     const items = await places.items(place)
-    // Names of refs that go on from here are no paths at this one.
+    // Longer names of refs are no paths at this one.
     const slices = createSlices(heard)
     const offered = offers(value)
     for (let i = 0; i < items.length; i++) {
@@ -97,7 +97,7 @@ export function createCompleter(
   }
 }
 
-/** Takes values one by one, and keeps those that begin with what was typed, in any case. */
+/** Collects the values that begin with the typed text, in any letter case. */
 function offers(text: string): { take(value: string): void; completion(): Completion } {
   const typed = text.toLowerCase()
   const values: string[] = []
@@ -112,7 +112,7 @@ function offers(text: string): { take(value: string): void; completion(): Comple
   }
 }
 
-/** The values that begin with what was typed. */
+/** Returns the values that begin with the typed text. */
 function chosen(values: readonly string[], typed: string): Completion {
   const offered = offers(typed)
   for (const value of values) offered.take(value)

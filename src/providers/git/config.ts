@@ -3,28 +3,27 @@ import { type Folder, readIn } from './folder.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
 
-/** What is taken from the configuration of a repository. Everything else in it is never seen by git. */
+/** The settings taken from the configuration of a repository. git never sees any other setting of it. */
 export interface RepositoryConfig {
   readonly format: ObjectFormat
-  /** Whether objects may be missing, to be fetched when they are needed (which never happens here). */
+  /** Whether objects may be missing, for a later fetch (which never happens here). */
   readonly partial: boolean
-  /** `core.worktree`, as it is written. */
+  /** `core.worktree`, as written. */
   readonly workTree?: string
-  /** How files are checked out, as lines for a configuration of our own: needed to compare them. */
+  /** Check-out settings, as lines for the provider's own configuration: needed to compare the files. */
   readonly checkout: readonly string[]
 }
 
 const maxConfig = 1024 * 1024
 
-/** Settings that say how files are checked out, with the only values that they are taken over with. */
+/** Names of the check-out settings, and the only values that are accepted. */
 const checkout = /^core\.(?:autocrlf|eol|filemode|ignorecase|symlinks|precomposeunicode|checkstat|trustctime)$/
 const plain = /^(?:true|false|input|lf|crlf|native|minimal|default)$/
 
 /**
- * Reads the configuration of a git directory as data: git parses the text, without includes, and acts on nothing in it.
+ * Reads the configuration of a git directory as data: git parses the text, without includes, and applies nothing of it.
  *
- * @throws ResourceError `invalid` (reason `repository`) for a file that cannot be read or parsed, and for a format of
- * repository that is not known here.
+ * @throws ResourceError `invalid` (reason `repository`) for a file that cannot be read or parsed, and for an unknown repository format.
  */
 export async function readConfig(gitDir: Folder, launcher: Launcher): Promise<RepositoryConfig> {
   const values = await parse(await load(gitDir), launcher)
@@ -59,7 +58,7 @@ async function load(gitDir: Folder): Promise<Buffer> {
   }
 }
 
-/** The last value of every key; keys in the case that git gives them. */
+/** Returns the last value of every key, with the letter case that git prints. */
 async function parse(text: Buffer, launcher: Launcher): Promise<ReadonlyMap<string, string>> {
   const { bytes, code } = await launcher.run({
     args: ['config', '--file', '-', '--no-includes', '--null', '--list'],
@@ -67,7 +66,7 @@ async function parse(text: Buffer, launcher: Launcher): Promise<ReadonlyMap<stri
     limit: 2 * maxConfig,
     signal: new AbortController().signal,
     allows: [1, 128],
-    // What it complains about is what stands in the file.
+    // Error messages of git would repeat the content of the file.
     quiet: true,
   })
   if (code !== 0) throw fault('has a config that git cannot parse. See git config --list there.')

@@ -1,45 +1,45 @@
 import { createPathMap, type PathMap } from './path-map.ts'
 import { createSlices, type Slices } from './slices.ts'
 
-/** When the files of a commit last changed, by path: milliseconds since 1970. What is not known is not in it. */
+/** Dates of the last change of the files at a commit, by path, in milliseconds since 1970. Files without a known date are missing. */
 export type FileDates = Pick<PathMap<number>, 'get' | 'has' | 'size' | typeof Symbol.iterator>
 
-/** One commit of a walk through the history. `time` is when it was committed, in milliseconds. */
+/** One commit of a walk through the history. `time` is the commit time, in milliseconds. */
 export interface Step {
   readonly commit: string
   readonly parents: readonly string[]
   readonly time: number
 }
 
-/** Finds for every path the commit that it has its content from. */
+/** Finds for every path the commit that last changed it. */
 export interface Assignment {
   readonly dates: FileDates
-  /** Takes the next commit, and what it changed: paths in comparison with each parent (of a root: with nothing). */
+  /** Takes the next commit and its changed paths, compared with each parent (for a root commit: with the empty tree). */
   take(step: Step, changes: readonly ChangedPaths[]): Promise<void>
-  /** Whether no path is left whose commit was not seen. */
+  /** Whether the commit of every path was found. */
   isDone(): boolean
 }
 
 type PathSet = PathMap<true>
 
-/** What a commit changed in comparison with a parent; a `Set` is one as well. */
+/** The paths that a commit changed compared with a parent; a `Set` also satisfies it. */
 export interface ChangedPaths {
   has(path: string): boolean
   keys(): Iterable<string>
 }
 
-/** Some paths, or all but some. */
+/** Some paths, or all except some. */
 interface Paths {
   readonly all: boolean
   readonly named: PathSet
 }
 
 /**
- * Follows paths through the history as `git log -- PATH` does: a commit that differs from every parent in a path is its
- * last one, else the path goes on to the first parent with the same content. So every path is in one place at a time, and
- * all that nothing has changed yet go together, without being counted.
+ * Follows paths through the history as `git log -- PATH` does: a commit that differs from every parent in a path is its last one, otherwise
+ * the path continues at the first parent with the same content. So every path belongs to one commit at a time, and all paths that are
+ * unchanged so far move together, without being enumerated.
  *
- * Commits come newest first. One whose child comes later (clocks differ) is passed over: its paths have no date.
+ * Commits come newest first. A commit whose child comes later (clocks differ) is skipped: its paths have no date.
  */
 export function createAssignment(start: string, known: (commit: string) => FileDates | undefined): Assignment {
   const slices = createSlices()
@@ -106,7 +106,7 @@ async function union(a: Paths | undefined, b: Paths, slices: Slices): Promise<Pa
   return whole
 }
 
-/** Takes `git diff-tree --stdin --raw -z --always` apart: an id for each comparison, then facts and a path for each change. */
+/** Parses `git diff-tree --stdin --raw -z --always`: an id for each comparison, then metadata and a path for each change. */
 export function createChangeReader(steps: readonly Step[], take: Assignment['take']) {
   let index = -1
   let changes: PathSet[] = []
@@ -115,7 +115,7 @@ export function createChangeReader(steps: readonly Step[], take: Assignment['tak
 
   const expected = (step: Step | undefined) => Math.max(1, step?.parents.length ?? 1)
 
-  /** Hands a commit on once all its comparisons are there. */
+  /** Passes a commit on once all its comparisons are complete. */
   const finish = async () => {
     const step = steps[index]
     if (step !== undefined && changes.length === expected(step)) {

@@ -5,27 +5,27 @@ import type { Launcher } from './launch.ts'
 import { createSlices } from './slices.ts'
 
 export interface Dates {
-  /** The dates of the last commits of all files at a commit: what `git log -1 -- PATH` says of each of them. */
+  /** Returns the dates of the last commits of all files at a commit, as `git log -1 -- PATH` prints for each of them. */
   of(commit: string): Promise<FileDates>
 }
 
 export interface DatesOptions {
   readonly launcher: Launcher
-  /** So many commits are looked at. A file that none of them changed has no date. */
+  /** Maximum number of commits to examine. A file that none of them changed has no date. */
   readonly maxCommits: number
-  /** So long a walk goes on, in milliseconds; it then knows what it has seen. */
+  /** Time-out of a walk, in milliseconds; the dates found until then are kept. */
   readonly budgetMs: number
-  /** Commits whose parents are not there: what they changed is not known. */
+  /** Commits whose parents are missing: their changes are unknown. */
   readonly shallow: () => ReadonlySet<string>
 }
 
-/** The dates of so many files are remembered, over all commits. Those of the last commit are, however many they are. */
+/** Maximum number of cached dates, over all commits. Those of the last commit are always kept. */
 const maxRememberedDates = 500_000
 const maxSteps = 512 * 1024 * 1024
 
 /**
- * Finds the dates of all files in one walk: two processes, whatever the number of files. It first goes no further back
- * than to the commit that was asked for last, whose dates are known.
+ * Finds the dates of all files in one walk: two processes, whatever the number of files. The walk first goes back only to the previously
+ * requested commit, whose dates are known.
  */
 export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOptions): Dates {
   const known = createRecent<FileDates>(maxRememberedDates, ({ size }) => size + 1000)
@@ -49,12 +49,12 @@ export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOp
     return steps
   }
 
-  /** Whether the dates of all files were found, or all that can be. */
+  /** Walks the history. `complete` tells whether the dates of all files were found, or all that can be. */
   const walk = async (commit: string, behind: string | undefined, signal: AbortSignal) => {
     const assignment = createAssignment(commit, (at) => known.get(at))
     let complete = false
     try {
-      // Where the parents are not there, git takes all that is there for new.
+      // git reports all files of a commit with missing parents as new.
       const steps = (await stepsFrom(commit, behind, signal)).filter((step) => !shallow().has(step.commit))
       const reader = createChangeReader(steps, assignment.take)
       const input = steps.flatMap(({ commit: id, parents }) =>
@@ -68,7 +68,7 @@ export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOp
       await reader.end()
       complete = assignment.isDone()
     } catch (error) {
-      // Out of time, or out of history (a partial clone): what was seen so far is true all the same.
+      // Time-out or end of the available history (a partial clone): the dates found so far are valid.
       if (!signal.aborted && !isResourceError(error)) throw error
     }
     return { dates: assignment.dates, complete }
@@ -86,7 +86,7 @@ export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOp
   return {
     of: (commit) => {
       if (depth !== shallow()) {
-        // More of the history came, or less of it is left.
+        // The history was deepened or made shallower.
         depth = shallow()
         latest = undefined
         known.clear()

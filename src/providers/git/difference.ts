@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Launcher } from './launch.ts'
 import { cutMark, decodeLines, oneLine, wholeLines } from './text.ts'
 
-/** How two trees differ: what changed in each file, and the patch. */
+/** The difference of two trees: the changes of each file, and the patch. */
 export interface Difference {
   readonly text: string
   readonly cut: boolean
@@ -12,9 +12,9 @@ export interface DifferenceQuery {
   /** Ids of commits or trees. */
   readonly from: string
   readonly to: string
-  /** Only this file, or directory. */
+  /** Only this file or directory. */
   readonly path?: string
-  /** What stands behind the numbers, such as `against the first parent`. */
+  /** Note after the numbers, such as `against the first parent`. */
   readonly note?: string
 }
 
@@ -22,19 +22,19 @@ interface FileChange {
   readonly added?: number
   readonly removed?: number
   readonly path: string
-  /** What it was called before. */
+  /** The name before a rename. */
   readonly before?: string
 }
 
-/** The longest patch, in bytes, and the most files that are named. */
+/** Maximum length of a patch, in bytes, and maximum number of files that are named. */
 const maxPatch = 256 * 1024
 const maxFiles = 300
 const maxNumbers = 4 * 1024 * 1024
 
-/** Lines of a patch that name files. (A line that was removed can look like one; it is then shown like one.) */
+/** Lines of a patch that name files. (A removed line can look the same; it is then formatted the same.) */
 const named = /^(?:diff --git |--- |\+\+\+ |rename |copy |Binary files ).*$/gm
 
-/** Compares two trees. No driver, filter or external program has a part in it. */
+/** Compares two trees, without any driver, filter or external program. */
 export async function readDifference(
   launcher: Launcher,
   { from, to, path, note }: DifferenceQuery,
@@ -60,12 +60,12 @@ export async function readDifference(
   const end = patch.cut
     ? `${cutMark(`the patch is longer than ${limit} bytes; see one file with diff/FROM/TO?path=`)}\n`
     : ''
-  // git puts a tab behind a name with a space in it.
+  // git appends a tab to a name that contains a space.
   const shown = textOf(patch).replace(named, (line) => oneLine(line.replace(/\t$/, ''), Number.POSITIVE_INFINITY))
   return { text: `${lines.join('\n')}\n${shown === '' ? '' : '\n'}${shown}${end}`, cut }
 }
 
-/** A patch as text. The names of its files are UTF-8; what is in each is decoded by itself. */
+/** Decodes a patch as text. File names are UTF-8; the content of each file has its own encoding. */
 function textOf(patch: { readonly bytes: Buffer; readonly cut: boolean }): string {
   if (isUtf8(patch.bytes) && !patch.bytes.includes(0x1b)) return wholeLines(patch)
   const whole = patch.cut ? patch.bytes.subarray(0, patch.bytes.lastIndexOf(0x0a) + 1) : patch.bytes
@@ -92,7 +92,7 @@ function formatChange({ added, removed, path, before }: FileChange): string {
   return `${numbers} ${before === undefined ? '' : `${oneLine(before)} → `}${oneLine(path)}`
 }
 
-/** `added TAB removed TAB path NUL`; for what was renamed, an empty path, then both names with a NUL each. */
+/** Parses `added TAB removed TAB path NUL`; for a rename, an empty path, then both names, each with a NUL. */
 function parseNumbers(text: string): readonly FileChange[] {
   const fields = text.split('\0')
   const changes: FileChange[] = []

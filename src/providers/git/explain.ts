@@ -1,7 +1,7 @@
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { codeOf } from '../files/pool.ts'
 
-/** What the file system says, as an error that can be told. */
+/** Converts an error of the file system into one with a message for clients. */
 export function explained(error: unknown): unknown {
   const code = codeOf(error)
   if (isResourceError(error) || code === undefined) return error

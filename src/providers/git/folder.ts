@@ -6,36 +6,35 @@ import { codeOf } from '../files/pool.ts'
 import { readSmallFile } from './small-file.ts'
 
 /**
- * A directory of a repository that is held open, so that what is reached through it is in that very directory, whatever
- * becomes of its name meanwhile. On Linux it is a descriptor, and paths lead through /proc; elsewhere it is a path, which was
- * looked at when it was opened and can be replaced later.
+ * A directory of a repository, held open, so that paths through it stay in the same directory when its name changes. On Linux it is a
+ * descriptor, and paths go through /proc; elsewhere it is a path, which was checked when it was opened and can be replaced later.
  */
 export interface Folder {
-  /** What the paths of its entries begin with, for this process. */
+  /** Path prefix of its entries, for this process. */
   readonly at: string
-  /** The same for a process that this one starts. */
+  /** Path prefix of its entries, for a child process. */
   readonly shared: string
   /** Its real path when it was opened. */
   readonly path: string
-  /** Which directory it is: that outlives its name. */
+  /** Identity of the directory, which does not depend on its name. */
   readonly identity: string
-  /** Whether it is on a disk of this machine, so that calls on it answer at once. */
+  /** Whether it is on a local disk, so that calls on it answer at once. */
   readonly local: boolean
   close(): void
 }
 
-/** Names a file without opening it, see open(2). Not in `fs.constants`. */
+/** Refers to a file without opening it, see open(2). Not in `fs.constants`. */
 const O_PATH = 0o10000000
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = fs.constants
 const isLinux = process.platform === 'linux'
 
-/** A symbolic link is where a directory or a file was expected. */
+/** Thrown for a symbolic link in place of a directory or a file. */
 export class LinkError extends Error {}
 
 /**
  * Opens a directory by its real path.
  *
- * @throws LinkError where a part of the path is a symbolic link by now; errors of the file system.
+ * @throws LinkError when a part of the path has become a symbolic link; errors of the file system.
  */
 export async function openFolder(path: string): Promise<Folder> {
   if (!isLinux) return portable(path, path)
@@ -49,7 +48,7 @@ export async function openFolder(path: string): Promise<Folder> {
   }
 }
 
-/** Opens a directory in another one. `undefined` where nothing is. @throws LinkError for a symbolic link. */
+/** Opens a subdirectory. Returns undefined when it does not exist. @throws LinkError for a symbolic link. */
 export async function openIn(folder: Folder, name: string): Promise<Folder | undefined> {
   try {
     if (!isLinux) return await portable(`${folder.at}/${name}`, join(folder.path, name))
@@ -93,7 +92,7 @@ async function portable(at: string, path: string): Promise<Folder> {
   return { at, shared: at, path, identity: `${stats.dev}:${stats.ino}`, local: false, close: () => {} }
 }
 
-/** What is in a directory itself, without following a link; `undefined` where nothing is. */
+/** Returns the stats of an entry of a directory, without following links; undefined when it does not exist. */
 export async function lookIn(folder: Folder, name: string): Promise<BigIntStats | undefined> {
   const path = `${folder.at}/${name}`
   try {
@@ -105,32 +104,32 @@ export async function lookIn(folder: Folder, name: string): Promise<BigIntStats 
   }
 }
 
-/** The names in a directory, with what they are. */
+/** Reads the entries of a directory with their types. */
 export async function entriesOf(folder: Folder): Promise<readonly Dirent[]> {
   const entries: Dirent[] = []
-  // So many at a time: making all of a huge directory at once would keep the event loop.
+  // Read in chunks: creating all entries of a huge directory at once would block the event loop.
   for await (const entry of await fs.promises.opendir(folder.at, { bufferSize: 1024 })) entries.push(entry)
   return entries
 }
 
-/** See {@link readSmallFile}: of a file in a directory. */
+/** {@link readSmallFile} for a file in a directory. */
 export function readIn(folder: Folder, name: string, limit: number): Promise<Buffer | undefined> {
   return readSmallFile(`${folder.at}/${name}`, limit)
 }
 
-/** A regular file that is held open, for a process that this one starts. */
+/** A regular file that is held open, for a child process. */
 export interface HeldFile {
   readonly shared: string
   readonly identity: string
   readonly stats: BigIntStats
-  /** All of it. */
+  /** Reads the whole file. */
   read(): Buffer
-  /** Reads bytes from a position into a buffer, at the same position; answers how many they were. */
+  /** Reads bytes from a position into a buffer, at the same position; returns their number. */
   readPart(into: Buffer, position: number, length: number): number
   close(): void
 }
 
-/** Opens a regular file in a directory. `undefined` where there is none. @throws LinkError for a symbolic link. */
+/** Opens a regular file in a directory. Returns undefined when there is none. @throws LinkError for a symbolic link. */
 export async function holdIn(folder: Folder, name: string): Promise<HeldFile | undefined> {
   const path = `${folder.at}/${name}`
   const flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK

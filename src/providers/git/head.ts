@@ -1,11 +1,9 @@
 import { type Folder, readIn } from './folder.ts'
 
-/** What `HEAD` says: the branch that it is on, or the commit that it is detached at. */
+/** The content of `HEAD`: the branch that it is on, or the commit that it is detached at. */
 export type Head = { readonly branch: string } | { readonly oid: string }
 
-/**
- * Reads `HEAD` as data. `undefined` where it is not what git writes: a symbolic link, or on something that is no branch.
- */
+/** Reads `HEAD` as data. Returns undefined when it is not in git's format: a symbolic link, or a ref that is no branch. */
 export async function readHead(gitDir: Folder, idLength: number): Promise<Head | undefined> {
   let text: string | undefined
   try {

@@ -20,39 +20,39 @@ import { createWatch, type ReadStatus } from './watch.ts'
 
 export type { GitOptions } from './options.ts'
 
-/** No answer is older than this, in milliseconds. */
+/** Maximum age of an answer, in milliseconds. */
 const maxAge = 1000
-/** How long a listing may wait for the dates of files, in milliseconds. */
+/** Maximum time that a listing waits for the dates of files, in milliseconds. */
 const dateBudget = 2000
-/** How often git may be started again since an object was not there, in milliseconds. */
+/** Minimum time between two restarts of git after a missing object, in milliseconds. */
 const restartEvery = 1000
-/** How often an answer is tried for while branches move, and the commits that they were at are pruned. */
+/** Maximum number of attempts at an answer while branches move and their old commits are pruned. */
 const attempts = 10
 
 /**
- * The history of a git repository: files at any branch, tag or commit, and the log, commits, diffs, blame, branches, tags and
- * the state of the working tree as text.
+ * Provider of the history of a git repository: files at any branch, tag or commit, and the log, commits, diffs, blame, branches, tags and the
+ * state of the working tree as text.
  *
- * Listed are the files at `HEAD`, below `HEAD/`, and the resources that are no files. A prefix that names any other ref or
- * commit lists its files. A file's version is its object id; what stands under a full commit id never changes.
+ * It lists the files at `HEAD`, below `HEAD/`, and the text pages. A prefix that names any other ref or commit lists its files. A file's
+ * version is its object id; content under a full commit id never changes.
  *
- * Nothing of the repository runs: no hook, filter, driver or setting. Only commits that can be reached from the refs that
- * are served are there. Answers are at most one second behind the repository. See docs/providers/git.md.
+ * Nothing of the repository runs: no hook, filter, driver or setting. Only commits reachable from the served refs are visible. Answers are at
+ * most one second behind the repository. See docs/providers/git.md.
  *
- * @throws ResourceError `invalid` where there is no git, or no repository; the message says what to do.
+ * @throws ResourceError `invalid` when there is no git, or no repository; the message says what to do.
  */
 export async function git(options: GitOptions): Promise<Provider> {
   requireKeys('git({ repository })', options, { repository: 'a text' })
   return createGit(options, {})
 }
 
-/** {@link git}, and what only tests choose: see {@link maxAge} and {@link dateBudget}. */
+/** {@link git} with the options of tests: see {@link maxAge} and {@link dateBudget}. */
 export async function createGit(
   options: GitOptions,
   tuning: {
     readonly maxAgeMs?: number
     readonly dateBudgetMs?: number
-    /** Is told of each slice of work how many refs, or names in a tree, it had. */
+    /** Receives the number of refs, or of names in a tree, that each time slice has processed. */
     readonly heard?: (entries: number) => void
   },
 ): Promise<Provider> {
@@ -80,8 +80,8 @@ export async function createGit(
   }
 
   /**
-   * Looks again where an object is not there: a branch may have moved, and the old commits been pruned. Once, and then as
-   * long as the refs have moved again meanwhile.
+   * Retries when an object is missing: a branch may have moved, and the old commits been pruned. Retries once, and then as long as the refs
+   * have moved again.
    */
   const steadily = async <T>(work: (table: RefTable) => Promise<T>): Promise<T> => {
     let table = await refs.table()
@@ -89,7 +89,7 @@ export async function createGit(
       try {
         const answer = await work(table)
         if (await anchors.isSame()) return answer
-        // Something else was put into the place of the repository meanwhile.
+        // The repository was replaced meanwhile.
         if (attempt >= attempts) throw new ResourceError('unavailable', 'The repository is replaced again and again.')
         table = await refs.table(performance.now())
       } catch (error) {
@@ -113,7 +113,7 @@ export async function createGit(
     return new ResourceError('unavailable', message, {}, { cause: error })
   }
 
-  /** What a call comes to, unless its caller goes away. */
+  /** Waits for the result of a call, unless its caller aborts. */
   const answered = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
     try {
       return await untilAbort(work, signal)

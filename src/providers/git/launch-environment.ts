@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 
-/** Settings that bound what git remembers and maps, as its environment has them (git-config(1), GIT_CONFIG_COUNT). */
+/** Settings that bound git's caches and memory maps, in the form of environment variables (git-config(1), GIT_CONFIG_COUNT). */
 const memorySettings = settingsOf({
   'core.deltaBaseCacheLimit': '32m',
   'core.packedGitWindowSize': '32m',
@@ -23,10 +23,10 @@ function settingsOf(settings: Readonly<Record<string, string>>): Readonly<Record
 }
 
 /**
- * The environment of a process of git. It begins empty: nothing of this process's environment, and so nothing of a client's, reaches
+ * Returns the environment of a process of git. It starts empty: nothing of this process's environment, and so nothing of a client's, reaches
  * git (git(1), environment variables).
  *
- * @param own Which git runs, in which folder of ours, and the object directories that it reads.
+ * @param own The git to run, the provider's own folder to run in, and the object directories to read.
  */
 export function gitEnvironment(
   own: { readonly git: string; readonly folder: string; readonly objects: string },

@@ -1,6 +1,6 @@
 import { ResourceError } from '../../core/errors.ts'
 
-/** The error for a process of git that failed. `complaint`: the text that it wrote about it; none of it is passed on. */
+/** Returns the error for a process of git that failed. `complaint`: its error output, which is not passed on. */
 export function explainFailure(name: string, code: number | null, complaint: string): ResourceError {
   if (complaint.includes('dubious ownership'))
     return unavailable(
@@ -10,12 +10,12 @@ export function explainFailure(name: string, code: number | null, complaint: str
   return unavailable(`${name} failed (${code === null ? 'it was killed' : `exit code ${code}`}).`)
 }
 
-/** Whether git ended since it may not have more memory (`xmalloc` and `xmmap` of git's wrapper.c). */
+/** Whether git ended because it reached its memory limit (`xmalloc` and `xmmap` of git's wrapper.c). */
 export function isOutOfMemory(complaint: string): boolean {
   return /out of memory|cannot allocate memory/i.test(complaint)
 }
 
-/** The error for an object that git cannot make within its memory. Another try does not help. */
+/** Returns the error for an object that git cannot load within its memory limit. A retry does not help. */
 export function tooMuchMemory(): ResourceError {
   return new ResourceError('too-large', 'git needs more memory for this than it may use.', { reason: 'too-large' })
 }
@@ -24,7 +24,7 @@ export function unavailable(message: string, cause?: unknown): ResourceError {
   return new ResourceError('unavailable', message, {}, cause === undefined ? {} : { cause })
 }
 
-/** The first line of a text for the log, without control characters. */
+/** Returns the first line of a text for the log, without control characters. */
 export function firstLine(text: string): string {
   return (
     text

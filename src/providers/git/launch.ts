@@ -7,41 +7,41 @@ import { spawnLimited } from '../limited-child.ts'
 import { gitEnvironment } from './launch-environment.ts'
 import { explainFailure, firstLine, unavailable } from './launch-failures.ts'
 
-/** One process of git, from its start to its end. */
+/** Options of one process of git. */
 export interface Launch {
-  /** The arguments behind `git`: the subcommand first. */
+  /** The arguments of `git`: the subcommand first. */
   readonly args: readonly string[]
   readonly signal: AbortSignal
-  /** The git directory that it runs in: one of our own, never the repository's. */
+  /** The git directory to use: one of the provider's own, never the repository's. */
   readonly gitDir?: string
-  /** Where it runs. Default: the folder of our own. */
+  /** Working directory. Default: the provider's own folder. */
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
   readonly input?: string | Buffer
-  /** Exit codes that are no failure, beside 0. */
+  /** Exit codes besides 0 that count as success. */
   readonly allows?: readonly number[]
-  /** What it writes about a failure may repeat what stands in a file: it is not logged. */
+  /** Whether to keep its error output out of the log, because it may repeat the content of a file. */
   readonly quiet?: boolean
 }
 
-/** What a process wrote. `cut`: there was more than was wanted, and it was ended. */
+/** The output of a process. `cut`: the output was longer than the limit, and the process was ended. */
 export interface Output {
   readonly bytes: Buffer
   readonly code: number
   readonly cut: boolean
 }
 
-/** Starts git, hardened: from an empty environment, in a git directory of our own, with a bound on everything. */
+/** Starts git, hardened: with an empty environment, in a git directory of the provider's own, with limits on everything. */
 export interface Launcher {
   /**
    * Runs git to its end, or until it has written more than `limit` bytes.
    *
-   * @throws ResourceError `unavailable` where it fails or takes longer than the time it has.
+   * @throws ResourceError `unavailable` when it fails or exceeds its time-out.
    */
   run(launch: Launch & { readonly limit: number }): Promise<Output>
-  /** Runs git and hands its output on piece by piece, one after the other, until `take` answers `false`. */
+  /** Runs git and passes its output on in chunks, one after the other, until `take` returns `false`. */
   pipe(launch: Launch, take: (chunk: Buffer) => boolean | Promise<boolean>): Promise<Omit<Output, 'bytes'>>
-  /** Starts git for a conversation; the caller ends it. */
+  /** Starts git for a dialogue over its pipes; the caller ends it. */
   start(args: readonly string[]): ChildProcess
   /** Resolves once every process that runs now has ended. */
   settled(): Promise<void>
@@ -51,24 +51,24 @@ export interface Launcher {
 
 export interface LauncherOptions {
   readonly git: string
-  /** Where git runs: a folder of our own. */
+  /** The working directory of git: a folder of the provider's own. */
   readonly folder: string
-  /** The git directory for what names no other. */
+  /** Default git directory. */
   readonly gitDir: string
-  /** Object directories, as `GIT_ALTERNATE_OBJECT_DIRECTORIES` has them. Asked at every start. */
+  /** Returns the object directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. Called at every start. */
   readonly objects: () => string
   readonly timeoutMs: number
-  /** The largest object that is held in memory. */
+  /** Maximum size of an object held in memory, in bytes. */
   readonly maxBytes: number
   readonly log: Log
 }
 
-/** So many short processes run at once, beside the long-lived ones. */
+/** Maximum number of short-lived processes at once, besides the long-lived ones. */
 const maxProcesses = 4
-/** How much of what git writes about a failure is kept, in characters. */
+/** Maximum number of characters of git's error output that are kept. */
 const maxComplaint = 2000
 
-/** Each with whether it has a process group of its own. */
+/** Running processes, each with whether it has its own process group. */
 const running = new Map<ChildProcess, boolean>()
 let watchesExit = false
 
@@ -88,7 +88,7 @@ export function createLauncher(options: LauncherOptions): Launcher {
       cwd: launch.cwd ?? folder,
       env: gitEnvironment({ git, folder, objects: options.objects() }, launch.gitDir ?? options.gitDir, launch.env),
       stdio: ['pipe', 'pipe', 'pipe'],
-      // A process group of its own, so that it can be ended together with whatever it started.
+      // A separate process group, so that the process can be killed together with its children.
       detached: grouped,
       windowsHide: true,
     })
@@ -103,7 +103,7 @@ export function createLauncher(options: LauncherOptions): Launcher {
     child.once('error', () => {
       if (child.pid === undefined) forget()
     })
-    // Writing to a process that is gone is no news: its end is.
+    // Ignore EPIPE; the close event reports the failure.
     child.stdin?.on('error', () => {})
     return child
   }
@@ -131,7 +131,7 @@ export function createLauncher(options: LauncherOptions): Launcher {
         const taken = taking === undefined ? take(chunk) : taking.then(() => hand(chunk))
         if (taken === false) return end()
         if (taken === true) return
-        // Nothing more is read until it was taken.
+        // Back-pressure: read no more until the chunk was taken.
         child.stdout?.pause()
         const mine: Promise<void> = Promise.resolve(taken)
           .then(
@@ -150,7 +150,7 @@ export function createLauncher(options: LauncherOptions): Launcher {
       })
       child.once('error', (error) => {
         ending ??= { error: unavailable(`${name} could not be started.`, error) }
-        // Without a process there is no end to wait for.
+        // A process that did not start sends no close event.
         if (child.pid === undefined) child.emit('close', -1, null)
       })
       child.once('close', async (code) => {
@@ -187,8 +187,8 @@ export function createLauncher(options: LauncherOptions): Launcher {
       })
       return { bytes: Buffer.concat(chunks), code, cut }
     },
-    // With a group comes a session, which Linux gives processor time of its own: on a busy machine, questions and answers
-    // in turn take four times as long then. cat-file starts nothing, and ends with its input.
+    // Not in its own group: a group comes with a session, which Linux schedules separately; on a busy machine, alternating questions and
+    // answers then take four times as long. cat-file starts no processes, and ends with its input.
     start: (args) => begin(args, false, childLimits.gitObjects(options.maxBytes)),
     settled: async () => {
       await Promise.all([...own].map((child) => new Promise<void>((resolve) => child.once('close', () => resolve()))))
@@ -199,7 +199,7 @@ export function createLauncher(options: LauncherOptions): Launcher {
   }
 }
 
-/** The folder for temporary files is everybody's: where ours was cleared away, another user's can stand in its place. */
+/** All users share the temporary folder: if this one was cleared away, another user's folder can stand in its place. */
 function requireOwn(folder: string): void {
   const stats = lstatSync(folder, { throwIfNoEntry: false })
   const own = process.geteuid?.()
@@ -207,18 +207,18 @@ function requireOwn(folder: string): void {
     throw unavailable('The temporary folder of the git provider is gone.')
 }
 
-/** Ends a process and all that it started, at once. */
+/** Kills a process and all its children at once. */
 export function endProcess(child: ChildProcess): void {
   if (child.pid === undefined || !running.has(child)) return
   child.stdin?.destroy()
   try {
     process.kill(running.get(child) === true ? -child.pid : child.pid, 'SIGKILL')
   } catch {
-    // It has ended just now.
+    // It has just ended.
   }
 }
 
-/** No process outlives this one, however it exits. (After a SIGKILL, git sees the end of its input.) */
+/** Kills all children when this process exits. (After a SIGKILL, git sees the end of its input.) */
 function watchExit(): void {
   if (watchesExit) return
   watchesExit = true

@@ -7,50 +7,49 @@ import { createSlices, type Slices } from './slices.ts'
 import { fault, linkedObjects } from './stores.ts'
 
 /**
- * The objects of a repository, as git gets to see them: in object directories of our own. Files of packs and large objects are
- * links to descriptors that are open here, and small objects are copies. So git opens no path of the repository, and a symbolic
- * link that is put there leads nowhere.
+ * The objects of a repository as git sees them, in the provider's own object directories. Packs and large objects are links to descriptors
+ * that this process holds open, and small objects are copies. So git opens no path of the repository, and a symbolic link planted there has no
+ * effect.
  */
 export interface LentObjects {
   /**
-   * Takes over what came into the object directories, and what is gone from them.
+   * Adds new files to the object directories, and removes deleted ones.
    *
-   * @returns What releases the descriptors of files that are gone, where there are any: to be called once no process that was
-   * started before may still open them.
-   * @throws ResourceError `unavailable` for symbolic links, and for more objects than are copied.
+   * @returns A function that releases the descriptors of deleted files, if any: call it once no process started earlier may still open them.
+   * @throws ResourceError `unavailable` for symbolic links, and for more objects than the limit of copies.
    */
   sync(stores: readonly Folder[]): Promise<(() => void) | undefined>
-  /** The directories, as `GIT_ALTERNATE_OBJECT_DIRECTORIES` has them. */
+  /** The directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. */
   directories(): string
-  /** Whether the directories are still there: what is in a folder for temporary files can be cleared away. */
+  /** Whether the directories still exist: a folder for temporary files can be cleared. */
   isWhole(): boolean
-  /** Forgets everything: the next call of `sync` begins anew. */
+  /** Forgets everything: the next `sync` starts from scratch. */
   reset(): void
 }
 
-/** The directories that loose objects are in: `00` to `ff`. */
+/** The directories of loose objects: `00` to `ff`. */
 const fans = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0'))
-/** A loose object of more bytes is not copied: it is held open, as packs are. */
+/** Maximum size of a loose object that is copied, in bytes. A larger one is held open, as packs are. */
 const maxCopiedBytes = 256 * 1024
-/** So many loose objects are taken over: `git gc` packs them at 6,700. */
+/** Maximum number of loose objects: `git gc` packs them at 6,700. */
 const maxLoose = 200_000
-/** So many files are held open: two of each pack, and large loose objects. */
+/** Maximum number of files held open: two of each pack, and large loose objects. */
 const maxHeld = 4096
-/** A directory that changed so lately may change once more without its time telling, in milliseconds. */
+/** Age below which a directory may change again without a new modification time, in milliseconds. */
 const unsettledMs = 50
-/** A block of a file system: what a small file takes at least. */
+/** Block size of a file system: the minimum that a small file takes, in bytes. */
 const blockBytes = 4096
-/** So much the copies of loose objects may take, in bytes. */
+/** Maximum total size of the copies of loose objects, in bytes. */
 const maxCopies = 1024 * 1024 * 1024
 
-/** What is known of one directory of a store. */
+/** Known state of one directory of a store. */
 interface Known {
   stamp: string
-  /** Its files by name, with what is held open of them, and the bytes of a copy. */
+  /** Its files by name, with the held descriptor, or the size of the copy. */
   readonly files: Map<string, { readonly held?: HeldFile; readonly bytes: number }>
 }
 
-/** What is taken over of a directory of a store. */
+/** A directory of a store to synchronize. */
 interface Wanted {
   readonly name: string
   /** Its path below the store. */
@@ -67,7 +66,7 @@ interface Store {
 export function createLentObjects(folder: string): LentObjects {
   let stores = new Map<string, Store>()
   let made = 0
-  /** Files that are gone, and may still be opened by processes that run. */
+  /** Deleted files that running processes may still open. */
   let retired: HeldFile[] = []
   let copied = { count: 0, bytes: 0, held: 0 }
 
@@ -93,7 +92,7 @@ export function createLentObjects(folder: string): LentObjects {
     fs.symlinkSync(held.shared, join(place, name))
   }
 
-  /** A whole copy, or none: what is being written has another name. */
+  /** Copies a file atomically: the unfinished copy has another name. */
   const copy = (place: string, known: Known, name: string, held: HeldFile): void => {
     const bytes = Math.ceil(Number(held.stats.size) / blockBytes) * blockBytes
     if (copied.count >= maxLoose || copied.bytes + bytes > maxCopies)
@@ -105,7 +104,7 @@ export function createLentObjects(folder: string): LentObjects {
     known.files.set(name, { bytes })
   }
 
-  /** Takes over the files of a directory that are wanted, in that order. Those that are gone, or others by now, are dropped. */
+  /** Synchronizes the wanted files of a directory, in that order. Deleted or replaced files are dropped. */
   const syncDirectory = async (from: Folder, store: Store, { name, key, wants, takes }: Wanted, slices: Slices) => {
     const stats = await lookIn(from, name)
     if (stats?.isSymbolicLink() === true) throw new LinkError(name)
@@ -151,7 +150,7 @@ export function createLentObjects(folder: string): LentObjects {
   const syncStore = async (from: Folder, store: Store): Promise<void> => {
     const slices = createSlices()
     const sync = (folder: Folder, wanted: Wanted) => syncDirectory(folder, store, wanted, slices)
-    // What is packed meanwhile is in a pack that is there when packs are looked at.
+    // Loose objects first: one that is packed meanwhile is in a pack by the time when packs are read.
     for (const fan of fans) await sync(from, { name: fan, key: fan, wants: looseIn, takes: 'copies' })
     await sync(from, { name: 'pack', key: 'pack', wants: packsIn, takes: 'holds' })
     await sync(from, { name: 'info', key: 'info', wants: graphsIn, takes: 'holds' })
@@ -186,7 +185,7 @@ export function createLentObjects(folder: string): LentObjects {
           await syncStore(from, store)
         }
       } catch (error) {
-        // Nothing may open them: what is wrong is asked again as a whole.
+        // Nothing may open them: reset, so that everything is checked again.
         throw error instanceof LinkError ? linkedObjects() : error
       }
       const left = [...stores].filter(([identity]) => !next.has(identity)).map(([, store]) => store)
@@ -227,7 +226,7 @@ function stampOf({ dev, ino, mtimeNs, ctimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${mtimeNs}:${ctimeNs}`
 }
 
-/** Packs with their indexes. An index is taken over behind its pack, without which git takes it for none. */
+/** Returns packs with their indexes. An index follows its pack, because git ignores an index without a pack. */
 function packsIn(names: readonly string[]): readonly string[] {
   const all = new Set(names)
   return names.flatMap((name) => {
@@ -240,7 +239,7 @@ function looseIn(names: readonly string[]): readonly string[] {
   return names.filter((name) => /^(?:[0-9a-f]{38}|[0-9a-f]{62})$/.test(name))
 }
 
-/** What tells of commits, so that git needs not read each of them: gitformat-commit-graph(5). */
+/** Returns the files of the commit graph, which spare git from reading each commit: gitformat-commit-graph(5). */
 function graphsIn(names: readonly string[]): readonly string[] {
   return names.filter((name) => /^(?:commit-graph|commit-graph-chain|graph-[0-9a-f]+\.graph)$/.test(name))
 }

@@ -20,36 +20,36 @@ export interface ListerOptions {
   readonly places: Places
   readonly objects: Objects
   readonly dates: Dates
-  /** The resources at the root that are no files, in path order. */
+  /** The text pages at the root, in path order. */
   readonly pages: (table: RefTable) => readonly Entry[]
 }
 
 /** A directory that is being listed. */
 interface Frame {
-  /** Its path: empty, or ends in `/`. */
+  /** Its path: empty, or ending in `/`. */
   readonly path: string
   readonly place: Place
   readonly items: Items
-  /** The next item. */
+  /** Index of the next item. */
   index: number
-  /** What is left, behind this directory, of the path to resume after. */
+  /** The rest of the path to resume after, relative to this directory. */
   readonly after: string
 }
 
-/** Sizes are asked for in groups that grow: the caller may want no more than the first. */
+/** Sizes of the groups in which file sizes are requested. They grow, because the caller may want only the first file. */
 const [firstGroup, lastGroup] = [4, 512]
 
-/** Lists the pages and the files at `HEAD`, or whatever a prefix leads to: the files of any commit, names of refs. */
+/** Lists the pages and the files at `HEAD`, or the contents of a prefix: the files of any commit, or names of refs. */
 export function createLister({ refs, places, objects, dates, pages }: ListerOptions): Lister {
   const frameOf = (path: string, place: Place, items: Items, after: string): Frame => {
     const index = after === '' ? 0 : indexAfter(items, after)
-    // The directory that `after` lies in comes before it, and holds what comes behind it.
+    // The directory that `after` lies in comes before it, and holds the names after it.
     const inside = items.keyAt(index - 1)
     const enters = inside.endsWith('/') && after.startsWith(inside)
     return { path, place, items, index: enters ? index - 1 : index, after }
   }
 
-  /** What is at the root: `HEAD` as a directory, and the pages. */
+  /** The items of the root: `HEAD` as a directory, and the pages. */
   const rootItems = (table: RefTable): Items =>
     itemsIn([
       ...(table.head === undefined ? [] : [{ key: 'HEAD/' }]),
@@ -88,7 +88,7 @@ export function createLister({ refs, places, objects, dates, pages }: ListerOpti
       const start = prefix === '' ? {} : await places.find(prefix, table, signal)
       if (start === undefined) return
       const first = prefix === '' ? rootItems(table) : await places.items(start)
-      // Over many refs at once, dates would take a walk for each.
+      // For many refs at once, dates would take a walk each.
       const isDated = start.names === undefined || !start.names.goesOn
       const frames: Frame[] = [frameOf(prefix, start, first, rest)]
       const breath = createBreath()
@@ -119,7 +119,7 @@ export function createLister({ refs, places, objects, dates, pages }: ListerOpti
   }
 }
 
-/** What an entry says of a file, a link or a submodule. */
+/** Returns the entry of a file, a link or a submodule. */
 export async function describeFile(
   objects: Objects,
   path: string,
@@ -137,7 +137,7 @@ export async function describeFile(
   }
 }
 
-/** Of a partial clone not everything is here, and what is damaged has no size: the rest is listed all the same. */
+/** Objects of a partial clone can be missing, and damaged ones have no size: the others are listed anyway. */
 async function infoOf(objects: Objects, oid: string) {
   try {
     return await objects.info(oid)
@@ -152,14 +152,14 @@ function mimeTypeOfEntry(name: string, kind: TreeEntry['kind']): string | undefi
   return kind === 'submodule' ? 'text/plain' : mimeTypeOf(name)
 }
 
-/** What is left of `after` behind the prefix; `''` where everything is still to come, `undefined` where nothing is. */
+/** Returns the rest of `after` relative to the prefix; `''` when everything is still to come, undefined when nothing is. */
 function resumeIn(prefix: string, after: string | undefined): string | undefined {
   if (after === undefined) return ''
   if (after.startsWith(prefix)) return after.slice(prefix.length)
   return comparePaths(after, prefix) < 0 ? '' : undefined
 }
 
-/** The items from an index on that are no directories, at most so many; the first one whatever it is. */
+/** Returns consecutive items from an index on that are no directories, at most `size`; the first may be of any kind. */
 function groupAt(items: Items, first: number, size: number): readonly Item[] {
   const group: Item[] = []
   for (let item = items.at(first); item !== undefined && group.length < size; item = items.at(first + group.length)) {
@@ -169,7 +169,7 @@ function groupAt(items: Items, first: number, size: number): readonly Item[] {
   return group
 }
 
-/** The index of the first item that comes after a path. */
+/** Binary search for the first item after a path. Returns its index. */
 function indexAfter(items: Items, path: string): number {
   let [low, high] = [0, items.length]
   while (low < high) {

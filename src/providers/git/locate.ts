@@ -4,30 +4,28 @@ import { invalid, isResourceError, type ResourceError } from '../../core/errors.
 import { codeOf } from '../files/pool.ts'
 import { lookAt, readSmallFile } from './small-file.ts'
 
-/** Where the parts of a repository are: absolute paths without symbolic links. */
+/** The directories of a repository: absolute paths without symbolic links. */
 export interface Location {
-  /** Where `HEAD` and the index are. */
+  /** Directory of `HEAD` and the index. */
   readonly gitDir: string
-  /** Where refs, objects and the configuration are; the same, but for a linked working tree. */
+  /** Directory of refs, objects and the configuration; equals `gitDir` except for a linked working tree. */
   readonly commonDir: string
-  /** The files that are checked out; absent for a bare repository, and where a `.git` directory itself was named. */
+  /** Directory of the checked-out files; undefined for a bare repository, and when the operator named a `.git` directory itself. */
   readonly workTree?: string
-  /** What the repository may consist of: nothing is read outside of these folders. */
+  /** The folders that the repository may consist of: nothing outside of them is read. */
   readonly roots: readonly string[]
 }
 
-/** Where a repository says that its working tree is (`core.worktree`), if it does. */
+/** Returns the working tree that a repository is configured with (`core.worktree`), if any. */
 export type WorkTreeOf = (gitDir: string) => Promise<string | undefined>
 
 const maxPointer = 4096 + 'gitdir: \n'.length
 
 /**
- * Finds the parts of a repository, starting at the path that the operator named and never anywhere else: nothing is
- * discovered above it, or inside it.
+ * Finds the directories of a repository, starting only at the path that the operator named: it searches neither above it nor inside it.
  *
- * A `.git` file may lead out of the folder only where what it leads to leads back: to a linked working tree
- * (`git worktree add`), or a submodule. So a file that somebody put there opens no other repository. Symbolic links
- * inside the repository are not followed.
+ * A `.git` file may lead out of the folder only when its target points back: a linked working tree (`git worktree add`), or a submodule. So a
+ * planted `.git` file opens no other repository. Symbolic links inside the repository are not followed.
  *
  * @throws ResourceError `invalid` (reason `repository`); the message says what to do.
  */
@@ -79,7 +77,7 @@ async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: Fault)
   )
 }
 
-/** A linked working tree shares refs and objects with the repository that its git directory lies in. */
+/** A linked working tree shares refs and objects with the repository that contains its git directory. */
 async function withCommonDir(start: Start, named: string, fault: Fault): Promise<Location> {
   const { gitDir, linked, workTree } = start
   const common = await readPointer(join(gitDir, 'commondir'), /^(.+)$/)

@@ -5,7 +5,7 @@ import type { Launcher } from './launch.ts'
 import { cutMark, oneLine, type Page, shortId } from './text.ts'
 import { parseTime } from './time.ts'
 
-/** What a log is asked for. Times are in seconds since 1970. */
+/** Parameters of a log. Times are in seconds since 1970. */
 export interface LogQuery {
   readonly path?: string
   readonly since?: number
@@ -17,17 +17,17 @@ export interface LogQuery {
 /** One commit of a log. */
 export interface LogLine {
   readonly oid: string
-  /** When it was committed (ISO 8601, with the committer's time zone). */
+  /** Commit time (ISO 8601, with the committer's time zone). */
   readonly date: string
   readonly author: string
   readonly subject: string
 }
 
 const defaultLimit = 100
-/** The longest author's name or text that is searched for, in characters. */
+/** Maximum length of the author's name or text to search for, in characters. */
 const maxAuthor = 500
 
-/** @throws ResourceError `invalid` for a parameter that is not what it has to be. */
+/** @throws ResourceError `invalid` for an invalid parameter. */
 export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
   const path = params.get('path')
   if (path !== undefined && (path === '' || !isPath(path)))
@@ -53,7 +53,7 @@ function parseLimit(text: string | undefined, most: number): number {
   throw invalid(`The parameter "limit" is a whole number from 1 to ${most}.`, 'limit', { limit: most })
 }
 
-/** Commits from one on back, newest first, as `git log` orders them. `cut`: there are more of them. */
+/** Reads a commit and its ancestors, newest first, in the order of `git log`. `cut`: there are more. */
 export async function readLog(
   launcher: Launcher,
   commit: string,
@@ -70,7 +70,7 @@ export async function readLog(
     `--max-count=${limit + 1}`,
     ...(since === undefined ? [] : [`--max-age=${since}`]),
     ...(until === undefined ? [] : [`--min-age=${until}`]),
-    // A text, and no pattern: patterns of strangers can run for ever.
+    // A fixed string instead of a regular expression: an untrusted pattern can run forever.
     ...(author === undefined ? [] : ['--fixed-strings', '--regexp-ignore-case', `--author=${author}`]),
     '--end-of-options',
     commit,
@@ -79,7 +79,7 @@ export async function readLog(
   ]
   const { bytes, cut } = await launcher.run({ args, limit: maxBytes, signal })
   const records = bytes.toString('utf8').split('\0')
-  // Behind the last NUL there is nothing, or half a record.
+  // The text after the last NUL is empty or an incomplete record.
   records.pop()
   const lines = records.slice(0, limit).map((record): LogLine => {
     const [oid = '', date = '', author = '', subject = ''] = record.split('\n')
@@ -88,7 +88,7 @@ export async function readLog(
   return { lines, cut: cut || records.length > limit }
 }
 
-/** A log as text: a line for each commit, `id date author: subject`. `marks`: what refs are at a commit. */
+/** Formats a log as text: one line per commit, `id date author: subject`. `marks`: names of the refs at a commit. */
 export function formatLog(
   title: string,
   { lines, cut }: { readonly lines: readonly LogLine[]; readonly cut: boolean },

@@ -4,54 +4,54 @@ import type { Ref } from './ref-list.ts'
 import { indexOfRef, type Range, type RefList, rangeBelow, refAt } from './ref-list.ts'
 import type { Slices } from './slices.ts'
 
-/** A directory of names of refs, a ref, or both: what is called so far, and what goes on from there. */
+/** A node in the tree of ref names: a directory of names, a ref, or both. */
 export interface NameNode {
   readonly ref?: Ref
-  /** A branch and a tag are both called this: it means neither. */
+  /** Whether both a branch and a tag have this name, so that it means neither. */
   readonly ambiguous: boolean
-  /** Whether names go on from here. */
+  /** Whether longer names begin with this one. */
   readonly goesOn: boolean
   child(segment: string): NameNode | undefined
   children(slices: Slices): Promise<NameChildren>
 }
 
-/** The segments with which names go on, in path order, each with a `/` behind it. They are decoded as they are asked for. */
+/** The child segments of a name in path order, each with a final `/`. They are decoded on demand. */
 export interface NameChildren {
   readonly length: number
   keyAt(index: number): string
 }
 
-/** What a path that begins with the name of a ref means. */
+/** A path that begins with the name of a ref. */
 export interface NamedPath {
   readonly ref: Ref
-  /** What stands behind the name; empty where nothing does. */
+  /** The path after the name; empty when there is none. */
   readonly rest: string
 }
 
-/** How refs are called in paths. */
+/** Names of refs in paths. */
 export interface Names {
   /**
-   * The longest name that a path begins with: the full name of a ref, or the name of a branch or tag without `refs/heads/`
-   * or `refs/tags/`. `ambiguous` where a branch and a tag have that name.
+   * Finds the longest ref name that a path begins with: the full name of a ref, or the name of a branch or tag without `refs/heads/` or
+   * `refs/tags/`. `ambiguous` when both a branch and a tag have that name.
    */
   find(path: string): NamedPath | 'ambiguous' | undefined
-  /** What a directory of names leads to: `refs/`, `refs/heads/feature/`, `feature/`. Without segments, nothing. */
+  /** Returns the node of a directory of names: `refs/`, `refs/heads/feature/`, `feature/`. Undefined without segments. */
   nodeAt(segments: readonly string[]): NameNode | undefined
-  /** The shortest name of a ref that means it. */
+  /** Returns the shortest unambiguous name of a ref. */
   shortest(name: string): string
 }
 
-/** First segments that mean something else than a branch or tag of that name; it is then called by its full name. */
+/** First segments with another meaning; a branch or tag of such a name is addressed by its full name. */
 const reserved = new Set(['HEAD', 'refs', 'log', 'commits', 'diff', 'blame', 'branches', 'tags', 'status'])
-/** Where children begin is remembered, of so many children over all directories. */
+/** Maximum number of child offsets that are cached, over all directories. */
 const maxRemembered = 1_000_000
 
-/** The refs whose names begin with a prefix, which ends in `/`. */
+/** The refs whose names begin with a prefix that ends in `/`. */
 interface Below extends Range {
   readonly prefix: string
 }
 
-/** Finds refs by what paths call them, by binary search in the list: nothing is made of a ref before it is asked for. */
+/** Finds refs by their names in paths, by binary search in the list: no object is created for a ref before it is requested. */
 export function createNames(list: RefList): Names {
   const remembered = createRecent<NameChildren>(maxRemembered, ({ length }) => length + 1)
   const everything = { start: 0, end: list.length }
@@ -61,7 +61,7 @@ export function createNames(list: RefList): Names {
     return range.start === range.end ? [] : [{ ...range, prefix }]
   }
 
-  /** Whether the first of the refs is called like the prefix itself. */
+  /** Whether the name of the first ref equals the prefix. */
   const isNamed = ({ start, prefix }: Below) =>
     (list.starts[start + 1] ?? 0) - (list.starts[start] ?? 0) === Buffer.byteLength(prefix)
 
@@ -86,7 +86,7 @@ export function createNames(list: RefList): Names {
     }
   }
 
-  /** Names that begin with `refs` are full ones; branches and tags are called without what they begin with as well. */
+  /** Names that begin with `refs` are full names; branches and tags also have short names. */
   const topOf = (first: string | undefined): NameNode | undefined => {
     if (first === undefined) return undefined
     if (first === 'refs') return nodeOf(below('refs/', everything))
@@ -120,7 +120,7 @@ export function createNames(list: RefList): Names {
   }
 }
 
-/** The children of one or two ranges of refs: of a branch's name, and of a tag's. */
+/** Returns the children of one or two ranges of refs: a branch's name, and a tag's. */
 async function childrenIn(list: RefList, places: readonly Below[], slices: Slices): Promise<NameChildren> {
   const all = await Promise.all(
     places.map(async (place) => ({
@@ -149,7 +149,7 @@ async function childrenIn(list: RefList, places: readonly Below[], slices: Slice
   return { length: merged.length, keyAt: (index) => merged[index] ?? '' }
 }
 
-/** The indices of the first ref of each child. */
+/** Returns the index of the first ref of each child. */
 async function beginsIn(list: RefList, { start, end, prefix }: Below, slices: Slices): Promise<Uint32Array> {
   const begins = new Uint32Array(end - start)
   const length = Buffer.byteLength(prefix)
@@ -159,7 +159,7 @@ async function beginsIn(list: RefList, { start, end, prefix }: Below, slices: Sl
     const from = list.starts[at] ?? 0
     const next = list.starts[at + 1] ?? 0
     const slash = list.names.indexOf(0x2f, from + length)
-    // Most names end here, and no other one goes on from them.
+    // Most names end here, without longer names.
     const child = list.names.subarray(from, slash + 1)
     const goesOn = slash + 1 < next || (at + 1 < end && child.equals(list.names.subarray(next, next + child.length)))
     at = goesOn ? rangeBelow(list, child.toString('utf8'), { start: at, end }).end : at + 1
@@ -169,15 +169,15 @@ async function beginsIn(list: RefList, { start, end, prefix }: Below, slices: Sl
 }
 
 /**
- * The name of a branch or tag without what it begins with; `undefined` for other refs, and where that would mean something
- * else: a reserved name, or an id.
+ * Returns the name of a branch or tag without `refs/heads/` or `refs/tags/`; undefined for other refs, and when the short name has another
+ * meaning: a reserved name, or an id.
  */
 export function shortName(name: string): string | undefined {
   const short = /^refs\/(?:heads|tags)\/(.+)$/s.exec(name)?.[1]
   return short === undefined || isTaken(short.split('/', 1)[0] ?? '') ? undefined : short
 }
 
-/** Whether a first segment means something else than the name of a branch or tag. */
+/** Whether a first segment has another meaning than the name of a branch or tag. */
 function isTaken(first: string): boolean {
   return reserved.has(first) || /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(first)
 }

@@ -8,29 +8,29 @@ import type { Launcher } from './launch.ts'
 
 export type ObjectFormat = 'sha1' | 'sha256'
 
-/** The objects of the repository, by full id only. Every call ends in time by itself. */
+/** Reads the objects of the repository, only by full id. Every call has a time-out of its own. */
 export interface Objects {
-  /** What an object is. `name` is an id, or `id^{type}`. `undefined` where there is none. */
+  /** Returns the type and size of an object. `name` is an id, or `id^{type}`. Undefined when it does not exist. */
   info(name: string): Promise<Found | undefined>
   /**
-   * An object of at most `limit` bytes; of a larger one, the facts alone. Its contents have been compared with its id.
-   * With `keep` they are remembered for a while, as far as they are small: more parts of it will be read.
+   * Reads an object of at most `limit` bytes; for a larger one, only its metadata. Verifies the contents against the id. With `keep`, small
+   * contents are cached for a while, because more ranges will be read.
    *
-   * @throws ResourceError `not-found` (see {@link isMissing}) where there is none, `unavailable` for a damaged one.
+   * @throws ResourceError `not-found` (see {@link isMissing}) when it does not exist, `unavailable` for a damaged object.
    */
   read(name: string, limit: number, keep?: boolean): Promise<Found>
-  /** Starts again with what lies on disk now: packs come and go. */
+  /** Restarts the processes, so that they see the packs that are on disk now. */
   restart(): void
   close(): void
 }
 
-/** So many processes answer with contents, as they are needed; one more tells sizes and types. */
+/** Maximum number of processes that return contents, started on demand; one more returns sizes and types. */
 const readers = 3
-/** A process that is busy with one object for longer, in milliseconds, is passed over. */
+/** Time in milliseconds after which a process that is busy with one object gets no further requests. */
 const patience = 60
-/** So many objects are remembered with their type and size, and so many bytes of small contents. */
+/** Maximum number of cached types and sizes. `maxKept` bounds the cached bytes of small contents. */
 const maxFacts = 50_000
-/** So many bytes are hashed before it is seen whether it is time for others. */
+/** Number of bytes to hash before a check whether to yield. */
 const hashedAtOnce = 1024 * 1024
 const maxTooMuch = 1000
 const maxKept = 32 * 1024 * 1024
@@ -41,13 +41,13 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
   const contents = Array.from({ length: readers }, () => make('--batch'))
   const checker = make('--batch-check')
   const known = createRecent<Found>(maxFacts)
-  /** Objects that git cannot make within its memory: it would end over each of them again. */
+  /** Objects that exceed git's memory limit: git would die over each of them again. */
   const tooMuch = createRecent<{ readonly error: ResourceError }>(maxTooMuch)
   const kept = createRecent<Found>(maxKept, ({ size }) => size + 200)
 
   /**
-   * One process does most of the work, since it remembers what the next object is made from. Another one takes over while
-   * the first is busy with something large.
+   * One process does most of the work, because it caches the base objects of deltas. Another one takes over while the first is busy with a
+   * large object.
    */
   const readiest = (): Batch => {
     const quick = contents.find((batch) => batch.delay() < patience)
@@ -90,7 +90,7 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
       if (found === undefined) throw missing(name)
       await check(name, found)
       known.set(name, { oid: found.oid, type: found.type, size: found.size })
-      // A copy: the bytes may be a part of a larger piece of output.
+      // A copy: the bytes may be a slice of a larger chunk of output.
       if (keep && found.bytes !== undefined && found.size <= keeps)
         kept.set(name, { ...found, bytes: Buffer.from(found.bytes) })
       return found
@@ -113,12 +113,12 @@ export function missing(name: string): ResourceError {
   return new ResourceError('not-found', `the object ${name} is not in the repository`, { reason: missingReason })
 }
 
-/** Whether an object was not there: it may have been packed or pruned meanwhile, or never fetched. */
+/** Whether an error means a missing object: it may have been packed or pruned meanwhile, or never fetched. */
 export function isMissing(error: unknown): boolean {
   return isResourceError(error, 'not-found') && error.detail.reason === missingReason
 }
 
-/** The contents of an object that is read as a whole or not at all. */
+/** Returns the contents of an object that must be read as a whole. */
 export function wholeBytes({ oid, bytes }: Found): Buffer {
   if (bytes !== undefined) return bytes
   throw notFound(`the object ${oid} is too large for what it is`)

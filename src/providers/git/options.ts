@@ -4,29 +4,28 @@ import { compileGlobs, type PathTest } from '../../core/glob.ts'
 import type { Log } from '../../core/log.ts'
 
 export interface GitOptions {
-  /** The absolute path of a working tree, of a bare repository, or of a `.git` directory. It is never searched for. */
+  /** The absolute path of a working tree, of a bare repository, or of a `.git` directory. There is no search for a repository. */
   readonly repository: string
   /**
-   * Globs over full ref names: only these refs, and the commits that can be reached from them, are served. `HEAD` is
-   * served where a glob matches it, or where it is on a branch that is served. Default `HEAD`, `refs/heads/**` and
-   * `refs/tags/**`.
+   * Globs over full ref names: only these refs, and the commits reachable from them, are served. `HEAD` is served when a glob matches it, or
+   * when it is on a served branch. Default `HEAD`, `refs/heads/**` and `refs/tags/**`.
    */
   readonly refs?: readonly string[]
   /** Absolute paths of folders outside the repository that it may borrow objects from (`objects/info/alternates`). */
   readonly alternates?: readonly string[]
-  /** The largest file, or part of one, that is read at once, and the longest text, in bytes. Default 16 MiB. */
+  /** Maximum size of a file, or of a range, that is read at once, and of a text page, in bytes. Default 16 MiB. */
   readonly maxBytes?: number
-  /** How many commits a log can have, and how far back the dates of files are looked for. Default 10,000. */
+  /** Maximum number of commits of a log, and of a search for the dates of files. Default 10,000. */
   readonly maxCommits?: number
-  /** How long one process of git may take for an answer, in milliseconds. Default 10,000. */
+  /** Time-out of one answer of a git process, in milliseconds. Default 10,000. */
   readonly timeoutMs?: number
-  /** The git to run: an absolute path, or a name that is looked for on PATH. Default `git`. */
+  /** The git to run: an absolute path, or a name to search on PATH. Default `git`. */
   readonly git?: string
-  /** Whether changes are told. Default true. */
+  /** Whether changes are notified. Default true. */
   readonly watch?: boolean
   /**
-   * How long it takes at most until a change is told that the system does not tell of, in milliseconds: refs and the
-   * working tree are compared so often. Default 30,000, at least 100.
+   * Interval at which refs and the working tree are compared, in milliseconds: the longest delay of a change that the system does not report.
+   * Default 30,000, at least 100.
    */
   readonly reconcile?: number
   readonly log?: Log
@@ -45,16 +44,16 @@ export interface Settings {
   readonly log: Log
   /** Whether a ref (its full name, or `HEAD`) is served. */
   readonly serves: PathTest
-  /** What `git for-each-ref` is asked for: the parts of the globs before their first wildcard. */
+  /** Patterns for `git for-each-ref`: the parts of the globs before their first wildcard. */
   readonly patterns: readonly string[]
-  /** Is told how many entries were worked on at once: only tests listen. */
+  /** Receives the number of entries processed at once; only for tests. */
   readonly heard?: (entries: number) => void
 }
 
 const defaultRefs = ['HEAD', 'refs/heads/**', 'refs/tags/**']
 const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
 
-/** @throws ResourceError `invalid` for a limit that is none, and for a malformed glob. */
+/** @throws ResourceError `invalid` for a limit out of range, and for a malformed glob. */
 export function completeOptions(options: GitOptions): Settings {
   const { refs = defaultRefs } = options
   return {
@@ -77,7 +76,7 @@ function whole(name: string, value: number, most: number, least = 1): number {
   throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'limit')
 }
 
-/** The directories of refs that a glob can mean, without a wildcard: git has its own idea of those. */
+/** Returns the ref directories that a glob can match, without a wildcard: git's own wildcards differ. */
 function patternsOf(glob: string): readonly string[] {
   if (glob === 'HEAD') return []
   const segments = glob.replace(/^\//, '').split('/')

@@ -6,23 +6,23 @@ import type { HeldFile } from './folder.ts'
 import { compareRefs, createRefListWriter, type RefList } from './ref-list.ts'
 import { type Slices, sortInSlices } from './slices.ts'
 
-/** As many bytes of packed refs are read, and as many refs of any kind. */
+/** Maximum size of the packed refs, in bytes, and maximum number of refs of any kind. */
 const maxPackedBytes = 128 * 1024 * 1024
 export const maxRefs = 1_000_000
-/** A ref with a longer name is left out, in bytes: Linux has no longer paths (PATH_MAX). */
+/** Maximum length of a ref name, in bytes: longer refs are left out, because Linux has no longer paths (PATH_MAX). */
 export const maxNameBytes = 4096
 const bytesPerRead = 1024 * 1024
 
 export interface PackedFormat {
-  /** How many digits an id has. */
+  /** Number of digits of an id. */
   readonly idLength: number
   readonly isId: (text: string) => boolean
   readonly serves: PathTest
 }
 
 /**
- * Reads a `packed-refs` file: lines of an id, a space and a name; lines that begin with `#` or `^` tell of others. Names that
- * {@link isServable} refuses are left out. Of two lines of one name the last one counts.
+ * Parses a `packed-refs` file: lines of an id, a space and a name; lines that begin with `#` or `^` hold other data. Names that {@link
+ * isServable} refuses are left out. Of two lines with the same name the last one counts.
  *
  * @throws ResourceError `unavailable` for a file of more than 128 MiB, or of more than a million refs.
  */
@@ -50,7 +50,7 @@ async function readInParts(file: HeldFile, slices: Slices): Promise<Buffer> {
   return bytes.subarray(0, length)
 }
 
-/** The refs in the order of their lines. */
+/** Returns the refs in the order of their lines. */
 async function parseLines(
   bytes: Buffer,
   lines: number,
@@ -79,7 +79,7 @@ async function parseLines(
   return writer.finish()
 }
 
-/** The refs in the order of their names. git writes nearly this order: it sorts names without a `/` behind them. */
+/** Returns the refs in the order of their names. git writes nearly this order: it sorts names without a final `/`. */
 async function sorted(list: RefList, slices: Slices): Promise<RefList> {
   let inOrder = true
   for (let i = 1; i < list.length && inOrder; i++) {
@@ -102,12 +102,12 @@ async function sorted(list: RefList, slices: Slices): Promise<RefList> {
   return writer.finish()
 }
 
-/** Whether a ref of this name can be served: git takes it for one, and it can be a path. */
+/** Whether a ref of this name can be served: valid in git, and valid as a path. */
 export function isServable(name: string): boolean {
   return isRefName(name) && isPath(name)
 }
 
-/** Whether git takes a text for the name of a ref: git-check-ref-format(1). */
+/** Whether a text is a valid ref name: git-check-ref-format(1). */
 export function isRefName(name: string): boolean {
   if (!name.startsWith('refs/') || name.endsWith('.') || name.includes('..') || name.includes('@{')) return false
   if (/[\p{Cc} ~^:?*[\\]/u.test(name)) return false

@@ -14,16 +14,16 @@ import { contentOf, oneLine, type Page, pageType, shortId } from './text.ts'
 import { createTips } from './tips.ts'
 import type { TreeEntry } from './tree-format.ts'
 
-/** The resources that are no files: what git says about the history, as text. */
+/** The text pages: git's output about the history. */
 export interface Pages {
-  /** Those that are listed, in path order. */
+  /** The listed pages, in path order. */
   entries(table: RefTable): readonly Entry[]
-  /** What is at a path that is theirs; `undefined` where it is the path of a file. Throws `not-found`. */
+  /** Returns the entry of a page; undefined when the path belongs to a file. Throws `not-found`. */
   stat(path: string, table: RefTable, signal: AbortSignal): Promise<Entry | undefined>
   read(path: string, params: Params, table: RefTable, signal: AbortSignal): Promise<Content | undefined>
 }
 
-/** A page that was found, and how to write it. */
+/** A page that was found, with the function that writes it. */
 interface Plan {
   readonly entry?: Entry
   readonly write: (params: Params) => Promise<Page>
@@ -124,7 +124,7 @@ export function createPages(repository: Repository, commits: Commits): Pages {
       version: fingerprint,
     },
     { path: 'log', ...describe('Log', 'The latest commits of HEAD, a line each.'), version: fingerprint },
-    // It compares with HEAD, which may not be served.
+    // The status compares with HEAD, which may not be served.
     ...(status === undefined || (head === undefined && branch === undefined)
       ? []
       : [{ path: 'status', ...describe('Status', 'What has changed in the working tree since the last commit.') }]),
@@ -134,7 +134,7 @@ export function createPages(repository: Repository, commits: Commits): Pages {
   const plan = async (path: string, table: RefTable, signal: AbortSignal): Promise<Plan | undefined> => {
     const slash = path.indexOf('/')
     if (slash === -1) {
-      // Of a bare repository there is no status, and no branch takes its place.
+      // A bare repository has no status, and no branch of that name may take its place.
       const found = single(path, table, signal)
       if (found === undefined && path === 'status') throw notFound('a bare repository has no status')
       return found

@@ -1,6 +1,6 @@
 /**
- * A map of paths that never stops the event loop for long as it grows: it is divided into maps. One map of a million keys is rebuilt
- * in one step when it is full, which takes 80 ms.
+ * A map of paths that never blocks the event loop for long as it grows: it is split into several maps. A single map of a million keys is
+ * rehashed in one step when it is full, which takes 80 ms.
  */
 export interface PathMap<V> {
   readonly size: number
@@ -13,7 +13,7 @@ export interface PathMap<V> {
 }
 
 const maxParts = 256
-/** One map is enough up to so many paths. */
+/** Maximum number of paths in a single map. */
 const maxUndivided = 16_384
 
 export function createPathMap<V>(): PathMap<V> {
@@ -49,7 +49,7 @@ export function createPathMap<V>(): PathMap<V> {
   }
 }
 
-/** Of the last characters: the first ones are often the same. Not negative. */
+/** Hashes the last characters, because the first ones are often the same. Not negative. */
 function hash(path: string): number {
   let value = 0
   for (let i = Math.max(0, path.length - 32); i < path.length; i++) value = (value * 31 + path.charCodeAt(i)) | 0

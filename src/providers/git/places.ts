@@ -12,48 +12,48 @@ import type { Trees } from './trees.ts'
 /** A directory of a tree, at a commit. */
 export interface TreePlace {
   readonly commit: string
-  /** The id of the tree, or that of the commit as `id^{tree}`. */
+  /** The id of the tree, or of the commit in the form `id^{tree}`. */
   readonly tree: string
-  /** Where it is below the root of the commit: empty, or ends in `/`. */
+  /** Its path below the root of the commit: empty, or ending in `/`. */
   readonly inside: string
 }
 
-/** A directory: of a tree, of names of refs, or of both, where a ref is called what another one begins with. */
+/** A directory: of a tree, of ref names, or of both when a ref's name is the prefix of another one. */
 export interface Place {
   readonly tree?: TreePlace
   readonly names?: NameNode
 }
 
-/** What is directly in a directory. `key` is its name; for a directory, with a `/` behind it. */
+/** A direct child of a directory. `key` is its name; a directory's key ends in `/`. */
 export interface Item {
   readonly key: string
   /** A directory of names, or a ref. */
   readonly node?: NameNode
   readonly entry?: TreeEntry
-  /** A resource that is no file. */
+  /** A text page. */
   readonly page?: Entry
 }
 
-/** What is in a place, in path order. Items are made when they are asked for: a directory can have a million. */
+/** The children of a place, in path order. Items are created on demand: a directory can have a million. */
 export interface Items {
   readonly length: number
-  /** The key of an item; empty where there is none. */
+  /** Returns the key of an item; empty when the index is out of range. */
   keyAt(index: number): string
   at(index: number): Item | undefined
 }
 
 export interface Places {
-  /** What a path that is empty or ends in `/` leads to; `undefined` where nothing is. The empty path has no place. */
+  /** Finds the place at a path that is empty or ends in `/`; undefined when there is none. The empty path has no place. */
   find(path: string, table: RefTable, signal: AbortSignal): Promise<Place | undefined>
   items(place: Place): Promise<Items>
-  /** What one of the directories in a place leads to. */
+  /** Returns the place of a child directory. */
   enter(place: Place, item: Item): Promise<Place | undefined>
 }
 
 export function createPlaces(commits: Commits, trees: Trees, heard?: (entries: number) => void): Places {
   const rootOf = (commit: string): TreePlace => ({ commit, tree: `${commit}^{tree}`, inside: '' })
 
-  /** The place of a ref, or of names that go on. */
+  /** Returns the place of a ref, or of a prefix of ref names. */
   const placeOf = async (node: NameNode): Promise<Place> => {
     const commit = node.ref === undefined ? undefined : await commits.at(node.ref)
     return { names: node, ...(commit === undefined ? {} : { tree: rootOf(commit) }) }
@@ -71,7 +71,7 @@ export function createPlaces(commits: Commits, trees: Trees, heard?: (entries: n
     return entry?.kind === 'directory' ? { commit: place.commit, tree: entry.oid, inside: path } : undefined
   }
 
-  /** A name that could mean two refs leads nowhere, and so does one whose commit is not there. */
+  /** An ambiguous name leads nowhere, and so does one whose commit is missing. */
   const findCommit: Commits['find'] = async (path, table, signal) => {
     try {
       return await commits.find(path, table, signal)
@@ -105,7 +105,7 @@ export function createPlaces(commits: Commits, trees: Trees, heard?: (entries: n
   }
 }
 
-/** A few items, in path order. */
+/** Returns a short list of items, in path order. */
 export function itemsIn(items: readonly Item[]): Items {
   return { length: items.length, keyAt: (index) => items[index]?.key ?? '', at: (index) => items[index] }
 }
@@ -134,7 +134,10 @@ function namesIn(names: NameNode, { length, keyAt }: NameChildren): Items {
   }
 }
 
-/** The longest name counts: what a ref is called hides a file or directory of another one, and names that go on share its directory. */
+/**
+ * Merges files and ref names; the longest name wins: a ref's name hides a file or directory of another ref, and longer ref names share the
+ * directory.
+ */
 async function bothIn(files: Tree, names: NameNode, children: NameChildren, slices: Slices): Promise<Items> {
   const hidden = new Uint8Array(files.length)
   for (let i = 0; i < children.length; i++) {
@@ -145,7 +148,7 @@ async function bothIn(files: Tree, names: NameNode, children: NameChildren, slic
     if (file !== -1 && node !== undefined && !isBetween(node)) hidden[file] = 1
     if (slices.due()) await slices.rest()
   }
-  /** An index of the files, or of the names as -1 - index. */
+  /** Index of a file, or of a name as -1 - index. */
   const order = new Int32Array(files.length + children.length)
   let length = 0
   for (let i = 0, j = 0; i < files.length || j < children.length; ) {
@@ -174,7 +177,7 @@ async function bothIn(files: Tree, names: NameNode, children: NameChildren, slic
   }
 }
 
-/** Whether nothing is called what leads to a node: names only begin like it. */
+/** Whether a node is only a prefix of ref names, and no ref itself. */
 function isBetween({ ref, ambiguous }: NameNode): boolean {
   return ref === undefined && !ambiguous
 }

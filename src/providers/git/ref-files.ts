@@ -16,28 +16,28 @@ import {
 } from './ref-list.ts'
 import { createSlices, type Slices, sortInSlices } from './slices.ts'
 
-/** Reads the refs of a git directory itself (gitrepository-layout(5)): git would follow symbolic links among them. */
+/** Reader of the refs of a git directory (gitrepository-layout(5)). It replaces git, which would follow symbolic links among them. */
 export interface RefFiles {
   /**
-   * The refs below some names. The same list while nothing has changed.
+   * Returns the refs below some names. The same list as long as nothing has changed.
    *
    * @param patterns Names such as `refs/heads`: a ref of that name, and those below it.
-   * @throws ResourceError `unavailable` for a symbolic link in place of `refs`, `refs/heads`, `refs/tags` or `packed-refs`, and
-   * for too many refs. Other symbolic links are left out.
+   * @throws ResourceError `unavailable` for a symbolic link in place of `refs`, `refs/heads`, `refs/tags` or `packed-refs`, and for too many
+   * refs. Other symbolic links are left out.
    */
   read(commonDir: Folder, patterns: readonly string[]): Promise<RefList>
 }
 
-/** A file of a ref holds an id, or a name of at most 4096 bytes. */
+/** Maximum size of a ref file, in bytes: it holds an id, or a name of at most 4096 bytes. */
 const maxRefBytes = 4200n
-/** `refs/` and names of this depth at most. */
+/** Maximum depth of names below `refs/`. */
 const maxDepth = 64
-/** So many names lead to another one before it is a circle (`SYMREF_MAXDEPTH` of git). */
+/** Maximum length of a chain of symbolic refs (`SYMREF_MAXDEPTH` of git). */
 const maxSymbolic = 5
-/** A file that changed so lately may change once more without its time telling, in milliseconds. */
+/** Age below which a file may change again without a new modification time, in milliseconds. */
 const unsettledMs = 50
 
-/** What a ref is at: an id, or the name of another ref. */
+/** The value of a ref: an id, or the name of another ref. */
 type Value = { readonly oid: string } | { readonly name: string }
 
 interface Packed {
@@ -45,9 +45,9 @@ interface Packed {
   readonly refs: RefList
 }
 
-/** A ref that has a file of its own. */
+/** A ref that has its own file. */
 interface LooseRef {
-  /** Its name with a `/` behind it: in the order of these. */
+  /** Its name with a final `/`, by which the refs are sorted. */
   readonly key: string
   readonly value: Value
 }
@@ -76,7 +76,7 @@ export function createRefFiles(idLength: number, serves: PathTest, heard?: (entr
     }
   }
 
-  /** Adds what the files below a directory say. */
+  /** Adds the refs of the files below a directory. */
   const readLoose = async (
     folder: Folder,
     prefix: string,
@@ -111,7 +111,7 @@ export function createRefFiles(idLength: number, serves: PathTest, heard?: (entr
     }
   }
 
-  /** What loose refs are at, in their order; one that leads nowhere is at an id of zeros, and hides a packed one. */
+  /** Resolves loose refs, in their order; one that leads nowhere gets an id of zeros, and hides a packed one. */
   const resolve = async (loose: readonly LooseRef[], folder: Folder, slices: Slices): Promise<RefList> => {
     const lookUp = async (name: string): Promise<Value | undefined> =>
       looseValue(loose, `${name}/`) ?? (await readNamed(folder, name, isId)) ?? packedValue(packed, name)
@@ -141,7 +141,7 @@ export function createRefFiles(idLength: number, serves: PathTest, heard?: (entr
       try {
         await readLoose(folder, 'refs', leads, found, slices)
         const loose = await sortInSlices(found, (a, b) => comparePaths(a.key, b.key), slices)
-        // What is packed meanwhile is in the file before its own is gone.
+        // Packed refs after loose ones: git writes a ref to the packed file before it deletes its own file.
         packed = await readPacked(commonDir, slices)
         const key = await keyOf(patterns, loose, slices)
         if (last?.packed === packed && last.key === key) return last.refs
@@ -155,7 +155,7 @@ export function createRefFiles(idLength: number, serves: PathTest, heard?: (entr
   }
 }
 
-/** The refs of both lists that patterns mean. Where both have one, the loose one counts. */
+/** Merges both lists, restricted to the patterns. A loose ref hides a packed one. */
 async function merge(packed: RefList, loose: RefList, patterns: readonly string[], slices: Slices): Promise<RefList> {
   const room = { refs: packed.length + loose.length, bytes: packed.names.length + loose.names.length }
   const writer = createRefListWriter(packed.idBytes, room)
@@ -173,7 +173,7 @@ async function merge(packed: RefList, loose: RefList, patterns: readonly string[
   return writer.finish()
 }
 
-/** The indices of the refs that patterns mean, in order. */
+/** Iterates over the indices of the refs that match the patterns, in order. */
 function rangesOf(list: RefList, patterns: readonly string[]): { next(): number | undefined } {
   const ranges: Range[] = patterns
     .map((pattern) => rangeBelow(list, `${pattern}/`))
@@ -191,7 +191,7 @@ function rangesOf(list: RefList, patterns: readonly string[]): { next(): number 
   }
 }
 
-/** A text that is another one when what the files of refs say is. */
+/** Returns a hash of the loose refs and the patterns. */
 async function keyOf(patterns: readonly string[], loose: readonly LooseRef[], slices: Slices): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify(patterns))
   for (const { key, value } of loose) {
@@ -201,7 +201,7 @@ async function keyOf(patterns: readonly string[], loose: readonly LooseRef[], sl
   return hash.digest('base64url')
 }
 
-/** Where a symbolic link is an error, and not only left out. */
+/** Directories in whose place a symbolic link is an error; other links are left out. */
 const required = new Set(['refs/heads', 'refs/tags'])
 
 /** Binary search among loose refs. */
@@ -220,7 +220,7 @@ function packedValue({ refs }: Packed, name: string): Value | undefined {
   return index === -1 ? undefined : { oid: oidAt(refs, index) }
 }
 
-/** The value of any ref, by its full name. */
+/** Reads the value of any ref, by its full name. */
 async function readNamed(refs: Folder, name: string, isId: (text: string) => boolean): Promise<Value | undefined> {
   const [first, ...segments] = name.split('/')
   const last = segments.pop()

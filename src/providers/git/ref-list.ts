@@ -1,14 +1,14 @@
 import type { Slices } from './slices.ts'
 
 /**
- * Refs in columns of bytes, outside the heap of JavaScript: a million refs are four buffers, not millions of objects that the garbage
- * collector visits. Sorted by the bytes of `name/`, so that the refs below a directory of names are one range.
+ * A list of refs in typed arrays outside the JavaScript heap: a million refs are four buffers instead of millions of objects for the garbage
+ * collector. Sorted by the bytes of `name/`, so that the refs below a directory of names are one range.
  */
 export interface RefList {
   readonly length: number
-  /** The names, one behind the other, each with a `/` at its end. */
+  /** The concatenated names, each with a final `/`. */
   readonly names: Buffer
-  /** The offset in `names` where each name begins, and at last the length of `names`. */
+  /** The offset of each name in `names`, and finally the length of `names`. */
   readonly starts: Uint32Array
   /** The ids, `idBytes` bytes each. */
   readonly ids: Buffer
@@ -17,7 +17,7 @@ export interface RefList {
   readonly served: Uint8Array
 }
 
-/** Indices of a list from `start` up to, and without, `end`. */
+/** Range of indices from `start` up to but not including `end`. */
 export interface Range {
   readonly start: number
   readonly end: number
@@ -27,7 +27,7 @@ export function nameAt({ names, starts }: RefList, index: number): string {
   return names.toString('utf8', starts[index], (starts[index + 1] ?? 0) - 1)
 }
 
-/** The id of a ref in hexadecimal digits. */
+/** Returns the id of a ref in hexadecimal digits. */
 export function oidAt({ ids, idBytes }: RefList, index: number): string {
   return ids.toString('hex', index * idBytes, (index + 1) * idBytes)
 }
@@ -36,7 +36,7 @@ export function refAt(list: RefList, index: number): Ref {
   return { name: nameAt(list, index), oid: oidAt(list, index) }
 }
 
-/** The refs, one after the other. */
+/** Iterates over the refs. */
 export async function* refsIn(list: RefList, slices: Slices): AsyncGenerator<Ref> {
   for (let i = 0; i < list.length; i++) {
     yield refAt(list, i)
@@ -44,7 +44,7 @@ export async function* refsIn(list: RefList, slices: Slices): AsyncGenerator<Ref
   }
 }
 
-/** The index of the ref with a name; -1 where there is none. */
+/** Returns the index of the ref with a name; -1 when there is none. */
 export function indexOfRef(list: RefList, name: string): number {
   const { start, end } = rangeBelow(list, `${name}/`)
   return start < end && (list.starts[start + 1] ?? 0) - (list.starts[start] ?? 0) === Buffer.byteLength(name) + 1
@@ -52,7 +52,7 @@ export function indexOfRef(list: RefList, name: string): number {
     : -1
 }
 
-/** The refs whose `name/` begins with a prefix, by binary search within a range of the list. */
+/** Binary search for the refs whose `name/` begins with a prefix, within a range of the list. */
 export function rangeBelow(list: RefList, prefix: string, within: Range = { start: 0, end: list.length }): Range {
   const key = Buffer.from(prefix)
   const firstAfter = (order: number, low: number, high: number): number => {
@@ -68,7 +68,7 @@ export function rangeBelow(list: RefList, prefix: string, within: Range = { star
   return { start, end: firstAfter(1, start, within.end) }
 }
 
-/** 0 where `name/` begins with the key; negative where it comes before all that do, positive where it comes behind them. */
+/** Returns 0 when `name/` begins with the key; negative when it sorts before all names that do, positive when it sorts after them. */
 function comparePrefix({ names, starts }: RefList, index: number, key: Buffer): number {
   const start = starts[index] ?? 0
   const end = Math.min(starts[index + 1] ?? 0, start + key.length)
@@ -76,12 +76,12 @@ function comparePrefix({ names, starts }: RefList, index: number, key: Buffer): 
   return order === 0 && end - start < key.length ? -1 : order
 }
 
-/** Compares the names of two refs by their bytes, each with a `/` behind it. */
+/** Compares the names of two refs by their bytes, each with a final `/`. */
 export function compareRefs(a: RefList, i: number, b: RefList, j: number): number {
   return compareBytes(a.names, a.starts[i] ?? 0, a.starts[i + 1] ?? 0, b.names, b.starts[j] ?? 0, b.starts[j + 1] ?? 0)
 }
 
-/** A loop: for some dozens of bytes it is quicker than a call of `Buffer.compare`, which checks its arguments. */
+/** A loop: for short names it is faster than `Buffer.compare`, which checks its arguments. */
 function compareBytes(a: Buffer, from: number, to: number, b: Buffer, start: number, end: number): number {
   const length = Math.min(to - from, end - start)
   for (let k = 0; k < length; k++) {
@@ -96,13 +96,13 @@ export function isSameId(a: RefList, i: number, b: RefList, j: number): boolean 
   return a.idBytes === b.idBytes && compareBytes(a.ids, m, m + a.idBytes, b.ids, n, n + b.idBytes) === 0
 }
 
-/** Whether a ref was written with an id of zeros: it is at nothing. */
+/** Whether a ref has an id of zeros: it leads nowhere. */
 export function isAtNothing({ ids, idBytes }: RefList, index: number): boolean {
   for (let k = index * idBytes; k < (index + 1) * idBytes; k++) if (ids[k] !== 0) return false
   return true
 }
 
-/** Whether a ref of the list is at an object. The ids are compared in slices. */
+/** Whether a ref of the list has the object id. Compares the ids in time slices. */
 export async function holdsId({ ids, idBytes, length }: RefList, oid: string, slices: Slices): Promise<boolean> {
   const id = Buffer.from(oid, 'hex')
   if (id.length !== idBytes) return false
@@ -119,16 +119,16 @@ export interface RefListWriter {
   add(name: string, oid: string, served: boolean): void
   /** Adds a ref of another list. */
   copy(list: RefList, index: number): void
-  /** The list as far as it was written. The writer is not used any more. */
+  /** Returns the list written so far. The writer must not be used afterwards. */
   finish(): RefList
 }
 
-/** @param room How many refs, and how many bytes of names with a `/` behind each, are added at most. */
+/** @param room Maximum number of refs, and of bytes of their names with a final `/` each. */
 export function createRefListWriter(
   idBytes: number,
   room: { readonly refs: number; readonly bytes: number },
 ): RefListWriter {
-  // Memory that is not written to takes no room.
+  // Pages of memory that are never written are not allocated.
   const names = Buffer.allocUnsafeSlow(room.bytes)
   const starts = new Uint32Array(room.refs + 1)
   const ids = Buffer.allocUnsafeSlow(room.refs * idBytes)
@@ -162,7 +162,7 @@ export function createRefListWriter(
   }
 }
 
-/** A ref that is served, and the object that it is at: a commit, or a tag that leads to one. */
+/** A ref that is served, with the id of its object: a commit, or a tag that leads to one. */
 export interface Ref {
   /** Its full name: `refs/heads/main`. */
   readonly name: string

@@ -7,11 +7,11 @@ import type { RefTable } from './refs.ts'
 import { createSlices } from './slices.ts'
 import { cutMark, oneLine, type Page, shortId, wholeLines } from './text.ts'
 
-/** So many branches or tags are listed. */
+/** Maximum number of branches or tags listed. */
 const maxRefs = 1000
 const maxBytes = 8 * 1024 * 1024
 
-/** The branches, or the tags, as text: a line for each, newest first, `name id date subject`. */
+/** Reads the branches, or the tags, as text: one line each, newest first, `name id date subject`. */
 export async function readRefPage(
   launcher: Launcher,
   refsDir: string,
@@ -33,7 +33,7 @@ export async function readRefPage(
         '--sort=-creatordate',
         // One more than is shown, to know whether there are more.
         `--count=${maxRefs + 1}`,
-        // The date of a tag, or of the commit that it or a branch is at; the subject of the same.
+        // The date and subject of an annotated tag, or of the commit of a branch or lightweight tag.
         '--format=%(refname)%00%(objectname)%00%(creatordate:iso-strict)%00%(subject)%00%(*objectname)',
         '--end-of-options',
         folder.slice(0, -1),
@@ -46,7 +46,7 @@ export async function readRefPage(
     cut = output.cut
     for (const line of wholeLines(output).split('\n')) {
       const [name = '', oid = '', date = '', subject = '', peeled = ''] = line.split('\0')
-      // Another question at the same time may have written other refs.
+      // A concurrent request may have written other refs.
       if (indexOfRef(refs, name) === -1) continue
       if (lines.length === maxRefs) {
         cut = true
@@ -66,10 +66,10 @@ export async function readRefPage(
   return { text: `${text.join('\n')}\n`, cut, version: table.fingerprint }
 }
 
-/** Writes refs into a git directory of our own, for git to be asked about them. */
+/** Writes refs into a git directory of the provider's own, so that git can read them. */
 async function writeRefs(refsDir: string, refs: RefList, { start, end }: Range): Promise<void> {
   const slices = createSlices()
-  // Two questions at once write two files; the last one counts.
+  // Two concurrent requests write two files; the last one wins.
   const written = join(refsDir, `packed-refs.${randomUUID()}`)
   const file = await open(written, 'wx', 0o600)
   try {

@@ -6,40 +6,40 @@ import { createRefFiles } from './ref-files.ts'
 import { createRefListWriter, holdsId, indexOfRef, oidAt, type RefList, refsIn } from './ref-list.ts'
 import { createSlices, type Slices } from './slices.ts'
 
-/** All refs that are served, as they were at one moment. */
+/** Snapshot of all served refs. */
 export interface RefTable {
   readonly refs: RefList
-  /** What `HEAD` is at; absent where it is not served, or has no commit yet. */
+  /** The commit of `HEAD`; undefined when it is not served, or has no commit yet. */
   readonly head?: { readonly oid: string; readonly branch?: string }
-  /** The branch that `HEAD` is on, also where it has no commit yet. */
+  /** The branch of `HEAD`, even if it has no commit yet. */
   readonly branch?: string
-  /** Whether a ref that is served, or `HEAD`, is at an object. */
+  /** Whether a served ref, or `HEAD`, has the object id. */
   isTip(oid: string): Promise<boolean>
-  /** The ids at the ends of everything that is served; one may be there several times. */
+  /** Yields the object ids of all served refs; duplicates are possible. */
   tips(): AsyncIterable<string>
   readonly names: Names
-  /** Changes whenever any of it does. */
+  /** Changes whenever any part of the table changes. */
   readonly fingerprint: string
 }
 
 export interface Refs {
-  /** A table that is not too old; nor from before a time (of `performance.now()`), where one is given. */
+  /** Returns a table that is not too old, and not older than `notBefore` (a time of `performance.now()`). */
   table(notBefore?: number): Promise<RefTable>
 }
 
 export interface RefsOptions {
   readonly serves: (ref: string) => boolean
   readonly patterns: readonly string[]
-  /** Called before refs are read: checks that the repository is still one. Answers its directories, which are held open. */
+  /** Called before refs are read: checks that the repository is still valid. Returns its directories, which are held open. */
   readonly prepare: () => Promise<Anchors>
-  /** Called behind that: lends its objects. */
+  /** Called after refs are read: makes its objects available to git. */
   readonly lend: () => Promise<void>
-  /** Commits whose parents are not there: what can be read of the history depends on them. */
+  /** Commits whose parents are missing: the readable history depends on them. */
   readonly shallow: () => ReadonlySet<string>
-  /** How old a table may become, in milliseconds. */
+  /** Maximum age of a table, in milliseconds. */
   readonly maxAgeMs: number
   readonly idLength: number
-  /** Is told how many entries were worked on at once. */
+  /** Receives the number of entries processed at once. */
   readonly heard?: (entries: number) => void
 }
 
@@ -56,7 +56,7 @@ export function createRefs(options: RefsOptions): Refs {
     const branch = head !== undefined && 'branch' in head ? head.branch : undefined
     const patterns = [...options.patterns, ...(branch === undefined ? [] : [branch])]
     const all = await files.read(commonDir, patterns)
-    // Objects after refs: what refs lead to was there before them.
+    // Objects after refs, so that the objects of all refs read are available.
     await options.lend()
     const key = JSON.stringify([head ?? null, ...options.shallow()])
     if (last?.all === all && last.key === key) return last.table
@@ -92,11 +92,11 @@ export function createRefs(options: RefsOptions): Refs {
     table: (notBefore = 0) => {
       const now = performance.now()
       if (known === undefined || known.since < notBefore || now - known.since > options.maxAgeMs) {
-        // One after the other: what is looked at on the way is shared.
+        // One load after the other, so that they share unchanged data.
         const before = known?.table.catch(() => {})
         const entry = { since: now, table: before === undefined ? load() : before.then(load) }
         known = entry
-        // A failure is not remembered.
+        // A failure is not cached.
         entry.table.catch(() => {
           if (known === entry) known = undefined
         })
@@ -115,7 +115,7 @@ async function hashInParts(hash: Hash, bytes: Buffer, slices: Slices): Promise<v
   }
 }
 
-/** The refs that are served: the same list where all of them are. */
+/** Returns the served refs: the same list if all of them are served. */
 async function servedOf(all: RefList, slices: Slices): Promise<RefList> {
   if (!all.served.includes(0)) return all
   const writer = createRefListWriter(all.idBytes, { refs: all.length, bytes: all.names.length })

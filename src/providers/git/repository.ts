@@ -14,7 +14,7 @@ import { createShadow, type Shadow } from './shadow.ts'
 import { openStores } from './stores.ts'
 import { createTrees, type Trees } from './trees.ts'
 
-/** A repository that is open: how it is read, and by what. */
+/** An open repository, with the objects that read it. */
 export interface Repository {
   readonly settings: Settings
   readonly location: Location
@@ -26,9 +26,9 @@ export interface Repository {
   readonly objects: Objects
   readonly trees: Trees
   readonly refs: Refs
-  /** Takes over the objects that came into the repository, and where its history ends. */
+  /** Makes new objects of the repository available to git, and updates where its history ends. */
   lend(): Promise<void>
-  /** Commits whose parents are not there. */
+  /** Commits whose parents are missing. */
   readonly shallow: () => ReadonlySet<string>
   close(): Promise<void>
 }
@@ -36,12 +36,12 @@ export interface Repository {
 const maxShallow = 16 * 1024 * 1024
 
 /**
- * Finds git and the repository, and makes the folder in which git runs.
+ * Finds git and the repository, and creates the folder in which git runs.
  *
- * @throws ResourceError `invalid` where there is no git, or no repository that can be served; `unavailable` where git does
- * not run, or the repository borrows objects from where it may not.
+ * @throws ResourceError `invalid` when there is no git, or no repository that can be served; `unavailable` when git does not run, or the
+ * repository borrows objects from a folder that is not allowed.
  *
- * @param maxAgeMs How old what is known of the refs may become.
+ * @param maxAgeMs Maximum age of the cached refs.
  */
 export async function openRepository(settings: Settings, maxAgeMs: number): Promise<Repository> {
   if (process.platform === 'win32')
@@ -135,7 +135,7 @@ async function read(
     try {
       const release = await shadow.lent.sync(folders)
       const found = shadow.lent.directories()
-      // A long-lived process has packs open that are gone, or looks for objects elsewhere.
+      // A long-lived process holds deleted packs open, or searches objects in old directories.
       if (found !== stores || release !== undefined) objects.restart()
       stores = found
       if (release !== undefined) void launcher.settled().then(release)
@@ -145,7 +145,7 @@ async function read(
     shallow = await copyShallow(current.commonDir, shadow.gitDir, idBytes * 2, shallow)
   }
 
-  /** One after the other: they write into one folder. */
+  /** One after the other: all calls write into one folder. */
   const lend = (): Promise<void> => {
     lending = lending.catch(() => {}).then(takeOver)
     return lending
@@ -162,15 +162,15 @@ async function read(
     idLength: idBytes * 2,
     ...(heard === undefined ? {} : { heard }),
   })
-  // What is wrong shows now, and not at the first request.
+  // Errors show at the start instead of at the first request.
   await refs.table()
   const trees = createTrees(objects, idBytes, heard)
   return { settings, location, config, shadow, launcher, objects, trees, refs, lend, shallow: () => shallow }
 }
 
 /**
- * Tells git which commits have no parents here, as far as the file is a list of ids. Returns those ids; the same set while
- * nothing changes.
+ * Tells git which commits have no parents here, if the `shallow` file is a list of ids. Returns those ids; the same set as long as nothing
+ * changes.
  */
 async function copyShallow(
   commonDir: Folder,
@@ -188,7 +188,7 @@ async function copyShallow(
   return new Set(valid)
 }
 
-/** git itself would refuse: it would run what the owner's configuration says. Here nothing of it runs. */
+/** git itself would refuse, because it would run commands of the owner's configuration. Here nothing of it runs. */
 async function warnOfOwner({ commonDir }: Location, { log }: Settings): Promise<void> {
   const { uid } = await stat(commonDir)
   const own = process.geteuid?.()

@@ -9,19 +9,18 @@ import type { ObjectFormat } from './objects.ts'
 import { lookAt } from './small-file.ts'
 
 /**
- * The folder in which git runs, and that it takes for its repository. Nothing in it comes from the repository that is
- * served, but for its objects. So git never sees a configuration, hook, attribute, graft,
- * alternate or index that is not ours.
+ * The shadow repository: the folder in which git runs, and which it uses as its repository. Nothing in it comes from the served repository
+ * except its objects. So git never sees a configuration, hook, attribute, graft, alternate or index that this provider did not write.
  */
 export interface Shadow {
   readonly folder: string
-  /** An empty bare repository, whose objects are lent by {@link Shadow.objects}. */
+  /** An empty bare repository, whose objects come from {@link Shadow.lent}. */
   readonly gitDir: string
-  /** A second one, into which refs are written that git is asked about. */
+  /** A second bare repository for the refs of one request. */
   readonly refsDir: string
-  /** Makes the bare repositories anew. */
+  /** Creates the bare repositories again. */
   create(options: ShadowOptions): Promise<void>
-  /** Whether everything is still there: what is in a folder for temporary files can be cleared away. */
+  /** Whether everything still exists: a folder for temporary files can be cleared. */
   isWhole(): Promise<boolean>
   readonly lent: LentObjects
   remove(): Promise<void>
@@ -29,13 +28,13 @@ export interface Shadow {
 
 export interface ShadowOptions {
   readonly format: ObjectFormat
-  /** Files of more bytes are not held in memory by git, nor compared line by line. */
+  /** Maximum size of a file that git holds in memory or compares line by line, in bytes. */
   readonly largeBytes: number
 }
 
 const leastLarge = 1024 * 1024
 
-/** Folders that are removed when this process exits, though nobody closed what they are for. */
+/** Folders to remove when this process exits without closing their provider. */
 const leftovers = new Set<string>()
 let watchesExit = false
 
@@ -47,7 +46,7 @@ function watchExit(): void {
   })
 }
 
-/** Makes an empty folder below the one for temporary files, for this user alone. */
+/** Creates an empty folder below the one for temporary files, with access only for this user. */
 export async function createShadow(): Promise<Shadow> {
   const folder = await mkdtemp(join(tmpdir(), 'hikidashi-git-'))
   const gitDir = join(folder, 'shadow.git')
@@ -63,7 +62,7 @@ export async function createShadow(): Promise<Shadow> {
     refsDir,
     lent,
     create: async ({ format, largeBytes }) => {
-      // What still runs after the end makes no folder that nobody removes.
+      // Work that still runs after the close must not create a folder that nothing removes.
       if (removed) throw new ResourceError('unavailable', 'The git provider is closed.')
       await mkdir(folder, { recursive: true, mode: 0o700 })
       lent.reset()
@@ -84,18 +83,18 @@ export async function createShadow(): Promise<Shadow> {
       removed = true
       lent.reset()
       leftovers.delete(folder)
-      // What still runs may put something into it meanwhile.
+      // Work that still runs may create files in it meanwhile.
       await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 })
     },
   }
 }
 
-/** The configuration of a bare repository of our own. `more`: lines of its section `core`. */
+/** Returns the configuration of the provider's own bare repository. `more`: further lines of its section `core`. */
 export function configOf(format: ObjectFormat, more: readonly string[] = []): string {
   const core = [
     'repositoryformatversion = 1',
     'bare = true',
-    // Names are given as they are, and not as octal escapes; control characters are escaped all the same.
+    // Print names as UTF-8 instead of octal escapes; control characters are still escaped.
     'quotePath = false',
     'hooksPath = /dev/null',
     'fsmonitor = false',
@@ -104,7 +103,7 @@ export function configOf(format: ObjectFormat, more: readonly string[] = []): st
   return `[core]\n${core.map((line) => `\t${line}\n`).join('')}[extensions]\n\tobjectFormat = ${format}\n`
 }
 
-/** Makes a directory, if it is not there; never those above it, which may have been removed for good. */
+/** Creates a directory if it does not exist; never its parents, which may have been removed for good. */
 async function makeDirectory(path: string): Promise<void> {
   try {
     await mkdir(path)
@@ -113,7 +112,7 @@ async function makeDirectory(path: string): Promise<void> {
   }
 }
 
-/** Makes an empty bare repository whose `HEAD` is on a branch that is not there. */
+/** Creates an empty bare repository whose `HEAD` is on a branch that does not exist. */
 export async function createBare(directory: string, config: string): Promise<void> {
   for (const path of [directory, ...['objects', 'refs', 'info'].map((name) => join(directory, name))])
     await makeDirectory(path)

@@ -1,18 +1,18 @@
 import { createBreath } from '../files/breath.ts'
 
-/** So many entries (refs, names in a tree, objects) are worked on before other work of this process has its turn. */
+/** Number of entries (refs, names in a tree, objects) in a time slice, after which other work of this process gets its turn. */
 export const maxEntriesPerSlice = 2000
-/** After so many entries the clock is read: entries that take long, such as files to open, end a slice earlier. */
+/** Number of entries between two readings of the clock: slow entries, such as files to open, end a slice earlier. */
 const entriesPerLook = 50
 
-/** Divides work on many entries, so that none of it keeps the event loop for long: `if (slices.due()) await slices.rest()`. */
+/** Divides work on many entries into time slices, so that it never blocks the event loop for long: `if (slices.due()) await slices.rest()`. */
 export interface Slices {
-  /** Counts entries that were worked on. Whether it is time for others. */
+  /** Counts processed entries. Returns whether to yield. */
   due(entries?: number): boolean
   rest(): Promise<void>
 }
 
-/** @param heard Is told of each slice how many entries it had. */
+/** @param heard Receives the number of entries of each slice. */
 export function createSlices(heard?: (entries: number) => void): Slices {
   const breath = createBreath()
   let count = 0
@@ -35,8 +35,8 @@ export function createSlices(heard?: (entries: number) => void): Slices {
 }
 
 /**
- * Sorts a copy, in slices: runs that are sorted at once, and then merged. Items that are in order already, and runs whose neighbours are,
- * are only looked at.
+ * Merge sort of a copy in time slices: sorts runs one at a time, then merges them. Sorted items, and neighbouring runs in order, are only
+ * compared.
  */
 export async function sortInSlices<T>(
   items: readonly T[],

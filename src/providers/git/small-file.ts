@@ -3,10 +3,10 @@ import { lstat, open } from 'node:fs/promises'
 import { codeOf } from '../files/pool.ts'
 
 /**
- * The bytes of a regular file of at most `limit` bytes; `undefined` where there is none at the path. A symbolic link as its
- * last part is not followed, and nothing that could block (a FIFO, a device) is waited for.
+ * Reads the bytes of a regular file of at most `limit` bytes; undefined when none exists at the path. Does not follow a symbolic link as the
+ * last part of the path, and does not wait for a FIFO or a device.
  *
- * @throws Error for anything else than a regular file, and one that is too large.
+ * @throws Error for anything but a regular file, and for one that is too large.
  */
 export async function readSmallFile(path: string, limit: number): Promise<Buffer | undefined> {
   let handle: Awaited<ReturnType<typeof open>>
@@ -30,7 +30,7 @@ export async function readSmallFile(path: string, limit: number): Promise<Buffer
   }
 }
 
-/** What is at a path itself, without following a link; `undefined` where nothing is. */
+/** Returns the stats at a path, without following a link; undefined when nothing exists. */
 export async function lookAt(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path)

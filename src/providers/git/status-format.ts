@@ -1,12 +1,12 @@
 import type { RefTable } from './refs.ts'
 import { cutMark, oneLine, type Page, shortId } from './text.ts'
 
-/** What `git status` says of one path: a letter for the index, and one for the working tree. */
+/** One path of `git status`: a letter for the index, and one for the working tree. */
 export interface StatusLine {
   readonly staged: string
   readonly unstaged: string
   readonly path: string
-  /** What it was called before. */
+  /** The name before a rename. */
   readonly before?: string
 }
 
@@ -21,10 +21,10 @@ const words: Readonly<Record<string, string>> = {
   T: 'type changed',
 }
 
-/** Takes `git status --porcelain=v1 -z` apart: `XY path NUL`, and behind a renamed path its old name. */
+/** Parses `git status --porcelain=v1 -z`: `XY path NUL`, and after a renamed path its old name. */
 export function parseStatus(text: string): readonly StatusLine[] {
   const fields = text.split('\0')
-  // Behind the last NUL there is nothing, or half a line.
+  // The text after the last NUL is empty or an incomplete line.
   fields.pop()
   const lines: StatusLine[] = []
   for (let at = 0; at < fields.length; at++) {
@@ -37,7 +37,7 @@ export function parseStatus(text: string): readonly StatusLine[] {
   return lines
 }
 
-/** The state of a working tree as text: where `HEAD` is, and the paths under a heading for each kind of change. */
+/** Formats the state of a working tree as text: the branch or commit of `HEAD`, and the paths under a heading for each kind of change. */
 export function formatStatus(lines: readonly StatusLine[], cut: boolean, table: RefTable): Page {
   const isConflict = ({ staged, unstaged }: StatusLine) => /U|^AA$|^DD$/.test(staged + unstaged)
   const called = ({ path, before }: StatusLine) =>

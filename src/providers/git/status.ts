@@ -11,35 +11,35 @@ import { createSlices } from './slices.ts'
 import { formatStatus, parseStatus, type StatusLine } from './status-format.ts'
 import type { Page } from './text.ts'
 
-/** The state of the working tree against the index and `HEAD`. */
+/** Reader of the state of the working tree compared with the index and `HEAD`. */
 export interface Status {
   read(table: RefTable, signal: AbortSignal): Promise<Page>
 }
 
 export interface StatusOptions {
   readonly launcher: Launcher
-  /** A folder of our own. */
+  /** A folder of the provider's own. */
   readonly folder: string
   readonly anchors: Anchored
-  /** Takes over the objects that came into the repository: what is staged is not committed yet. */
+  /** Makes new objects of the repository available to git: staged content is not committed yet. */
   readonly lend: () => Promise<void>
   readonly format: ObjectFormat
-  /** Lines for the section `core`: how files are checked out. */
+  /** Check-out settings, as lines of the section `core`. */
   readonly checkout: readonly string[]
 }
 
 const maxBytes = 4 * 1024 * 1024
 const maxExclude = 512 * 1024
-/** How much is copied: the index, and the one that it shares. By how long they are, and by the room that they take. */
+/** Maximum size of the copied index and its shared index, in bytes. Counts the larger of length and disk usage. */
 const maxIndexBytes = 256 * 1024 * 1024
-/** In a longer index it is not looked for the one that it shares. */
+/** Maximum size of an index that is searched for the name of its shared index, in bytes. */
 const maxSplitIndexBytes = 64 * 1024 * 1024
 const statBlockBytes = 512
 
 /**
- * Runs `git status` in a git directory of our own, over a copy of the index. So no filter, monitor or hook of the
- * repository runs, its index is not written, and submodules are not entered. What a filter would do to a file is not
- * known: a file that goes through one shows as modified when its time has changed.
+ * Runs `git status` in a git directory of the provider's own, over a copy of the index. So no filter, monitor or hook of the repository runs,
+ * its index is not written, and submodules are not entered. The effect of a filter on a file is unknown: such a file shows as modified when
+ * its time has changed.
  */
 export function createStatus(options: StatusOptions): Status {
   const { launcher, folder, anchors, lend, format, checkout } = options
@@ -111,9 +111,10 @@ async function excludesOf(commonDir: Folder): Promise<Buffer | string> {
 }
 
 /**
- * Copies an index, with its time: git compares files that are as new as the index byte by byte. Answers how much it counts.
+ * Copies an index with its modification time, because git compares files that are as new as the index byte by byte. Returns its size that
+ * counts towards the limit.
  *
- * @throws ResourceError `unavailable` for what is no file, and for more than `most` bytes.
+ * @throws ResourceError `unavailable` for anything but a file, and for more than `most` bytes.
  */
 async function copyIndex(gitDir: Folder, name: string, own: string, most: number): Promise<number> {
   const to = join(own, name)
@@ -122,7 +123,7 @@ async function copyIndex(gitDir: Folder, name: string, own: string, most: number
   })
   if (held === undefined) {
     if ((await lookIn(gitDir, name)) !== undefined) throw unusable()
-    // Nothing is staged; an older copy would say otherwise.
+    // Nothing is staged; an older copy would claim otherwise.
     await rm(to, { force: true })
     return 0
   }
@@ -140,8 +141,8 @@ async function copyIndex(gitDir: Folder, name: string, own: string, most: number
 }
 
 /**
- * The name of the shared index that an index is a part of: gitformat-index(5), "Split index". Names of files in the index may look
- * like that, too, so it is only one that is there.
+ * Returns the name of the shared index of a split index: gitformat-index(5), "Split index". File names in the index may look the same, so only
+ * an existing shared index counts.
  */
 async function sharedIndexOf(gitDir: Folder, index: string): Promise<string | undefined> {
   const there = new Set((await entriesOf(gitDir)).map(({ name }) => name).filter((name) => sharedName.test(name)))
@@ -160,7 +161,7 @@ async function sharedIndexOf(gitDir: Folder, index: string): Promise<string | un
 
 const sharedName = /^sharedindex\.[0-9a-f]{40,64}$/
 
-/** Whether a file is in the working tree itself: git follows a symbolic link that takes the place of a directory meanwhile. */
+/** Whether a file is in the working tree itself: git follows a symbolic link that replaces a directory meanwhile. */
 async function isThere(workTree: Folder, path: string): Promise<boolean> {
   const opened: Folder[] = []
   const segments = path.replace(/\/$/, '').split('/')

@@ -4,14 +4,14 @@ import { ResourceError } from '../../core/errors.ts'
 import { type Folder, LinkError, openFolder, openIn, readIn } from './folder.ts'
 import { isInside } from './locate.ts'
 
-/** As many object directories as git itself would follow, at most. */
+/** Maximum number and depth of object directories, the same depth as git's. */
 const maxStores = 32
 const maxDepth = 5
 const maxAlternates = 64 * 1024
 
 /**
- * Opens the object directories of a repository: its own, and those that it borrows from, which all lie inside `roots`. The
- * caller closes them.
+ * Opens the object directories of a repository: its own, and those that it borrows from, all of which must lie inside `roots`. The caller
+ * closes them.
  *
  * @throws ResourceError `unavailable` for one that lies elsewhere, or is a symbolic link.
  */
@@ -23,7 +23,7 @@ export async function openStores(commonDir: Folder, roots: readonly string[]): P
     if (depth > maxDepth || found.length > maxStores) throw fault('borrows objects over too many repositories.')
     for (const line of await alternatesOf(directory)) {
       const real = await realPath(resolve(directory.path, line))
-      // What is not there lends nothing, which is how git takes it.
+      // A missing alternate is ignored, as git does.
       if (real === undefined) continue
       if (!isInside(real, roots))
         throw fault(
@@ -66,12 +66,12 @@ async function realPath(path: string): Promise<string | undefined> {
   }
 }
 
-/** Symbolic links in place of packs or directories of objects would lead to objects elsewhere. */
+/** Returns the error for symbolic links in place of packs or object directories, which would lead to objects elsewhere. */
 export function linkedObjects(): ResourceError {
   return fault('has symbolic links among its objects. Name the repository that they lead to.')
 }
 
-/** A fault of the objects of a repository. `what` goes on after "The repository". */
+/** Returns the error for invalid objects of the repository. `what` continues "The repository". */
 export function fault(what: string): ResourceError {
   return new ResourceError('unavailable', `The repository ${what}`, { reason: 'repository' })
 }

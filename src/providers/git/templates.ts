@@ -1,7 +1,7 @@
 import type { Template } from '../../core/provider.ts'
 import { pageType } from './text.ts'
 
-/** What can be asked for beside what is listed. Names of refs may hold slashes, hence `{+ref}`. */
+/** URI templates besides the listed resources. Names of refs may contain slashes, hence `{+ref}`. */
 export const templates: readonly Template[] = [
   {
     template: '{+ref}/{+path}',

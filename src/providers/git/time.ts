@@ -13,8 +13,8 @@ const absolute = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(?:\.\d+)?)?(
 const relative = /^(\d{1,5})[ .+-]?(minute|hour|day|week|month|year)s?(?:[ .+-]ago)?$/
 
 /**
- * A time as seconds since 1970: `2026-11-21`, `2026-11-21T10:00`, with seconds and a time zone (UTC where there is none), or
- * back from now: `3 days`, `2 weeks ago`. git's own reading takes anything for some time or other.
+ * Parses a time as seconds since 1970: `2026-11-21`, `2026-11-21T10:00`, with seconds and a time zone (default UTC), or relative to now: `3
+ * days`, `2 weeks ago`. git's own parser accepts any text as some time.
  *
  * @throws ResourceError `invalid` (reason `time`) for anything else.
  */

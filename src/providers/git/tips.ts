@@ -2,12 +2,12 @@ import type { Commits } from './commits.ts'
 import { refAt } from './ref-list.ts'
 import type { RefTable } from './refs.ts'
 
-/** What refs are at each commit, by the shortest names. */
+/** The shortest names of the refs at each commit. */
 export interface Tips {
   at(table: RefTable): Promise<ReadonlyMap<string, readonly string[]>>
 }
 
-/** Of a repository with more refs, only so many are shown. */
+/** Maximum number of refs shown. */
 const maxRefs = 1000
 
 export function createTips(commits: Commits): Tips {

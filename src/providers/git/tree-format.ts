@@ -2,13 +2,13 @@ import { isUtf8 } from 'node:buffer'
 import { segmentFault } from '../../core/path.ts'
 import { type Slices, sortInSlices } from './slices.ts'
 
-/** The kinds, and the numbers that stand for them in a column. */
+/** The kinds, and their numbers in a column. */
 const kinds: readonly TreeKind[] = ['file', 'directory', 'link', 'submodule']
 const [file, directory, link, submodule] = [0, 1, 2, 3] as const
-/** The fewest bytes of an entry that is kept, without its id: `40000 a` and a NUL. */
+/** Minimum size of an entry without its id, in bytes: `40000 a` and a NUL. */
 const fewestBytes = 8
 
-/** The entries of a tree in columns, in no particular order: where the name of each begins in the bytes of the tree, and its kind. */
+/** The entries of a tree in typed arrays, unordered: the offset of each name in the bytes of the tree, and its kind. */
 interface Columns {
   readonly bytes: Buffer
   readonly length: number
@@ -17,12 +17,11 @@ interface Columns {
 }
 
 /**
- * Takes a tree object apart: `mode name NUL id`, again and again. The tree keeps the bytes, and decodes an entry when it is asked
- * for: a million objects would keep the garbage collector busy.
+ * Parses a tree object: a sequence of `mode name NUL id`. The result keeps the bytes, and decodes entries on demand: a million objects would
+ * burden the garbage collector.
  *
- * Trees come from strangers, so their order is not trusted, and some names are left out: those that no path can hold
- * (`..`, with a slash, with a control character, not UTF-8), `.git` in any case, and what Windows takes for it. Of two
- * entries of one name the first is kept.
+ * Trees are untrusted, so their order is checked, and some names are left out: those that no path can hold (`..`, with a slash, with a control
+ * character, not UTF-8), `.git` in any letter case, and its alias on Windows. Of two entries with the same name the first is kept.
  */
 export async function parseTree(oid: string, bytes: Buffer, idBytes: number, slices: Slices): Promise<Tree> {
   const stored = await readColumns(bytes, idBytes, slices)
@@ -68,7 +67,7 @@ async function readColumns(bytes: Buffer, idBytes: number, slices: Slices): Prom
   return { ...columns, length }
 }
 
-/** The same where the entries are in path order already, as git stores them. */
+/** Returns the entries in path order; the same object if git stored them so. */
 async function inPathOrder(columns: Columns, slices: Slices): Promise<Columns> {
   let sorted = true
   for (let i = 1; i < columns.length && sorted; i++) {
@@ -84,7 +83,7 @@ async function inPathOrder(columns: Columns, slices: Slices): Promise<Columns> {
   return select(columns, await sortInSlices(indices, (a, b) => compareEntries(columns, a, b), slices), slices)
 }
 
-/** Leaves out entries that are there twice, and a directory that has the name of a file: it comes behind the file. */
+/** Leaves out duplicate entries, and a directory with the name of a file: it follows the file. */
 async function withoutTwins(columns: Columns, slices: Slices): Promise<Columns> {
   const { bytes, length, starts } = columns
   const kept: number[] = []
@@ -114,7 +113,7 @@ function compareEntries({ bytes, starts, kinds: all }: Columns, i: number, j: nu
   return compareNames(bytes, starts[i] ?? 0, all[i] === directory, bytes, starts[j] ?? 0, all[j] === directory)
 }
 
-/** Compares two names that end with a NUL as parts of paths: a directory has a `/` at its end. */
+/** Compares two NUL-terminated names as parts of paths: a directory has a final `/`. */
 function compareNames(a: Buffer, from: number, isDirA: boolean, b: Buffer, start: number, isDirB: boolean): number {
   for (let k = 0; ; k++) {
     const [x, y] = [a[from + k] ?? 0, b[start + k] ?? 0]
@@ -128,7 +127,7 @@ function endOf(isDirectory: boolean): number {
   return isDirectory ? 0x2f : -1
 }
 
-/** Binary search for a name that ends with a NUL; -1 where it is not there. */
+/** Binary search for a NUL-terminated name; -1 when it is missing. */
 function indexIn(columns: Columns, name: Buffer, start: number, isDirectory: boolean): number {
   let [low, high] = [0, columns.length]
   while (low < high) {
@@ -142,7 +141,7 @@ function indexIn(columns: Columns, name: Buffer, start: number, isDirectory: boo
   return -1
 }
 
-/** The kind that a mode in octal digits means; `undefined` for one that git does not write. */
+/** Returns the kind of a mode in octal digits; undefined for one that git does not write. */
 function kindOf(bytes: Buffer, start: number, end: number): number | undefined {
   const length = end - start
   if (length !== 5 && length !== 6) return undefined
@@ -159,7 +158,7 @@ function kindOf(bytes: Buffer, start: number, end: number): number | undefined {
   return mode >> 9 === 0o100 ? file : undefined
 }
 
-/** Whether a name is served. Most consist of letters that need no decoding. */
+/** Whether a name is served. Plain ASCII names need no decoding. */
 function isServed(bytes: Buffer, start: number, end: number): boolean {
   const first = bytes[start] ?? 0
   let plain = end > start && first !== 0x2e && first !== 0x67 && first !== 0x47
@@ -169,12 +168,12 @@ function isServed(bytes: Buffer, start: number, end: number): boolean {
   }
   if (plain) return true
   const name = bytes.toString('utf8', start, end)
-  // Only text that is not UTF-8 decodes to a replacement character, apart from text that holds one.
+  // A replacement character comes from invalid UTF-8, unless the text itself contains one.
   if (name.includes('\ufffd') && !isUtf8(bytes.subarray(start, end))) return false
   return segmentFault(name) === undefined && !/^(?:\.git|git~1)$/i.test(name)
 }
 
-/** What a name in a tree is: a file, a directory, a symbolic link, or the commit of a submodule. */
+/** The kind of a tree entry: a file, a directory, a symbolic link, or the commit of a submodule. */
 export type TreeKind = 'file' | 'directory' | 'link' | 'submodule'
 
 export interface TreeEntry {
@@ -186,13 +185,13 @@ export interface TreeEntry {
 /** One directory, as git stores it. */
 export interface Tree {
   readonly oid: string
-  /** How many entries it has: in path order, each name once. */
+  /** Number of entries: in path order, without duplicates. */
   readonly length: number
-  /** About how many bytes of memory it takes. */
+  /** Approximate memory use, in bytes. */
   readonly weight: number
-  /** The name of an entry; of a directory, with a `/` behind it. */
+  /** Returns the name of an entry; a directory's name ends in `/`. */
   keyAt(index: number): string
   entryAt(index: number): TreeEntry | undefined
-  /** The index of the entry of a name that is a directory, or is none; -1 where there is none. */
+  /** Returns the index of the directory, or of the other entry, with a name; -1 when there is none. */
   indexOf(name: string, isDirectory: boolean): number
 }

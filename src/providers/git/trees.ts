@@ -5,27 +5,29 @@ import { createSlices } from './slices.ts'
 import { parseTree, type Tree, type TreeEntry } from './tree-format.ts'
 
 export interface Trees {
-  /** A tree by its id, or by that of a commit as `id^{tree}`. */
+  /** Reads a tree by its id, or by the id of a commit in the form `id^{tree}`. */
   read(name: string): Promise<Tree>
-  /** What is at a path below a tree; `undefined` where nothing is. The path is not empty, and has no `/` at its end. */
+  /** Finds the entry at a path below a tree; undefined when there is none. The path is not empty, and has no final `/`. */
   find(name: string, path: string): Promise<TreeEntry | undefined>
 }
 
-/** A tree of more bytes than this (about a million names) is not read. */
+/** Maximum size of a tree, in bytes (about a million names). */
 const maxTree = 64 * 1024 * 1024
-/** Trees of so many bytes are remembered, by about as many ids. The newest one is, whatever it has. */
+/**
+ * Maximum total size of the cached trees in bytes, and maximum number of commits whose tree ids are cached. The newest tree is always cached.
+ */
 const maxRememberedBytes = 64 * 1024 * 1024
 const maxRememberedNames = 10_000
-/** Deeper than this nothing is served, nor at a longer path below a commit (in UTF-16 units). */
+/** Maximum depth, and maximum length of a path below a commit (in UTF-16 units), that is served. */
 const maxDepth = 256
 const maxPath = 4096
 
 export function createTrees(objects: Objects, idBytes: number, heard?: (entries: number) => void): Trees {
   const known = createRecent<Tree>(maxRememberedBytes, ({ weight }) => weight)
-  /** The ids of trees that were asked for by the id of a commit. */
+  /** The ids of trees by the name that was requested (the id of a commit). */
   const ids = createRecent<string>(maxRememberedNames)
 
-  /** Many calls at once want the same few trees. */
+  /** Single-flight: many concurrent calls read the same few trees. */
   const loading = new Map<string, Promise<Tree>>()
 
   const load = async (name: string): Promise<Tree> => {
@@ -64,18 +66,18 @@ export function createTrees(objects: Objects, idBytes: number, heard?: (entries:
   }
 }
 
-/** Whether a path below a commit is longer, or has more segments, than what is served. */
+/** Whether a path below a commit is too long or too deep to be served. */
 export function isTooDeep(path: string): boolean {
   return path.length > maxPath || path.split('/').length > maxDepth
 }
 
-/** The contents of an object in memory of their own: they may be a small part of a large piece of output. */
+/** Copies the contents of an object if they are a small slice of a large chunk of output. */
 function ownBytes(object: Found): Buffer {
   const bytes = wholeBytes(object)
   return bytes.buffer.byteLength > 2 * bytes.length ? Buffer.from(bytes) : bytes
 }
 
-/** The entry of a name, be it a directory or not. */
+/** Returns the entry with a name, directory or not. */
 function entryIn(tree: Tree, name: string): TreeEntry | undefined {
   const index = tree.indexOf(name, false)
   return tree.entryAt(index === -1 ? tree.indexOf(name, true) : index)

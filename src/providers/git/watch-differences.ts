@@ -6,26 +6,26 @@ import { compareRefs, isSameId, nameAt, oidAt } from './ref-list.ts'
 import type { RefTable } from './refs.ts'
 import { createSlices } from './slices.ts'
 
-/** A file that one commit has otherwise than another. `listed`: only one of the two has it. */
+/** A file that differs between two commits. `listed`: only one of the two has it. */
 export interface ChangedFile {
   readonly path: string
   readonly listed: boolean
 }
 
-/** Which files differ between two commits; `undefined` where there are too many of them, or git cannot tell. */
+/** Returns the files that differ between two commits; undefined when there are too many, or git cannot tell. */
 export type ChangedFiles = (from: string, to: string) => Promise<readonly ChangedFile[] | undefined>
 
-/** What is called by some names, and was or is at a commit. */
+/** The names of a ref, with its old and new commit. */
 interface Moved {
   readonly names: readonly string[]
   readonly from: string | undefined
   readonly to: string | undefined
 }
 
-/** Of more files than this, the directory that they are in is told. */
+/** Maximum number of files notified one by one; above it, their directory is notified. */
 const maxFiles = 1000
 const maxBytes = 512 * 1024
-/** So many commits are compared file by file; a fetch can move a thousand branches at once. */
+/** Maximum number of commit pairs compared file by file; a fetch can move a thousand branches at once. */
 const maxCompared = 32
 
 export function createChangedFiles(launcher: Launcher, signal: AbortSignal): ChangedFiles {
@@ -34,7 +34,7 @@ export function createChangedFiles(launcher: Launcher, signal: AbortSignal): Cha
       args: ['diff-tree', '-r', '--no-renames', '--name-status', '-z', '--end-of-options', from, to, '--'],
       limit: maxBytes,
       signal,
-      // A commit that was left behind may be pruned already.
+      // An old commit may be pruned already.
       allows: [128],
       quiet: true,
     })
@@ -50,8 +50,7 @@ export function createChangedFiles(launcher: Launcher, signal: AbortSignal): Cha
 }
 
 /**
- * What reads otherwise, now that refs are no longer where they were. Paths that name a commit by its id are not among it:
- * what they hold never changes.
+ * Returns the changes of resources after refs have moved. Paths that name a commit by its id are not among them: their content never changes.
  */
 export async function changesBetween(
   before: RefTable,
@@ -73,7 +72,7 @@ export async function changesBetween(
     const found = await compare(one)
     for (const name of one.names) {
       changes.push({ path: `commits/${name}` }, { path: `blame/${name}/` })
-      // Only what is at HEAD is listed; the rest is found by its directory.
+      // Only the files at HEAD are listed; other subscriptions match by directory.
       const files = found ?? [{ path: '', listed: true }]
       for (const { path, listed } of files)
         changes.push({ path: `${name}/${path}`, ...(listed && name === 'HEAD' ? { listed } : {}) })
@@ -82,7 +81,7 @@ export async function changesBetween(
   return changes
 }
 
-/** Both tables are in the order of names. */
+/** Returns the refs that moved. Both tables are sorted by name. */
 async function movedBetween(before: RefTable, after: RefTable): Promise<readonly Moved[]> {
   const slices = createSlices()
   const [from, to] = [before.head?.oid, after.head?.oid]
@@ -103,7 +102,7 @@ async function movedBetween(before: RefTable, after: RefTable): Promise<readonly
   return moved
 }
 
-/** How a ref is called in paths. Where that means something else as well, it does so only while both are there. */
+/** Returns the names of a ref in paths. A short name that is ambiguous or reserved now may have been valid before. */
 function namesOf(ref: string): readonly string[] {
   const short = shortName(ref)
   return short === undefined ? [ref] : [ref, short]

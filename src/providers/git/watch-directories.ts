@@ -4,14 +4,14 @@ import type { Anchored } from './anchors.ts'
 import { entriesOf, type Folder, LinkError, openIn } from './folder.ts'
 import type { Location } from './locate.ts'
 
-/** What was heard of: something that refs are read from, or the index. */
+/** Kind of an event: a file that refs are read from, or the index. */
 export type Heard = 'refs' | 'index'
 
-/** The directories of a repository that are listened to: those that `HEAD`, refs and the index are in. */
+/** The watched directories of a repository: those of `HEAD`, refs and the index. */
 export interface Directories {
-  /** Listens to all that are there now, each as it is now. What is gone, or another one by now, is let go. */
+  /** Watches all directories that exist now. Drops the watches of deleted or replaced ones. */
   follow(): Promise<void>
-  /** Whether the git directory is still the one that is listened to. */
+  /** Whether the watched git directory is still the current one. */
   isSame(): Promise<boolean>
   close(): void
 }
@@ -19,7 +19,7 @@ export interface Directories {
 export interface DirectoriesOptions {
   readonly location: Location
   readonly anchors: Anchored
-  /** What of the refs is served: the directories above and below these. */
+  /** The served ref directories: those above and below them are watched. */
   readonly patterns: readonly string[]
   readonly handles: Handles
   readonly heard: (what: Heard) => void
@@ -30,16 +30,16 @@ interface Listened {
   readonly handle: Handle | undefined
 }
 
-/** Names beside the refs that tell of them: git replaces each of these files as a whole. */
+/** Names besides the refs that affect them: git replaces each of these files as a whole. */
 const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs'])
-/** So many directories of refs are looked for. */
+/** Maximum number of ref directories to watch. */
 const maxDirectories = 4096
 
 export function createDirectories({ location, anchors, patterns, handles, heard }: DirectoriesOptions): Directories {
   const { gitDir, commonDir } = location
   const wanted = [...patterns, 'refs/heads']
   const all = new Map<string, Listened>()
-  /** Something was heard of these that may mean that they are no longer what is listened to. */
+  /** Directories with an event that may mean that they were replaced. */
   let doubtful = new Set<string>()
 
   const hear = (directory: string, name: string | undefined) => {
@@ -55,10 +55,10 @@ export function createDirectories({ location, anchors, patterns, handles, heard 
 
   const listen = (directory: string, { at, identity }: Folder, doubts: ReadonlySet<string>) => {
     const known = all.get(directory)
-    // One that a limit kept out is tried again.
+    // Retry one that a limit had kept out.
     if (known?.handle !== undefined && known.identity === identity && !doubts.has(directory)) return
     const handle = handles.open({ at }, (name) => hear(directory, name), known?.handle)
-    // What cannot take the place of the old one leaves it open.
+    // A watch that could not be replaced stays open: close it.
     if (handle === undefined) known?.handle?.close()
     all.set(directory, { identity, handle })
   }
@@ -74,7 +74,7 @@ export function createDirectories({ location, anchors, patterns, handles, heard 
       doubtful = new Set()
       handles.retry()
       const seen = new Set<string>()
-      /** Listens to a directory, before it is read: what comes after is heard. */
+      /** Watches a directory before it is read, so that later changes raise an event. */
       const see = (directory: string, folder: Folder): boolean => {
         if (seen.size >= maxDirectories) return false
         seen.add(directory)
@@ -108,7 +108,7 @@ export function createDirectories({ location, anchors, patterns, handles, heard 
   }
 }
 
-/** `undefined` for what is no directory, or a symbolic link. */
+/** Opens a subdirectory; undefined for anything but a directory. */
 async function openDirectory(parent: Folder, name: string): Promise<Folder | undefined> {
   try {
     return await openIn(parent, name)
@@ -123,7 +123,7 @@ async function directoriesIn(directory: Folder): Promise<readonly string[]> {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
 }
 
-/** Whether a name of refs is another one, or begins it. */
+/** Whether a ref name equals another one or is its parent. */
 function isAbove(name: string, other: string): boolean {
   return other === name || other.startsWith(`${name}/`)
 }

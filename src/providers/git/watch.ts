@@ -10,31 +10,30 @@ import type { Repository } from './repository.ts'
 import { changesBetween, createChangedFiles } from './watch-differences.ts'
 import { createDirectories, type Heard } from './watch-directories.ts'
 
-/** How often it is seen whether the git directory is still the same, in milliseconds: what lies above it is not heard. */
+/** Interval of checks that the git directory is still the same, in milliseconds: its parent directories are not watched. */
 const sameEvery = 1000
-/** So long a watch waits for the state of the working tree before it is armed, in milliseconds. */
+/** Maximum time that a watch waits for the state of the working tree before it is armed, in milliseconds. */
 const statusPatience = 2000
-/** So many directories of refs are listened to at once. */
+/** Maximum number of ref directories watched at once. */
 const maxHandles = 4096
 
-/** What is compared, when its turn has come. */
+/** A part of the repository that is compared on schedule. */
 interface Part {
   readonly of: 'refs' | 'status'
 }
 
-/** What is known of the refs. */
+/** The known state of the refs. */
 interface Known {
   readonly table: RefTable
   readonly shallow: ReadonlySet<string>
 }
 
-/** The text of `status` at a table of refs; throws `not-found` where there is none. */
+/** Returns the text of `status` for a table of refs; throws `not-found` when there is none. */
 export type ReadStatus = (table: RefTable, signal: AbortSignal) => Promise<string>
 
 /**
- * Tells of what changes in a repository: refs, `HEAD`, and the state of the working tree. The directories that they are in
- * are listened to; when something is heard, and from time to time, what is there is compared with what was known. A change
- * is told only once answers have it.
+ * Watches a repository: refs, `HEAD`, and the state of the working tree. On events of their directories, and at an interval, the current state
+ * is compared with the known one. A change is notified only once answers include it.
  *
  * @param closing Ends all watches.
  */
@@ -43,7 +42,7 @@ export function createWatch(
   readStatus: ReadStatus,
   closing: AbortSignal,
 ): Required<Pick<Provider, 'watch' | 'degraded'>> {
-  /** What is amiss with each of the watches that run. */
+  /** Functions that return the degradation of each running watch. */
   const running = new Set<() => Degradation | undefined>()
   return {
     watch: async (caller) => {
@@ -82,7 +81,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
   const handles = createHandles({ limit: maxHandles, log, overflown })
   const directories = createDirectories({ location, anchors, patterns, handles, heard })
   const changedFiles = createChangedFiles(launcher, signal)
-  /** Whether the repository could not be looked at the last time. */
+  /** Whether the last look at the repository failed. */
   let away = false
 
   const look = async (): Promise<Known> => {
@@ -91,7 +90,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     return { table, shallow: repository.shallow() }
   }
 
-  /** `undefined` where git cannot say. */
+  /** Returns undefined when git fails. */
   const lookAtStatus = async (): Promise<{ readonly text?: string } | undefined> => {
     try {
       return { text: await readStatus(known.table, signal) }
@@ -101,14 +100,14 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     }
   }
 
-  /** Whether anything was told. */
+  /** Compares the refs. Returns whether it sent notifications. */
   const compareRefs = async (): Promise<boolean> => {
     try {
       const now = await look()
       const before = known
       known = now
       if (!away && now.table === before.table && now.shallow === before.shallow) return false
-      // What lies deeper in the history than before shows in any text.
+      // Missing history that was fetched (or lost) can change any text.
       if (away || now.shallow !== before.shallow) pending.everything()
       else
         for (const { path = '', listed = false } of await changesBetween(before.table, now.table, changedFiles))
@@ -134,7 +133,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     status = now
   }
 
-  /** Does it, and leaves as much time to others. */
+  /** Runs the work, then pauses the part for as long as the work took. */
   const spared = async (part: Part, work: () => Promise<unknown>): Promise<void> => {
     const start = performance.now()
     await work()
@@ -155,7 +154,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
           if (await compareRefs()) due.add(parts.index)
         })
       if (isRound || due.has(parts.index)) await spared(parts.index, compareStatus)
-      // A fifth of the time is enough.
+      // A round uses a fifth of the time at most.
       if (isRound) roundAt = performance.now() + Math.max(reconcile, 4 * (performance.now() - start))
       await schedule.idle(Math.min(sameAt, roundAt))
     }
@@ -173,7 +172,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     const first = lookAtStatus().then((found) => {
       status = found
     })
-    // Of a large working tree it may take long. What changes meanwhile is not known then: it counts as changed.
+    // A large working tree may take long. Changes meanwhile are unknown, so it counts as changed.
     if (!(await isSettledIn(statusPatience, first)))
       void first.then(
         () => pending.add('status', false),
@@ -194,7 +193,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
   return { batches: pending.batches(), degraded, ended }
 }
 
-/** Whether a promise has settled within so many milliseconds. It rejects with what the promise rejects with till then. */
+/** Whether a promise settles within a time. Rejects with the promise's error if it fails within that time. */
 async function isSettledIn(ms: number, promise: Promise<unknown>): Promise<boolean> {
   const over = new AbortController()
   try {
