@@ -12,11 +12,11 @@ import { createTransport } from './transport.ts'
 export interface ClientOptions {
   readonly credentials: Credentials
   readonly endpoint: string | undefined
-  /** How long one answer may take, with everything that is tried again, in milliseconds. */
+  /** Time-out of one answer including retries, in milliseconds. */
   readonly timeoutMs: number
 }
 
-/** Where something lies, as far as it has to be said with a request: in a shared drive, or not. */
+/** The corpus of a request: a shared drive, or the user's own files. */
 export interface Corpus {
   readonly driveId?: string
 }
@@ -26,42 +26,42 @@ export interface Page<T> {
   readonly next?: string
 }
 
-/** A page of what changed; `from` is where the next look begins, on the last page. */
+/** A page of changes; `from` is the token for the next poll, on the last page. */
 export interface ChangePage extends Page<drive_v3.Schema$Change> {
   readonly from?: string
 }
 
-/** Part of a file: `end` is behind its last byte. */
+/** Byte range of a file: `end` is exclusive. */
 export interface Part {
   readonly start: number
   readonly end: number
 }
 
-/** How often something is tried, and how long the waits between are: the first at most, and any at most, in milliseconds. */
+/** Maximum number of attempts, and the maximum of the first wait and of any wait between them, in milliseconds. */
 const attempts = 5
 const [firstWait, longestWait] = [500, 16_000]
-/** For how long everybody waits at most, once Google has asked for fewer requests. */
+/** Maximum time that all requests pause after Google has asked for fewer requests, in milliseconds. */
 const longestQuiet = 60_000
-/** What is asked for on one page: as many as Drive gives. */
+/** Number of items requested per page: Drive's maximum. */
 const pageSize = 1000
 
-/** What every request says: what lies in shared drives counts. */
+/** Parameters of every request: include items in shared drives. */
 const everywhere = { supportsAllDrives: true, includeItemsFromAllDrives: true }
 
 export type DriveClient = ReturnType<typeof createClient>
 
 /**
- * Asks Drive, through Google's own client. What is refused for its quota, or went wrong on the way, is asked again, after waits
- * that grow and are random; while Google asks for fewer requests, all wait. A token that is refused is renewed, once.
+ * Client of Drive, on top of Google's own client. Requests that failed for a quota or on the way are retried with exponential, jittered
+ * backoff; while Google asks for fewer requests, all requests wait. A rejected token is renewed once.
  *
- * Every method throws only ResourceError, whose messages hold nothing that was answered. An abort rejects with anything.
+ * Every method throws only ResourceError, whose messages hold nothing of an answer. An abort rejects with the signal's reason.
  */
 export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions) {
-  // One that hangs is tried again.
+  // Half of the time-out, so that a request that hangs is retried.
   const transport = createTransport({ endpoint, timeoutMs: Math.ceil(timeoutMs / 2) })
   const closing = new AbortController()
   let authorized: Promise<Opened> | undefined
-  /** Until when Google wants to be left alone. */
+  /** Time until which Google wants no requests. */
   let quietUntil = 0
 
   const open = async (): Promise<Opened> => {
@@ -78,7 +78,7 @@ export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions
     return authorized
   }
 
-  /** How long to wait before the next attempt; `undefined`: there is none. */
+  /** Returns the wait before the next attempt; undefined: do not retry. */
   const waitAfter = (fault: Fault, attempt: number): number | undefined => {
     if (attempt >= attempts || !isPassing(fault)) return undefined
     const most = Math.min(firstWait * 2 ** (attempt - 1), longestWait)
@@ -96,11 +96,11 @@ export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions
     } catch (error) {
       signal.throwIfAborted()
       const fault = faultOf(error)
-      // What has expired on the way is renewed by the next attempt, unless another has done that already.
+      // A token that expired on the way is renewed by the next attempt, unless another request has renewed it.
       const isStale =
         fault.status === 401 && client.credentials.access_token === (token ?? client.credentials.access_token)
       if (isStale) client.credentials = { ...client.credentials, expiry_date: 1 }
-      // What the file says may be another by the next time.
+      // The credentials file may have changed by the next attempt.
       if (fault.reason === 'invalid_grant') authorized = undefined
       return { fault }
     }
@@ -112,7 +112,7 @@ export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions
     work: Work<T>,
     errorFor: (fault: Fault) => unknown = (fault) => errorOf(fault, about),
   ): Promise<T> => {
-    // Whoever would wait for too long need not.
+    // Fail at once instead of waiting for too long.
     if (quietUntil - Date.now() > timeoutMs / 2) throw errorFor({ status: 429 })
     const { signal: own, release } = followFor([signal, closing.signal], timeoutMs)
     let renewed = false
@@ -142,7 +142,7 @@ export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions
   }
 
   return {
-    /** A page of files that a query finds. */
+    /** Returns a page of the files that match a query. */
     files: async (
       q: string,
       { driveId }: Corpus,
@@ -167,10 +167,10 @@ export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions
       )
       return pageOf<RawFile>(files, nextPageToken)
     },
-    /** One file. Throws `not-found`, or `unavailable` where it is not a file that is asked for but what is mounted. */
+    /** Returns one file. Throws `not-found`, or `unavailable` when the id is not that of a requested file but of the mounted folder or drive. */
     file: (fileId: string, fields: string, signal: AbortSignal, about: About = 'file'): Promise<RawFile> =>
       ask(about, signal, (drive, options) => drive.files.get({ fileId, fields, supportsAllDrives: true }, options)),
-    /** What is stored of a file, or a part of it: at most so many bytes. */
+    /** Downloads the stored bytes of a file, or a range of them: at most `most` bytes. */
     media: async (fileId: string, part: Part | undefined, most: number, signal: AbortSignal): Promise<Buffer> => {
       const range = part === undefined ? {} : { headers: { Range: `bytes=${part.start}-${part.end - 1}` } }
       const data: unknown = await ask('file', signal, (drive, options) =>
@@ -181,14 +181,14 @@ export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions
       )
       return bytesIn(data)
     },
-    /** A document of Google's own formats, in another. */
+    /** Exports a document of Google's own formats to another format. */
     export: async (fileId: string, mimeType: string, most: number, signal: AbortSignal): Promise<Buffer> => {
       const data: unknown = await ask('file', signal, (drive, options) =>
         drive.files.export({ fileId, mimeType }, { ...options, responseType: 'arraybuffer', size: most }),
       )
       return bytesIn(data)
     },
-    /** From where on changes will be told. */
+    /** Returns the token from which changes will be reported. */
     startToken: async ({ driveId }: Corpus, signal: AbortSignal): Promise<string> => {
       const { startPageToken } = await ask('drive', signal, (drive, options) =>
         drive.changes.getStartPageToken(
@@ -199,7 +199,7 @@ export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions
       if (typeof startPageToken === 'string') return startPageToken
       throw new ResourceError('unavailable', 'Google did not say from where on changes are told.')
     },
-    /** What changed. Throws {@link expired} where it is not known any more from there on. */
+    /** Returns a page of changes. Throws {@link expired} when Google no longer knows the token. */
     changes: async (
       { driveId }: Corpus,
       pageToken: string,
@@ -251,11 +251,11 @@ export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions
   }
 }
 
-/** What is thrown where Google does not know any more what changed. */
+/** Thrown when Google no longer knows the changes since a token. */
 export const expired = Symbol('expired')
 
 type Work<T> = (drive: drive_v3.Drive, options: { readonly signal: AbortSignal }) => Promise<{ readonly data: T }>
-/** What requests are made with. */
+/** The authorized client. */
 interface Opened {
   readonly client: Authorization
   readonly drive: drive_v3.Drive

@@ -5,22 +5,22 @@ import type { Credentials, OAuthClient } from './login.ts'
 import { readRefreshToken } from './token-file.ts'
 import type { Transport } from './transport.ts'
 
-/** The only right that is ever asked for: to read. */
+/** The only scope ever requested: read. */
 export const scope = 'https://www.googleapis.com/auth/drive.readonly'
 
-/** An authorization as Google's client has it: it adds a token to requests, and renews it, once for all who wait. */
+/** Google's client for authorization: it adds a token to requests, and renews it, once for all waiting requests. */
 export type Authorization = InstanceType<typeof auth.OAuth2>
 
-/** The clients of Google have no common type that both of its packages share. */
+/** The common part of the types of Google's two packages. */
 type AuthorizationLike = Pick<Authorization, 'credentials'> & object
 
 /**
- * Makes what authorizes requests. A file that is not there yet is `unavailable`, so that the next try may find it.
+ * Creates the client that authorizes requests. A file that does not exist yet is `unavailable`, so that the next attempt may find it.
  *
  * @throws ResourceError; the message says what to do, and holds nothing of the credentials.
  */
 export async function authorize(credentials: Credentials, transport: Transport): Promise<Authorization> {
-  // Google's client takes what `fetch` is as its own type.
+  // Google's client has its own type for `fetch`.
   const transporterOptions = { fetchImplementation: transport as typeof fetch }
   switch (credentials.kind) {
     case 'person': {
@@ -64,7 +64,7 @@ export async function authorize(credentials: Credentials, transport: Transport):
   }
 }
 
-/** An OAuth client of an installed app (RFC 8252). */
+/** Creates the OAuth client of an installed app (RFC 8252). */
 export function createOAuth(
   { id, secret }: OAuthClient,
   transport: Transport,
@@ -81,7 +81,7 @@ export function createOAuth(
 }
 
 /**
- * Reads the key of a service account.
+ * Parses the key of a service account.
  *
  * @throws ResourceError `invalid` (reason `key`).
  */
@@ -94,7 +94,7 @@ export function parseKey(text: string): { readonly email: string; readonly key: 
         return { email, key, ...(typeof keyId === 'string' ? { keyId } : {}) }
     }
   } catch {
-    // What is wrong with it is not told: the text is a secret.
+    // The parse error is not shown: the text is a secret.
   }
   throw invalid('"key" is not the key of a service account, as the Google Cloud console gives it out (JSON).', 'key')
 }

@@ -1,19 +1,19 @@
 import { invalid, notFound, ResourceError } from '../../core/errors.ts'
 import { tooLong } from './transport.ts'
 
-/** What went wrong with a request, as far as it may be looked at: never a text, which may hold what was asked or answered. */
+/** Facts of a failed request that are safe to show: never a text, which may hold parts of the request or the answer. */
 export interface Fault {
-  /** Of the answer; `undefined`: there was none. */
+  /** HTTP status; undefined: there was no answer. */
   readonly status?: number
-  /** Google's word for it, such as `userRateLimitExceeded`. */
+  /** Google's error code, such as `userRateLimitExceeded`. */
   readonly reason?: string
-  /** How long Google asks to wait, in milliseconds. */
+  /** The wait that Google asks for, in milliseconds. */
   readonly retryAfter?: number
-  /** Of the system, where there was no answer. */
+  /** Error code of the system when there was no answer. */
   readonly code?: string
 }
 
-/** What of a document Google exports at most, in bytes. */
+/** Maximum size of an export by Google, in bytes. */
 export const exportLimit = 10 * 1024 * 1024
 
 /** Reads an error of Google's client. */
@@ -35,7 +35,7 @@ export function faultOf(error: unknown): Fault {
   }
 }
 
-/** `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3). */
+/** Parses `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3). Returns milliseconds. */
 function waitOf(text: string): number | undefined {
   const ms = /^\d{1,6}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined
@@ -51,7 +51,7 @@ function dataOf(data: unknown): unknown {
   }
 }
 
-/** Of an API (`error.errors[].reason`), or of the server of tokens (`error`). Only a word is one. */
+/** Reads the reason from an API error (`error.errors[].reason`), or from an error of the token server (`error`). Accepts only a single word. */
 function reasonIn(data: unknown): string | undefined {
   const error = memberOf(data, 'error')
   const errors = memberOf(error, 'errors')
@@ -79,24 +79,26 @@ export function isQuota({ status, reason }: Fault): boolean {
 
 const quota: ReadonlySet<string> = new Set(['userRateLimitExceeded', 'rateLimitExceeded', 'sharingRateLimitExceeded'])
 
-/** Whether the same may come out otherwise in a moment. */
+/** Whether a retry may succeed. */
 export function isPassing(fault: Fault): boolean {
   const { status, code } = fault
   if (status !== undefined) return status === 408 || status >= 500 || isQuota(fault)
   return code !== 'EREFUSED' && code !== tooLong
 }
 
-/** Whether the place in the feed of changes, which was asked for, is not known any more. */
+/** Whether Google no longer knows the token in the feed of changes. */
 export function isExpired({ status = 0, reason }: Fault): boolean {
   return [400, 404, 410].includes(status) && reason !== 'invalid_grant'
 }
 
 const unavailable = (message: string) => new ResourceError('unavailable', message)
 
-/** What was asked about: a file, which may have gone; or what is mounted, which has to be there. */
+/** Subject of a request: a file, which may be gone; or the mounted folder or drive, which must exist. */
 export type About = 'file' | 'drive'
 
-/** What a fault means for who asked. What the operator has to know, and who asked must not, is in the message of `unavailable`. */
+/**
+ * Converts a fault to an error for the caller. Facts that the operator needs and the caller must not see are in the message of `unavailable`.
+ */
 export function errorOf(fault: Fault, about: About): ResourceError {
   const { status, reason = '', code } = fault
   if (isQuota(fault)) return unavailable('Google asks for fewer requests. Try again later, or raise the quota.')

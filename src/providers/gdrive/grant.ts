@@ -12,19 +12,19 @@ import { createTransport, standInEndpoint } from './transport.ts'
 
 export interface GrantOptions {
   readonly client: OAuthClient
-  /** How long the person may take, in milliseconds. */
+  /** Time-out for the person, in milliseconds. */
   readonly patienceMs: number
-  /** Tells the person where to go. */
+  /** Shows the person the URL to open. */
   readonly show: (url: string) => void
   readonly endpoint?: string
   readonly signal?: AbortSignal
 }
 
 /**
- * Asks a person to allow reading Drive, as installed apps do (RFC 8252): in a browser, which comes back to this machine alone, with
- * PKCE (RFC 7636). Answers what is to be kept.
+ * Asks a person to allow reading Drive, as installed apps do (RFC 8252): in a browser, which redirects only to this machine, with PKCE (RFC
+ * 7636). Returns the refresh token to keep.
  *
- * @throws ResourceError `unavailable` where nobody allowed it, or Google gave nothing for it. No message holds a code or token.
+ * @throws ResourceError `unavailable` when the person did not allow it, or Google returned no token. No message holds a code or token.
  */
 export async function askGrant(options: GrantOptions): Promise<RefreshToken> {
   const { client, patienceMs, show, signal = new AbortController().signal } = options
@@ -40,7 +40,7 @@ export async function askGrant(options: GrantOptions): Promise<RefreshToken> {
     const method = 'S256' as NonNullable<Parameters<Authorization['generateAuthUrl']>[0]>['code_challenge_method']
     const url = oauth.generateAuthUrl({
       access_type: 'offline',
-      // Only what is allowed anew comes with what can be kept.
+      // Google returns a refresh token only with a new consent.
       prompt: 'consent',
       scope,
       state,
@@ -68,17 +68,17 @@ export async function askGrant(options: GrantOptions): Promise<RefreshToken> {
 const refused = (message: string) => new ResourceError('unavailable', message)
 
 interface Callback {
-  /** Where the browser is sent back to. */
+  /** Redirect URI of the browser. */
   readonly uri: string
-  /** The code that it brings. */
+  /** Waits for the code in the redirect. */
   code(signal: AbortSignal): Promise<string>
   close(): void
 }
 
-/** Waits on the loopback for the browser to come back. What does not know the state is told nothing, and changes nothing. */
+/** Waits on the loopback interface for the redirect of the browser. A request without the right state learns nothing and changes nothing. */
 async function listenFor(state: string): Promise<Callback> {
   const { promise, resolve, reject } = withResolvers<string>()
-  // Nobody may be waiting yet.
+  // There may be no waiter yet, so avoid an unhandled rejection.
   promise.catch(() => {})
   const server = createServer((request, response) => {
     const answer = (status: number, text: string) => reply(response, status, text)
@@ -110,13 +110,13 @@ async function listenFor(state: string): Promise<Callback> {
     close: () => {
       server.close()
       server.closeIdleConnections()
-      // What is being answered is answered.
+      // Let running answers finish.
       setTimeout(() => server.closeAllConnections(), 1000).unref()
     },
   }
 }
 
-/** The parameters of a request to the callback; `undefined` for any other: another path, method or host. */
+/** Returns the parameters of a request to the callback; undefined for any other path, method or host. */
 function queryOf({ method, url = '', headers }: IncomingMessage, port: number): URLSearchParams | undefined {
   const [path, query = ''] = url.split('?')
   if (method !== 'GET' || path !== '/' || headers.host !== `127.0.0.1:${port}`) return undefined

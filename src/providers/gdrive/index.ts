@@ -38,15 +38,15 @@ const template: Template = {
 }
 
 /**
- * Files of Google Drive, by their ids: a path is the ids of the folders that a file lies in, and its own. What they are called are
- * titles, which may be anything, and be there twice.
+ * Provider of files of Google Drive, by their ids: a path consists of the ids of the parent folders and of the file. Names are titles, which
+ * need not be unique.
  *
- * Documents of Google are read as Markdown, spreadsheets as CSV sheet by sheet, presentations as text, drawings as pictures; what is
- * stored is read as it is. Nothing is ever written: the credentials ask for nothing but the right to read.
+ * Documents of Google are read as Markdown, spreadsheets as CSV sheet by sheet, presentations as text, drawings as pictures; stored files are
+ * read as they are. It never writes: the credentials request only the right to read.
  *
- * Nothing is asked before the first call, which lists everything. See docs/providers/gdrive.md.
+ * It sends no request before the first call, which lists everything. See docs/providers/gdrive.md.
  *
- * @throws ResourceError `invalid` for options that cannot be; the message says what to do.
+ * @throws ResourceError `invalid` for invalid options; the message says what to do.
  */
 export async function gdrive(options: GdriveOptions): Promise<Provider> {
   requireKeys('gdrive({ credentials })', options, { credentials: 'an object' })
@@ -73,7 +73,7 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
     return placed
   }
 
-  /** What is at a path, as Drive has it now: it may have been moved, shared or thrown away since it was listed. */
+  /** Returns the current description in Drive of the file at a path: it may have been moved, shared or deleted since it was listed. */
   const describe = async (path: string, context: Context, signal: AbortSignal): Promise<Described> => {
     const { tree } = await snapshot.recent(signal)
     const placed = find(tree, path, context)
@@ -83,12 +83,12 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
       throw error
     })
     const [now] = await scanner.convert([raw], signal)
-    // It keeps what the listing alone knows: whether it stands at the top.
+    // Keep the facts that only the listing knows: whether the file is at the top level.
     const file = now === undefined ? undefined : { ...placed.file, ...now }
     const isHere = file !== undefined && isServed(file) && file.parent === placed.file.parent
     const isShared = !permissions || mayRead(context.principal, now?.readers)
     if (isHere && isShared) return { file, raw }
-    // The feed tells of it too, and where it is now, but later.
+    // The feed reports it too, with its new folder, but later.
     snapshot.correct(id, isHere ? file : undefined)
     throw notFound()
   }
@@ -104,7 +104,7 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
         continue
       }
       const directory = placed.path.slice(0, slash + 1)
-      // What is behind everything in the directory.
+      // The first path after everything in the directory.
       at = seek(tree, `${directory.slice(0, -1)}0`)
       if (after === undefined || comparePaths(directory, after) > 0) yield directoryOf(tree, directory)
     }

@@ -1,9 +1,9 @@
 import { type DriveFile, isStored, storedTypeOf } from './model.ts'
 
-/** How one of Google's own formats is read: what it is exported as, by the name of the form; the first is the usual one. */
+/** Export formats of one of Google's own document types, by the name of the form; the first is the default. */
 export interface Kind {
   readonly forms: Readonly<Record<string, string>>
-  /** The type of what is answered in the usual form. */
+  /** MIME type of the default form's content. */
   readonly mimeType: string
 }
 
@@ -19,7 +19,7 @@ const kinds: ReadonlyMap<string, Kind> = new Map(
       docx: `${office}wordprocessingml.document`,
       pdf,
     }),
-    // What Drive exports as CSV is the first sheet alone: all of them are in the workbook.
+    // Drive's CSV export has only the first sheet, so the workbook with all sheets is exported.
     spreadsheet: { forms: { csv: sheet, xlsx: sheet, pdf }, mimeType: 'text/markdown' },
     presentation: kind({ text: 'text/plain', pptx: `${office}presentationml.presentation`, pdf }),
     drawing: kind({ png: 'image/png', svg: 'image/svg+xml', pdf }),
@@ -32,20 +32,20 @@ function kind(forms: Readonly<Record<string, string>>): Kind {
 
 export const spreadsheetType = 'application/vnd.google-apps.spreadsheet'
 
-/** How a file is read where it is one of Google's own formats; `undefined` where it is not, or has no content to read. */
+/** Returns the export formats of a type; undefined when it is not one of Google's own formats, or has no content to read. */
 export function kindOf(type: string): Kind | undefined {
   return kinds.get(type)
 }
 
-/** All names of forms there are. */
+/** Names of all forms. */
 export const formNames: readonly string[] = [...new Set([...kinds.values()].flatMap(({ forms }) => Object.keys(forms)))]
 
-/** Whether there is a content to read: not of folders, forms, sites and the like, nor of what may not be fetched. */
+/** Whether a file has content to read: not folders, forms, sites and the like, and no file that may not be downloaded. */
 export function isServed({ type, readable, trashed, size }: DriveFile): boolean {
   return readable && !trashed && (kinds.has(type) || (isStored(type) && size !== undefined))
 }
 
-/** The type that a file is listed with. */
+/** Returns the MIME type for the listing. */
 export function mimeTypeOf(file: DriveFile): string {
   return kindOf(file.type)?.mimeType ?? storedTypeOf(file)
 }

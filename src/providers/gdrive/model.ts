@@ -1,34 +1,34 @@
 import type { drive_v3 } from '@googleapis/drive'
 import { mimeTypeOf } from '../files/media.ts'
 
-/** A file, folder or shortcut of Drive, as much of it as the listing needs: there may be very many. */
+/** A file, folder or shortcut of Drive, with only the fields that the listing needs: there may be very many. */
 export interface DriveFile {
   readonly id: string
   readonly name: string
-  /** What Drive says that it is. */
+  /** MIME type in Drive. */
   readonly type: string
   readonly parent: string | undefined
-  /** In bytes; of what is stored as it is. */
+  /** Size in bytes; only for stored files. */
   readonly size?: number
   /** Milliseconds since 1970. */
   readonly modified?: number
   readonly version: string
-  /** Where people open it. */
+  /** Web address at which people open it. */
   readonly link?: string
-  /** Which revision this is, as Drive counts. */
+  /** Drive's id of the revision. */
   readonly revision?: string
-  /** Of a shortcut. */
+  /** Id of a shortcut's target. */
   readonly target?: string
-  /** Whether the credentials may fetch its content. */
+  /** Whether the credentials may download its content. */
   readonly readable: boolean
   readonly trashed: boolean
-  /** Whether it was shared with whom the credentials are of. */
+  /** Whether it was shared with the owner of the credentials. */
   readonly top?: boolean
-  /** Who may read it; `undefined`: nobody asked, or nobody knows. */
+  /** Readers of the file; undefined: not requested, or unknown. */
   readonly readers?: Readers
 }
 
-/** Names of those who may read a file: see `readers.ts`. One object for all files that are shared alike. */
+/** Names of those who may read a file: see `readers.ts`. Files shared in the same way have one object. */
 export type Readers = ReadonlySet<string>
 
 export type RawFile = drive_v3.Schema$File
@@ -39,13 +39,13 @@ const listed =
 const shared = 'permissionIds,permissions(id,type,emailAddress,domain,allowFileDiscovery,deleted,expirationTime,view)'
 const told = 'driveId,createdTime,owners(displayName,emailAddress),lastModifyingUser(displayName,emailAddress)'
 
-/** What is asked of files, to be listed and to be read: nothing else leaves Google. */
+/** Returns the fields requested for listing and for reading files: Google sends nothing else. */
 export function fieldsOf(withReaders: boolean): { readonly listed: string; readonly told: string } {
   const fields = withReaders ? `${listed},${shared}` : listed
   return { listed: fields, told: `${fields},${told}` }
 }
 
-/** What an id of Drive is made of. What is not is no id, and is never sent. */
+/** Whether a text has the form of a Drive id. Anything else is never sent. */
 export function isId(text: string): boolean {
   return /^[A-Za-z0-9_-]{1,128}$/.test(text)
 }
@@ -53,7 +53,7 @@ export function isId(text: string): boolean {
 export const folderType = 'application/vnd.google-apps.folder'
 export const shortcutType = 'application/vnd.google-apps.shortcut'
 
-/** @returns `undefined` for what has no id that could be one. */
+/** @returns undefined when the id is missing or malformed. */
 export function fileOf(raw: RawFile, readers?: Readers): DriveFile | undefined {
   const { id, name, mimeType, parents, size, modifiedTime, capabilities, shortcutDetails, trashed, sharedWithMeTime } =
     raw
@@ -83,29 +83,29 @@ export function fileOf(raw: RawFile, readers?: Readers): DriveFile | undefined {
   }
 }
 
-/** The revision that a file is in: of Google's own formats the number of its changes. */
+/** Returns the revision of a file: for Google's own formats the number of its changes. */
 export function revisionOf({ headRevisionId, version }: RawFile): string | undefined {
   return headRevisionId ?? version ?? undefined
 }
 
-/** Of what is stored as it is, what names its content; of the others, what changes with anything in them. */
+/** Returns a version: for stored files a hash or revision of the content; for the others a value that changes with anything in them. */
 function versionOf({ md5Checksum, headRevisionId, version, modifiedTime }: RawFile): string {
   return md5Checksum ?? headRevisionId ?? `v${version ?? modifiedTime ?? ''}`
 }
 
-/** Whether the bytes of a file are what Drive stores: Google's own formats have none. */
+/** Whether Drive stores the bytes of a file: Google's own formats have none. */
 export function isStored(type: string): boolean {
   return !type.startsWith('application/vnd.google-apps.')
 }
 
-/** The type that a stored file is said to have: what Drive says, or else its name. */
+/** Returns the MIME type of a stored file: Drive's, or else by its name. */
 export function storedTypeOf({ type, name }: Pick<DriveFile, 'type' | 'name'>): string {
   const said = type.toLowerCase()
   const isType = /^[a-z]{1,20}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,120}$/.test(said)
   return isType && said !== 'application/octet-stream' ? said : (mimeTypeOf(name) ?? 'application/octet-stream')
 }
 
-/** A name for people: without what would end a line, or turn the order of the characters around it. */
+/** Returns a name for people, without characters that end a line or change the writing direction. */
 export function titleOf(name: string): string | undefined {
   const title = name
     .replace(/[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu, ' ')

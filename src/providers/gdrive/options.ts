@@ -4,35 +4,35 @@ import type { Credentials } from './login.ts'
 import { isId } from './model.ts'
 import { standInEndpoint } from './transport.ts'
 
-/** What of Drive is served. */
+/** The part of Drive to serve. */
 export type What =
   | { readonly kind: 'my-drive' }
   | { readonly kind: 'folder'; readonly id: string }
-  /** Those with these ids, or all that the credentials are a member of. */
+  /** Shared drives with these ids, or all that the credentials are a member of. */
   | { readonly kind: 'drives'; readonly ids?: readonly string[] }
-  /** What others have shared with whom the credentials are of. */
+  /** Files that others have shared with the owner of the credentials. */
   | { readonly kind: 'shared' }
 
-/** Which shortcuts are resolved: none, those to what is served anyway, or all. */
+/** The shortcuts to resolve: none, those to served files, or all. */
 export type Shortcuts = 'none' | 'inside' | 'anywhere'
 
 export interface GdriveOptions {
   readonly credentials: Credentials
-  /** What is served. Default: My Drive. */
+  /** The part of Drive to serve. Default: My Drive. */
   readonly what?: What
-  /** Which shortcuts are resolved. Default `anywhere` in My Drive, where the user put them; `inside` elsewhere. */
+  /** The shortcuts to resolve. Default `anywhere` in My Drive, where the user created them; `inside` elsewhere. */
   readonly shortcuts?: Shortcuts
-  /** Whether each file is only shown to whom Drive shares it with: see `docs/providers/gdrive.md`. Default false. */
+  /** Whether each file is visible only to those whom Drive shares it with: see `docs/providers/gdrive.md`. Default false. */
   readonly permissions?: boolean
-  /** How often Drive is asked for changes, and how old an answer about what is there may be. Default 15,000 ms. */
+  /** Interval of polls for changes, and maximum age of a listing, in milliseconds. Default 15,000. */
   readonly intervalMs?: number
-  /** The most files and folders that are served. Default 200,000. */
+  /** Maximum number of files and folders. Default 200,000. */
   readonly maxFiles?: number
-  /** The largest file, or part of one, that is read at once, in bytes. Default 16 MiB. */
+  /** Maximum size of a file, or of a range, that is read at once, in bytes. Default 16 MiB. */
   readonly maxBytes?: number
-  /** How long Google may take for one answer, in milliseconds, with everything that is tried again. Default 30,000. */
+  /** Time-out of one answer including retries, in milliseconds. Default 30,000. */
   readonly timeoutMs?: number
-  /** A server on this machine that is asked in the place of Google, for tests. */
+  /** A server on this machine that replaces Google, for tests. */
   readonly endpoint?: string
   readonly log?: Log
 }

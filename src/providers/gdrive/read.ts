@@ -13,7 +13,7 @@ import { formNames, type Kind, kindOf, spreadsheetType } from './kinds.ts'
 import { type DriveFile, type RawFile, revisionOf, storedTypeOf } from './model.ts'
 import { createSheets, markdownOf } from './sheets.ts'
 
-/** A file as Drive describes it now. */
+/** A file with its current description in Drive. */
 export interface Described {
   readonly file: DriveFile
   readonly raw: RawFile
@@ -24,21 +24,21 @@ export interface ReadQuery {
   readonly range?: ByteRange
 }
 
-/** How much of what was exported is kept, in bytes: it is asked for part after part. */
+/** Maximum number of bytes of cached exports: clients read them range by range. */
 const keptBytes = 32 * 2 ** 20
-/** So much more than what Google exports is taken: the limit is on what it makes it of. */
+/** Maximum size of an export in bytes. It exceeds Google's limit, which applies to the document and not to the export. */
 const maxExport = 4 * exportLimit
 
 export type Reader = ReturnType<typeof createFileReader>
 
-/** Reads files: what is stored as it is, or a part of it; Google's own formats as what they are exported as. */
+/** Creates the reader of files: stored files, or ranges of them; Google's own formats in their export format. */
 export function createFileReader(client: DriveClient, maxBytes: number) {
   const exports = createRecent<Buffer>(keptBytes, ({ length }) => length)
   const workbooks = createRecent<readonly SheetText[]>(keptBytes, (sheets) =>
     sheets.reduce((sum, { text }) => sum + text.length, 0),
   )
   const sheets = createSheets()
-  /** What is being read, as it was described a moment ago. */
+  /** The files being read, with their latest descriptions. */
   const described = createRecent<DriveFile>(1000)
   const stored = createReader({ store: storeOf(client, described), maxBytes, linkSeconds: undefined })
 
@@ -90,7 +90,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
     described.set(file.id, file)
     const content = await stored.read(file.id, file.name, range, signal)
     const said = storedTypeOf(file)
-    // What Drive says counts, unless that is text and the bytes are none.
+    // Drive's type is used, unless it is a text type and the bytes are binary.
     const isBelieved = said !== 'application/octet-stream' && ('text' in content || !said.startsWith('text/'))
     return { ...content, ...(isBelieved ? { mimeType: said } : {}), meta: metaOf(raw, {}) }
   }
@@ -103,20 +103,20 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
         throw invalid('It is read as it is stored: leave "form" and "sheet" away.', 'form')
       return readStored(one, range, signal)
     },
-    /** The names of the sheets of a spreadsheet. */
+    /** Returns the names of the sheets of a spreadsheet. */
     sheetNames: async (file: DriveFile, signal: AbortSignal): Promise<readonly string[]> => {
       const mimeType = kindOf(file.type)?.forms.csv
       if (mimeType === undefined) return []
       return (await sheetsOf(file, mimeType, signal)).map(({ name }) => name)
     },
-    /** The names of the forms that a file can be read in. */
+    /** Returns the names of the forms of a file. */
     formNames: (file: DriveFile | undefined): readonly string[] =>
       file === undefined ? formNames : Object.keys(kindOf(file.type)?.forms ?? {}),
     close: () => sheets.close(),
   }
 }
 
-/** What is stored in Drive, as a store of objects: a file by its id, in the version that it has just now. */
+/** Returns Drive's stored files as an object store: a file by its id, in its current version. */
 function storeOf(client: DriveClient, described: ReturnType<typeof createRecent<DriveFile>>): ObjectStore {
   const detailsOf = ({ id, size = 0, modified, version, type }: DriveFile) => ({
     key: id,
@@ -161,12 +161,12 @@ function storeOf(client: DriveClient, described: ReturnType<typeof createRecent<
   }
 }
 
-/** Whether bytes have the MD5 that their version is, where it is one. */
+/** Whether bytes match the MD5 in their version, if it is one. */
 function isSum(bytes: Buffer, version: string): boolean {
   return !/^[0-9a-f]{32}$/.test(version) || createHash('md5').update(bytes).digest('hex') === version
 }
 
-/** What Drive says besides, as data: it is shown, and nothing acts by it. */
+/** Returns further facts of Drive as data for display: no code depends on them. */
 function metaOf(raw: RawFile, rest: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { id, name, mimeType, driveId, webViewLink, owners, lastModifyingUser, modifiedTime, createdTime } = raw
   const person = (user: { displayName?: string | null; emailAddress?: string | null }) => ({

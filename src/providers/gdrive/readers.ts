@@ -2,29 +2,29 @@ import { indexer } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { RawFile, Readers } from './model.ts'
 
-/** A permission as Drive tells it. */
+/** A permission as Drive returns it. */
 type Permission = NonNullable<RawFile['permissions']>[number]
 
-/** Who has the id of a permission, wherever it stands. */
+/** Returns the permissions of a file, with the names behind their ids. */
 export type LookUp = (fileId: string) => Promise<readonly Permission[]>
 
-/** Everybody: what is shared in a way that anybody can find it. */
+/** Everyone: files shared so that anyone can find them. */
 const everybody = '*'
 const nobody: Readers = new Set()
 
-/** So many times it is asked what the ids of permissions stand for, for one listing. */
+/** Maximum number of look-ups of permission ids for one listing. */
 const maxLookUps = 200
 
 /**
- * Finds out who may read files: e-mail addresses of people and groups, names of domains, or everybody. What is shared by a link
- * alone does not count: whoever has no link could not find it. Nor does what has ended, or shows less than the content.
+ * Finds out who may read files: e-mail addresses of people and groups, names of domains, or everyone. Sharing by link alone does not count,
+ * because a person without the link could not find the file. Neither do expired permissions, or those for less than the content.
  *
- * Of what lies in shared drives, Drive tells only ids of permissions; those that are not known yet are asked for.
+ * For items in shared drives Drive returns only ids of permissions; unknown ids are looked up.
  */
 export function createReaders() {
-  /** By the id of a permission; they are the same at every file. */
+  /** Names by the id of a permission; ids are the same for every file. */
   const known = new Map<string, string | undefined>()
-  /** One set for all that is shared alike. */
+  /** One set for all files that are shared in the same way. */
   const sets = new Map<string, Readers>()
 
   const learn = (permissions: readonly Permission[]): readonly string[] =>
@@ -44,7 +44,7 @@ export function createReaders() {
   }
 
   return {
-    /** @param lookUp Throws where it may not be told: then nobody is. */
+    /** @param lookUp Throws when the credentials may not read the permissions: the file then has no readers. */
     of: async (files: readonly RawFile[], lookUp: LookUp): Promise<readonly Readers[]> => {
       let left = maxLookUps
       const answers: Readers[] = []
@@ -78,7 +78,7 @@ function isName(text: unknown): text is string {
   return typeof text === 'string' && text !== '' && text !== everybody && !text.includes('\n')
 }
 
-/** Whether a principal may read: one of its roles is the e-mail address of a reader, or the domain. Not known: no. */
+/** Whether a principal may read: one of its roles is the e-mail address of a reader, or the domain. False when the readers are unknown. */
 export function mayRead(principal: Principal, readers: Readers | undefined): boolean {
   if (principal === indexer) return true
   if (readers === undefined) return false

@@ -8,14 +8,14 @@ import type { Scope } from './scope.ts'
 export interface ScannerParts {
   readonly client: DriveClient
   readonly shortcuts: Shortcuts
-  /** Whether it is found out who may read what. */
+  /** Whether to find out who may read each file. */
   readonly withReaders: boolean
   readonly maxFiles: number
 }
 
-/** The folders of so many are looked into with one request, so many requests at once. */
+/** Number of folders listed with one request, and number of parallel requests. */
 const [perQuery, parallel] = [40, 4]
-/** So many targets of shortcuts are looked up. */
+/** Maximum number of shortcut targets that are looked up. */
 const maxTargets = 5000
 
 export type Files = Map<string, DriveFile>
@@ -26,7 +26,7 @@ interface Folder {
   readonly corpus: Corpus
 }
 
-/** Finds files by asking Drive. */
+/** Creates the scanner, which finds files by queries to Drive. */
 export function createScanner({ client, shortcuts, withReaders, maxFiles }: ScannerParts) {
   const fields = fieldsOf(withReaders)
   const readers = createReaders()
@@ -50,7 +50,7 @@ export function createScanner({ client, shortcuts, withReaders, maxFiles }: Scan
       )
   }
 
-  /** All files that a query finds. */
+  /** Returns all files that match a query. */
   const find = async (q: string, corpus: Corpus, signal: AbortSignal): Promise<readonly DriveFile[]> => {
     const found: DriveFile[] = []
     for (let token: string | undefined; ; ) {
@@ -61,7 +61,7 @@ export function createScanner({ client, shortcuts, withReaders, maxFiles }: Scan
     }
   }
 
-  /** Finds what is in folders, and in those in them, level by level. */
+  /** Finds the contents of folders, level by level (breadth first). */
   const below = async (files: Files, folders: readonly Folder[], signal: AbortSignal): Promise<void> => {
     const seen = new Set(folders.map(({ id }) => id))
     for (let level = folders; level.length > 0; ) {
@@ -78,7 +78,7 @@ export function createScanner({ client, shortcuts, withReaders, maxFiles }: Scan
     }
   }
 
-  /** Finds what shortcuts lead to, where that is not known; in folders, what is in them, with the shortcuts there. */
+  /** Finds unknown targets of shortcuts; for folders, their contents with the shortcuts in them. */
   const targets = async (files: Files, signal: AbortSignal): Promise<void> => {
     if (shortcuts !== 'anywhere') return
     const asked = new Set<string>()
@@ -91,7 +91,7 @@ export function createScanner({ client, shortcuts, withReaders, maxFiles }: Scan
       const folders: Folder[] = []
       await inParallel([...missing], async (id) => {
         asked.add(id)
-        // A dead end, or one that the credentials do not see.
+        // A missing target, or one that the credentials cannot see.
         const raw = await client.file(id, fields.told, signal).catch(deadEnd)
         const [file] = raw === undefined ? [] : await convert([raw], signal)
         if (file === undefined || file.trashed) return
@@ -108,7 +108,7 @@ export function createScanner({ client, shortcuts, withReaders, maxFiles }: Scan
     convert,
     below,
     targets,
-    /** Everything that is served. */
+    /** Returns everything that is served. */
     all: async ({ anchors, shared }: Scope, signal: AbortSignal): Promise<Files> => {
       const files: Files = new Map()
       const folders: Folder[] = anchors.map(({ id, corpus }) => ({ id, corpus }))
@@ -148,12 +148,12 @@ function queriesFor(folders: readonly Folder[]): readonly Query[] {
   })
 }
 
-/** A value in a query of Drive: what could end it is escaped. */
+/** Quotes and escapes a value for a query of Drive. */
 export function quoted(value: string): string {
   return `'${value.replace(/[\\']/g, '\\$&')}'`
 }
 
-/** Works on all items, some at a time; the first fault ends it. */
+/** Processes all items with bounded parallelism; the first error ends it. */
 async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = [...items]
   const worker = async () => {

@@ -3,7 +3,7 @@ import type { Corpus, DriveClient } from './client.ts'
 import { folderType, isId } from './model.ts'
 import type { What } from './options.ts'
 
-/** Where a tree begins: a folder, and the path of what is in it: empty, or ending in `/`. */
+/** Root of a tree: a folder, and the path prefix of its contents: empty, or ending in `/`. */
 export interface Anchor {
   readonly id: string
   readonly path: string
@@ -13,13 +13,13 @@ export interface Anchor {
 
 export interface Scope {
   readonly anchors: readonly Anchor[]
-  /** Whether what was shared stands at the top. */
+  /** Whether shared files are at the top level. */
   readonly shared: boolean
-  /** Whose changes have to be followed. */
+  /** The corpora whose changes are followed. */
   readonly corpora: readonly Corpus[]
 }
 
-/** Finds where what is served begins. Throws `unavailable` where it is not there. */
+/** Finds the roots of the served part. Throws `unavailable` when one is missing. */
 export async function findScope(client: DriveClient, what: What, signal: AbortSignal): Promise<Scope> {
   switch (what.kind) {
     case 'my-drive': {
@@ -41,7 +41,7 @@ export async function findScope(client: DriveClient, what: What, signal: AbortSi
     case 'drives': {
       const found = what.ids === undefined ? await allDrives(client, signal) : await drivesOf(client, what.ids, signal)
       const anchors = found.map(({ id, name }) => ({ id, path: `${id}/`, name, corpus: { driveId: id } }))
-      // Drives that come and go are told of to whom they are shared with.
+      // The user's own corpus reports shared drives that come and go.
       return { anchors, shared: false, corpora: [{}, ...anchors.map(({ corpus }) => corpus)] }
     }
     case 'shared':
@@ -54,7 +54,7 @@ interface FoundDrive {
   readonly name: string
 }
 
-/** With more shared drives than this, they have to be chosen. */
+/** Maximum number of shared drives; above it, the operator must choose some. */
 const maxDrives = 1000
 
 async function allDrives(client: DriveClient, signal: AbortSignal): Promise<readonly FoundDrive[]> {

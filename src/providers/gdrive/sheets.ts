@@ -5,15 +5,15 @@ import type { ReadingAnswer, ReadingJob, SheetText } from '../../wrap/reading/jo
 import { createHost } from '../../wrap/redacted/host.ts'
 
 export interface Sheets {
-  /** The sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */
+  /** Returns the sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */
   read(workbook: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]>
   close(): void
 }
 
-/** Limits of what one workbook takes: its text in characters, what is unpacked of it in bytes. */
+/** Limits of one workbook: characters of its text, and bytes of its unpacked content. */
 const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
 
-/** Cuts workbooks into their sheets, in the worker thread in which documents are read. */
+/** Splits workbooks into their sheets, in the worker thread that reads documents. */
 export function createSheets(): Sheets {
   const file = join(import.meta.dirname, '../../wrap/reading', `worker${extname(import.meta.filename)}`)
   const host = createHost<ReadingJob, ReadingAnswer>({ file, ...workerLimits.documents })
@@ -32,11 +32,11 @@ export function createSheets(): Sheets {
   }
 }
 
-/** All sheets as one document: a heading for each, and its values as CSV. */
+/** Formats all sheets as one document: a heading for each, and its values as CSV. */
 export function markdownOf(sheets: readonly SheetText[]): string {
   return sheets
     .map(({ name, text }) => {
-      // A cell may hold what ends a block.
+      // A cell may contain the end of a code block.
       const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length))
       const fence = '`'.repeat(longest + 1)
       return `# ${name.replace(/\s+/g, ' ')}\n\n${fence}csv\n${text}${fence}\n`

@@ -8,22 +8,22 @@ import type { Files, Scanner } from './scan.ts'
 import { findScope, type Scope } from './scope.ts'
 import { buildTree, type Tree } from './tree.ts'
 
-/** Where in the feed of changes one is. */
+/** Position in the feed of changes. */
 interface Place {
   readonly corpus: Corpus
   readonly token: string
 }
 
-/** What was seen of Drive at one time. Never changed: another one takes its place. */
+/** Immutable state of Drive at one time. */
 export interface State {
   readonly files: ReadonlyMap<string, DriveFile>
   readonly tree: Tree
   readonly scope: Scope
   readonly places: readonly Place[]
-  /** When it was found out that it is so, by `performance.now()`; and when everything was listed. */
+  /** Time of the last check, by `performance.now()`; and time of the last full listing. */
   readonly at: number
   readonly listedAt: number
-  /** How often the feed was lost. What happened meanwhile nobody knows. */
+  /** Number of times that the feed was lost. The changes at such a time are unknown. */
   readonly losses: number
 }
 
@@ -32,19 +32,19 @@ export interface SnapshotParts {
   readonly scanner: Scanner
   readonly what: What
   readonly shortcuts: Shortcuts
-  /** How old a snapshot may be that is answered from, in milliseconds. */
+  /** Maximum age of a snapshot that answers are taken from, in milliseconds. */
   readonly interval: number
   readonly log: Log
 }
 
-/** After so long everything is listed anew, whatever the feed has told, in milliseconds. */
+/** Interval of full listings, in milliseconds, independent of the feed. */
 const listAgain = 12 * 3_600_000
 
 export type Snapshot = ReturnType<typeof createSnapshot>
 
 /**
- * What of Drive is served, as it was a moment ago: Drive cannot list by id. It is listed once, when it is first asked for, and
- * then follows the feed of changes. Whoever asks waits for it; it goes on when they do not wait any longer.
+ * Recent snapshot of the served part of Drive, because Drive cannot list by id. It is listed once, at the first call, and then follows the
+ * feed of changes. Callers wait for it; it continues after they abort.
  */
 export function createSnapshot({ client, scanner, what, shortcuts, interval, log }: SnapshotParts) {
   const closing = new AbortController()
@@ -52,7 +52,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
   let current: State | undefined
   let listing: Promise<State> | undefined
   let following: Promise<State> | undefined
-  /** What was found to be otherwise while the feed was asked, which may not tell of it yet. */
+  /** Corrections found during a poll of the feed, which may not contain them yet. */
   let corrections: (readonly [id: string, file: DriveFile | undefined])[] = []
 
   const stateOf = async (
@@ -65,7 +65,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
     return { files: kept(files, scope, tree), tree, scope, at, ...rest }
   }
 
-  /** Lists everything, and then what has changed since the listing began. */
+  /** Lists everything, then applies the changes since the listing began. */
   const listAll = async (): Promise<State> => {
     const scope = await findScope(client, what, signal)
     const places = await Promise.all(
@@ -99,7 +99,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
       }
       places.push({ corpus, token: from })
     }
-    // Which drives there are is only seen by asking for all.
+    // Only a full listing shows which drives exist.
     if (drives && what.kind === 'drives') throw expired
     const files = new Map(state.files)
     const { listedAt, losses } = state
@@ -107,7 +107,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
     return { ...(await stateOf(files, state.scope, { places, listedAt, losses })), at }
   }
 
-  /** Takes changes over. Answers whether any of them makes a difference. */
+  /** Applies changes. Returns whether any of them makes a difference. */
   const apply = async (files: Files, state: State, changes: ReadonlyMap<string, RawFile | undefined>) => {
     const { folders } = state.tree
     let differs = false
@@ -119,9 +119,9 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
       const isInside = folders.has(file.parent ?? '') || (state.scope.shared && file.top === true)
       if (known === undefined && !isInside) continue
       differs = true
-      // What a shortcut leads to does not come to stand at the top by that.
+      // The target of a shortcut must not move to the top level.
       files.set(file.id, known?.top === false ? { ...file, top: false } : file)
-      // Of what is in a folder that comes in as a whole, the feed tells nothing.
+      // The feed does not report the contents of a folder that moves in as a whole.
       if (file.type === folderType && !file.trashed && !folders.has(file.id))
         came.push({ id: file.id, corpus: corpusOf(file, state) })
     }
@@ -173,19 +173,19 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
   }
 
   return {
-    /** What is there, as of no longer ago than the interval. */
+    /** Returns a state no older than the interval. */
     recent: (caller: AbortSignal): Promise<State> => {
       if (current !== undefined && performance.now() - current.at < interval) return Promise.resolve(current)
       return untilAbort(renew(), caller)
     },
-    /** What is there now. */
+    /** Returns the current state. */
     fresh: (caller: AbortSignal): Promise<State> => untilAbort(renew(), caller),
-    /** Takes over what a file is found to be, though the feed has not told it yet; `undefined`: it is not here any more. */
+    /** Applies a fact about a file before the feed reports it; undefined: the file is gone from here. */
     correct: (id: string, file: DriveFile | undefined): void => {
       if (following !== undefined) corrections.push([id, file])
       if (current !== undefined) current = corrected(current, [id, file])
     },
-    /** What was there when it was last looked at. */
+    /** The last known state. */
     get last(): State | undefined {
       return current
     },
@@ -193,7 +193,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
   }
 }
 
-/** A state in which a file is otherwise, at the places that it has. */
+/** Returns a state with one file changed, at its known paths. */
 function corrected(state: State, [id, file]: readonly [id: string, file: DriveFile | undefined]): State {
   const files = new Map(state.files)
   if (file === undefined) files.delete(id)
@@ -205,13 +205,13 @@ function corrected(state: State, [id, file]: readonly [id: string, file: DriveFi
   return { ...state, files, tree: { ...state.tree, entries } }
 }
 
-/** The corpus of the folder that a file came into. */
+/** Returns the corpus of a file's parent folder. */
 function corpusOf({ parent }: DriveFile, { scope, tree }: State): Corpus {
   const path = tree.folders.get(parent ?? '') ?? ''
   return scope.anchors.find((anchor) => path.startsWith(anchor.path))?.corpus ?? {}
 }
 
-/** Only what has a place, or may get one by a shortcut: whatever was moved away is forgotten. */
+/** Keeps only files with a path, or that may get one by a shortcut: files that were moved away are dropped. */
 function kept(files: ReadonlyMap<string, DriveFile>, { shared }: Scope, { folders }: Tree): Files {
   const targets = new Set<string>()
   const left: Files = new Map()

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { ResourceError } from '../../core/errors.ts'
 
-/** What `hikidashi auth gdrive` keeps: with it, and the secret of the client, whoever has it reads all that was allowed. */
+/** The file that `hikidashi auth gdrive` writes: anyone who has it and the secret of the client can read everything that was allowed. */
 export interface RefreshToken {
   readonly version: 1
   readonly clientId: string
@@ -12,11 +12,11 @@ export interface RefreshToken {
 
 const maxBytes = 64 * 1024
 
-/** What to do about every fault of it. */
+/** The remedy for every error of the file. */
 const again = 'Run: hikidashi auth gdrive'
 
 /**
- * Reads what was kept. It has to be a file of this user that nobody else may read or write.
+ * Reads the refresh token. The file must belong to this user and be closed to all others.
  *
  * @throws ResourceError `unavailable`; the message names the file, and says what to do.
  */

@@ -3,7 +3,7 @@ import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import { parseEndpoint } from '../objects/endpoint.ts'
 
-/** The hosts that are ever asked: of the API, of tokens, and of what exchanges federated credentials. */
+/** Allow list of hosts: the API, the token server, and the exchange of federated credentials. */
 const hosts: ReadonlySet<string> = new Set([
   'www.googleapis.com',
   'oauth2.googleapis.com',
@@ -11,33 +11,33 @@ const hosts: ReadonlySet<string> = new Set([
   'iamcredentials.googleapis.com',
 ])
 
-/** The longest answer that is taken where nothing else is said, in bytes: a page of a thousand files has a fiftieth of it. */
+/** Default maximum size of an answer, in bytes: fifty times that of a page of a thousand files. */
 const maxAnswer = 32 * 2 ** 20
-/** What is looked at of an answer that is no success. */
+/** Maximum number of bytes read of an error answer. */
 const maxRefusal = 64 * 1024
 
-/** What the official client hands over: the options of a request, as `fetch` takes them, with limits of its own. */
+/** Options of a request from the official client, as for `fetch`, with a limit. */
 interface Sending extends RequestInit {
-  /** In bytes, of the answer. */
+  /** Maximum size of the answer, in bytes. */
   readonly size?: number
 }
 
 export interface TransportOptions {
-  /** A server on this machine that is asked in the place of Google: for tests. */
+  /** A server on this machine that replaces Google, for tests. */
   readonly endpoint: string | undefined
-  /** How long one answer may take, with its body, in milliseconds. */
+  /** Time-out of one answer with its body, in milliseconds. */
   readonly timeoutMs: number
 }
 
-/** An answer would be longer than what is taken. */
+/** Error code of an answer above the limit. */
 export const tooLong = 'ETOOLONG'
 
-/** How Google's client sends what it has to say: given to it as `fetchImplementation`. */
+/** Sends the requests of Google's client, as its `fetchImplementation`. */
 export type Transport = (input: unknown, init?: unknown) => Promise<Response>
 
 /**
- * Sends requests to Google, and to nobody else: whatever a credentials file, an answer or the environment (proxies) names, only
- * Google's own hosts are asked, over TLS. Redirects are not followed. An answer is held as a whole, up to a limit.
+ * Creates the transport, which sends requests only to Google's own hosts, over TLS, whatever a credentials file, an answer or the environment
+ * (proxies) names. It does not follow redirects. It buffers an answer as a whole, up to a limit.
  */
 export function createTransport({ endpoint, timeoutMs }: TransportOptions): Transport {
   return async (input, init = {}) => {
@@ -46,7 +46,7 @@ export function createTransport({ endpoint, timeoutMs }: TransportOptions): Tran
     if (target === undefined || target.protocol !== 'https:' || !hosts.has(target.host))
       throw Object.assign(new Error('This host is not asked.'), { code: 'EREFUSED' })
     const sent = new Headers(headers)
-    // Parts of what is stored are parts of it as it is stored.
+    // A range refers to the stored bytes, not to a compressed encoding.
     if (sent.has('range')) sent.set('accept-encoding', 'identity')
     const own = followFor(signal ?? [], timeoutMs)
     try {
@@ -71,7 +71,7 @@ export function createTransport({ endpoint, timeoutMs }: TransportOptions): Tran
 async function bodyOf(response: Response, limit: number): Promise<Buffer<ArrayBuffer>> {
   const pieces: Uint8Array[] = []
   let length = 0
-  // Leaving the loop ends the connection.
+  // Leaving the loop closes the connection.
   for await (const piece of response.body ?? []) {
     length += (piece as Uint8Array).length
     if (length > limit) {
@@ -84,7 +84,7 @@ async function bodyOf(response: Response, limit: number): Promise<Buffer<ArrayBu
 }
 
 /**
- * The address of a server that stands in for Google: on this machine alone, so that no token is ever led elsewhere.
+ * Returns the address of a server that replaces Google: only on this machine, so that no token is ever sent elsewhere.
  *
  * @throws ResourceError `invalid` (reason `endpoint`).
  */

@@ -6,11 +6,11 @@ import { type DriveFile, folderType, shortcutType } from './model.ts'
 import type { Shortcuts } from './options.ts'
 import type { Scope } from './scope.ts'
 
-/** A file at its place. */
+/** A file with its path. */
 export interface Placed {
-  /** The ids of the folders that it lies in, and its own (or that of the shortcut to it). */
+  /** The ids of its parent folders, and its own id (or that of the shortcut to it). */
   readonly path: string
-  /** What it is called there. */
+  /** Its name there. */
   readonly name: string
   readonly file: DriveFile
 }
@@ -18,13 +18,13 @@ export interface Placed {
 export interface Tree {
   /** In path order. */
   readonly entries: readonly Placed[]
-  /** The paths of folders, by their ids. */
+  /** The paths of folders, by id. */
   readonly folders: ReadonlyMap<string, string>
-  /** What folders are called, by their paths. */
+  /** The names of folders, by path. */
   readonly titles: ReadonlyMap<string, string>
 }
 
-/** No folder is deeper than that in Drive. */
+/** Maximum depth of a folder in Drive. */
 const maxDepth = 100
 
 interface Link {
@@ -34,8 +34,8 @@ interface Link {
 }
 
 /**
- * Places files in the tree of their folders. Each folder has one place, so that shortcuts neither make a loop nor multiply what
- * is there: one to a folder stands for it only where that has no place of its own.
+ * Builds the tree of the files by their folders. Each folder has one path, so that shortcuts cause neither cycles nor duplicates: a shortcut
+ * to a folder stands for it only if the folder has no path of its own.
  */
 export async function buildTree(
   files: ReadonlyMap<string, DriveFile>,
@@ -88,7 +88,7 @@ export async function buildTree(
   for (const top of tops) place(top, '', 0)
   await descend()
   links.sort((a, b) => comparePaths(a.path + a.file.id, b.path + b.file.id))
-  // The list grows while it is walked: in a folder that has its place by a shortcut there may be others.
+  // The list grows during the loop: a folder reached by a shortcut may contain more shortcuts.
   for (const { path, depth, file } of shortcuts === 'none' ? [] : links) {
     const target = files.get(file.target ?? '')
     if (target === undefined || target.trashed) continue
@@ -100,12 +100,12 @@ export async function buildTree(
     } else if (isServed(target) && (shortcuts === 'anywhere' || ids.has(id)))
       entries.push({ path: path + file.id, name: file.name, file: target })
   }
-  // Ids are of ASCII, so that any order of strings is that of their bytes.
+  // Ids are ASCII, so string order is byte order.
   entries.sort((a, b) => (a.path < b.path ? -1 : 1))
   return { entries, folders, titles }
 }
 
-/** The index of the first entry at or behind a path; strictly behind it, where that is said. */
+/** Binary search for the first entry at or after a path; with `behind`, strictly after it. Returns its index. */
 export function seek({ entries }: Pick<Tree, 'entries'>, path: string, behind = false): number {
   let [low, high] = [0, entries.length]
   while (low < high) {
@@ -122,7 +122,7 @@ export function placedAt(tree: Tree, path: string): Placed | undefined {
   return found?.path === path ? found : undefined
 }
 
-/** What came, went, or is told otherwise. */
+/** Yields the entries that were added, removed or changed. */
 export function* differences(before: Tree, now: Tree): Generator<Change & { readonly path: string }> {
   let [i, j] = [0, 0]
   while (i < before.entries.length || j < now.entries.length) {

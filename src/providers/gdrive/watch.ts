@@ -4,16 +4,16 @@ import { createLooking } from '../looking.ts'
 import type { Snapshot, State } from './snapshot.ts'
 import { differences, type Placed, placedAt } from './tree.ts'
 
-/** How long it takes at most to tell of a change, in milliseconds. */
+/** Maximum delay until listeners are notified of a change, in milliseconds. */
 const telling = 2000
 
-/** Tells of changes by following the feed that the snapshot follows. */
+/** Watches for changes through the feed that the snapshot follows. */
 export function createWatch(snapshot: Snapshot, interval: number) {
-  /** What was where something changed, for as long as it takes to tell of that: whoever saw it hears that it went. */
+  /** The former entries of changed paths, kept until listeners are notified: those who could see an entry also learn of its removal. */
   const former = createRecent<{ readonly placed: Placed; readonly until: number }>(10_000)
 
   const changesOf = function* (before: State, now: State): Generator<Change> {
-    // What happened while the feed was lost nobody knows.
+    // The changes during a loss of the feed are unknown.
     if (now.losses !== before.losses) return yield {}
     if (now.tree === before.tree) return
     for (const change of differences(before.tree, now.tree)) {
@@ -27,7 +27,7 @@ export function createWatch(snapshot: Snapshot, interval: number) {
   return {
     watch: looking.watch,
     degraded: (): Degradation | undefined => (looking.away ? 'unavailable' : undefined),
-    /** What was at a path until a moment ago, where that has just changed. */
+    /** Returns the entry that was at a path until a moment ago, if it has just changed. */
     lately: (path: string): Placed | undefined => {
       const found = former.get(path)
       return found !== undefined && performance.now() < found.until ? found.placed : undefined
