@@ -3,9 +3,9 @@ import { parseHttpUrl } from '../../core/http-url.ts'
 import { parseUri } from '../../core/uri.ts'
 
 /**
- * The address of an API without a `/` at its end.
+ * Returns the address of an API without a final `/`.
  *
- * @throws ResourceError `invalid` for what is no `http` or `https` URL, or has a password, a query or a fragment.
+ * @throws ResourceError `invalid` unless the address is an `http` or `https` URL without a password, a query and a fragment.
  */
 export function apiAddress(url: string): string {
   const { scheme, authority, query } = parseUri(url)

@@ -5,14 +5,14 @@ import { parseQuery } from './promql.ts'
 import type { Source } from './source.ts'
 
 /**
- * A source of which only some metrics are there. Every other metric is absent: it is not listed, and its series, labels and values
- * are not found. A query is parsed first, and is asked only if every selector in it names one metric that is allowed; what is
- * asked is the query as it was understood ({@link parseQuery}).
+ * Wraps a source with an allow list of metrics. Every other metric is absent: it is not listed, and its series, labels and values are not
+ * found. A query is parsed first, and is sent only if every selector in it names exactly one allowed metric; the text sent is the query as it
+ * was parsed ({@link parseQuery}).
  *
- * The pages (alerts, rules, targets) are left out, since they tell of expressions and values of any metric.
+ * The pages (alerts, rules, targets) are left out, because they show expressions and values of any metric.
  *
- * @param allow Globs over the names of metrics as paths have them: a name with a slash is escaped ({@link segmentOf}), so that
- * no part of a name counts as the whole name.
+ * @param allow Globs over the names of metrics as paths have them: a name with a slash is escaped ({@link segmentOf}), so that no part of a
+ * name counts as the whole name.
  * @throws ResourceError `invalid` (reason `allow`) for a glob with a slash, and (reason `glob`) for a malformed one.
  */
 export function allowed(source: Source, allow: readonly string[]): Source {
@@ -41,7 +41,7 @@ export function allowed(source: Source, allow: readonly string[]): Source {
     values: async (metric, label, signal) => {
       if (!isAllowed(metric)) return []
       const found = await source.values(metric, label, signal)
-      // Versions of Prometheus before 2.24 answer with the values of all metrics.
+      // Versions of Prometheus before 2.24 return the values of all metrics.
       return label === '__name__' ? found.filter(isAllowed) : found
     },
     ...(close === undefined ? {} : { close }),

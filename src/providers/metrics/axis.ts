@@ -1,25 +1,25 @@
 import type { ValueFormat } from './units.ts'
 
-/** A mark of an axis: where it is, and what stands there. */
+/** A mark of an axis: its value and its text. */
 export interface Mark {
   readonly value: number
   readonly text: string
 }
 
-/** An axis of values: from where to where, and its marks. */
+/** An axis of values: its bounds and its marks. */
 export interface ValueAxis {
   readonly low: number
   readonly high: number
   readonly marks: readonly Mark[]
 }
 
-/** About so many marks are on an axis of values. */
+/** Approximate number of marks on an axis of values. */
 const wanted = 5
 
-/** An axis on which the values from a smallest to a largest have their place, with marks at round numbers. */
+/** Returns an axis for the values from `min` to `max`, with marks at round numbers. */
 export function valueAxis(min: number, max: number, format: ValueFormat): ValueAxis {
   let [low, high] = room(within(min), within(max))
-  // Zero is where amounts begin, if they come near to it.
+  // Begin at zero when the values are near it.
   if (low > 0 && low <= (high - low) * 1.5) low = 0
   if (high < 0 && -high <= (high - low) * 1.5) high = 0
   const step = roundStep((high - low) / wanted, format.binary)
@@ -34,10 +34,10 @@ export function valueAxis(min: number, max: number, format: ValueFormat): ValueA
   return { low, high, marks: values.map((value, index) => ({ value, text: texts[index] ?? '' })) }
 }
 
-/** What can still be added and divided. */
+/** Clamps a value to the range in which sums and quotients stay finite. */
 const within = (value: number) => (Math.abs(value) < 1e-200 ? 0 : Math.max(-1e200, Math.min(1e200, value)))
 
-/** From where to where, with some room around a value that stands alone, or as good as alone. */
+/** Returns the bounds of the axis, widened when the values are (almost) equal. */
 function room(min: number, max: number): [low: number, high: number] {
   const size = Math.max(Math.abs(min), Math.abs(max))
   if (size === 0) return [0, 1]
@@ -45,7 +45,7 @@ function room(min: number, max: number): [low: number, high: number] {
   return max > 0 ? [0, max * 1.25] : [min * 1.25, 0]
 }
 
-/** The round number at or above: 1, 2 or 5 times a power of 10; of bytes, a power of 2, or 1, 2, 5 of a larger unit. */
+/** Returns the next round number at or above: 1, 2 or 5 times a power of 10; for bytes, a power of 2, or 1, 2, 5 of a larger unit. */
 function roundStep(step: number, binary: boolean): number {
   if (binary && step >= 1) {
     const unit = 1024 ** Math.floor(Math.log2(step) / 10)
@@ -68,7 +68,7 @@ const timeSteps = [
   ...[1, 2, 4, 7, 14].map((count) => count * day),
 ]
 
-/** Marks of an axis of times (UTC), so many at most: at round times, with the date where another day begins. */
+/** Returns at most `most` marks of a time axis (UTC): at round times, with the date at the first mark of a new day. */
 export function timeMarks(start: number, end: number, most: number): readonly Mark[] {
   const span = end - start
   const step = timeSteps.find((seconds) => span / seconds <= most)
@@ -86,7 +86,7 @@ export function timeMarks(start: number, end: number, most: number): readonly Ma
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** `2026-11-21` as `Nov 21`. */
+/** Formats `2026-11-21` as `Nov 21`. */
 function dayName(date: string): string {
   return `${months[Number(date.slice(5, 7)) - 1]} ${Number(date.slice(8))}`
 }

@@ -8,12 +8,12 @@ import { formatOf, type ValueFormat } from './units.ts'
 const width = 960
 const plotHeight = 300
 const edge = 24
-/** So many series are drawn; so many of them are named. */
+/** Maximum number of series drawn, and of series named in the legend. */
 const mostLines = 40
 const mostNamed = 12
 const rowHeight = 22
 
-/** Told apart by most who see colours in another way (Okabe and Ito, with darker yellow), then by dashes. */
+/** Distinguishable for most people with colour blindness (Okabe and Ito, with darker yellow); further series use dashes. */
 const colours = [
   '#0072b2',
   '#d55e00',
@@ -39,7 +39,7 @@ interface Frame {
   readonly y: (value: number) => number
 }
 
-/** Series as a picture (SVG): lines over time, with gaps where nothing was measured. It holds no script and refers to nothing. */
+/** Formats series as a picture (SVG): lines over time, with gaps where there are no samples. It contains no script and no reference. */
 export function formatChart(shown: Shown): string {
   const { start, end } = shown
   const drawn = shown.series.slice(0, mostLines)
@@ -86,7 +86,7 @@ export function formatChart(shown: Shown): string {
   return `${element('svg', root, '\n', [...words, ...body].join('\n'), '\n')}\n`
 }
 
-/** The smallest and largest of what is drawn. */
+/** Returns the smallest and largest value of the drawn series. */
 function boundsOf(series: readonly ShownSeries[]): readonly [low: number, high: number] {
   const found = series.flatMap(({ summary }) => (summary === undefined ? [] : [summary]))
   if (found.length === 0) return [0, 1]
@@ -101,7 +101,7 @@ function text(content: string, attributes: Readonly<Record<string, string | numb
   return element('text', attributes, escapeXml(content))
 }
 
-/** What is shown, what that is, and of when. */
+/** Returns the header: the query, the description and the time span. */
 function headOf(shown: Shown): readonly string[] {
   const { help, start, end, step, series, unit, type } = shown
   const { common } = distinctLabels(series)
@@ -119,7 +119,7 @@ function headOf(shown: Shown): readonly string[] {
   ]
 }
 
-/** `2026-11-21 10:00`, with seconds where there are some. */
+/** Formats `2026-11-21 10:00`, with seconds if they are not zero. */
 function dateOf(time: number): string {
   return formatTime(Math.round(time))
     .replace('T', ' ')
@@ -143,7 +143,7 @@ function timeLines({ start, end }: Shown, { left, right, top, bottom, x }: Frame
     ...marks.flatMap(({ value, text: words }) => {
       const at = x(value)
       const half = widthOf(words, 12) / 2
-      // What would stick out is moved inwards.
+      // A text that would stick out is moved inwards.
       const middle = Math.min(width - 6 - half, Math.max(6 + half, at))
       return [
         element('line', {
@@ -161,7 +161,7 @@ function timeLines({ start, end }: Shown, { left, right, top, bottom, x }: Frame
   ]
 }
 
-/** A line, broken where there are gaps or no finite values; what stands alone is a dot. */
+/** Draws a line, broken at gaps and non-finite values; a single point is a dot. */
 function lineOf({ times, values, gaps }: ShownSeries, index: number, { x, y }: Frame, lines: number): string {
   const colour = colourOf(index)
   const starts = new Set(gaps.map(({ to }) => to))
@@ -204,7 +204,7 @@ function emptyWords({ left, right, top, bottom }: Frame): string {
   return text('No samples in this time.', { ...at, fill: ink.soft, 'font-size': 15 })
 }
 
-/** Which line is which, with the last, smallest and largest value of each; and how many are not named, or not drawn. */
+/** Draws the legend: the label of each line with its last, smallest and largest value; and the number of lines not named or not drawn. */
 function legendOf(shown: Shown, drawn: readonly ShownSeries[], format: ValueFormat, top: number) {
   const { own, common } = distinctLabels(shown.series)
   const named = drawn.slice(0, mostNamed)

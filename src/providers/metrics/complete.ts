@@ -16,7 +16,7 @@ const most = 100
 const starts = ['-15m', '-1h', '-6h', '-12h', '-1d', '-7d', '-30d']
 const steps = ['15s', '1m', '5m', '15m', '1h', '1d']
 
-/** Completes names of metrics, the labels of matchers and their values, the last name in a query, and what else there is. */
+/** Completes names of metrics, the labels of matchers and their values, the last name in a query, and the other arguments. */
 export async function completeMetrics(
   { template, argument, arguments: filled }: CompletionRequest,
   sources: Sources,
@@ -54,7 +54,7 @@ function bounded(values: readonly string[]): Completion {
   return { values: values.slice(0, most), total: values.length, hasMore: values.length > most }
 }
 
-/** Those that begin with what is typed come first, then those that hold it. */
+/** Ranks names that begin with the typed text before those that contain it. */
 function ranked(names: readonly string[], typed: string): readonly string[] {
   const begins = names.filter((name) => name.startsWith(typed))
   return typed === '' ? begins : [...begins, ...names.filter((name) => !name.startsWith(typed) && name.includes(typed))]
@@ -68,11 +68,11 @@ async function completeMetric(typed: string, { directories }: Sources, signal: A
   return bounded(ranked(segments, typed))
 }
 
-/** The name that a query ends in. */
+/** Completes the last name in a query. */
 async function completeQuery(typed: string, { directories }: Sources, signal: AbortSignal): Promise<Completion> {
   const begun = /[A-Za-z_:][A-Za-z0-9_:]*$/.exec(typed)?.[0] ?? ''
   const head = typed.slice(0, typed.length - begun.length)
-  // In a text or in matchers no metric is meant.
+  // Inside a string or matchers there is no metric name.
   if (/\{[^}]*$/.test(head) || (head.split('"').length - 1) % 2 === 1 || (begun === '' && head !== ''))
     return fitting([], '')
   const { metrics } = await directories.now(signal)
@@ -80,7 +80,7 @@ async function completeQuery(typed: string, { directories }: Sources, signal: Ab
   return bounded(ranked(names, begun).map((name) => head + name))
 }
 
-/** The matcher that is being typed: `{job="a",inst` or `job="a",instance="web`. What comes before it has to be whole. */
+/** Matches the incomplete matcher at the end: `{job="a",inst` or `job="a",instance="web`. The text before it must be complete. */
 const begunMatcher = /^([\s\S]*?[{,]\s*|\s*)(?:([A-Za-z_]\w*)(=~|!~|!=|=)"([^"\\]*)|([A-Za-z_]\w*)?)$/
 
 async function completeMatch(

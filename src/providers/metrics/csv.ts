@@ -2,13 +2,13 @@ import { distinctLabels, type Shown } from './shown.ts'
 import { formatTime } from './time.ts'
 
 /**
- * Series as CSV (RFC 4180): a line for each point, with its time, its value, and a column for each label.
+ * Formats series as CSV (RFC 4180): a line for each point, with its time, its value, and a column for each label.
  *
- * A spreadsheet would run a text that begins like a formula: such a value of a label has a `'` before it.
+ * A spreadsheet would run a text that begins like a formula: such a label value gets a `'` in front.
  */
 export function formatCsv({ series }: Shown): string {
   const { common } = distinctLabels(series)
-  // The name of the metric is a column only where there are several.
+  // The name of the metric is a column only if there are several.
   const isOne = common.some(([name]) => name === '__name__')
   const all = new Set(series.flatMap(({ labels }) => [...labels.keys()]))
   const names = [...all].filter((name) => !(isOne && name === '__name__')).sort()

@@ -3,7 +3,7 @@ import type { Entry } from '../../core/provider.ts'
 import { nameOf, segmentOf } from './names.ts'
 import { type Metric, type PageName, pageNames, type Source } from './source.ts'
 
-/** What there is, as it was a moment ago. */
+/** Recent list of the metrics and pages. */
 export interface Directory {
   /** In path order. */
   readonly entries: readonly Entry[]
@@ -11,9 +11,9 @@ export interface Directory {
   readonly at: number
 }
 
-/** Where the series of metrics are. */
+/** Path of the folder of the series. */
 export const seriesFolder = 'series/'
-/** How a metric is called by a path. `undefined`: the path is of something else. */
+/** Returns the name of the metric at a path. Undefined: the path is none of a metric. */
 export function metricAt(path: string): string | undefined {
   return path.startsWith(seriesFolder) ? nameOf(path.slice(seriesFolder.length)) : undefined
 }
@@ -41,27 +41,27 @@ const pages: Readonly<Record<PageName, Entry>> = {
   },
 }
 
-/** What is listed is asked for again once it is so old, in milliseconds, */
+/** Maximum age of the list, in milliseconds. */
 const maxAge = 10_000
-/** and where something is not in it, once it is so old. */
+/** Maximum age of the list when a metric is missing from it, in milliseconds. */
 const maxAgeMissing = 1000
 
 export interface Directories {
-  /** What there is. */
+  /** Returns the recent list. */
   now(signal: AbortSignal): Promise<Directory>
-  /** A metric, looked for again where it is not known yet. */
+  /** Finds a metric; loads the list again when the metric is unknown. */
   find(name: string, signal: AbortSignal): Promise<Metric | undefined>
-  /** Asks anew. */
+  /** Loads the list again. */
   renew(signal: AbortSignal): Promise<Directory>
 }
 
-/** Keeps what a source lists for a few seconds: a directory is walked through in many steps. */
+/** Caches the list of a source for a few seconds, because a client walks through a directory in many steps. */
 export function createDirectories(source: Source): Directories {
   let known: Directory | undefined
   let asking: Promise<Directory> | undefined
 
   const load = async (): Promise<Directory> => {
-    // It is for everybody who waits: nobody who leaves ends it. The source has its own limit of time.
+    // Single-flight for all waiting callers, so no caller's abort ends it. The source has its own time-out.
     const metrics = await source.metrics(new AbortController().signal)
     known = directoryOf(metrics, source.page !== undefined)
     return known
@@ -112,7 +112,7 @@ function entryOf({ name, type, help, unit }: Metric, path: string): Entry {
   }
 }
 
-/** What a promise comes to, unless the signal aborts before. */
+/** Waits for a promise, and rejects when the signal aborts first. */
 function until<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const give = () => reject(signal.reason)

@@ -1,14 +1,13 @@
 /**
- * Which points of a series to show where there may be only so many: the smallest and the largest of each bucket, of
- * which there are as many as fit, equally long in time; the first and the last; and some that are to be kept. So no extreme is lost,
- * every point is one that was measured, and the times are those of the source. (LTTB, which keeps the look of a line,
- * loses single peaks.)
+ * Selects the points of a series to show within a maximum: the smallest and the largest of each bucket (equal spans of time, as many as fit);
+ * the first and the last; and some given points. So no extreme is lost, every point is a measured one, and the times are those of the source.
+ * (LTTB, which keeps the look of a line, loses single peaks.)
  *
- * Values that are not a number have no order: a bucket of nothing else keeps its first.
+ * NaN values have no order: a bucket of only NaN keeps its first.
  *
  * @param most At least 8.
- * @param keep Indices that are to be kept, as far as they are no more than a quarter of all: the edges of gaps.
- * @returns Indices, ascending, at most `most`; all of them where there are no more points than that.
+ * @param keep Indices to keep, at most a quarter of all: the edges of gaps.
+ * @returns Ascending indices, at most `most`; all of them when there are no more points than that.
  */
 export function downsample(
   { times, values }: { readonly times: Float64Array; readonly values: Float64Array },
@@ -35,7 +34,7 @@ export function downsample(
   return [...kept].sort((a, b) => a - b)
 }
 
-/** Whether a value is a number, and what was found before it is none. */
+/** Whether a value is a number and the candidate so far is NaN. */
 function isFirstNumber(value: number, before = 0): boolean {
   return Number.isNaN(before) && !Number.isNaN(value)
 }

@@ -1,22 +1,22 @@
-/** Takes the elements of `data.result` out of an answer of the API of Prometheus while it comes in. */
+/** Streaming reader that extracts the elements of `data.result` from an answer of the API of Prometheus. */
 export interface ElementReader {
   push(chunk: Uint8Array): void
-  /** Everything but the elements, in whose places there is a `0`. */
+  /** Returns the JSON around the elements, with a `0` in place of each. */
   end(): string
 }
 
 const [quote, backslash] = [0x22, 0x5c]
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d]
 
-/** Elements are objects in an array in an object in an object. */
+/** Nesting level of the elements: objects in an array in an object in an object. */
 const level = 3
 
 /**
- * Reads JSON as far as it takes to tell where its elements begin and end, so that they need not all be held, nor parsed at
- * once. Of what is no JSON it makes something that is no JSON either.
+ * Scans JSON only for the start and end of its elements, so that they need not all be held or parsed at once. Malformed JSON in gives
+ * malformed JSON out.
  */
 export function createElementReader(take: (json: Uint8Array) => void): ElementReader {
-  /** What is open: braces and brackets, as they were opened. Of the outermost ones only. */
+  /** Open braces and brackets of the outermost levels. */
   const opened: number[] = []
   let depth = 0
   let inString = false

@@ -2,7 +2,10 @@ import type { OverTime } from './expression.ts'
 import type { Series } from './source.ts'
 import type { Span } from './time.ts'
 
-/** The points of a series in a span. Those that were measured, where the step is no longer than they are apart; else the last before each step. */
+/**
+ * Returns the points of a series in a span: the measured points when the step is no longer than their interval, otherwise the last point
+ * before each step.
+ */
 export function pointsIn(series: Series, { start, end, step }: Span, interval: number): Series {
   const { labels, times, values } = series
   if (step <= interval * 1.5) {
@@ -12,12 +15,12 @@ export function pointsIn(series: Series, { start, end, step }: Span, interval: n
   return atSteps(labels, { start, end, step }, (time) => {
     const index = firstAfter(times, time) - 1
     const found = times[index]
-    // What is older than a step, or than a few measurements, says nothing of this time.
+    // A value older than a step and than a few intervals is stale.
     return found !== undefined && time - found < Math.max(step, interval * 3) ? values[index] : undefined
   })
 }
 
-/** A function of the points within so many seconds before each step. */
+/** Evaluates a function over the points within some seconds before each step. */
 export function overTime(series: Series, name: OverTime, seconds: number, span: Span): Series {
   const { times, values } = series
   const labels = new Map([...series.labels].filter(([label]) => label !== '__name__'))
@@ -41,7 +44,7 @@ const functions: Readonly<Record<OverTime, Window>> = {
   avg_over_time: (values) => (values.length > 0 ? values.reduce((a, b) => a + b, 0) / values.length : undefined),
 }
 
-/** By how much a counter grew: one that is smaller than before began anew at zero. */
+/** Returns the increase of a counter: a value smaller than the previous one means a restart at zero. */
 export function grown(values: Float64Array): number {
   let sum = 0
   let before: number | undefined

@@ -2,7 +2,7 @@ import { invalid } from '../../core/errors.ts'
 import { createReader, type Matcher, parseMatchers } from './selector.ts'
 import { parseDuration } from './time.ts'
 
-/** What the measurements of this process can be asked for: a selector, or one function of it over a time. */
+/** A query to the measurements of this process: a selector, or one function of it over a time range. */
 export interface Expression {
   readonly metric: string
   readonly matchers: readonly Matcher[]

@@ -1,20 +1,19 @@
 import { invalid, ResourceError } from '../../core/errors.ts'
 
-/** What the API of Prometheus says when it does not do what it was asked for. */
+/** Error answer of the API of Prometheus. */
 export interface ApiError {
   readonly errorType?: unknown
   readonly error?: unknown
 }
 
-/** The longest part of what Prometheus says of a query that is shown, in characters. */
+/** Maximum length of Prometheus' error text that is shown, in characters. */
 const maxSaid = 300
 
 /**
- * What became of a request that failed, in our words.
+ * Converts a failed request to an error in hikidashi's own words.
  *
- * @param body What was answered, if that was JSON.
- * @param query The query of the caller, where it wrote one: of that alone Prometheus' own words are shown, since they tell where it
- * is wrong.
+ * @param body The answer, if it was JSON.
+ * @param query The caller's query, if it wrote one: only then are Prometheus' own words shown, because they locate the mistake in the query.
  */
 export function faultOf(status: number, body: ApiError | undefined, query: string | undefined): ResourceError {
   const type = body?.errorType
@@ -33,7 +32,7 @@ export function faultOf(status: number, body: ApiError | undefined, query: strin
 
 const noApi = 'There is no API of Prometheus at "url": look whether a path such as /prometheus belongs to it.'
 
-/** What came is no answer of the API, whatever its status said. */
+/** Returns the error for an answer that is none of the API, whatever its status. */
 export function noAnswer(): ResourceError {
   return unavailable(
     'What answers at "url" does not speak as Prometheus does: its answer is cut off, or no JSON of the API.',
@@ -83,7 +82,7 @@ function tooMuch(what: string, reason: string): ResourceError {
   return new ResourceError('too-large', `The query ${what}: ${advice}.`, { reason })
 }
 
-/** One line of plain characters, not too long. */
+/** Cleans a text to one bounded line of printable characters. */
 function cleaned(text: string): string {
   const line = text
     .toWellFormed()

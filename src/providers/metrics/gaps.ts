@@ -1,13 +1,13 @@
-/** Where a series has no samples: between two points that are further apart than its step. */
+/** A gap in a series: two consecutive points further apart than its step. */
 export interface Gap {
-  /** The index of the last point before it; the next one is the first behind it. */
+  /** Index of the last point before the gap; the next point is the first after it. */
   readonly after: number
-  /** The times of both, in seconds since 1970. */
+  /** Times of both points, in seconds since 1970. */
   readonly from: number
   readonly to: number
 }
 
-/** The gaps within a series, in order. A little more than a step is none: samples do not come on the dot. */
+/** Returns the gaps in a series, in order. Slightly more than a step is no gap, because samples have jitter. */
 export function gapsOf(times: Float64Array, step: number): readonly Gap[] {
   const gaps: Gap[] = []
   for (let index = 1; index < times.length; index++) {
@@ -18,7 +18,7 @@ export function gapsOf(times: Float64Array, step: number): readonly Gap[] {
   return gaps
 }
 
-/** The points at the edges of gaps, those of the longest ones first. */
+/** Returns the indices of the points at the edges of gaps, those of the longest gaps first. */
 export function edgesOf(gaps: readonly Gap[]): readonly number[] {
   return [...gaps].sort((a, b) => b.to - b.from - (a.to - a.from)).flatMap(({ after }) => [after, after + 1])
 }

@@ -2,27 +2,27 @@ import type { Measured } from '../../core/measurements.ts'
 import type { Labels, Metric, Series } from './source.ts'
 import { unitIn } from './units.ts'
 
-/** What was measured at one time: values by the keys of their series. */
+/** Measurements of one time: values by the keys of their series. */
 export interface Sample {
   /** Seconds since 1970. */
   readonly time: number
   readonly metrics: readonly Measured[]
 }
 
-/** A bounded past: series of what was measured, the oldest of it forgotten. */
+/** Bounded history of measurements, which drops the oldest points. */
 export interface History {
-  /** Takes a sample, which is newer than all before it; an older one is passed over. */
+  /** Adds a sample that is newer than all before; ignores an older one. */
   add(sample: Sample): void
-  /** The time of the newest sample. */
+  /** Time of the newest sample, in seconds since 1970. */
   readonly newest: number | undefined
   readonly metrics: readonly Metric[]
   seriesOf(metric: string): readonly Series[]
 }
 
 export interface HistoryOptions {
-  /** How many samples are kept. */
+  /** Maximum number of samples kept. */
   readonly capacity: number
-  /** How many series there may be: what comes beyond them is left out. */
+  /** Maximum number of series; further series are left out. */
   readonly maxSeries: number
 }
 
@@ -30,7 +30,7 @@ interface Line {
   readonly labels: Labels
   times: Float64Array
   values: Float64Array
-  /** The points are from `start` up to `end`, in order. */
+  /** The points are at the indices from `start` up to but not including `end`, in order. */
   start: number
   end: number
 }
@@ -93,7 +93,7 @@ export function createHistory({ capacity, maxSeries }: HistoryOptions): History 
   }
 }
 
-/** Appends a point. The arrays grow up to twice the capacity; then what is kept moves to their beginning. */
+/** Appends a point. The arrays grow up to twice the capacity; then the kept points move to the start. */
 function append(line: Line, time: number, value: number, capacity: number): void {
   if (line.end - line.start >= capacity) line.start = line.end - capacity + 1
   if (line.end === line.times.length) {

@@ -26,23 +26,23 @@ export type { Credentials } from './request.ts'
 
 type Text = Content & { readonly text: string }
 
-/** How many points of a picture, or of series whose step was asked for, are shown: of one series, and of all. */
+/** Maximum number of points of a picture, and of series with a requested step: per series, and in total. */
 const many = { perSeries: 2000, inAll: 40_000 }
 const table = { perSeries: 11_000, inAll: 50_000 }
-/** How many points there are of all series together, where nobody asks for more. */
+/** Maximum total number of points of all series, when the caller does not request more. */
 const inAll = 12_000
 
 /**
- * Monitoring as time series: of Prometheus, or of whatever has its HTTP API; or of this process itself.
+ * Provider of monitoring data as time series: of Prometheus, or any service with its HTTP API; or of this process itself.
  *
- * It lists `series/NAME` for each metric, and what a source has of `alerts`, `rules` and `targets`; `query` takes PromQL. Series are
- * JSON with a summary, CSV or a picture. What is shown has few enough points to be read, its smallest and largest among them
- * ({@link downsample}), and says how many series were left out.
+ * It lists `series/NAME` for each metric, and the source's `alerts`, `rules` and `targets` if it has them; `query` takes PromQL. Series are
+ * JSON with a summary, CSV or a picture. The output has few enough points to be read, the extremes among them ({@link downsample}), and states
+ * how many series were left out.
  *
- * Reads throw ResourceError `invalid` (reasons `as`, `match`, `query`, `step`, `time`), and `too-large` for a query that asks for more
- * than the source gives.
+ * Reads throw ResourceError `invalid` (reasons `as`, `match`, `query`, `step`, `time`), and `too-large` for a query that asks for more than
+ * the source returns.
  *
- * @throws ResourceError `invalid` for options out of bounds, for a URL that is none and for a malformed glob.
+ * @throws ResourceError `invalid` for options out of bounds, for an invalid URL and for a malformed glob.
  */
 export async function metrics(options: MetricsOptions): Promise<Provider> {
   requireKeys('metrics(options)', { options }, { options: 'an object' })
@@ -118,7 +118,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
       const found = entries[firstBehind(entries, path) - 1]
       if (found?.path === path) return found
       const name = metricAt(path)
-      // One that has just come is there, though the listing does not know it yet.
+      // A new metric exists even if the cached list does not contain it yet.
       const metric = name === undefined ? undefined : await directories.find(name, signal)
       const entry = metric && (await directories.now(signal)).entries.find((one) => one.path === path)
       if (entry === undefined) throw notFound('no such metric')
@@ -133,12 +133,12 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
   }
 }
 
-/** A content with a version that is another one when it is: what is of now changes by itself. */
+/** Returns a content with a hash of its text as version, because contents relative to now change by themselves. */
 function versioned(content: Text): Content {
   return { ...content, version: createHash('sha256').update(content.text).digest('base64url').slice(0, 22) }
 }
 
-/** In whole seconds since 1970, rounded up: what has just been measured lies before it. */
+/** Returns the current time in whole seconds since 1970, rounded up, so that the latest sample lies before it. */
 const now = () => Math.ceil(Date.now() / 1000)
 
 async function open(options: MetricsOptions, intervalMs: number, maxSeries: number): Promise<Source> {
@@ -157,7 +157,7 @@ async function open(options: MetricsOptions, intervalMs: number, maxSeries: numb
   return allow === undefined ? source : allowed(source, allow)
 }
 
-/** The index of the first entry strictly after a path, by halving. */
+/** Binary search for the first entry strictly after a path. Returns its index. */
 function firstBehind(entries: readonly { readonly path: string }[], after: string | undefined): number {
   let low = 0
   let high = after === undefined ? 0 : entries.length

@@ -4,21 +4,21 @@ import type { At, Summary } from './summary.ts'
 import { formatDuration, formatTime } from './time.ts'
 import { formatOf, type ValueFormat } from './units.ts'
 
-/** So many series are summed up in words. */
+/** Maximum number of series described in the summary. */
 const maxWords = 10
-/** So many gaps of a series are named, the longest first. */
+/** Maximum number of gaps listed per series, the longest first. */
 const maxGaps = 20
-/** In characters. */
+/** Maximum length of the labels in the summary, in characters. */
 const maxLabels = 200
 
-/** What JSON has no number for is a text, as Prometheus writes it. */
+/** Converts a value to JSON; non-finite numbers become strings, as Prometheus writes them. */
 function numberOf(value: number): number | string {
   if (Number.isNaN(value)) return 'NaN'
   if (Number.isFinite(value)) return value
   return value > 0 ? '+Inf' : '-Inf'
 }
 
-/** Series as JSON: a summary for who reads, then each series with its labels, its own summary, gaps and points. */
+/** Formats series as JSON: a summary in words, then each series with its labels, its own summary, gaps and points. */
 export function formatJson(shown: Shown): string {
   const { query, type, help, unit, start, end, step, series, total, notes } = shown
   const isThinned = series.some((one) => one.points > one.times.length)
@@ -37,7 +37,7 @@ export function formatJson(shown: Shown): string {
     format: 'points are [Unix seconds, value]',
   }
   const lines = Object.entries(head).map(([key, value]) => `  ${JSON.stringify(key)}: ${JSON.stringify(value)},\n`)
-  // A series is a line: what is too long for a reader is cut between them.
+  // One line per series, so that a long text is cut between series.
   const rows = series.map((one) => `    ${formatSeries(one, step)}`).join(',\n')
   return `{\n${lines.join('')}  "series": [${rows === '' ? '' : `\n${rows}\n  `}]\n}\n`
 }
@@ -54,7 +54,7 @@ function formatSeries({ labels, summary, gaps, points, times, values }: ShownSer
   return JSON.stringify({ ...told, points: pairs })
 }
 
-/** Times are told to the millisecond. */
+/** Rounds a time to milliseconds. */
 const round = (time: number) => Math.round(time * 1000) / 1000
 
 function summaryOf({ min, max, first, last, mean, trend, increase, perSecond }: Summary) {
@@ -71,7 +71,7 @@ function summaryOf({ min, max, first, last, mean, trend, increase, perSecond }: 
   }
 }
 
-/** What was computed has no more digits than mean something. */
+/** Rounds a computed value to its significant digits. */
 const short = (value: number) => Number(value.toPrecision(6))
 
 function gapsIn(gaps: readonly Gap[]) {
@@ -81,7 +81,7 @@ function gapsIn(gaps: readonly Gap[]) {
     .map(({ from, to }) => ({ from: formatTime(round(from)), to: formatTime(round(to)) }))
 }
 
-/** What the series say, in a few sentences: how many there are, and of each where it is and how it went. */
+/** Describes the series in a few sentences: their number, and the current value and trend of each. */
 export function inWords(shown: Shown): string {
   const { query, type, series, total, start, end, step } = shown
   const when =

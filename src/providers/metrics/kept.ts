@@ -6,26 +6,26 @@ import type { History, Sample } from './history.ts'
 
 export interface KeepOptions {
   readonly store: Store
-  /** Under which name. Processes that share one have one history. */
+  /** Name of the history in the store. Processes with the same name share one history. */
   readonly name: string
-  /** In seconds. */
+  /** Retention time, in seconds. */
   readonly keep: number
   readonly history: History
   readonly log?: Log
 }
 
 export interface Kept {
-  /** Writes a sample, sooner or later; one that cannot be written is lost to the next process, and to nobody else. */
+  /** Writes a sample in the background; a failed write loses the sample only for later processes. */
   write(sample: Sample): void
   end(): Promise<void>
 }
 
-/** So many samples are read at once. */
+/** Number of samples per read. */
 const page = 500
-/** So many samples wait for a store that is slow; then the oldest of them are given up. */
+/** Maximum number of samples that wait for a slow store; above it the oldest are dropped. */
 const mostWaiting = 100
 
-/** Keeps a history in a store, and fills it with what is there already. What is too old goes by itself. */
+/** Persists a history in a store, and loads the samples already there. Old samples expire by themselves. */
 export async function keepHistory({ store, name, keep, history, log = () => {} }: KeepOptions): Promise<Kept> {
   const rows = store.collection(`metrics/${name}`)
   const missing = (error: unknown) => {
@@ -69,13 +69,13 @@ export async function keepHistory({ store, name, keep, history, log = () => {} }
   }
 }
 
-/** Times in the order of their texts. */
+/** Formats a time so that text order is time order. */
 const keyOf = (time: number) =>
   Math.round(time * 1000)
     .toString()
     .padStart(16, '0')
 
-/** A sample that was written, by whichever version: one that is none is passed over. */
+/** Parses a stored sample of any version of this program; undefined when it is invalid. */
 function sampleIn(value: Uint8Array): Sample | undefined {
   try {
     const sample = JSON.parse(gunzipSync(value, { maxOutputLength: 16 * 1024 * 1024 }).toString()) as Partial<Sample>

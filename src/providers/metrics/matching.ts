@@ -2,13 +2,13 @@ import { invalid } from '../../core/errors.ts'
 import type { Matcher } from './selector.ts'
 import type { Labels } from './source.ts'
 
-/** One step of a simple pattern: a character, any character, or any number of any characters (at least so many). */
+/** One step of a simple pattern: a character, any character, or any number of characters. */
 type Step = { readonly character: string } | { readonly any: 'one' | 'many' }
 
 /**
- * Compiles matchers into a test of labels, which takes time in proportion to the texts. A label that is not there is empty.
+ * Compiles matchers into a test of labels, which takes time proportional to the texts. A missing label counts as empty.
  *
- * Of regular expressions, only alternatives of texts with `.`, `.*` and `.+` are known: others can take for ever.
+ * Of regular expressions, only alternatives of texts with `.`, `.*` and `.+` are supported: others can take exponential time.
  *
  * @throws ResourceError `invalid` (reason `match`) for any other regular expression.
  */
@@ -52,7 +52,7 @@ function parseSteps(pattern: string): readonly Step[] {
   return steps
 }
 
-/** Whether all of a text is what the steps say: as a glob is matched, going back to the last `.*` alone. */
+/** Whether the steps match a whole text: glob matching, with backtracking only to the last `.*`. */
 function matches(steps: readonly Step[], text: readonly string[]): boolean {
   let at = 0
   let step = 0

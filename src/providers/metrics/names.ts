@@ -1,15 +1,15 @@
 import { segmentFault } from '../../core/path.ts'
 
-/** Longer names, in characters, are in no path: a URI would be too long. */
+/** Maximum length of a name in a path, in characters: a longer URI would be too long. */
 const maxLength = 1024
 
-/** What an escaped name begins with. */
+/** Prefix of an escaped name. */
 const mark = 'U__'
 
 /**
- * The segment of a path that stands for the name of a metric: the name itself, if it can be one. Else it is escaped as
- * Prometheus does it ("value encoding"): `U__`, then letters, digits and colons as they are, `__` for an underscore, and
- * `_2F_` for any other character, by its code point. No two names have one segment. `undefined`: no path can hold it.
+ * Returns the path segment for the name of a metric: the name itself, if it is a valid segment. Otherwise it is escaped as in Prometheus
+ * ("value encoding"): `U__`, then letters, digits and colons as they are, `__` for an underscore, and `_2F_` for any other character, by its
+ * code point. The mapping is injective. Undefined: no path can hold the name.
  */
 export function segmentOf(name: string): string | undefined {
   if (name === '' || name.length > maxLength || !name.isWellFormed()) return undefined
@@ -21,7 +21,7 @@ export function segmentOf(name: string): string | undefined {
   return mark + escaped.join('')
 }
 
-/** The name that a segment stands for. `undefined`: it is the segment of no name. */
+/** Returns the name for a segment. Undefined: the segment is not valid for any name. */
 export function nameOf(segment: string): string | undefined {
   if (!segment.startsWith(mark)) return segmentOf(segment) === segment ? segment : undefined
   const name = segment

@@ -7,37 +7,37 @@ import type { Credentials } from './request.ts'
 
 interface CommonOptions {
   /**
-   * How far apart samples are, in milliseconds: the finest step that is chosen, and how often it is looked for new ones. Of
-   * the process itself: how often it is measured. Default 15,000.
+   * Interval of the samples, in milliseconds: the finest automatic step, and the interval of polls for new samples. For the process itself:
+   * the interval of measurements. Default 15,000.
    */
   readonly interval?: number
-  /** How many series of an answer are shown. Default 100. */
+  /** Maximum number of series shown of an answer. Default 100. */
   readonly maxSeries?: number
-  /** How many points of a series are shown. Default 240. */
+  /** Maximum number of points shown of a series. Default 240. */
   readonly maxPoints?: number
   readonly log?: Log
 }
 
 export interface PrometheusMount extends CommonOptions, ServiceNetwork {
   readonly source?: 'prometheus'
-  /** Where its HTTP API is, without `/api/v1`: `http://127.0.0.1:9090`, `https://example.org/prometheus`. */
+  /** Address of the HTTP API, without `/api/v1`: `http://127.0.0.1:9090`, `https://example.org/prometheus`. */
   readonly url: string
   readonly credentials?: Credentials | undefined
-  /** Globs over the names of metrics, as paths have them: every other metric is absent, for queries too. By default all are there. */
+  /** Allow list of globs over the names of metrics, as paths have them: every other metric is absent, for queries too. Default: all metrics. */
   readonly allow?: readonly string[]
-  /** How long an answer may take, in milliseconds. Default 20,000. */
+  /** Time-out of an answer, in milliseconds. Default 20,000. */
   readonly timeoutMs?: number
-  /** The longest answer, in bytes. Default 64 MiB. */
+  /** Maximum size of an answer, in bytes. Default 64 MiB. */
   readonly maxBytes?: number
 }
 
 export interface SelfMount extends CommonOptions {
   readonly source: 'self'
-  /** What is measured. By default this process alone. */
+  /** The measurements to serve. Default: those of this process. */
   readonly measurements?: Measurements
-  /** How long measurements are kept, in milliseconds. Default a day. */
+  /** Retention time of measurements, in milliseconds. Default a day. */
   readonly keep?: number
-  /** Where they are kept beyond the process, under a name. By default nowhere. */
+  /** Store that keeps them beyond the process, under a name. Default: none. */
   readonly store?: Store
   readonly name?: string
 }
@@ -53,7 +53,7 @@ export const defaults = {
   keep: 24 * 3_600_000,
 } as const
 
-/** @throws ResourceError `invalid` (reason `limit`) for a number that is none, too small or too large. */
+/** @throws ResourceError `invalid` (reason `limit`) unless the value is a whole number within the bounds. */
 export function bounded(name: string, value: number, least: number, most: number): number {
   if (Number.isSafeInteger(value) && value >= least && value <= most) return value
   throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'limit')

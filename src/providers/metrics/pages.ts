@@ -2,13 +2,13 @@ import { noAnswer } from './faults.ts'
 import type { PageName } from './source.ts'
 
 /**
- * The pages of Prometheus: what is told of alerts, rules and targets, without what changes each time one looks, and without
- * what may hold a secret (the addresses that are scraped, with their parameters).
+ * The pages of Prometheus: alerts, rules and targets, without facts that change with every read, and without facts that may contain a secret
+ * (the scraped addresses with their parameters).
  */
 
-/** So many of each are told. */
+/** Maximum number of items per page. */
 const most = 1000
-/** In characters. */
+/** Maximum length of a text, in characters. */
 const maxText = 2000
 
 type Told = Readonly<Record<string, unknown>>
@@ -64,7 +64,7 @@ function ruleOf(rule: Told) {
   }
 }
 
-/** The folder that a file lies in is that of another machine, and of no use here. */
+/** Returns the base name: the folder belongs to another machine and is of no use here. */
 function baseOf(file: unknown): string {
   return typeof file === 'string' ? (file.split(/[\\/]/).at(-1) ?? '').slice(0, maxText).toWellFormed() : ''
 }
@@ -105,7 +105,7 @@ function isRecord(value: unknown): value is Told {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The texts and numbers among some members, as far as there are any. */
+/** Picks the texts and numbers among some members. */
 function told<K extends string>(value: Told, keys: readonly K[]): { readonly [key in K]?: string } {
   const members = keys.flatMap((key) => {
     const member = value[key]
@@ -125,7 +125,7 @@ function bounded(text: string): string {
   return text.slice(0, maxText).toWellFormed()
 }
 
-/** What went wrong with a scrape begins with its address, whose parameters may be secret. */
+/** Removes addresses, whose parameters may be secret: the error of a scrape begins with one. */
 function withoutUrls(text: string): string {
   return text.replace(/^(?:Get|Post) "[^"]*": /, '').replace(/(https?:\/\/)[^\s"'/?#]*@/g, '$1')
 }

@@ -2,18 +2,18 @@ import { readdirSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Measured } from '../../core/measurements.ts'
 
-/** What is measured of this process, and how that is ended. */
+/** Measurements of this process, with the function that ends them. */
 export interface ProcessMeasures {
   readonly measure: () => readonly Measured[]
   end(): void
 }
 
-/** How finely the delay of the event loop is looked at, in milliseconds. */
+/** Resolution of the event loop delay, in milliseconds. */
 const resolution = 20
-/** For so long the delays count, in milliseconds: whoever reads sees those of one or two of these windows. */
+/** Length of a measuring window, in milliseconds: a reader gets the delays of the last one or two windows. */
 const window = 15_000
 
-/** Measures this process: processor time, memory, descriptors, and how late the event loop is. */
+/** Measures this process: processor time, memory, descriptors, and event loop delay. */
 export function measureProcess(): ProcessMeasures {
   let current = startWindow()
   let former = current
@@ -25,8 +25,8 @@ export function measureProcess(): ProcessMeasures {
   timer.unref()
 
   const delays = (): readonly Measured[] => {
-    // The window before is whole; of the current one a moment may be all there is. What is told is the time between two
-    // looks, which is the resolution where nothing is late.
+    // The previous window is complete, while the current one may have just begun. The histogram holds the time between two timer ticks, which
+    // equals the resolution when there is no delay.
     const seconds = (read: (of: Delays) => number) =>
       Math.max(0, Math.max(read(current), read(former)) / 1e9 - resolution / 1000)
     return [
@@ -95,7 +95,7 @@ function countDescriptors(): number | undefined {
   try {
     return readdirSync('/proc/self/fd').length - 1
   } catch {
-    // Only Linux has it.
+    // Only Linux has /proc.
     return undefined
   }
 }

@@ -9,24 +9,24 @@ import { type Moment, mostSteps, type Span } from './time.ts'
 import { familyNames, unitIn } from './units.ts'
 
 export interface PrometheusOptions extends ClientOptions {
-  /** How far apart its samples are, in seconds. */
+  /** Interval of the samples, in seconds. */
   readonly interval: number
-  /** How many series of an answer are taken. */
+  /** Maximum number of series read from an answer. */
   readonly maxSeries: number
 }
 
-/** The longest answer that is parsed as a whole, in bytes: names, labels, alerts. */
+/** Maximum size of an answer that is parsed as a whole, in bytes: names, labels, alerts. */
 const maxWhole = 32 * 1024 * 1024
 
-/** Prometheus, or whatever has its HTTP API. */
+/** Source for Prometheus, or any service with its HTTP API. */
 export function prometheus(options: PrometheusOptions): Source {
   const { maxSeries, timeoutMs } = options
   const client = createClient(options)
   const forWhole = createClient({ ...options, maxBytes: Math.min(options.maxBytes, maxWhole) })
-  // It gives up shortly before we do: then it can say that the query takes too long, which is no fault of its own.
+  // Prometheus times out shortly before this client does, so it can report that the query takes too long.
   const patience = `${Math.max(1, Math.floor(timeoutMs * 0.8))}ms`
 
-  /** What the API has under a path: the `data` of its answer. */
+  /** Returns the `data` of the API's answer at a path. */
   const get = async (path: string, fields: Fields, signal: AbortSignal): Promise<unknown> => {
     const chunks: Uint8Array[] = []
     const { status } = await forWhole({ path, fields, signal }, (chunk) => void chunks.push(chunk))
@@ -38,7 +38,7 @@ export function prometheus(options: PrometheusOptions): Source {
     let total = 0
     let histograms = 0
     const reader = createElementReader((json) => {
-      // What is beyond the limit is counted, and not even parsed.
+      // Series beyond the limit are counted, but not parsed.
       if (++total > maxSeries) return
       const found = seriesIn(parsed(json))
       if (found === 'histogram') histograms++
@@ -82,7 +82,7 @@ export function prometheus(options: PrometheusOptions): Source {
     metrics: async (signal) => {
       const [found, facts] = await Promise.all([
         names('label/__name__/values', [], signal),
-        // What is known of metrics is worth having, and no reason to fail: not everything that speaks so has it.
+        // Metadata is optional: some compatible services do not have it.
         get('metadata', [], signal).catch((error: unknown) => {
           if (error instanceof ResourceError) return {}
           throw error
@@ -97,7 +97,7 @@ export function prometheus(options: PrometheusOptions): Source {
       return found.filter((name) => name !== '__name__')
     },
     values: (metric, label, signal) =>
-      // In a path, only classic names: others would have to be escaped, each version in its way.
+      // Only classic label names in a path: others would need escaping, which differs between versions.
       formatLabel(label) === label
         ? names(`label/${label}/values`, [['match[]', formatSelector({ metric, matchers: [] })]], signal)
         : Promise.resolve([]),
@@ -109,7 +109,7 @@ export function prometheus(options: PrometheusOptions): Source {
   }
 }
 
-/** When the newest sample came. Who does not tell, has new ones whenever one looks. */
+/** Returns the time of the newest sample. A source that does not report it counts as changed at every poll. */
 async function stampOf(
   get: (path: string, fields: Fields, signal: AbortSignal) => Promise<unknown>,
   signal: AbortSignal,
@@ -122,7 +122,7 @@ async function stampOf(
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof ResourceError)) throw error
-    // Where nothing answers at all, this throws as well.
+    // When the source does not answer at all, this call throws too.
     await get(
       'label/__name__/values',
       [
@@ -137,7 +137,7 @@ async function stampOf(
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** The JSON in bytes of UTF-8, whatever their header says. `undefined`: it is none. */
+/** Parses JSON from UTF-8 bytes, whatever the header says. Undefined: it is malformed. */
 function parsed(bytes: Uint8Array | string): unknown {
   try {
     return JSON.parse(typeof bytes === 'string' ? bytes : utf8.decode(bytes)) as unknown
@@ -161,7 +161,7 @@ function successOf(status: number, body: unknown, query: string | undefined) {
 }
 
 function textsIn(data: unknown): readonly string[] {
-  // Of what has no names at all, some answer null.
+  // Some services return null instead of an empty list.
   if (data === null || data === undefined) return []
   if (!Array.isArray(data)) throw noAnswer()
   return [
@@ -177,7 +177,7 @@ const types: ReadonlySet<unknown> = new Set<MetricType>([
   'info',
   'stateset',
 ])
-/** In characters. */
+/** Maximum length of a help text, in characters. */
 const maxHelp = 500
 
 function describeMetric(name: string, facts: unknown): Metric {
@@ -203,14 +203,14 @@ function describeMetric(name: string, facts: unknown): Metric {
   }
 }
 
-/** The parts of a histogram or a summary only grow, as does what is called so. */
+/** The parts of a histogram or a summary are counters, and so are metrics named `_total`. */
 function typeIn(name: string, told: unknown): MetricType {
   const type = types.has(told) ? (told as MetricType) : 'unknown'
   const isPart = (type === 'histogram' || type === 'summary') && /_(?:bucket|count|sum)$/.test(name)
   return isPart || (type === 'unknown' && name.endsWith('_total')) ? 'counter' : type
 }
 
-/** A scalar as a series without labels. */
+/** Returns a scalar as a series without labels. */
 function singleIn(data: unknown): Series | undefined {
   if (memberOf(data, 'resultType') !== 'scalar') return undefined
   return seriesOf(new Map(), [memberOf(data, 'result')])
@@ -225,7 +225,7 @@ function seriesIn(element: unknown): Series | 'histogram' {
   throw noAnswer()
 }
 
-/** So many labels of a series, and so many characters of a value, are taken. */
+/** Maximum number of labels of a series, and maximum length of a label value in characters. */
 const maxLabels = 100
 const maxValue = 1000
 

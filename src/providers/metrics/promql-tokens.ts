@@ -1,13 +1,13 @@
-/** The kinds of the tokens of PromQL. A duration is a number too: `5m` is 300. */
+/** The kinds of PromQL tokens. A duration is a number too: `5m` is 300. */
 export type TokenKind = 'name' | 'number' | 'string' | 'symbol' | 'end'
 
 export interface Token {
   readonly kind: TokenKind
-  /** The text as it is sent: a string is in double quotes, everything else is as it was written. */
+  /** The text to send: a string is in double quotes, every other token is unchanged. */
   readonly text: string
-  /** What a string says; of other tokens, the text. */
+  /** The unescaped value of a string; for other tokens, the text. */
   readonly value: string
-  /** Where it begins, in UTF-16 code units from 0. */
+  /** Offset in the query, in UTF-16 code units from 0. */
   readonly at: number
 }
 
@@ -25,12 +25,12 @@ const patterns = {
 } as const
 
 /**
- * Takes a query in PromQL apart, as the lexer of Prometheus does. Names, symbols and colons mean different things inside of
- * braces and brackets, so it keeps track of both.
+ * Tokenizes a query in PromQL, as the lexer of Prometheus does. Names, symbols and colons have different meanings inside of braces and
+ * brackets, so it keeps track of both.
  *
- * Takes time in proportion to the length of the query.
+ * Takes time proportional to the length of the query.
  *
- * @returns The tokens with one of the kind `end` behind them, or the place of the first character that begins no token.
+ * @returns The tokens, followed by one of the kind `end`, or the offset of the first character that begins no token.
  * Source: https://github.com/prometheus/prometheus/blob/main/promql/parser/lex.go
  */
 export function tokenize(query: string): readonly Token[] | { readonly wrongAt: number } {
@@ -84,7 +84,7 @@ function nextToken(match: (pattern: RegExp) => string | undefined, inside: Insid
   return symbol === undefined ? undefined : found('symbol', symbol)
 }
 
-/** The longer one of a duration and a number, since `1e5` and `1m` begin alike. */
+/** Returns the longer match of a duration and a number, because `1e5` and `1m` begin alike. */
 function numberAt(match: (pattern: RegExp) => string | undefined): string | undefined {
   const [duration = '', number = ''] = [match(patterns.duration), match(patterns.number)]
   const longer = duration.length >= number.length ? duration : number
@@ -96,7 +96,7 @@ const escapes: Readonly<Record<string, string>> = {
   ...{ '\\': '\\', "'": "'", '"': '"' },
 }
 
-/** What a string in quotes says. `undefined`: it has an escape that is none, or stands for a byte of no text. */
+/** Unescapes a quoted string. Undefined: it has an invalid escape, or is not valid text. */
 function stringIn(quoted: string): string | undefined {
   const text = quoted.slice(1, -1)
   if (quoted.startsWith('`')) return text
@@ -111,7 +111,7 @@ function stringIn(quoted: string): string | undefined {
       }
       const byte = hex === undefined ? octal && Number.parseInt(octal, 8) : Number.parseInt(hex, 16)
       const point = typeof byte === 'number' ? byte : Number.parseInt(four ?? eight ?? '', 16)
-      // A byte from 0x80 on is a part of a character in UTF-8, and no character.
+      // A byte from 0x80 on is only a part of a UTF-8 character.
       const isCharacter = point <= (typeof byte === 'number' ? 0x7f : 0x10ffff)
       if (isCharacter) return String.fromCodePoint(point)
       isWrong = true

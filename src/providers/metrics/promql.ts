@@ -1,32 +1,31 @@
 import { invalid } from '../../core/errors.ts'
 import { type Token, tokenize } from './promql-tokens.ts'
 
-/** The longest query, in characters. */
+/** Maximum length of a query, in characters. */
 export const maxQueryLength = 4000
-/** How deeply parentheses, calls and aggregations may lie in each other. */
+/** Maximum nesting depth of parentheses, calls and aggregations. */
 const maxDepth = 64
 
-/** A query in PromQL that was understood as a whole. */
+/** A completely parsed query in PromQL. */
 export interface ParsedQuery {
-  /** The name of the metric of each selector, in the order in which they are written. */
+  /** The metric name of each selector, in the order of the query. */
   readonly metrics: readonly string[]
   /**
-   * The query written anew from its tokens: without comments, and with strings in double quotes. Prometheus gets this text,
-   * so that it reads exactly the tokens that were checked here.
+   * The query rebuilt from its tokens: without comments, and with strings in double quotes. Prometheus gets this text, so that it reads
+   * exactly the tokens that were checked here.
    */
   readonly text: string
 }
 
 /**
- * Parses a query in PromQL to find out which metrics it reads. Each selector must name exactly one metric: by a name before
- * its braces, by `__name__="…"`, or by a name in quotes inside of the braces. Whether the types of an expression fit together is left
- * to Prometheus.
+ * Parses a query in PromQL to find the metrics that it reads. Each selector must name exactly one metric: by a name before its braces, by
+ * `__name__="…"`, or by a quoted name inside the braces. Type checking is left to Prometheus.
  *
- * Takes time in proportion to the length of the query.
+ * Takes time proportional to the length of the query.
  *
- * @throws ResourceError `invalid` (reason `query`) for anything that is not in the grammar, for an unknown function, for `info`
- * (which reads a metric that it does not name), for a selector that does not name exactly one metric, for a query longer than
- * {@link maxQueryLength} characters and for one that is nested too deeply.
+ * @throws ResourceError `invalid` (reason `query`) for anything outside the grammar, for an unknown function, for `info` (which reads a metric
+ * that it does not name), for a selector that does not name exactly one metric, for a query longer than {@link maxQueryLength} characters and
+ * for one that is nested too deeply.
  *
  * Source: https://prometheus.io/docs/prometheus/latest/querying/basics/ and
  * https://github.com/prometheus/prometheus/blob/main/promql/parser/generated_parser.y
@@ -52,7 +51,7 @@ function notUnderstood(at: number) {
 interface Cursor {
   peek(): Token
   next(): Token
-  /** Takes the next token if it is this symbol. */
+  /** Takes the next token if it is this symbol. Returns whether it was. */
   takeSymbol(symbol: string): boolean
   /** Takes the next token if it is one of these keywords, in upper or lower case. */
   takeKeyword(words: ReadonlySet<string>): string | undefined
@@ -98,7 +97,7 @@ const wordSet = (words: string): ReadonlySet<string> => new Set(words.split(/\s+
 const comparisons = wordSet('== != < > <= >=')
 const operators = wordSet('== != < > <= >= + - * / % ^')
 const operatorWords = wordSet('and or unless atan2')
-/** These are no names of metrics, unlike the other keywords. */
+/** Keywords that are not valid names of metrics, unlike the others. */
 const reserved = wordSet('on ignoring group_left group_right bool atan2')
 const numbers = wordSet('inf nan')
 const onWords = wordSet('on ignoring')
@@ -121,7 +120,7 @@ const functions = wordSet(
   ts_of_first_over_time ts_of_last_over_time ts_of_max_over_time ts_of_min_over_time vector year`,
 )
 
-/** Operands with operators between them. Precedence does not matter: it does not change which metrics are read. */
+/** Parses operands with operators between them. Ignores precedence, which does not change the metrics that are read. */
 function parseExpression(parsing: Parsing, depth: number): void {
   if (depth > maxDepth)
     throw invalid(
@@ -136,7 +135,7 @@ function parseExpression(parsing: Parsing, depth: number): void {
   }
 }
 
-/** Takes an operator and what belongs to it: `bool`, `on (…)`, `group_left (…)`. */
+/** Parses an operator with its modifiers: `bool`, `on (…)`, `group_left (…)`. */
 function takeOperator(parsing: Parsing): boolean {
   const { kind, text } = parsing.peek()
   const isSymbol = kind === 'symbol' && operators.has(text)
@@ -160,7 +159,7 @@ function parseOperand(parsing: Parsing, depth: number): void {
   } else throw notUnderstood(token.at)
 }
 
-/** What begins with a name: an aggregation, a call of a function, `Inf` or `NaN`, or a selector. */
+/** Parses an operand that begins with a name: an aggregation, a function call, `Inf` or `NaN`, or a selector. */
 function parseNamed(parsing: Parsing, token: Token, depth: number): void {
   const word = token.text.toLowerCase()
   if (numbers.has(word)) return
@@ -190,7 +189,7 @@ function parseArguments(parsing: Parsing, depth: number): void {
   parsing.expectSymbol(')')
 }
 
-/** Names of labels in parentheses. */
+/** Parses label names in parentheses. */
 function parseLabelList(parsing: Parsing): void {
   parsing.expectSymbol('(')
   while (!parsing.takeSymbol(')')) {
@@ -203,7 +202,7 @@ function parseLabelList(parsing: Parsing): void {
   }
 }
 
-/** Ranges, subqueries, `offset` and `@`, as many as there are. */
+/** Parses any number of ranges, subqueries, `offset` and `@`. */
 function parseModifiers(parsing: Parsing): void {
   for (;;) {
     if (parsing.takeSymbol('[')) {
@@ -234,7 +233,7 @@ function expectSignedNumber(parsing: Parsing): void {
 
 const matcherSymbols = wordSet('= != =~ !~')
 
-/** The metric of a selector whose `{` is taken already. */
+/** Returns the metric of a selector whose `{` was already taken. */
 function selectedMetric(parsing: Parsing, start: Token, name: string | undefined): string {
   const names = name === undefined ? [] : [name]
   while (!parsing.takeSymbol('}')) {

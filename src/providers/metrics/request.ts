@@ -7,30 +7,30 @@ import { unpackedBody } from '../http/client.ts'
 import { reasonOf } from '../http/reasons.ts'
 import { apiAddress } from './address.ts'
 
-/** How a caller shows who it is. */
+/** Credentials of the requests. */
 export type Credentials = { readonly bearer: string } | { readonly user: string; readonly password: string }
 
 export interface ClientOptions extends ServiceNetwork {
-  /** Where the API is, without `/api/v1`. */
+  /** Address of the API, without `/api/v1`. */
   readonly url: string
   readonly credentials?: Credentials | undefined
   readonly timeoutMs: number
-  /** The longest answer, in bytes, once it is unpacked. */
+  /** Maximum size of an unpacked answer, in bytes. */
   readonly maxBytes: number
 }
 
 export type Fields = readonly (readonly [name: string, value: string])[]
 
 export interface Ask {
-  /** Below `/api/v1/`. */
+  /** Path below `/api/v1/`. */
   readonly path: string
   readonly fields?: Fields
-  /** Sends the fields in a body: they may be long. */
+  /** Whether to send the fields in a body, because they may be long. */
   readonly post?: boolean
   readonly signal: AbortSignal
 }
 
-/** What was answered: its status, and its body, which was given piece by piece. */
+/** Status of an answer, whose body was passed on in chunks. */
 export interface Answered {
   readonly status: number
 }
@@ -38,11 +38,10 @@ export interface Answered {
 export type Client = (ask: Ask, take: (chunk: Uint8Array) => void) => Promise<Answered>
 
 /**
- * Asks an API over HTTP. It asks nothing but this address, as {@link createServiceGuard} allows: redirects are not followed, and no
- * environment sends it elsewhere.
+ * Creates an HTTP client of an API. It sends requests only to this address, as {@link createServiceGuard} allows: it follows no redirects, and
+ * ignores proxies of the environment.
  *
- * Throws ResourceError `unavailable` where there is no answer, and `too-large` for one that is too long. No error holds anything of the
- * answer.
+ * Throws ResourceError `unavailable` when there is no answer, and `too-large` for one that is too long. No error holds any part of the answer.
  */
 export function createClient({ url, credentials, timeoutMs, maxBytes, ...network }: ClientOptions): Client {
   const base = parseHttpUrl(apiAddress(url))

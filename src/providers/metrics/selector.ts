@@ -2,7 +2,7 @@ import { invalid } from '../../core/errors.ts'
 
 export type Operator = '=' | '!=' | '=~' | '!~'
 
-/** What the value of a label has to be, or not to be: itself, or a match of a regular expression. */
+/** A condition on the value of a label: (not) equal to a text, or (not) a match of a regular expression. */
 export interface Matcher {
   readonly label: string
   readonly operator: Operator
@@ -18,7 +18,7 @@ export interface Selector {
 const classicMetric = /^[A-Za-z_:][A-Za-z0-9_:]*$/
 const classicLabel = /^[A-Za-z_][A-Za-z0-9_]*$/
 const maxMatchers = 30
-/** In characters. */
+/** Maximum length of the parameter, in characters. */
 const maxMatch = 2000
 
 const example = 'match={job="node",instance=~"web.*"}'
@@ -28,8 +28,8 @@ function wrong(why: string) {
 }
 
 /**
- * Label matchers as PromQL writes them, with or without their braces: `{job="node",instance!~"test.*"}`. Values are in
- * quotes: double, single, or backticks (which take no escapes).
+ * Parses label matchers in PromQL syntax, with or without braces: `{job="node",instance!~"test.*"}`. Values are in double quotes, single
+ * quotes, or backticks (without escapes).
  *
  * @throws ResourceError `invalid` (reason `match`) for anything else, and for a matcher of the name of the metric.
  */
@@ -57,10 +57,10 @@ export function parseMatchers(text: string): readonly Matcher[] {
 }
 
 export interface Reader {
-  /** Takes what a sticky pattern matches here, behind white space. */
+  /** Skips white space, then takes the match of a sticky pattern. */
   take(pattern: RegExp): string | undefined
   sees(pattern: RegExp): boolean
-  /** Takes a text in quotes, and answers what it says. */
+  /** Takes a quoted text, and returns its unescaped value. */
   quoted(): string | undefined
   at(): number
   atEnd(): boolean
@@ -106,7 +106,7 @@ const escapes: Readonly<Record<string, string>> = {
   ...{ '\\': '\\', "'": "'", '"': '"' },
 }
 
-/** The escapes of Go, which are those of PromQL, but for single bytes, of which no text consists. */
+/** Unescapes Go's escapes, which PromQL uses, except for single bytes, which are not text. */
 function unescaped(text: string): string {
   return text.replace(
     /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))/g,
@@ -122,7 +122,7 @@ function unescaped(text: string): string {
   )
 }
 
-/** A selector in PromQL. Every name and value is quoted where it has to be: nothing of it can become anything else. */
+/** Formats a selector in PromQL, with every name and value quoted as needed, so that none can inject syntax. */
 export function formatSelector({ metric, matchers }: Selector): string {
   const named = classicMetric.test(metric) ? metric : ''
   const all = named === '' ? [{ label: '__name__', operator: '=', value: metric } as const, ...matchers] : matchers
@@ -134,7 +134,7 @@ export function formatLabel(label: string): string {
   return classicLabel.test(label) ? label : quote(label)
 }
 
-/** A text in double quotes: the escapes of JSON are among those of PromQL. */
+/** Quotes a text: the escapes of JSON are a subset of those of PromQL. */
 export function quote(text: string): string {
   return JSON.stringify(text)
 }

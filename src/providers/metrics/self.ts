@@ -13,7 +13,7 @@ import type { Moment, Span } from './time.ts'
 
 export interface SelfOptions {
   readonly measurements?: Measurements
-  /** How far apart measurements are, and how long they are kept, in seconds. */
+  /** Interval of the measurements and retention time, in seconds. */
   readonly interval: number
   readonly keep: number
   readonly maxSeries: number
@@ -22,12 +22,12 @@ export interface SelfOptions {
   readonly log?: Log
 }
 
-/** More series than this are not kept, whatever measures itself. */
+/** Maximum number of series kept. */
 const mostKept = 1000
-/** How many points of each, at most. */
+/** Maximum number of points kept per series. */
 const mostPoints = 100_000
 
-/** The measurements of this process, taken again and again and kept for a time. */
+/** Source for the measurements of this process, taken at an interval and kept for a time. */
 export async function self(options: SelfOptions): Promise<Source> {
   const { interval, keep, maxSeries, store, name = 'self', log = () => {} } = options
   const own = options.measurements === undefined ? measureProcess() : undefined
@@ -83,9 +83,9 @@ export async function self(options: SelfOptions): Promise<Source> {
   }
 }
 
-/** One moment, as a span in which its value lies. */
+/** Converts a moment to a span that contains its sample. */
 function spanOf(when: Span | Moment, interval: number): Span {
-  // Times are whole seconds: what was measured lies a little before.
+  // Times are whole seconds, so the sample lies a little before.
   const back = Math.max(5, interval * 3)
   return 'at' in when ? { start: when.at - back, end: when.at, step: back } : when
 }

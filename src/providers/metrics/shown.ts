@@ -3,41 +3,41 @@ import { edgesOf, type Gap, gapsOf } from './gaps.ts'
 import type { Answer, Labels, Series } from './source.ts'
 import { type Summary, summarize } from './summary.ts'
 
-/** A series as it is shown: summed up from all of its points, and then with fewer of them. */
+/** A series to show: the summary of all of its points, and a selection of them. */
 export interface ShownSeries extends Series {
-  /** `undefined`: it has no finite value. */
+  /** Undefined: it has no finite value. */
   readonly summary: Summary | undefined
-  /** Of all of its points. */
+  /** The gaps between all of its points. */
   readonly gaps: readonly Gap[]
-  /** How many points it has in all. */
+  /** Total number of points. */
   readonly points: number
 }
 
-/** What is shown of an answer, in whichever form. */
+/** The facts of an answer to show, in any form. */
 export interface Shown {
-  /** What was asked for: the name of a metric with its matchers, or a query. */
+  /** The query: the name of a metric with its matchers, or PromQL. */
   readonly query: string
   readonly type?: string
   readonly help?: string
   readonly unit?: string
-  /** In seconds since 1970; `step` is 0 at one moment. */
+  /** In seconds since 1970; `step` is 0 for one moment. */
   readonly start: number
   readonly end: number
   readonly step: number
   readonly series: readonly ShownSeries[]
-  /** How many series there are in all. */
+  /** Total number of series. */
   readonly total: number
   readonly notes: readonly string[]
 }
 
-/** No series is shown with fewer points than this. */
+/** Minimum number of points shown of a series. */
 const fewest = 16
 
 /**
- * Thins out the points of an answer.
+ * Downsamples the points of an answer.
  *
- * @param perSeries How many points a series may have, and
- * @param inAll how many all of them together; more series have fewer each.
+ * @param perSeries Maximum number of points of one series.
+ * @param inAll Maximum number of points of all series together; with more series, each has fewer points.
  */
 export function thinned(
   { series }: Answer,
@@ -60,7 +60,7 @@ export function thinned(
   })
 }
 
-/** What tells the series of an answer apart: their labels without those that all of them have alike. */
+/** Splits the labels of the series into those common to all, and each series' own. */
 export function distinctLabels(series: readonly { readonly labels: Labels }[]): {
   readonly common: readonly (readonly [name: string, value: string])[]
   readonly own: readonly (readonly (readonly [name: string, value: string])[])[]
@@ -72,7 +72,7 @@ export function distinctLabels(series: readonly { readonly labels: Labels }[]): 
   return { common, own: series.map(({ labels }) => [...labels].filter(([name]) => !names.has(name))) }
 }
 
-/** Labels as PromQL writes them, without braces. */
+/** Formats labels in PromQL syntax, without braces. */
 export function formatLabels(labels: readonly (readonly [name: string, value: string])[]): string {
   return labels.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(', ')
 }

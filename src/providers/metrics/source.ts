@@ -3,18 +3,18 @@ import type { Moment, Span } from './time.ts'
 
 export type MetricType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'info' | 'stateset' | 'unknown'
 
-/** A metric, with what is known of it. */
+/** A metric with its metadata. */
 export interface Metric {
   readonly name: string
   readonly type: MetricType
   readonly help?: string
-  /** In the singular or plural, as the source has it: `seconds`, `bytes`. */
+  /** As the source has it, in the singular or plural: `seconds`, `bytes`. */
   readonly unit?: string
 }
 
 export type Labels = ReadonlyMap<string, string>
 
-/** A time series: labels, and points in the order of their times. */
+/** A time series: labels, and points sorted by time. */
 export interface Series {
   readonly labels: Labels
   /** Seconds since 1970. */
@@ -22,40 +22,40 @@ export interface Series {
   readonly values: Float64Array
 }
 
-/** What a source answers a query with. */
+/** Answer of a source to a query. */
 export interface Answer {
-  /** The first of them, as many as were asked for. */
+  /** The first series, up to the requested limit. */
   readonly series: readonly Series[]
-  /** How many there are in all. */
+  /** Total number of series. */
   readonly total: number
-  /** What a reader should know of it: that it may not be whole, say. */
+  /** Notes for the reader, for example that the answer may be incomplete. */
   readonly notes: readonly string[]
 }
 
-/** The pages beside the series that a source may have. */
+/** Names of the optional pages of a source besides the series. */
 export const pageNames = ['alerts', 'rules', 'targets'] as const
 export type PageName = (typeof pageNames)[number]
 
 /**
- * Where time series come from. Every method throws only ResourceError: `invalid` for a query that is wrong, `too-large` for one
- * that asks for too much, `unavailable` where the source does not answer.
+ * A source of time series. Every method throws only ResourceError: `invalid` for an invalid query, `too-large` for one that asks for too much,
+ * `unavailable` when the source does not answer.
  */
 export interface Source {
-  /** How far apart its samples are, in seconds. */
+  /** Interval of its samples, in seconds. */
   readonly interval: number
-  /** Every metric, in any order, each name once. */
+  /** Returns every metric once, in any order. */
   metrics(signal: AbortSignal): Promise<readonly Metric[]>
-  /** The series of one metric. */
+  /** Returns the series of one metric. */
   select(selector: Selector, span: Span, signal: AbortSignal): Promise<Answer>
-  /** What a query comes to: at each step of a span, or at one moment. */
+  /** Evaluates a query: at each step of a span, or at one moment. */
   query(text: string, when: Span | Moment, signal: AbortSignal): Promise<Answer>
-  /** The names of the labels of a metric. */
+  /** Returns the label names of a metric. */
   labels(metric: string, signal: AbortSignal): Promise<readonly string[]>
-  /** The values of a label of a metric. */
+  /** Returns the values of a label of a metric. */
   values(metric: string, label: string, signal: AbortSignal): Promise<readonly string[]>
-  /** Another text whenever there are new samples. */
+  /** Returns a text that changes whenever there are new samples. */
   stamp(signal: AbortSignal): Promise<string>
-  /** One of its pages, as JSON values that change only when what they tell of does. Left out: it has none. */
+  /** Returns one of its pages as JSON values that change only with the facts they show. Undefined: the source has no pages. */
   page?(name: PageName, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>
   close?(): Promise<void>
 }

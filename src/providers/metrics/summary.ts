@@ -1,15 +1,15 @@
 import { grown } from './evaluate.ts'
 
-/** Where a value is, and when it was there. */
+/** A value with its time. */
 export interface At {
   readonly value: number
   readonly time: number
 }
 
-/** How a series went: up or down in the main, hardly at all, or to and fro. */
+/** Trend of a series: mainly up, mainly down, almost constant, or up and down. */
 export type Trend = 'rising' | 'falling' | 'flat' | 'varying'
 
-/** A series in a few numbers. Times are in seconds since 1970; what is no finite number is not counted in, but for `last`. */
+/** Summary of a series. Times are in seconds since 1970; non-finite values are ignored, except for `last`. */
 export interface Summary {
   readonly points: number
   readonly min: At
@@ -18,7 +18,7 @@ export interface Summary {
   readonly first: At
   readonly last: At
   readonly trend: Trend
-  /** Of what only grows: by how much it grew, a restart at zero included, and by how much in a second. */
+  /** Only for counters: the increase including restarts at zero, and its rate per second. */
   readonly increase?: number
   readonly perSecond?: number
 }
@@ -28,7 +28,7 @@ interface Points {
   readonly values: Float64Array
 }
 
-/** `undefined`: it has no finite value. */
+/** Returns undefined when no value is finite. */
 export function summarize(points: Points, isCounter: boolean): Summary | undefined {
   const { times, values } = points
   let min = -1
@@ -61,9 +61,9 @@ export function summarize(points: Points, isCounter: boolean): Summary | undefin
   }
 }
 
-/** A spread of less than so much of the level is none. */
+/** Maximum spread of a flat series, relative to its level. */
 const negligible = 0.01
-/** From which correlation of value and time on a series goes one way. */
+/** Minimum correlation of value and time for a rising or falling trend. */
 const oneWay = 0.5
 
 function trendOf({ times, values }: Points, min: number, max: number, mean: number): Trend {

@@ -1,4 +1,4 @@
-/** A text as the content of an element or of an attribute in XML: nothing of it is markup, and nothing of it is invisible. */
+/** Escapes a text as XML content or attribute: without markup, and without invisible characters. */
 export function escapeXml(text: string): string {
   return visible(text).replace(/[&<>"']/g, (character) => entities[character] ?? '')
 }
@@ -11,7 +11,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** What XML has no room for, or what would turn the order of what stands around it, as its code. */
+/** Replaces characters that XML forbids, and those that change the writing direction, by their codes. */
 function visible(text: string): string {
   return text
     .toWellFormed()
@@ -22,19 +22,19 @@ function visible(text: string): string {
 
 type Attributes = Readonly<Record<string, string | number>>
 
-/** An element with what is in it, which is markup already. */
+/** Formats an element. Its content must already be markup. */
 export function element(name: string, attributes: Attributes, ...content: readonly string[]): string {
   const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeXml(String(value))}"`)
   const head = `<${name}${written.join('')}`
   return content.length === 0 ? `${head}/>` : `${head}>${content.join('')}</${name}>`
 }
 
-/** A number with as many digits as can be seen. */
+/** Rounds a coordinate to the visible precision. */
 export function pixels(value: number): string {
   return String(Math.round(value * 10) / 10)
 }
 
-/** About how wide a text is, in pixels at a size: letters by their kinds, since nothing here can measure them. */
+/** Estimates the width of a text in pixels at a font size, by classes of letters, because no font metrics are available here. */
 export function widthOf(text: string, size: number): number {
   let width = 0
   for (const character of text) width += factorOf(character)
@@ -48,7 +48,7 @@ function factorOf(character: string): number {
   return (character.codePointAt(0) ?? 0) > 0x2e7f ? 1 : 0.56
 }
 
-/** As much of a text as fits, with an ellipsis where that is not all. */
+/** Cuts a text to a width, with an ellipsis if it was cut. */
 export function fitted(text: string, size: number, width: number): string {
   if (widthOf(text, size) <= width) return text
   const kept: string[] = []

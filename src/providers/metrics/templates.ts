@@ -8,7 +8,7 @@ const times =
   'Times are -1h, -7d, now, 2026-11-21T10:00:00Z or Unix seconds; step is 30s, 5m or 1h, and fits by itself. ' +
   'as=csv is a table, as=chart a picture (SVG).'
 
-/** What can be asked for beside what is listed. */
+/** URI templates besides the listed resources. */
 export const templates: readonly Template[] = [
   {
     template: seriesTemplate,

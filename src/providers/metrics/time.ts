@@ -1,6 +1,6 @@
 import { invalid } from '../../core/errors.ts'
 
-/** From when to when, both in seconds since 1970, and how far apart points are, in seconds. */
+/** A time range, in seconds since 1970, and the distance between points, in seconds. */
 export interface Span {
   readonly start: number
   readonly end: number
@@ -24,13 +24,13 @@ const units: Readonly<Record<string, number>> = {
 
 const durationPattern = /^(?:\d{1,9}(?:ms|[smhdwy]))+$/
 const absolute = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(:\d{2}(?:\.\d{1,9})?)?)?([Zz]|[+-]\d{2}:\d{2})?$/
-/** The year 10000: what is behind it is a mistake, such as milliseconds. */
+/** The year 10000: a later time is a mistake, such as milliseconds. */
 const lastTime = 253_402_300_800
 
-/** How many points a series may have: what Prometheus evaluates at most. */
+/** Maximum number of points of a series: the limit of Prometheus. */
 export const mostSteps = 11_000
 
-/** A duration in seconds, as Prometheus writes it: `30s`, `5m`, `1h30m`, `7d`. `undefined` for anything else. */
+/** Parses a duration in Prometheus syntax to seconds: `30s`, `5m`, `1h30m`, `7d`. Undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 40 || !durationPattern.test(text)) return undefined
   let sum = 0
@@ -39,8 +39,8 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /**
- * A time in seconds since 1970: relative (`-1h`, `now`, `now-7d`), RFC 3339 (`2026-11-21T10:00:00Z`; in UTC where it names no
- * zone; the time may be left out), or Unix seconds.
+ * Parses a time to seconds since 1970: relative (`-1h`, `now`, `now-7d`), RFC 3339 (`2026-11-21T10:00:00Z`; default zone UTC; the time of day
+ * is optional), or Unix seconds.
  *
  * @param now In seconds since 1970.
  * @throws ResourceError `invalid` (reason `time`) for anything else.
@@ -68,13 +68,13 @@ function unixTime(text: string): number | undefined {
 function calendarTime(text: string): number | undefined {
   const [whole, day, minutes = '00:00', seconds = ':00', zone = 'Z'] = absolute.exec(text) ?? []
   const time = whole === undefined ? Number.NaN : Date.parse(`${day}T${minutes}${seconds}${zone.toUpperCase()}`)
-  // February 30 is none, though Date takes it for a day in March.
+  // Date would accept February 30 as a day in March.
   const isDay = new Date(`${day}T00:00:00Z`).getUTCDate() === Number(day?.slice(8))
   return Number.isNaN(time) || !isDay ? undefined : time / 1000
 }
 
 /**
- * How far apart points are to be, in seconds: a duration (`30s`), or a number of seconds.
+ * Parses a step to seconds: a duration (`30s`), or a number of seconds.
  *
  * @throws ResourceError `invalid` (reason `step`) for anything else, and for less than a millisecond.
  */
@@ -91,8 +91,8 @@ const niceSteps = [
 ]
 
 /**
- * The step that fits: no finer than the samples are, and at least as coarse as it takes for so many points. It is a round
- * number of seconds, minutes, hours or days.
+ * Chooses a step: no finer than the samples, and coarse enough for at most `most` points. It is a round number of seconds, minutes, hours or
+ * days.
  */
 export function chooseStep(seconds: number, interval: number, most: number): number {
   const least = seconds / most
@@ -100,7 +100,7 @@ export function chooseStep(seconds: number, interval: number, most: number): num
   return niceSteps.find((step) => step >= least) ?? Math.ceil(least / 86_400) * 86_400
 }
 
-/** Refuses a span that ends before it begins, or has more points than there can be. */
+/** Rejects a span that ends before it begins, or has too many points. */
 export function checkSpan(span: Span): Span {
   const { start, end, step } = span
   if (end <= start) throw invalid('The range ends before it begins: "start" must be before "end".', 'time')
@@ -113,7 +113,7 @@ export function checkSpan(span: Span): Span {
   )
 }
 
-/** A duration in the largest unit that it is a whole number of: `15s`, `5m`, `2h`, `7d`. */
+/** Formats a duration in the largest unit of which it is a whole multiple: `15s`, `5m`, `2h`, `7d`. */
 export function formatDuration(seconds: number): string {
   for (const unit of ['d', 'h', 'm', 's'] as const) {
     const size = units[unit] ?? 1
@@ -122,7 +122,7 @@ export function formatDuration(seconds: number): string {
   return seconds < 60 ? `${Math.round(seconds * 1000)}ms` : `${Math.round(seconds)}s`
 }
 
-/** A time as RFC 3339 in UTC, without fractions of a second where there are none. */
+/** Formats a time as RFC 3339 in UTC, with fractions of a second only if they are not zero. */
 export function formatTime(seconds: number): string {
   return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 }

@@ -1,27 +1,27 @@
-/** The units that names of metrics end in, by the conventions of Prometheus and OpenMetrics. */
+/** Units at the end of metric names, by the conventions of Prometheus and OpenMetrics. */
 const known: ReadonlySet<string> = new Set([
   ...['seconds', 'milliseconds', 'microseconds', 'nanoseconds', 'minutes', 'hours', 'days'],
   ...['bytes', 'bits', 'ratio', 'percent', 'celsius', 'kelvin', 'meters', 'volts', 'amperes', 'joules', 'watts'],
   ...['grams', 'hertz'],
 ])
 
-/** Endings that say what is counted of a metric, not in what unit. */
+/** Suffixes for the kind of aggregation, which follow the unit. */
 const endings = /_(?:total|sum|bucket|created|max|min)$/
 
-/** The unit that the name of a metric tells. `undefined`: it tells none, or is a number of things, or a date. */
+/** Returns the unit in the name of a metric. Undefined: the name has none, or is a count or a date. */
 export function unitIn(name: string): string | undefined {
   if (/_count$|(?:start_time|boot_time|timestamp|date)_seconds$/.test(name)) return undefined
   const last = name.replace(endings, '').split(/[_.]/).at(-1) ?? ''
   return known.has(last) ? last : undefined
 }
 
-/** The names that a metric may be described by: a part of a histogram or a summary is by that of the whole. */
+/** Returns the names whose metadata may describe a metric: parts of a histogram or a summary share that of the whole. */
 export function familyNames(name: string): readonly string[] {
   const base = name.replace(/_(?:bucket|count|sum|total|created|info)$/, '')
   return base === name ? [name] : [name, base]
 }
 
-/** A size in which numbers are written, and what stands behind them then. */
+/** A scale of numbers, and the symbol after them. */
 interface Scale {
   readonly symbol: string
   readonly size: number
@@ -52,17 +52,17 @@ const symbols: Readonly<Record<string, string>> = {
   ...{ joules: 'J', watts: 'W', grams: 'g', hertz: 'Hz' },
 }
 
-/** How values of one unit are written. */
+/** Formatter of the values of one unit. */
 export interface ValueFormat {
   /** Whether round numbers are powers of 2. */
   readonly binary: boolean
-  /** One value, in four digits: `1.5 MiB`, `12 ms`, `1.234k`. */
+  /** Formats one value with four digits: `1.5 MiB`, `12 ms`, `1.234k`. */
   format(value: number): string
-  /** The marks of an axis, which are so far apart: all in one size, with as many digits as tell them apart. */
+  /** Formats the marks of an axis at distance `apart`: all in one scale, with enough digits to differ. */
   formatMarks(values: readonly number[], apart: number): readonly string[]
 }
 
-/** How values of a unit are written; of none, as plain numbers. */
+/** Returns the formatter of a unit; plain numbers without a unit. */
 export function formatOf(unit: string | undefined): ValueFormat {
   const symbol = unit === undefined ? '' : (symbols[unit] ?? '')
   const all = scalesOf(unit, symbol)
@@ -87,7 +87,7 @@ export function formatOf(unit: string | undefined): ValueFormat {
       const size = Math.max(...values.map(Math.abs))
       const scale = scaleFor(size)
       const decimals = decimalsOf(apart / scale.size)
-      // Enough significant digits that values which differ by `apart` do not read alike.
+      // Enough significant digits that values which differ by `apart` have different texts.
       const significant = Math.max(4, Math.min(17, Math.ceil(Math.log10(size / apart)) + 2))
       const digits = (value: number) => {
         const inScale = value / scale.size
@@ -99,7 +99,7 @@ export function formatOf(unit: string | undefined): ValueFormat {
   }
 }
 
-/** How many decimals tell apart what differs by a step: as many as it has itself, if those are not many more. */
+/** Returns the number of decimals that distinguish values a step apart: those of the step itself, unless they are many more than needed. */
 function decimalsOf(step: number): number {
   const enough = Math.min(20, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9) + 1))
   for (let decimals = 0; decimals < enough; decimals++) {

@@ -2,26 +2,26 @@ import { invalid } from '../../core/errors.ts'
 import type { Params } from '../../core/provider.ts'
 import { checkSpan, chooseStep, type Moment, parseStep, parseTime, type Span } from './time.ts'
 
-/** The forms in which series are shown, beside JSON. */
+/** Formats of series besides JSON. */
 export const forms = ['csv', 'chart'] as const
 export type Form = (typeof forms)[number] | 'json'
 
-/** What is asked of series, whichever they are. */
+/** The parameters of a request for series. */
 export interface Wanted {
   readonly form: Form
   readonly when: Span | Moment
-  /** Whether the step was asked for, rather than chosen: then every point is wanted. */
+  /** Whether the caller requested the step: then every point is returned. */
   readonly exact: boolean
 }
 
-/** So many points are fetched of each series, where the step is chosen: those that are shown are picked out of them. */
+/** Number of points fetched of each series with an automatic step; the shown points are selected from them. */
 const fetched = 10_000
 const hour = 3600
 
 /**
- * @param interval How far apart samples are, in seconds.
+ * @param interval Interval of the samples, in seconds.
  * @param now In seconds since 1970.
- * @param spans Whether a time without `start` is a span, rather than one moment.
+ * @param spans Whether a request without `start` is for a span instead of one moment.
  * @throws ResourceError `invalid` (reasons `as`, `time`, `step`).
  */
 export function wantedIn(
@@ -31,7 +31,7 @@ export function wantedIn(
   const form = formIn(params.get('as'))
   const [from, to, by] = [params.get('start'), params.get('end'), params.get('step')]
   const end = to === undefined ? now : parseTime('end', to, now)
-  // A picture of one moment shows nothing.
+  // A picture of one moment would be empty.
   if (from === undefined && by === undefined && !spans && form !== 'chart')
     return { form, when: { at: end }, exact: true }
   const start = from === undefined ? Math.max(0, end - hour) : parseTime('start', from, now)

@@ -4,7 +4,7 @@ import { createLooking, type Looking } from '../looking.ts'
 import { type Directories, seriesFolder } from './directory.ts'
 import { pageNames, type Source } from './source.ts'
 
-/** What was seen of a source at one time, as far as it tells whether something changed. */
+/** State of a source at one poll, for comparison. */
 interface Seen {
   readonly stamp: string
   readonly paths: ReadonlySet<string>
@@ -12,8 +12,8 @@ interface Seen {
 }
 
 /**
- * Tells of changes by looking once in an interval: of all series (and what queries come to) when there are new samples, of
- * alerts, rules and targets when what is told of them is another, and of metrics that come or go.
+ * Watches by polling: notifies of all series (and query results) when there are new samples, of alerts, rules and targets when their pages
+ * differ, and of metrics that appear or disappear.
  */
 export function createWatch(source: Source, directories: Directories, intervalMs: number): Looking {
   const look = async (signal: AbortSignal): Promise<Seen> => {
