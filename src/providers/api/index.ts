@@ -18,17 +18,17 @@ export type { RouteList, RouteOptions } from './route.ts'
 
 export interface ApiOptions extends OriginOptions {
   readonly routes: readonly RouteOptions[]
-  /** What is sent with every request to the origin of `url`, and to no other. */
+  /** Headers sent with every request to the origin of `url`, and to no other. */
   readonly headers?: Readonly<Record<string, string>>
-  /** What of the headers is secret: it is taken out of whatever the API answers. */
+  /** Secret values in the headers: they are removed from every answer of the API. */
   readonly secrets?: readonly string[]
-  /** The media types that are served. Default JSON alone. */
+  /** The media types that are served. Default: only JSON. */
   readonly types?: readonly string[]
-  /** For how long a listing is taken as it was, in milliseconds. Default 10,000. */
+  /** Maximum age of a cached listing, in milliseconds. Default 10,000. */
   readonly keepMs?: number
-  /** How many entries of one route are listed. Default 10,000. */
+  /** Maximum number of entries listed of one route. Default 10,000. */
   readonly maxEntries?: number
-  /** How often it is looked whether what is listed has changed, in milliseconds. By default never. */
+  /** Interval of polls for changes of the listing, in milliseconds. Default: no polls. */
   readonly poll?: number
   readonly log?: Log
 }
@@ -36,10 +36,10 @@ export interface ApiOptions extends OriginOptions {
 const jsonTypes: readonly string[] = ['application/json', 'application/*+json', 'text/json']
 
 /**
- * An API that answers with JSON, as resources: each route is a template of URIs here that stands for a template of URLs there. It is
- * only ever asked by GET, for what a route names, and each value is encoded for its place.
+ * Provider of a JSON API: each route maps a URI template of resources to a template of URLs of the API. It sends only GET requests, only for
+ * the routes, and encodes each value for its position.
  *
- * @throws ResourceError `invalid` for an option that is wrong.
+ * @throws ResourceError `invalid` for an invalid option.
  */
 export function api(options: ApiOptions): Provider {
   requireKeys('api({ url, routes })', options, { url: 'a text', routes: 'an array' })
@@ -63,7 +63,7 @@ export function api(options: ApiOptions): Provider {
   const listAll = async (signal: AbortSignal, fresh: boolean): Promise<ReadonlyMap<string, Item>> => {
     const found: Item[] = []
     for (const route of routes) found.push(...(await listRoute(route, { base, load, maxEntries, log }, signal, fresh)))
-    // Of two routes that list the same path, the first one is asked for it.
+    // The first of two routes that list the same path serves it.
     const byPath = new Map(found.reverse().map((item) => [item.entry.path, item]))
     return new Map([...byPath].map(([path, { entry, ...item }]) => [path, { ...item, entry: clean(entry) }]))
   }
@@ -145,7 +145,7 @@ function templateOf({ options }: Route): Template {
   }
 }
 
-/** The values of a variable among what is listed, beside those that are filled in already. */
+/** Returns the values of a variable in the listing that are consistent with the other arguments. */
 function completionOf({ template, argument, arguments: filled }: CompletionRequest, items: readonly Item[]) {
   const fits = ({ values, template: from }: Item) =>
     from === template &&
@@ -155,7 +155,7 @@ function completionOf({ template, argument, arguments: filled }: CompletionReque
   return { values: found.slice(0, maxCompletions), total: found.length, hasMore: found.length > maxCompletions }
 }
 
-/** What `work` came to a short while ago; who asks meanwhile waits for the same. The last who gives up ends it. */
+/** Caches the result of `work` for a short time; concurrent callers share one run (single-flight). It is aborted when the last caller aborts. */
 function remembered<T>(work: (signal: AbortSignal, fresh: boolean) => Promise<T>, keepMs: number) {
   let kept: { readonly value: T; readonly until: number } | undefined
   let running: { readonly result: Promise<T>; readonly ended: AbortController; waiting: number } | undefined
@@ -170,7 +170,7 @@ function remembered<T>(work: (signal: AbortSignal, fresh: boolean) => Promise<T>
       .finally(() => {
         running = undefined
       })
-    // Who gave up does not hear of it.
+    // Avoid an unhandled rejection after all callers have aborted.
     result.catch(() => {})
     return { result, ended, waiting: 0 }
   }

@@ -8,7 +8,10 @@ import type { Fetched } from '../http/fetched.ts'
 import { parsePointer } from '../settings/pointer.ts'
 import { encodeFrom, type Route } from './route.ts'
 
-/** What an API lists of a route: an entry, the route's template, the values that make it, and a stamp that changes when what is said of it does. */
+/**
+ * An item of a route's listing: its entry, the route's template, the values of the variables, and a stamp that changes with the item's
+ * metadata.
+ */
 export interface Item {
   readonly entry: Entry
   readonly template: string
@@ -19,17 +22,17 @@ export interface Item {
 export interface ListingOptions {
   readonly base: HttpUrl
   readonly load: (url: HttpUrl, signal: AbortSignal, fresh: boolean) => Promise<Fetched>
-  /** How many entries are taken of one route. */
+  /** Maximum number of entries of one route. */
   readonly maxEntries: number
   readonly log: Log
 }
 
-/** So many pages of one listing are asked for. */
+/** Maximum number of pages requested of one listing. */
 const maxPages = 200
-/** The longest title and description that are taken, in characters. */
+/** Maximum length of a title and of a description, in characters. */
 const [maxTitle, maxDescription] = [200, 1000]
 
-/** Asks an API for everything that it lists of a route, page after page. */
+/** Lists all items of a route from the API, page by page. */
 export async function listRoute(
   route: Route,
   { base, load, maxEntries, log }: ListingOptions,
@@ -64,7 +67,7 @@ export async function listRoute(
   return [...items.values()]
 }
 
-/** @throws ResourceError `unavailable` for what is no JSON. */
+/** @throws ResourceError `unavailable` for anything but JSON. */
 function jsonOf({ body }: Fetched, url: HttpUrl): unknown {
   try {
     return JSON.parse(body.toString())
@@ -106,11 +109,11 @@ interface Page {
   readonly url: HttpUrl
   readonly fetched: Fetched
   readonly body: unknown
-  /** From 0. */
+  /** Page number, from 0. */
   readonly page: number
 }
 
-/** Where the next page is. What a server says of that stays at its origin. */
+/** Returns the URL of the next page, which must be at the same origin. */
 function nextOf(route: Route, { base, url, fetched, body, page }: Page): HttpUrl | undefined {
   const next = route.list?.next
   if (next === undefined) return undefined
@@ -141,14 +144,14 @@ function withParam(route: Route, base: HttpUrl, name: string, value: string): Ht
   return httpUrlBelow(base, `${from}${from.includes('?') ? '&' : '?'}${param}`)
 }
 
-/** The target of the link to the next page (RFC 8288). */
+/** Returns the target of the link to the next page (RFC 8288). */
 function nextLink(header: string): string | undefined {
   for (const [, target, params = ''] of header.slice(0, 16_384).matchAll(/<([^<>]*)>([^<]*)/g))
     if (/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|next\b)/i.test(params)) return target
   return undefined
 }
 
-/** The value at a JSON pointer, in own properties alone. */
+/** Returns the value at a JSON pointer. Follows only own properties. */
 export function valueAt(value: unknown, pointer: string): unknown {
   let at = value
   for (const step of parsePointer(pointer)) {

@@ -5,50 +5,50 @@ import { compileTemplate } from '../../core/template.ts'
 import { encodePath } from '../../core/uri.ts'
 import { parsePointer } from '../settings/pointer.ts'
 
-/** How what is below a route is listed. Places in answers are JSON pointers. */
+/** Listing of the resources of a route. Positions in answers are JSON pointers. */
 export interface RouteList {
-  /** What is asked for, below `url`: `users?per_page=100`. */
+  /** URL of the listing, relative to `url`: `users?per_page=100`. */
   readonly from: string
-  /** Where the array is in the answer. By default it is the answer. */
+  /** Pointer to the array in the answer. Default: the whole answer. */
   readonly items?: string
-  /** Where in an item the value of each variable is. By default, of the only one, at `/id`. */
+  /** Pointer to the value of each variable in an item. Default for a single variable: `/id`. */
   readonly values?: Readonly<Record<string, string>>
-  /** Where in an item its title, description and time of change are. */
+  /** Pointers to the title, description and modification time in an item. */
   readonly title?: string
   readonly description?: string
   readonly modified?: string
-  /** How the next page is asked for. By default there is one page. */
+  /** Pagination of the listing. Default: a single page. */
   readonly next?:
     | 'link'
     | { readonly cursor: string; readonly param: string }
     | { readonly page: string; readonly from?: number }
 }
 
-/** A family of resources of an API: where they are here, and where they are there. */
+/** A family of resources of an API: their URIs here, and their URLs there. */
 export interface RouteOptions extends Description {
-  /** A URI template that is relative to the mount: `users/{id}`, `search{?q,page}`. */
+  /** A URI template relative to the mount: `users/{id}`, `search{?q,page}`. */
   readonly template: string
-  /** The URL template that it stands for, below `url`. By default the same. */
+  /** The corresponding URL template, relative to `url`. Default: the same template. */
   readonly to?: string
   readonly list?: RouteList
 }
 
-/** A route, checked and compiled. */
+/** A validated and compiled route. */
 export interface Route {
   readonly options: RouteOptions
   /** The variables in its path, and those in its query. */
   readonly inPath: readonly string[]
   readonly inQuery: readonly string[]
-  /** The values of the variables of a path with parameters; `undefined` for what is not of this route. */
+  /** Returns the values of the variables in a path with parameters; undefined when the route does not match. */
   match(path: string, params: Params): ReadonlyMap<string, string> | undefined
-  /** What is asked for below `url`, encoded. @throws ResourceError `not-found` for a value that no path can hold. */
+  /** Returns the encoded URL relative to `url`. @throws ResourceError `not-found` for a value that no path can hold. */
   urlOf(values: ReadonlyMap<string, string>): string
-  /** The path of a resource; `undefined` where the values make none, or one that would be read as another. */
+  /** Returns the path of a resource; undefined when the values form none, or one that would be parsed differently. */
   pathOf(values: ReadonlyMap<string, string>): string | undefined
   readonly list: (Required<Pick<RouteList, 'from' | 'values'>> & RouteList) | undefined
 }
 
-/** @throws ResourceError `invalid` for a route that is not one. */
+/** @throws ResourceError `invalid` for an invalid route. */
 export function compileRoute(options: RouteOptions): Route {
   const { template, to = template, list } = options
   const own = partsOf(template)
@@ -97,25 +97,25 @@ export function compileRoute(options: RouteOptions): Route {
   }
 }
 
-/** A value in a path is one segment, or a part of one: nothing in it is structure, however often it is decoded on the way. */
+/** A value in a path must be one segment, or a part of one: it has no structure, however often it is decoded on the way. */
 function checkInPath(value: string): void {
   if (value === '' || /[/\\]|\p{Cc}/u.test(value)) throw notFound('a value that no path of the API can hold')
 }
 
-/** Whether no segment of what was made is empty, or leads up: two values beside each other could make one that does. */
+/** Whether no segment of the built URL is empty, `.` or `..`: two adjacent values could form such a segment. */
 function isSound(url: string): boolean {
   const path = url.replace(/\?.*$/s, '')
   return path === '' || path.split('/').every((segment) => !/^(?:\.|%2e){0,2}$/i.test(segment))
 }
 
 interface Parts {
-  /** What stands before the query. */
+  /** The part before the query. */
   readonly path: string
   readonly inPath: readonly string[]
   readonly inQuery: readonly string[]
 }
 
-/** The parts of a template in which every variable is text of its own in the path, or a parameter in the query. */
+/** Splits a template, in which every variable must be a separate text in the path, or a parameter in the query. */
 function partsOf(template: string): Parts {
   const [, path = '', rest = ''] = /^([^{?]*(?:\{\w+\}[^{?]*)*)(.*)$/s.exec(template) ?? []
   const query = /^(?:\?[^{}?#]*)?(?:\{[?&]\w+(?:,\w+)*\})?$/.test(rest)
@@ -143,7 +143,7 @@ function fault(template: string, why: string) {
   return invalid(`The route ${JSON.stringify(template)} is not one: ${why}.`, 'route')
 }
 
-/** A path of a route as it is encoded in a URL. */
+/** Encodes the path of a listing for a URL. */
 export const encodeFrom = (from: string): string => {
   const [, path = '', query = ''] = /^\/?([^?]*)(.*)$/s.exec(from) ?? []
   return (/%/.test(path) ? path : encodePath(path)) + query
