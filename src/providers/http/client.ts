@@ -10,34 +10,34 @@ import { codeOf, reasonOf } from './reasons.ts'
 
 export interface ClientOptions {
   readonly guard: Guard
-  /** How long one answer may take, with all redirects and all of its body, in milliseconds. */
+  /** Time-out of one answer, with all redirects and the whole body, in milliseconds. */
   readonly timeoutMs: number
-  /** The longest body, in bytes, packed or not. */
+  /** Maximum size of a body, compressed and uncompressed, in bytes. */
   readonly maxBytes: number
-  /** Other origins that redirects may lead to (`https://www.example.org`), besides the one that was asked. */
+  /** Other origins that redirects may lead to (`https://www.example.org`), besides the requested one. */
   readonly redirects?: readonly string[]
-  /** Certificates of who signs for others, besides those that Node trusts. */
+  /** Certificates of additional authorities, besides those that Node trusts. */
   readonly ca?: string
 }
 
 export interface Ask {
   readonly url: HttpUrl
-  /** What is sent to wherever a redirect leads. */
+  /** Headers sent also after a redirect. */
   readonly headers?: Readonly<Record<string, string>>
-  /** What only the origin is sent that was asked first, and nobody once a redirect has led away from it. */
+  /** Headers sent only to the origin of the request, and never again once a redirect has left it. */
   readonly own?: Readonly<Record<string, string>>
-  /** Looks at the type of the body, before that comes, and throws for one that is not wanted. */
+  /** Checks the media type before the body is read, and throws for an unwanted one. */
   readonly accept?: (contentType: string | undefined) => void
   readonly signal: AbortSignal
 }
 
 export interface Answer {
   readonly status: number
-  /** A header, by its name in lower case. */
+  /** Returns a header, by its name in lower case. */
   header(name: string): string | undefined
-  /** Of an answer that is good: unpacked. Empty of any other. */
+  /** The uncompressed body of a successful answer; otherwise empty. */
   readonly body: Buffer
-  /** Where it came from, at the end of the redirects. */
+  /** The URL after all redirects. */
   readonly url: HttpUrl
 }
 
@@ -46,11 +46,11 @@ export type Get = (ask: Ask) => Promise<Answer>
 const maxHops = 5
 
 /**
- * Asks servers over HTTP by GET, within bounds of time and size, and nowhere but where the guard lets it. Every request has a connection
- * of its own, which goes to an address that was looked at; no environment names a proxy.
+ * Creates a client for HTTP GET, with limits of time and size, which connects only where the guard allows it. Every request has its own
+ * connection to a checked address; proxies of the environment are ignored.
  *
- * A redirect leads to the same origin, or one of `redirects`; it is looked at as the first URL was. Throws ResourceError `unavailable`,
- * or `too-large`. No error holds anything of an answer.
+ * A redirect may lead to the same origin, or one of `redirects`; the guard checks it like the first URL. Throws ResourceError `unavailable`,
+ * or `too-large`. No error holds any part of an answer.
  */
 export function createClient(options: ClientOptions): Get {
   const { guard, timeoutMs, maxBytes, redirects = [], ca } = options
@@ -66,7 +66,7 @@ export function createClient(options: ClientOptions): Get {
     })
   }
 
-  /** Where a redirect leads. Throws for what it may not lead to. */
+  /** Resolves the target of a redirect. Throws when it is not allowed. */
   const follow = (from: HttpUrl, first: string, location: string): HttpUrl => {
     let next: HttpUrl
     try {
@@ -129,10 +129,10 @@ export function createClient(options: ClientOptions): Get {
 
 const redirectCodes: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** Who asks: those who look at their logs can find out what this is. */
+/** User agent, so that operators of servers can find out from their logs what this is. */
 const userAgent = 'hikidashi (reads what its operator configured; https://modelcontextprotocol.io)'
 
-/** The body of an answer, unpacked: it may be packed once. */
+/** Reads the body of an answer, uncompressed. At most one content encoding is supported. */
 async function bodyOf(response: IncomingMessage, url: HttpUrl, maxBytes: number): Promise<Buffer> {
   if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
   const chunks: Buffer[] = []
@@ -146,9 +146,9 @@ async function bodyOf(response: IncomingMessage, url: HttpUrl, maxBytes: number)
 }
 
 /**
- * The body of an answer, piece by piece, unpacked. The caller counts what comes out; of what is packed, at most `maxBytes` are read.
+ * Returns the uncompressed body of an answer in chunks. The caller limits the uncompressed size; at most `maxBytes` compressed bytes are read.
  *
- * @throws ResourceError `unavailable` for an encoding that is not known, and for one upon another.
+ * @throws ResourceError `unavailable` for an unknown content encoding, and for several.
  */
 export function unpackedBody(response: IncomingMessage, url: HttpUrl, maxBytes: number): AsyncIterable<Buffer> {
   const encoding = (response.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
@@ -167,7 +167,7 @@ const unpackers: Readonly<Record<string, () => ReturnType<typeof createGunzip>>>
   br: () => createBrotliDecompress() as ReturnType<typeof createGunzip>,
 }
 
-/** What is packed may not be longer than what it may be unpacked: nothing may come of very much. */
+/** Limits the compressed size to the maximum uncompressed size, so that a large input with little output also ends. */
 function bounded<T extends { destroy(error?: Error): unknown }>(
   response: IncomingMessage,
   unpacker: T,
@@ -181,7 +181,7 @@ function bounded<T extends { destroy(error?: Error): unknown }>(
   return unpacker
 }
 
-/** An answer that does not come. The words are for the log: no client is told where a server asks. */
+/** Returns the error for a missing or wrong answer. The message goes only to the log: no client learns the addresses that a server requests. */
 export function unreachable(url: HttpUrl, why: string, code?: string): ResourceError {
   const message = `${originOf(url)} does not answer as it should: ${why}.`
   return new ResourceError('unavailable', message, code === undefined ? {} : { code })

@@ -6,43 +6,43 @@ import { createRecent } from '../../core/recent.ts'
 import { type Answer, type Ask, type Get, unreachable } from './client.ts'
 import { type MediaType, mediaTypeOf } from './media-type.ts'
 
-/** What was fetched from a URL. */
+/** A fetched document. */
 export interface Fetched extends MediaType {
   readonly body: Buffer
-  /** Another one when the body is, or its type. */
+  /** Changes with the body or its type. */
   readonly version: string
-  /** Links to other pages, as the header has them (RFC 8288). */
+  /** The `Link` header, with links to other pages (RFC 8288). */
   readonly link: string | undefined
   readonly url: HttpUrl
 }
 
-/** Fetches what is at a URL; `fresh` looks whether it has changed, however short a while ago it was last looked at. */
+/** Fetches a URL; `fresh` revalidates even a recent answer. */
 export type Fetch = (ask: Ask & { readonly fresh?: boolean }) => Promise<Fetched>
 
 interface Kept {
   readonly fetched: Fetched
   readonly etag: string | undefined
   readonly modified: string | undefined
-  /** Until when nobody is asked whether it has changed. */
+  /** Time until which the answer is used without revalidation. */
   readonly until: number
 }
 
 export interface FetchedOptions {
   readonly get: Get
-  /** How much is kept, in bytes. Default 32 MiB. */
+  /** Maximum size of the cache, in bytes. Default 32 MiB. */
   readonly maxKept?: number
 }
 
-/** A reader asks for one part after the other: for so long, in milliseconds, a body is taken as it is. */
+/** Time that a body is used without revalidation, in milliseconds: a reader requests one range after the other. */
 const briefly = 2000
-/** For so long at most, in milliseconds, a server is left alone that asks for it. */
+/** Maximum pause after a `Retry-After`, in milliseconds. */
 const longestPause = 5 * 60_000
 
 /**
- * Fetches with a memory: what was fetched before is asked for only if it has changed (`ETag`, `Last-Modified`), and not at all for a
- * moment. What says `no-store` is not kept. A server that asks to be left alone (429 or 503 with `Retry-After`) is.
+ * Creates a caching fetch: revalidates cached answers (`ETag`, `Last-Modified`), except for a short time after the last request. Does not
+ * cache `no-store`. Pauses for a server that answers 429 or 503 with `Retry-After`.
  *
- * Throws ResourceError `not-found` for 404 and 410, `invalid` for 400 and 422, `unavailable` for everything else that is not good.
+ * Throws ResourceError `not-found` for 404 and 410, `invalid` for 400 and 422, `unavailable` for every other failure.
  */
 export function createFetch({ get, maxKept = 32 * 1024 * 1024 }: FetchedOptions): Fetch {
   const kept = createRecent<Kept>(maxKept, ({ fetched }) => fetched.body.length + 1000)
@@ -93,7 +93,7 @@ function fetchedOf(answer: Answer): Fetched {
   return { ...type, body: answer.body, version, link: answer.header('link'), url: answer.url }
 }
 
-/** For how long a server wants to be left alone, in milliseconds (RFC 9110, section 10.2.3). */
+/** Returns the pause that a server asks for, in milliseconds (RFC 9110, section 10.2.3). */
 function pauseIn({ status, header }: Answer): number {
   const after = header('retry-after')
   if ((status !== 429 && status !== 503) || after === undefined) return 0
@@ -101,7 +101,7 @@ function pauseIn({ status, header }: Answer): number {
   return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), longestPause)
 }
 
-/** What an answer that is not good comes to. Nothing of its body is told to anybody. */
+/** Converts an unsuccessful answer to an error, which holds nothing of its body. */
 function faultOf({ status, url }: Answer, asked: HttpUrl): ResourceError {
   if (status === 404 || status === 410) return notFound(`${formatHttpUrl(url)} answers ${status}`)
   if (status === 400 || status === 422)

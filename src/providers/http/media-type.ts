@@ -3,31 +3,31 @@ import type { Content } from '../../core/provider.ts'
 import { isText } from '../../core/utf8.ts'
 import { decodeBytes, labelOf } from '../../wrap/encoding/decode.ts'
 
-/** A media type without its parameters, in lower case, and its charset. `undefined` for what is none. */
+/** A media type without its parameters, in lower case, and its charset; undefined when missing or malformed. */
 export interface MediaType {
   readonly mimeType: string | undefined
   readonly charset: string | undefined
 }
 
-/** Reads a `Content-Type`. */
+/** Parses a `Content-Type`. */
 export function mediaTypeOf(header: string | undefined): MediaType {
   const [, name] = /^\s*([\w!#$&^.+-]{1,100}\/[\w!#$&^.+-]{1,100})\s*(?:;|$)/.exec(header ?? '') ?? []
   const [, quoted, plain] = /;\s*charset\s*=\s*(?:"([^"]{1,60})"|([^\s;"]{1,60}))/i.exec(header ?? '') ?? []
   return { mimeType: name?.toLowerCase(), charset: quoted ?? plain }
 }
 
-/** The charset that a page of HTML says itself to be in: so far into it that is looked for (HTML Standard, 13.2.3.2). */
+/** Number of bytes of an HTML page that are searched for its charset (HTML Standard, 13.2.3.2). */
 const prescan = 1024
 
 /**
- * Bytes of a media type as a content. UTF-8 proves itself. Of other text the charset is believed where it fits every byte: first that
- * of the header, then the one that a page says itself. What is neither stays bytes, of which the encoding can still be found.
+ * Converts bytes of a media type to a content. Valid UTF-8 is text. For other text types a declared charset is used if it can decode every
+ * byte: that of the header, otherwise that of the page. Everything else stays bytes, whose encoding may still be detected later.
  */
 export function contentOf(bytes: Buffer, { mimeType, charset }: MediaType): Content {
   const facts = mimeType === undefined ? {} : { mimeType }
   if (isText(bytes)) return { ...facts, text: bytes.toString().replace(/^\ufeff/, '') }
   const label = isTextual(mimeType) ? labelOf(charset ?? charsetIn(bytes, mimeType) ?? '') : undefined
-  // What is said to be UTF-8 and is not has no encoding that anybody said.
+  // Invalid bytes in declared UTF-8 have no known encoding.
   const text = label === undefined || label === 'utf-8' ? undefined : decodeBytes(bytes, label, 'strict')
   if (label === undefined || text === undefined || !text.isWellFormed()) return { ...facts, bytes }
   return { ...facts, text, meta: { [metaKeys.encoding]: label } }

@@ -4,23 +4,23 @@ import { isLoopback } from '../../core/host.ts'
 import { type HttpUrl, originOf, parseHttpUrl } from '../../core/http-url.ts'
 import { createClient, type Get } from './client.ts'
 
-/** How a server of the web is asked. */
+/** Options of access to a web server. */
 export interface OriginOptions {
-  /** What is asked for lies at or below this. */
+  /** Base URL: all requests are at or below it. */
   readonly url: string
-  /** Addresses, alone or in blocks (`10.0.0.0/8`), that may be asked though they are not on the internet. Default none. */
+  /** Addresses, single or in blocks (`10.0.0.0/8`), that may be requested although they are not public. Default none. */
   readonly allowAddresses?: readonly string[]
-  /** Lets a URL beyond this machine be `http://`. Default false. */
+  /** Whether a URL beyond this machine may be `http://`. Default false. */
   readonly insecure?: boolean
   /** Other origins that redirects may lead to. Default none. */
   readonly redirects?: readonly string[]
-  /** How long one answer may take, in milliseconds. Default 20,000. */
+  /** Time-out of one answer, in milliseconds. Default 20,000. */
   readonly timeoutMs?: number
-  /** The longest answer, in bytes. Default 8 MiB. */
+  /** Maximum size of an answer, in bytes. Default 8 MiB. */
   readonly maxBytes?: number
-  /** Certificates of who signs for others, besides those that Node trusts. */
+  /** Certificates of additional authorities, besides those that Node trusts. */
   readonly ca?: string
-  /** Finds the addresses of hosts. By default as the system does. */
+  /** Resolves host names. Default: the system's resolver. */
   readonly resolve?: Resolve
 }
 
@@ -29,7 +29,7 @@ export interface Origin {
   readonly get: Get
 }
 
-/** @throws ResourceError `invalid`, whose message says which option is wrong, and what to do. */
+/** @throws ResourceError `invalid`, whose message names the invalid option and the remedy. */
 export function openOrigin(options: OriginOptions): Origin {
   const {
     allowAddresses = [],

@@ -1,6 +1,6 @@
 import { refusedHost } from '../../core/address-guard.ts'
 
-/** What the way to a server has come to, by the code of the system or of the client: in words that follow "does not answer:". */
+/** Reasons of failed connections, by the error code of the system or of the client: texts that follow "does not answer:". */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ECONNRESET: 'it closed the connection',
@@ -26,14 +26,14 @@ const reasons: Readonly<Record<string, string>> = {
   Z_BUF_ERROR: 'its answer is packed, and cut off',
 }
 
-/** Why a server does not answer. Never a text that came from there. */
+/** Returns why a server does not answer. Never a text from the server. */
 export function reasonOf(error: unknown): string {
   const code = codeOf(error)
   if (code === refusedHost && error instanceof Error) return error.message
   return reasons[code] ?? (code.startsWith('HPE_') ? 'its answer is not one of HTTP' : code)
 }
 
-/** The code of what went wrong below. Never a text, which may hold what was answered. */
+/** Returns the error code of the underlying failure. Never a text, which may hold parts of the answer. */
 export function codeOf(error: unknown): string {
   for (let at: unknown = error; at instanceof Error; at = at.cause)
     if ('code' in at && typeof at.code === 'string') return at.code
