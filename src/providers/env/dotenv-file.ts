@@ -8,18 +8,17 @@ import type { Environment } from './environment.ts'
 const { maxBytes } = defaultLimits
 
 /**
- * The variables of a dotenv file, as they stand there: nothing is expanded, and the last of several with one name counts. The
- * file is read again once it has changed.
+ * Reads the variables of a dotenv file literally: nothing is expanded, and the last of several with the same name wins. The file is read again
+ * once it has changed.
  *
- * Reads throw ResourceError `unavailable` where there is no such file, or what is there is none, and `too-large` for one of
- * more than a mebibyte.
+ * Reads throw ResourceError `unavailable` when no regular file exists there, and `too-large` for one of more than a mebibyte.
  */
 export function createDotenvFile(file: string): () => Promise<Environment> {
   let known: Environment | undefined
   return async () => {
     let handle: FileHandle | undefined
     try {
-      // A FIFO in its place does not hold up the others.
+      // Do not block on a FIFO.
       handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
       const { mtimeNs, ctimeNs, size, ino, isFile } = await statOf(handle)
       if (!isFile) throw new ResourceError('unavailable', 'There is no file of variables there.')

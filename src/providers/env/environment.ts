@@ -1,6 +1,6 @@
-/** Variables by their names, as they are at one time. */
+/** Snapshot of variables by name. */
 export interface Environment {
   readonly variables: Readonly<Record<string, string | undefined>>
-  /** Changes whenever one of them does, where that can be told. */
+  /** Changes whenever a variable changes; undefined when changes cannot be detected. */
   readonly version?: string
 }

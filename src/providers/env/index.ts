@@ -12,29 +12,30 @@ import type { Environment } from './environment.ts'
 
 export interface EnvOptions {
   /**
-   * Globs over names: whose values are shown. A name that sounds secret (`DB_PASSWORD`) has to be written out: no wildcard
-   * reaches it. By default none.
+   * Allow list of globs over names whose values are shown. A name that sounds secret (`DB_PASSWORD`) must be written out: wildcards do not
+   * match it. Default none.
    */
   readonly allow?: readonly string[]
-  /** The variables. By default those of this process, as they are when they are asked for. */
+  /** The variables. Default: the current ones of this process. */
   readonly environment?: Readonly<Record<string, string | undefined>>
-  /** The absolute path of a dotenv file: its variables instead. */
+  /** The absolute path of a dotenv file, which replaces the variables of the process. */
   readonly file?: string
-  /** What versions are hashed with, of the variables of a file. Replicas share it; by default one is made for this process. */
+  /** Key of the hashes that serve as versions. Replicas share it; by default one is created for this process. */
   readonly key?: Uint8Array
-  /** Values that are known to be secret: they are taken out of what is shown. */
+  /** Scrubber that removes known secret values from shown values. */
   readonly scrubber?: Scrubber
-  /** Looks through values that are shown. By default the one of this process. */
+  /** Redactor that scans shown values. Default: the one shared by this process. */
   readonly redactor?: Redactor
 }
 
 const wildcard = /[*?[\]{}\\]/
 
 /**
- * Environment variables, of this process or of a dotenv file: one entry for each, whose path is its name. Names are always shown; values only where `allow` says so,
- * and without what the detectors find in them. Every other value is `[redacted]`, the empty one as well.
+ * Provider of environment variables, of this process or of a dotenv file: one entry per variable, whose path is its name. Names are always
+ * shown; values only if `allow` matches, and without the secrets that the detectors find in them. Every other value is `[redacted]`, also an
+ * empty one.
  *
- * Names that no path can hold (with a slash, a control character) are left out, and so are names that are a secret.
+ * Names that no path can hold (with a slash or a control character) are left out, and so are names that contain a secret.
  *
  * @throws ResourceError `invalid` for a malformed glob, or one with a slash, which no name has.
  */
@@ -67,7 +68,7 @@ export function env(options: EnvOptions = {}): Provider {
     return value
   }
 
-  /** What is shown of a value. One that cannot be looked through is not shown. */
+  /** Returns the shown form of a value. A value that cannot be scanned is not shown. */
   const shownOf = async (name: string, value: string, { signal }: Context): Promise<string> => {
     if (!isShown(name)) return redactedMark
     const part = await redactor.window(
