@@ -10,15 +10,15 @@ export interface ClientOptions {
   readonly keyFile: string | undefined
   readonly anonymous: boolean
   readonly timeoutMs: number
-  /** How many connections there are at once. */
+  /** Maximum number of connections. */
   readonly sockets: number
 }
 
 export interface GcsClient {
   readonly storage: Storage
   /**
-   * Sends a GET to the JSON API, again where that may help. Whatever the status, it is an answer: a redirect too, which nothing
-   * follows. An answer that nobody reads has to be let go of.
+   * Sends a GET request to the JSON API, with retries. Returns an answer of any status, also a redirect, which is not followed. The caller
+   * must release an answer that it does not read.
    */
   send(path: string, params: Params, signal: AbortSignal, headers?: Headers): Promise<IncomingMessage>
   close(): void
@@ -27,12 +27,12 @@ export interface GcsClient {
 type Params = Readonly<Record<string, string | number | undefined>>
 type Headers = Readonly<Record<string, string>>
 
-/** What Google's client throws where it finds no credentials, or none that can be used. */
+/** Thrown when Google's client finds no usable credentials. */
 export const noCredentials = Symbol('no credentials')
 
 /**
- * The official client gives credentials, signs links and knows checksums. Its requests are sent here: those of its own methods
- * cannot be aborted, follow redirects to anywhere, and hold whatever they are answered. See docs/decisions.
+ * Uses the official client for credentials, signed links and checksums only, and sends the requests here: the client's own methods cannot be
+ * aborted, follow redirects anywhere, and buffer answers of any size. See docs/decisions.
  */
 export function createClient(options: ClientOptions): GcsClient {
   const { endpoint, keyFile, anonymous, timeoutMs, sockets } = options
@@ -40,12 +40,12 @@ export function createClient(options: ClientOptions): GcsClient {
   const secure = endpoint?.secure ?? true
   const storage = new Storage({
     apiEndpoint: url,
-    // Nothing that is asked for here takes a project; the client would look for one otherwise.
+    // No request here needs a project; without one the client would search for it.
     projectId: 'hikidashi',
     ...(keyFile === undefined ? {} : { keyFilename: keyFile }),
   })
   Object.assign(storage.authClient, {
-    // The key of a service account signs for itself: no other host has to be asked for a token.
+    // The key of a service account signs its own tokens: no request to a token server.
     useJWTAccessWithScope: true,
     ...(mayAskMachine() ? {} : { checkIsGCE: false }),
   })
@@ -63,7 +63,7 @@ export function createClient(options: ClientOptions): GcsClient {
   }
 
   const sendOnce = async (target: string, given: Headers, signal: AbortSignal): Promise<IncomingMessage> => {
-    // What is stored compressed is served as it is stored; nothing here unpacks it.
+    // Objects stored compressed are served compressed; nothing here unpacks them.
     const headers = { ...(await authorize()), 'accept-encoding': 'gzip', ...given }
     signal.throwIfAborted()
     return new Promise((resolve, reject) => {
@@ -103,18 +103,18 @@ export function createClient(options: ClientOptions): GcsClient {
   }
 }
 
-/** Lets go of an answer that nobody reads. */
+/** Releases an answer without reading it. */
 export function release(answer: IncomingMessage): void {
   answer.on('error', () => {})
   answer.destroy()
 }
 
-/** Whether what went wrong on the way may go well the next time. */
+/** Whether a network error may be temporary. */
 function isPassing(error: unknown): boolean {
   return /^(?:ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|EAI_AGAIN)$/.test(codeOf(error) ?? '')
 }
 
-/** The code of the system in an error. */
+/** Returns the system's error code. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }

@@ -7,7 +7,7 @@ import { codeOf, noCredentials } from './client.ts'
 const unavailable = (message: string, cause?: unknown) =>
   new ResourceError('unavailable', message, {}, cause === undefined ? undefined : { cause })
 
-/** What an error on the way means for who asked. */
+/** Converts an error of the connection to one for the caller. */
 export function translate(error: unknown): unknown {
   if (typeof error === 'symbol' && error !== noCredentials) return error
   if (error instanceof ResourceError) return error
@@ -22,9 +22,9 @@ export function translate(error: unknown): unknown {
 }
 
 /**
- * What a status other than success means for who asked. What the operator has to know, and who asked must not, goes to the log.
+ * Converts a status other than success to an error for the caller. Facts that the operator needs and the caller must not see go to the log.
  *
- * @param reason The `reason` in the answer: one word, if it is one.
+ * @param reason The `reason` in the answer: a single word.
  */
 export function refusal(status: number, reason: string | undefined, about: 'list' | 'object', log: Log): unknown {
   if (status === 412) return replaced

@@ -8,31 +8,31 @@ import { createClient } from './client.ts'
 import { createGcsStore } from './store.ts'
 
 export interface GcsOptions extends BucketOptions {
-  /** Where the API is, if it is not that of Google: `http://127.0.0.1:4443`. */
+  /** Address of the API, if it is not Google's: `http://127.0.0.1:4443`. */
   readonly endpoint?: string
   /** Whether an endpoint beyond the loopback may be `http://`. Default false. */
   readonly insecure?: boolean
   /** The absolute path of the key of a service account. Default: the application default credentials. */
   readonly keyFile?: string
-  /** The project that pays for what is asked. Default: that of the bucket. */
+  /** The project that pays for the requests. Default: that of the bucket. */
   readonly userProject?: string
-  /** Whether no credentials are sent: for public buckets. Default false: without credentials nothing is asked. */
+  /** Whether to send no credentials: for public buckets. Default false: without credentials every request fails. */
   readonly anonymous?: boolean
 }
 
-/** So many connections at once: as many as a mount asks for at once, unless it is told otherwise. */
+/** Maximum number of connections: the default concurrency of a mount. */
 const sockets = 32
 
 /**
- * The objects of a bucket of Google Cloud Storage. The path of an object is its name, below `prefix`; names that no path can
- * have are left out, and the log names some of them.
+ * Provider of the objects of a bucket of Google Cloud Storage. The path of an object is its name, below `prefix`; names that no path can hold
+ * are left out, and the log names some of them.
  *
- * The version of an object is its generation. Every answer is one version, whole, and as long as the store says. What the
- * credentials may not read is `not-found`.
+ * The version of an object is its generation. Every answer is one complete version, with the length that the store reports. Objects that the
+ * credentials may not read are `not-found`.
  *
- * Nothing is asked before the first call. See docs/providers/gcs.md.
+ * It sends no request before the first call. See docs/providers/gcs.md.
  *
- * @throws ResourceError `invalid` for options that cannot be; the message says what to do.
+ * @throws ResourceError `invalid` for invalid options; the message says what to do.
  */
 export async function gcs(options: GcsOptions): Promise<Provider> {
   requireKeys('gcs({ bucket })', options, { bucket: 'a text' })

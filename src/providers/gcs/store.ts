@@ -23,19 +23,19 @@ export interface GcsStoreOptions {
   readonly log: Log
 }
 
-/** The longest answer that is not an object, in bytes: a page of a thousand objects has a tenth of it. */
+/** Maximum size of an answer other than an object, in bytes: ten times that of a page of a thousand objects. */
 const maxAnswer = 16 * 2 ** 20
-/** How many empty answers in a row a listing may have. */
+/** Maximum number of consecutive empty answers to a listing. */
 const maxEmpty = 20
 const facts = 'name,size,updated,generation,contentType'
 const details = `${facts},contentEncoding,storageClass,metadata`
 
-/** A bucket of Google Cloud Storage (JSON API, v1). */
+/** Object store for a bucket of Google Cloud Storage (JSON API, v1). */
 export function createGcsStore({ client, bucket, userProject, log }: GcsStoreOptions): ObjectStore {
   const seldom = createSeldom(log)
   const place = `b/${encodeURIComponent(bucket)}/o`
 
-  /** An answer of success; whatever else is answered is thrown as what it means. */
+  /** Returns a successful answer; throws the error for any other. */
   const ask = async (
     about: 'list' | 'object',
     path: string,
@@ -62,12 +62,12 @@ export function createGcsStore({ client, bucket, userProject, log }: GcsStoreOpt
         maxResults: limit,
         fields: `items(${facts}),prefixes,nextPageToken`,
         ...(prefix === '' ? {} : { prefix }),
-        // It begins at the key, and not behind it: that one is passed over.
+        // The offset is inclusive: skip the key itself.
         ...(after === undefined ? {} : { startOffset: after }),
         ...(shallow ? { delimiter: '/' } : {}),
       }
       let token: string | undefined
-      // An answer may be empty, with more behind it.
+      // An answer may be empty although more objects follow.
       for (let tries = 0; tries < maxEmpty; tries++) {
         const answer = await ask('list', place, { ...params, pageToken: token }, signal)
         const { items = [], prefixes = [], nextPageToken } = recordIn(await jsonOf(answer, signal, maxAnswer))
@@ -190,7 +190,7 @@ function bodyOf({ key, range, version }: GetQuery, answer: IncomingMessage, sign
   }
 }
 
-/** Which bytes of an object an answer has, and how many there are. */
+/** Returns the byte range of an answer, and the size of the object. */
 function placeOf(range: ByteRange | undefined, contentRange: string | undefined, contentLength: string | undefined) {
   if (range === undefined) {
     const length = Number(contentLength)
@@ -205,7 +205,7 @@ function placeOf(range: ByteRange | undefined, contentRange: string | undefined,
   return { start, end, size }
 }
 
-/** Whether bytes are those that the store has sums of: `crc32c=…,md5=…`. An object that was composed has no MD5. */
+/** Whether bytes match the store's checksums: `crc32c=…,md5=…`. A composed object has no MD5. */
 function matches(bytes: Buffer, sums: string | undefined): boolean {
   const md5 = /(?:^|,)\s*md5=([\w+/=]+)/.exec(sums ?? '')?.[1]
   if (md5 !== undefined) return createHash('md5').update(bytes).digest('base64') === md5
@@ -216,7 +216,7 @@ function matches(bytes: Buffer, sums: string | undefined): boolean {
   return sum.validate(crc32c)
 }
 
-/** The bytes of an answer: up to one more than there should be. */
+/** Reads the bytes of an answer, until there are more than expected. */
 async function collect(answer: IncomingMessage, length: number, signal: AbortSignal): Promise<Buffer> {
   const pieces: Buffer[] = []
   let count = 0
@@ -246,7 +246,7 @@ async function jsonOf(answer: IncomingMessage, signal: AbortSignal, limit: numbe
   }
 }
 
-/** Why the store refuses something, if it says so in one word. */
+/** Returns the store's reason for a refusal, if it is a single word. */
 async function reasonIn(answer: IncomingMessage): Promise<string | undefined> {
   const pieces: Buffer[] = []
   let length = 0
