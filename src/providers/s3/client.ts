@@ -4,27 +4,27 @@ import type { Endpoint } from '../objects/endpoint.ts'
 import { guardedLookup } from '../objects/endpoint.ts'
 import type { Keys } from './keys.ts'
 
-/** What the machine that this runs on has to say about credentials is only asked for where the operator says so. */
+/** The metadata service of the machine is asked for credentials only if the operator enables it. */
 process.env.AWS_EC2_METADATA_DISABLED ??= 'true'
 
 export interface ClientOptions {
   readonly endpoint: Endpoint | undefined
   readonly region: string | undefined
-  /** Whether the bucket stands in the path of a request, and not in the name of the host. */
+  /** Whether the bucket is in the path of a request instead of the host name. */
   readonly pathStyle: boolean
-  /** Without keys, those of the platform: environment, profile, files, container. */
+  /** Credentials; without keys, those of the platform: environment, profile, files, container. */
   readonly credentials: Keys | 'anonymous' | { readonly profile?: string }
   readonly timeoutMs: number
-  /** How many connections there are at once. */
+  /** Maximum number of connections. */
   readonly sockets: number
 }
 
-/** How often a request is sent at most. Between two of them the client waits, a random time. */
+/** Maximum number of attempts of a request. The client waits a random time between them. */
 const maxAttempts = 3
-/** The longest answer that is not an object, in bytes: a page of a thousand keys, all as long as they can be, has half of that. */
+/** Maximum size of an answer other than an object, in bytes: twice that of a page of a thousand keys of maximum length. */
 const maxAnswer = 8 * 2 ** 20
 
-/** The official client, in bounds: of time, of connections, of what an answer may hold; nothing leads it to another host. */
+/** Creates the official client with limits of time, connections and answer sizes; it follows nothing to another host. */
 export function createClient(options: ClientOptions): S3Client {
   const { endpoint, region, pathStyle, credentials, timeoutMs, sockets } = options
   const attemptMs = Math.max(100, Math.floor(timeoutMs / maxAttempts))
@@ -38,7 +38,7 @@ export function createClient(options: ClientOptions): S3Client {
     retryMode: 'standard',
     responseChecksumValidation: 'WHEN_SUPPORTED',
     useArnRegion: false,
-    // Both of them write to the console otherwise.
+    // Otherwise both log to the console.
     logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },
     requestHandler: {
       httpAgent: agent,
@@ -69,7 +69,7 @@ function nothing(): void {}
 
 function regionOf(region: string | undefined, endpoint: Endpoint | undefined): Pick<S3ClientConfig, 'region'> {
   if (region !== undefined) return { region }
-  // Stores of others rarely have regions; the client wants one to sign with.
+  // Other vendors' stores rarely have regions, but the client needs one for signing.
   return endpoint === undefined
     ? {}
     : { region: process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION ?? 'us-east-1' }
@@ -77,7 +77,7 @@ function regionOf(region: string | undefined, endpoint: Endpoint | undefined): P
 
 function credentialsOf(credentials: ClientOptions['credentials']): S3ClientConfig {
   if (credentials === 'anonymous') {
-    // What is not signed is sent as it is; the credentials only stop the client from looking for others.
+    // Requests are sent unsigned; the empty credentials only stop the client from searching for others.
     return {
       credentials: { accessKeyId: '', secretAccessKey: '' },
       signer: { sign: async (request) => request },
@@ -86,7 +86,7 @@ function credentialsOf(credentials: ClientOptions['credentials']): S3ClientConfi
   return 'accessKeyId' in credentials ? { credentials } : credentials
 }
 
-/** The client warns of Node.js 20 on stderr once in a process: which Node.js is right is not for it to say here. */
+/** Suppresses the client's warning about Node.js 20 on stderr: choosing Node.js is not the client's task. */
 function withoutWarning<T>(work: () => T): T {
   const name = 'AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'
   const before = process.env[name]
@@ -103,7 +103,7 @@ function isStream(body: unknown): body is NodeJS.ReadableStream & { destroy(erro
   return typeof body === 'object' && body !== null && 'pipe' in body && 'destroy' in body
 }
 
-/** A body that ends with an error once it is longer than it can be: the client would hold all of it. */
+/** Limits a body: it ends with an error above the maximum, because the client would buffer all of it. */
 function bounded(body: NodeJS.ReadableStream & { destroy(error?: Error): void }): Transform {
   let length = 0
   const limit = new Transform({

@@ -3,16 +3,16 @@ import type { Log } from '../../core/log.ts'
 import { replaced, torn, unsatisfiable } from '../objects/store.ts'
 import { silent, wayFault } from '../objects/ways.ts'
 
-/** What an error of the client tells that is told on: never its text, which the store may have written. */
+/** The facts of a client error that may be passed on: never its text, which may come from the store. */
 interface Failure {
   /** The code of the S3 API, or the name of the error. */
   readonly code: string
   readonly status: number | undefined
-  /** The code of the system. */
+  /** The system's error code. */
   readonly system: string | undefined
 }
 
-/** What the credentials lack, by the code that says so. */
+/** Problems of the credentials, by error code. */
 const credentials: ReadonlyMap<string, string> = new Map(
   Object.entries({
     InvalidAccessKeyId: 'The store does not know the access key. Correct it, or ask for a new one.',
@@ -32,7 +32,7 @@ const credentials: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** What is wrong with where the bucket is looked for. */
+/** Problems of the bucket's location, by error code. */
 const places = {
   NoRegion: 'There is no region. Set "region", or AWS_REGION for the process that runs hikidashi.',
   NoSuchBucket: 'There is no such bucket at the endpoint. Correct "bucket", "endpoint" or "region".',
@@ -47,21 +47,21 @@ const places = {
 
 const placeFault = (code: string) => new Map<string, string>(Object.entries(places)).get(code)
 
-/** Whether an error says that the store refused the caller for a reason that only its answer to a GET can tell. */
+/** Whether the store refused a HEAD for a reason that only the answer to a GET can tell. */
 export function isMute(error: unknown): boolean {
   const { code, status } = failureOf(error)
   return (status === 403 || status === 400) && !isCode(code)
 }
 
-/** Codes that stand for a status when there is no body that would say more. */
+/** Whether a code is specific, instead of a substitute for the status of an answer without body. */
 function isCode(code: string): boolean {
   return !/^(?:\d+|Forbidden|BadRequest|Unknown|UnknownError|Error|S3ServiceException)$/.test(code)
 }
 
 /**
- * What an error of the client means for who asked. What the operator has to know, and who asked must not, goes to the log.
+ * Converts an error of the client to one for the caller. Facts that the operator needs and the caller must not see go to the log.
  *
- * @param about What was asked for: `list`, or one object.
+ * @param about Subject of the request: `list`, or one object.
  */
 export function translate(error: unknown, about: 'list' | 'object', log: Log): unknown {
   if (typeof error === 'symbol' || error instanceof ResourceError) return error
@@ -77,7 +77,7 @@ export function translate(error: unknown, about: 'list' | 'object', log: Log): u
     )
   if (code === 'ObjectIsEncrypted' || (about === 'object' && code === 'InvalidRequest'))
     return invalid('The object is encrypted with a key that only its owner has. It cannot be read here.', 'encrypted')
-  // It is the client that says so, before it asks.
+  // The client itself throws this before it sends a request.
   if (error instanceof Error && error.message === 'Region is missing') return unavailable(places.NoRegion)
   const known = credentials.get(code) ?? placeFault(code) ?? wayFault(system)
   if (known !== undefined) return unavailable(known)
@@ -101,7 +101,7 @@ export function translate(error: unknown, about: 'list' | 'object', log: Log): u
   return unavailable(silent)
 }
 
-/** What went wrong while a body was fetched: it came in part only, or is not what the store has a sum of. */
+/** Converts an error while a body was read: the body is incomplete, or does not match its checksum. */
 export function translateBody(error: unknown, log: Log): unknown {
   const { code, system } = failureOf(error)
   if (code === 'TimeoutError' && system === undefined) return translate(error, 'object', log)
@@ -119,7 +119,7 @@ function failureOf(error: unknown): Failure {
   return { code: error.name, status: facts.$metadata?.httpStatusCode ?? facts.$response?.statusCode, system }
 }
 
-/** A code as a log may have it: what is none is not repeated. */
+/** Returns a code for the log; malformed codes are not repeated. */
 function shown(code: string): string {
   return /^[A-Za-z][\w.]{0,63}$/.test(code) ? code : 'unknown'
 }

@@ -9,37 +9,37 @@ import type { Keys } from './keys.ts'
 import { createS3Store } from './store.ts'
 
 export interface S3Options extends BucketOptions {
-  /** Where the store is, if it is not that of AWS: `https://storage.example.com`, `http://127.0.0.1:9000`. */
+  /** Address of the store, if it is not AWS: `https://storage.example.com`, `http://127.0.0.1:9000`. */
   readonly endpoint?: string
   /** Whether an endpoint beyond the loopback may be `http://`. Default false. */
   readonly insecure?: boolean
-  /** Default: what the platform says (`AWS_REGION`, the profile); at an endpoint, `us-east-1`. */
+  /** Region. Default: the platform's (`AWS_REGION`, the profile); with an endpoint, `us-east-1`. */
   readonly region?: string
-  /** Whether the bucket stands in the path of a request, and not before the name of the host. Default: at an endpoint. */
+  /** Whether the bucket is in the path of a request instead of the host name. Default: true with an endpoint. */
   readonly pathStyle?: boolean
-  /** Default: those of the platform, as every program that uses the official client finds them. */
+  /** Default: those of the platform, as every program with the official client finds them. */
   readonly keys?: Keys
   /** A profile of the shared configuration files. */
   readonly profile?: string
-  /** Whether requests are not signed: for public buckets. Default false: without credentials nothing is asked. */
+  /** Whether requests are unsigned: for public buckets. Default false: without credentials every request fails. */
   readonly anonymous?: boolean
-  /** Whether whoever asks pays. Default false. */
+  /** Whether the requester pays. Default false. */
   readonly requesterPays?: boolean
 }
 
-/** So many connections at once: as many as a mount asks for at once, unless it is told otherwise. */
+/** Maximum number of connections: the default concurrency of a mount. */
 const sockets = 32
 
 /**
- * The objects of a bucket of Amazon S3, or of any store that speaks its protocol. The path of an object is its key, below
- * `prefix`; keys that no path can name are left out, and the log names some of them.
+ * Provider of the objects of a bucket of Amazon S3, or of any compatible store. The path of an object is its key, below `prefix`; keys that no
+ * path can hold are left out, and the log names some of them.
  *
- * The version of an object is its ETag. Every answer is one version, whole, and as long as the store says. What the credentials
- * may not read is `not-found`.
+ * The version of an object is its ETag. Every answer is one complete version, with the length that the store reports. Objects that the
+ * credentials may not read are `not-found`.
  *
- * Nothing is asked before the first call. See docs/providers/s3.md.
+ * It sends no request before the first call. See docs/providers/s3.md.
  *
- * @throws ResourceError `invalid` for options that cannot be; the message says what to do.
+ * @throws ResourceError `invalid` for invalid options; the message says what to do.
  */
 export async function s3(options: S3Options): Promise<Provider> {
   requireKeys('s3({ bucket })', options, { bucket: 'a text' })
@@ -55,7 +55,7 @@ export async function s3(options: S3Options): Promise<Provider> {
   const client = createClient({
     endpoint,
     region: options.region,
-    // No certificate is for a name with dots before that of the host.
+    // No wildcard certificate covers a bucket name with dots before the host name.
     pathStyle: options.pathStyle ?? (endpoint !== undefined || bucket.includes('.')),
     credentials: anonymous ? 'anonymous' : (keys ?? (profile === undefined ? {} : { profile })),
     timeoutMs: settings.timeoutMs,

@@ -1,4 +1,4 @@
-/** Keys that requests are signed with, as the store gives them out. */
+/** Keys that sign requests, as the store issues them. */
 export interface Keys {
   readonly accessKeyId: string
   readonly secretAccessKey: string

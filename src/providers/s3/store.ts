@@ -23,7 +23,7 @@ export interface S3StoreOptions {
   readonly log: Log
 }
 
-/** A bucket of S3, or of what speaks its protocol. */
+/** Object store for a bucket of S3 or of a compatible store. */
 export function createS3Store({ client, bucket, requesterPays, log }: S3StoreOptions): ObjectStore {
   const seldom = createSeldom(log)
   const common = { Bucket: bucket, ...(requesterPays ? { RequestPayer: 'requester' as const } : {}) }
@@ -49,7 +49,7 @@ export function createS3Store({ client, bucket, requesterPays, log }: S3StoreOpt
       const body = answer.Body as Readable | undefined
       body?.on('error', () => {})
       body?.destroy()
-      // What checks a sum stands before the connection, and would keep it.
+      // The checksum stream is in front of the connection, and would keep it open.
       leaving.abort()
     }
     return { answer, discard }
@@ -60,7 +60,7 @@ export function createS3Store({ client, bucket, requesterPays, log }: S3StoreOpt
       return await client.send(new HeadObjectCommand({ ...common, Key: key }), { abortSignal: signal })
     } catch (error) {
       if (!isMute(error)) throw error
-      // An answer to HEAD has no body that would say why: that to GET has.
+      // An answer to HEAD has no body with the reason: that to GET has.
       const { discard } = await open({ key }, signal)
       discard()
       throw notFound('HEAD is refused, GET is not')
@@ -73,7 +73,7 @@ export function createS3Store({ client, bucket, requesterPays, log }: S3StoreOpt
         const command = new ListObjectsV2Command({
           ...common,
           MaxKeys: limit,
-          // Keys can hold what XML cannot.
+          // Keys can contain characters that XML cannot.
           EncodingType: 'url',
           ...(prefix === '' ? {} : { Prefix: prefix }),
           ...(after === undefined ? {} : { StartAfter: after }),
@@ -105,13 +105,13 @@ export function createS3Store({ client, bucket, requesterPays, log }: S3StoreOpt
   }
 }
 
-/** An answer, and how to let go of it unread, with its connection. */
+/** An answer, with the function that releases it and its connection unread. */
 interface Opened {
   readonly answer: GetObjectCommandOutput
   readonly discard: () => void
 }
 
-/** The keys of a listing with `encoding-type=url`: as in a form, a space may be a plus. */
+/** Decodes a key of a listing with `encoding-type=url`: form encoding, where a space may be a plus. */
 function decodeKey(key: string): string {
   if (!/[%+]/.test(key)) return key
   try {
@@ -131,7 +131,7 @@ function factsOf(size: number | undefined, modified: Date | undefined, etag: str
   const time = modified?.getTime()
   return {
     size,
-    // The header of an object has whole seconds only.
+    // The header of an object has only whole seconds.
     ...(time === undefined || Number.isNaN(time) ? {} : { modified: Math.floor(time / 1000) * 1000 }),
     version: version === undefined || version === '' ? `${size}-${time ?? 0}` : version,
   }
@@ -160,7 +160,7 @@ function bodyOf(query: GetQuery, opened: Opened, signal: AbortSignal, log: Log):
   try {
     const { start, end, size } = placeOf(range, answer)
     const details = detailsOf(key, answer, size)
-    // Not every store knows If-Match.
+    // Some stores ignore If-Match.
     if (version !== undefined && details.version !== version) throw replaced
     return {
       ...{ details, start, end },
@@ -173,7 +173,7 @@ function bodyOf(query: GetQuery, opened: Opened, signal: AbortSignal, log: Log):
   }
 }
 
-/** Which bytes of an object an answer has: those that were asked for. */
+/** Returns the byte range of an answer, and checks it against the request. */
 function placeOf(range: ByteRange | undefined, { ContentRange, ContentLength }: GetObjectCommandOutput) {
   if (ContentRange === undefined) {
     if (ContentLength === undefined) throw notS3('an object has no length')
@@ -187,7 +187,7 @@ function placeOf(range: ByteRange | undefined, { ContentRange, ContentLength }: 
   return { start, end, size }
 }
 
-/** All bytes of an answer: so many, and no more. What the client knows a checksum of is compared with that. */
+/** Reads exactly `length` bytes of an answer. The client verifies the checksums that it knows. */
 async function collect({ answer, discard }: Opened, length: number, signal: AbortSignal, log: Log): Promise<Buffer> {
   const pieces: Uint8Array[] = []
   let count = 0
