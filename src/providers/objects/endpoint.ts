@@ -6,7 +6,7 @@ import { isLoopback } from '../../core/host.ts'
 import { parseUri } from '../../core/uri.ts'
 import { refusedAddress } from './ways.ts'
 
-/** Where a store is asked. */
+/** Endpoint of a store. */
 export interface Endpoint {
   /** `https://host:port`, without a path. */
   readonly url: string
@@ -14,19 +14,19 @@ export interface Endpoint {
   readonly secure: boolean
 }
 
-/** Whether an address is one at which credentials of machines are given out, also where it is written as one of IPv6. */
+/** Whether an address is that of a metadata service, which issues credentials of machines; also in IPv6 notation. */
 export function isMetadataAddress(address: string): boolean {
   const bytes = addressBytes(address.replace(/%.*$/, ''))
   return bytes !== undefined && isMetadata(bytes)
 }
 
-/** Finds the addresses of a host, as a socket does, and refuses it where one of them is {@link isMetadataAddress}. */
+/** DNS look-up for sockets that refuses a host when one of its addresses is {@link isMetadataAddress}. */
 export const guardedLookup = createLookup(isMetadataAddress, refusedAddress)
 
 /**
- * Parses an endpoint that an operator gave: `https://storage.example.com`, `http://127.0.0.1:9000`.
+ * Parses an endpoint of the operator: `https://storage.example.com`, `http://127.0.0.1:9000`.
  *
- * @param insecure Whether what is sent beyond the loopback may be plain.
+ * @param insecure Whether requests beyond the loopback may be unencrypted.
  * @throws ResourceError `invalid` (reason `endpoint`); the message says what to do.
  */
 export function parseEndpoint(text: string, insecure: boolean): Endpoint {
@@ -34,7 +34,7 @@ export function parseEndpoint(text: string, insecure: boolean): Endpoint {
   const { scheme, authority, segments, query } = parsed(text)
   const match = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)(?::(\d{1,5}))?$/.exec(authority)
   const [, host = '', port] = match ?? []
-  // `2852039166` is an address to some: to those who parse URLs, every host is that ends in a number.
+  // URL parsers treat every host that ends in a number as an IP address, such as `2852039166`.
   const isAddress = isIP(host.replace(/^\[|\]$/g, '')) !== 0 || !/(?:^|\.)(?:\d+|0x[\da-f]*)$/i.test(host)
   const hasPort = port === undefined || (Number(port) > 0 && Number(port) < 65_536)
   if ((scheme !== 'https' && scheme !== 'http') || match === null || !hasPort || !isAddress)

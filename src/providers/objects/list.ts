@@ -10,29 +10,29 @@ import type { OddKeys } from './odd-keys.ts'
 import type { Remainders } from './remainders.ts'
 import type { ObjectFacts, ObjectPage, ObjectStore, PageQuery } from './store.ts'
 
-/** How many keys one answer has at most. */
+/** Maximum number of keys in one answer. */
 const wholePage = 1000
-/** How many are asked for where a caller seeks behind a directory: it may only want to know what comes next. */
+/** Number of keys requested after a seek behind a directory: the caller may want only the next one. */
 const firstLook = 64
-/** The longest key that there can be, in bytes: no store takes a longer one to begin behind. */
+/** Maximum length of a key, in bytes: no store accepts a longer start key. */
 const maxKeyBytes = 1024
 
 export interface ListerParts {
   readonly store: ObjectStore
-  /** Of the mount: empty, or ends in `/`. */
+  /** Key prefix of the mount: empty, or ending in `/`. */
   readonly prefix: string
   readonly odd: OddKeys
   readonly remainders: Remainders
   readonly now?: () => number
 }
 
-/** A page, the key that it lies directly behind, and when it was fetched. */
+/** A page, the key that it follows, and its fetch time. */
 interface FetchedPage extends ObjectPage {
   readonly after: string
   readonly at: number
 }
 
-/** The entry of an object. Its type is that of its name, else the one that it was stored with. */
+/** Returns the entry of an object. Its type is by name, otherwise the stored one. */
 export function entryOf(path: string, { size, modified, version, mimeType: stored }: ObjectFacts): Entry {
   const mimeType = mimeTypeOf(baseName(path)) ?? storedType(stored)
   return {
@@ -45,14 +45,14 @@ export function entryOf(path: string, { size, modified, version, mimeType: store
 }
 
 /**
- * Lists objects page by page. Each page begins behind the last key of the one before, whatever that was, and never by a token of
- * the store: so a listing always moves on, and can be resumed at any key.
+ * Lists objects with keyset pagination: each page starts after the last key of the page before, never at a token of the store. So a listing
+ * always advances, and can be resumed at any key.
  *
- * What was fetched and not taken is kept for a second: a client whose page ends amid one of the store goes on from there. While
- * one page is taken the next is fetched.
+ * Fetched but unused objects are kept for a second: a client whose page ends within a page of the store continues there. While one page is
+ * consumed the next is prefetched.
  */
 export function createLister({ store, prefix, odd, remainders, now = () => performance.now() }: ListerParts) {
-  /** Yields what a page holds. What was not taken of it when the caller leaves is kept: it comes back for that. */
+  /** Yields the entries of a page. Keeps the unused rest when the caller leaves, because it will continue there. */
   const taken = async function* (
     page: FetchedPage,
     { below, after }: { readonly below: string; readonly after: string | undefined },
@@ -68,14 +68,14 @@ export function createLister({ store, prefix, odd, remainders, now = () => perfo
         if (after === undefined || comparePaths(path, after) > 0) yield entryOf(path, object)
       }
     } finally {
-      // The last one that was yielded too: a client's page may have had no place for it any more.
+      // Keep the last yielded object too: it may not have fitted into the client's page.
       const before = page.objects[at - 1]?.key ?? page.after
       if (at < page.objects.length && !signal.aborted)
         remainders.keep({ ...page, prefix: below, after: before, objects: page.objects.slice(at) })
     }
   }
 
-  /** Pages that are fetched ahead, by what they lie below and behind. */
+  /** Prefetches in progress, by prefix and start key. */
   const coming = new Map<string, Promise<void>>()
   const placeOf = (below: string, after: string) => JSON.stringify([below, after])
 
@@ -84,12 +84,12 @@ export function createLister({ store, prefix, odd, remainders, now = () => perfo
     return { ...(await store.page(queryOf(below, after, limit), signal)), after, at }
   }
 
-  /** Whoever comes for it finds it among what was fetched and not taken. It ends with the signal of who began it. */
+  /** Prefetches a page into the remainders. It ends with the signal of the caller that began it. */
   const fetchAhead = (below: string, after: string, signal: AbortSignal): void => {
     const place = placeOf(below, after)
     if (coming.has(place)) return
     const keeping = fetch(below, after, wholePage, signal).then((page) => remainders.keep({ ...page, prefix: below }))
-    // Whether it fails is for whoever comes to find out.
+    // Ignore a failure here: the caller that needs the page will fetch it again.
     coming.set(
       place,
       keeping.catch(() => {}).finally(() => coming.delete(place)),
@@ -115,8 +115,7 @@ export function createLister({ store, prefix, odd, remainders, now = () => perfo
       const last = lastOf(page.objects, below, from)
       if (page.more && last === from) throw outOfOrder()
       remainders.renew(from, page.more ? last : undefined)
-      // For whom one page is enough, no other is fetched. Who takes a second one mostly takes them all: the next is under way
-      // meanwhile.
+      // A caller that needs only one page causes no prefetch. A caller that takes a second page usually takes all.
       if (page.more && !isFirst) fetchAhead(below, last, signal)
       isFirst = false
       yield* taken(page, { below, after }, signal)
@@ -125,7 +124,7 @@ export function createLister({ store, prefix, odd, remainders, now = () => perfo
     }
   }
 
-  /** What lies directly below a prefix, directories as such: a thousand of them take one request. */
+  /** Lists the direct children of a prefix, with directories as entries: a thousand of them take one request. */
   const shallow = async function* (below: string, start: string, after: string | undefined, signal: AbortSignal) {
     for (let from = start; ; ) {
       const page = await store.page({ ...queryOf(below, from, wholePage), shallow: true }, signal)
@@ -134,7 +133,7 @@ export function createLister({ store, prefix, odd, remainders, now = () => perfo
       for (const { key, object } of merged(objects, prefixes)) {
         signal.throwIfAborted()
         if (object === undefined && !(key.startsWith(below) && key.endsWith('/'))) throw outOfOrder()
-        // A store may tell once more of a directory that the page begins in.
+        // A store may repeat the directory in which the page begins.
         const behind = object === undefined ? afterSubtree(key) : key
         if (comparePaths(behind, last) > 0) last = behind
         const path = object === undefined ? odd.directoryOf(key) : odd.pathOf(key)
@@ -165,7 +164,7 @@ function queryOf(prefix: string, after: string, limit: number): PageQuery {
   return { prefix, limit, ...(after === '' ? {} : { after }) }
 }
 
-/** The last key of a page. Each is behind the one before, and below the prefix; what is not is not passed on. */
+/** Returns the last key of a page. Throws unless the keys are in order and below the prefix. */
 function lastOf(objects: readonly ObjectFacts[], below: string, from: string): string {
   let last = from
   for (const { key } of objects) {
@@ -175,20 +174,20 @@ function lastOf(objects: readonly ObjectFacts[], below: string, from: string): s
   return last
 }
 
-/** Keys and what is common to keys, as one list in path order. */
+/** Merges objects and common prefixes into one list in path order. */
 function merged(objects: readonly ObjectFacts[], prefixes: readonly string[]): readonly Listed[] {
   const all: Listed[] = objects.map((object) => ({ key: object.key, object }))
   for (const key of prefixes) all.push({ key })
   return all.sort((a, b) => comparePaths(a.key, b.key))
 }
 
-/** An object, or what is common to several. */
+/** An object, or a common prefix. */
 interface Listed {
   readonly key: string
   readonly object?: ObjectFacts
 }
 
-/** A key to begin behind that a store takes: it sorts before the one that was meant, or is that. */
+/** Cuts a start key to the maximum length; the result sorts before the key, or equals it. */
 function cutKey(key: string): string {
   const bytes = Buffer.from(key).subarray(0, maxKeyBytes)
   return bytes.toString('utf8', 0, wholeCharacters(bytes).to)

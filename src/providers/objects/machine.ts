@@ -1,6 +1,6 @@
 /**
- * Whether the machine that this runs on may be asked for credentials, at an address that leads nowhere on most machines: only
- * where the operator says so, in the variable that the official client has for it.
+ * Whether the metadata service of this machine may be asked for credentials, whose address leads nowhere on most machines: only if the
+ * operator enables it, in the variable of the official client.
  */
 export function mayAskMachine(): boolean {
   const { METADATA_SERVER_DETECTION: detection = '' } = process.env

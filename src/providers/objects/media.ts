@@ -2,8 +2,8 @@ import { baseName } from '../../core/path.ts'
 import { mimeTypeFor, mimeTypeOf } from '../files/media.ts'
 
 /**
- * The type that an object is said to have: by its name and content. Where they say no more than that it is text or bytes, the
- * type that it was stored with counts, unless that makes a program of it.
+ * Returns the MIME type of an object: by its name and content. When these show only text or bytes, the stored type is used, unless it is
+ * executable in a browser.
  */
 export function typeOf(
   path: string,
@@ -17,7 +17,7 @@ export function typeOf(
   return stored !== undefined && isStoredText === content.text ? stored : own
 }
 
-/** The stored type, without its parameters, if it is one and nothing runs it. */
+/** Returns the stored type without its parameters, if it is valid and not executable. */
 export function storedType(mimeType: string | undefined): string | undefined {
   const type = mimeType?.split(';')[0]?.trim().toLowerCase()
   if (type === undefined || !/^[a-z]{1,20}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}$/.test(type)) return undefined

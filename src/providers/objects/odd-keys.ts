@@ -1,20 +1,20 @@
 import type { Log } from '../../core/log.ts'
 import { isPath } from '../../core/path.ts'
 
-/** Keys that no path can name: they are left out, and the operator is told. */
+/** Keys that no path can hold: they are left out, and reported to the operator. */
 export interface OddKeys {
-  /** The path of a key below the prefix of the mount; `undefined` where it has none, which is noted. */
+  /** Returns the path of a key below the prefix of the mount; undefined when it has none, which is recorded. */
   pathOf(key: string): string | undefined
-  /** The same for what is common to several keys, which ends in `/`. */
+  /** The same for a common prefix, which ends in `/`. */
   directoryOf(key: string): string | undefined
-  /** Tells what was noted, if there is anything new. */
+  /** Logs the recorded keys if there are new ones. */
   tell(): void
 }
 
-/** So many are remembered, and so many named. */
+/** Maximum number of keys recorded, and of keys named in the log. */
 const [most, named] = [10_000, 5]
 
-/** @param prefix Of the mount: empty, or ends in `/`. */
+/** @param prefix Key prefix of the mount: empty, or ending in `/`. */
 export function createOddKeys(prefix: string, log: Log): OddKeys {
   const odd = new Set<string>()
   const folders = new Set<string>()
@@ -29,14 +29,14 @@ export function createOddKeys(prefix: string, log: Log): OddKeys {
     pathOf: (key) => {
       const path = key.slice(prefix.length)
       if (key.startsWith(prefix) && path !== '' && !path.endsWith('/') && isPath(path)) return path
-      // The object that stands for the folder of the mount itself is nothing that is missing.
+      // The placeholder object of the mount's own folder is not a missing entry.
       if (path !== '') note(key)
       return undefined
     },
     directoryOf: (key) => {
       const path = key.slice(prefix.length)
       if (key.startsWith(prefix) && path !== '' && isPath(path)) return path
-      // By itself it is no key; which ones are in it is not known here.
+      // A common prefix is no key; the keys below it are unknown here.
       note(`${key}…`)
       return undefined
     },
@@ -48,7 +48,7 @@ export function createOddKeys(prefix: string, log: Log): OddKeys {
       log('warn', 'keys that are no valid paths are left out: give the objects other keys to serve them', {
         keys: odd.size,
         folders: folders.size,
-        // Names are anybody's: nothing in them ends a line or drives a terminal.
+        // Keys are untrusted: escape line ends and terminal control characters.
         examples: keys.map((key) => JSON.stringify(key).replace(/[^\x20-\x7e]/g, escaped)),
       })
     },

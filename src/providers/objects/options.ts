@@ -3,16 +3,16 @@ import type { Log } from '../../core/log.ts'
 import { isPath } from '../../core/path.ts'
 import type { ObjectsOptions } from './provider.ts'
 
-/** What every provider of object storage can be told. */
+/** Options common to all providers of object storage. */
 export interface BucketOptions {
   readonly bucket: string
-  /** Only keys below this are served, without it in their paths: `tenant1/`. A `/` at the end makes no difference. */
+  /** Only keys below this prefix are served, without it in their paths: `tenant1/`. A final `/` is optional. */
   readonly prefix?: string
-  /** The largest object, or part of one, that is read at once, in bytes. Default 16 MiB. */
+  /** Maximum size of an object, or of a range, that is read at once, in bytes. Default 16 MiB. */
   readonly maxBytes?: number
-  /** How long links to larger objects hold, in milliseconds: at least a second, at most an hour. Default: there are none. */
+  /** Lifetime of links to larger objects, in milliseconds: from a second to an hour. Default: no links. */
   readonly linkMs?: number
-  /** How long the store may take for one answer, in milliseconds. Default 30,000. */
+  /** Time-out of one answer of the store, in milliseconds. Default 30,000. */
   readonly timeoutMs?: number
   readonly log?: Log
 }
@@ -20,7 +20,7 @@ export interface BucketOptions {
 /** @throws ResourceError `invalid`, whose message says what to do. */
 export function completeOptions(options: BucketOptions): ObjectsOptions & { readonly bucket: string } {
   const { bucket, maxBytes = 16 * 2 ** 20, linkMs, timeoutMs = 30_000, log = () => {} } = options
-  // Nothing in it can lead to another host, path or query.
+  // So that the name cannot lead to another host, path or query.
   if (!/^[A-Za-z0-9](?:[A-Za-z0-9]|[._-](?![.-])){1,253}$/.test(bucket) || /[._-]$/.test(bucket))
     throw invalid('This is not the name of a bucket. Write it alone, without a scheme, a slash or a region.', 'bucket')
   const prefix = prefixOf(options.prefix ?? '')

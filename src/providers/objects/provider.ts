@@ -11,11 +11,11 @@ import type { ObjectStore } from './store.ts'
 import { timed } from './timed.ts'
 
 export interface ObjectsOptions {
-  /** Of all keys that are served; it is no part of the paths. Empty, or ends in `/`. */
+  /** Prefix of all served keys, which paths do not contain. Empty, or ending in `/`. */
   readonly prefix: string
   readonly maxBytes: number
   readonly linkSeconds: number | undefined
-  /** How long the store may take for one answer, in milliseconds, with everything that is tried again. */
+  /** Time-out of one answer of the store including retries, in milliseconds. */
   readonly timeoutMs: number
   readonly log: Log
 }
@@ -27,7 +27,7 @@ const template: Template = {
   description: 'The content of one object. The path is its key, as in the listing.',
 }
 
-/** The objects of a store, as the providers of object storage serve them. */
+/** Provider of the objects of a store, shared by the providers of object storage. */
 export function createObjects(store: ObjectStore, options: ObjectsOptions): Provider {
   const { prefix, maxBytes, linkSeconds, timeoutMs, log } = options
   const odd = createOddKeys(prefix, log)
@@ -42,7 +42,7 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
     return AbortSignal.any([signal, closing.signal])
   }
 
-  /** The key of a path that was asked for. One that is no valid path names nothing, whatever key there may be. */
+  /** Returns the key of a requested path. An invalid path has no key. */
   const keyOf = (path: string): string => {
     if (path === '' || path.endsWith('/') || !isPath(path)) throw notFound('no key can have this path')
     const key = prefix + path
@@ -50,7 +50,7 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
     return key
   }
 
-  /** A directory is there while any key is below it, be it one that no path can name. */
+  /** A directory exists while any key is below it, even one that no path can hold. */
   const statDirectory = async (path: string, signal: AbortSignal): Promise<Entry> => {
     const key = prefix + path
     if (!isPath(path) || Buffer.byteLength(key) > 1024) throw notFound('no directory can have this path')

@@ -8,19 +8,19 @@ import { textOf } from '../files/read.ts'
 import { typeOf } from './media.ts'
 import { type ObjectBody, type ObjectDetails, type ObjectStore, replaced, torn, unsatisfiable } from './store.ts'
 
-/** How much of an object is looked at to tell whether it is text, when only a part of it is read. */
+/** Number of bytes at the start of an object that decide whether it is text, when only a part of it is read. */
 const headBytes = 8192
-/** How much of an object is answered beside a link to the whole. */
+/** Number of bytes of an object that are returned with a link to the whole. */
 const shownBytes = 64 * 1024
 const attempts = 6
-/** How often an answer that came torn is asked for again. */
+/** Maximum number of retries after a torn answer. */
 const maxTorn = 2
 
 export interface ReaderParts {
   readonly store: ObjectStore
-  /** In bytes, of what is read at once. */
+  /** Maximum number of bytes read at once. */
   readonly maxBytes: number
-  /** How long links to what is larger hold, in seconds; without it there are none. */
+  /** Lifetime of links to larger objects, in seconds; undefined: no links. */
   readonly linkSeconds: number | undefined
 }
 
@@ -30,18 +30,18 @@ interface Part {
   readonly start: number
 }
 
-/** What the beginning of an object told: it may be read in many parts. */
+/** Facts of the start of an object, cached because it may be read in many parts. */
 interface Beginning {
   readonly text: boolean
-  /** Enough of it to tell a type by. */
+  /** Enough bytes to detect a type. */
   readonly head: Buffer
 }
 
-/** Reads objects: each answer is one version, whole as it is stored, or the part that was asked for. */
+/** Creates the reader of objects: each answer is from one version, the whole object as it is stored, or the requested range. */
 export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
   const beginnings = createRecent<Beginning>(10_000)
 
-  /** Fetches what was answered to a range, unless that is more than is read at once. */
+  /** Reads the body of an answer, unless it exceeds the limit. */
   const fetchPart = async (body: ObjectBody, range: ByteRange | undefined): Promise<Part> => {
     const { details, start } = body
     try {
@@ -53,7 +53,7 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
     return { details, bytes: await body.bytes(), start }
   }
 
-  /** A part without bytes cannot be asked for, nor one of an object without any. */
+  /** An empty range cannot be requested, nor a range of an empty object. */
   const emptyPart = async (key: string, range: ByteRange, signal: AbortSignal): Promise<Part> => {
     const details = await store.head(key, signal)
     const { start, end } = rangeWithin(range, details.size, maxBytes)
@@ -99,7 +99,7 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
   ) => {
     const { details, bytes, start } = part
     const { text: begun, head } = await beginningOf(key, part, signal)
-    // In the middle of what begins as something else, nothing is text.
+    // A range of a binary object is never text.
     const text = begun ? textOf({ bytes, start, head: Buffer.alloc(0) }, range === undefined) : undefined
     const shown = text ?? { start, end: start + bytes.length }
     return {
@@ -112,7 +112,7 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
     }
   }
 
-  /** The beginning of what is too large, and where the whole is. */
+  /** Returns the beginning of an object above the limit, and a link to the whole. */
   const readLinked = async (key: string, path: string, seconds: number, signal: AbortSignal): Promise<Content> => {
     const range = { start: 0, end: Math.min(shownBytes, maxBytes) }
     const part = await readPart(key, range, signal)
@@ -139,7 +139,7 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
   }
 
   return {
-    /** @throws ResourceError what the store does, `too-large` above the limit, `invalid` for a range behind the end. */
+    /** @throws ResourceError of the store, `too-large` above the limit, `invalid` for a range beyond the end. */
     read: async (key: string, path: string, range: ByteRange | undefined, signal: AbortSignal): Promise<Content> => {
       let tears = 0
       for (let attempt = 0; attempt < attempts && tears <= maxTorn; attempt++) {
@@ -161,7 +161,7 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
   }
 }
 
-/** What the store says besides, as data: it is shown, and nothing acts by it. */
+/** Returns further facts of the store as data for display: no code depends on them. */
 function metaOf({ mimeType, encoding, storageClass, versionId, metadata = {} }: ObjectDetails): Pick<Content, 'meta'> {
   const told = {
     ...(mimeType === undefined ? {} : { contentType: mimeType }),

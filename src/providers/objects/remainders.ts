@@ -1,29 +1,29 @@
 import { comparePaths } from '../../core/path.ts'
 import type { ObjectFacts } from './store.ts'
 
-/** What was fetched of a listing and not taken: a page of a store rarely ends where a page of a client does. */
+/** Fetched but unused part of a listing: a page of a store rarely ends with a page of a client. */
 export interface Remainder {
   readonly prefix: string
-  /** The key that it lies directly behind. */
+  /** The key that it directly follows. */
   readonly after: string
   readonly objects: readonly ObjectFacts[]
-  /** Whether there is more behind it. */
+  /** Whether more keys follow. */
   readonly more: boolean
-  /** When it was fetched, in milliseconds of a clock that only goes forward. */
+  /** Fetch time, in milliseconds of a monotonic clock. */
   readonly at: number
 }
 
 export interface Remainders {
-  /** What lies behind a key, and maybe some of what does not, if that is known, and fresh. It is not kept any longer. */
+  /** Removes and returns a fresh remainder that covers the keys after a key, possibly with some keys before it. */
   take(prefix: string, after: string): Remainder | undefined
   keep(remainder: Remainder): void
-  /** A newer answer tells all that lies behind `after`, up to `last` (or to the end): what was kept of that is old. */
+  /** Drops remainders that a newer answer covers: the keys after `after`, up to `last` (or to the end). */
   renew(after: string, last: string | undefined): void
 }
 
-/** No answer is older than this, in milliseconds. */
+/** Maximum age of a remainder, in milliseconds. */
 const maxAge = 1000
-/** So many are kept: one for each client that pages at a time. */
+/** Maximum number of remainders: one for each concurrent paging client. */
 const most = 32
 
 export function createRemainders(now: () => number = () => performance.now()): Remainders {

@@ -1,13 +1,10 @@
 import { sleep } from '../../core/sleep.ts'
 
-/** How often something is tried at most, and how long the waits between are at the longest: of the first, and of any. */
+/** Maximum number of attempts, and the maximum of the first wait and of any wait between them, in milliseconds. */
 const attempts = 3
 const [firstWait, longestWait] = [200, 2000]
 
-/**
- * Does something again while it may come out otherwise, up to three times, after waits that are random, so that many callers do not
- * come back at once. A value that is not answered is released.
- */
+/** Retries work up to three times with random waits, so that many callers do not retry at once. Releases values that are not returned. */
 export async function retrying<T>(
   work: () => Promise<T>,
   again: (outcome: { readonly value: T } | { readonly error: unknown }) => boolean,

@@ -1,10 +1,10 @@
 import type { Log } from '../../core/log.ts'
 import { createRecent } from '../../core/recent.ts'
 
-/** How often the same is told, in milliseconds. */
+/** Minimum time between two equal messages, in milliseconds. */
 const everyMs = 60_000
 
-/** A log that does not tell the same twice within a minute: a client may ask for what is refused again and again. */
+/** Log that drops repeated messages within a minute: a client may request a refused object again and again. */
 export function createSeldom(log: Log, now: () => number = () => performance.now()): Log {
   const told = createRecent<number>(1000)
   return (level, message, fields) => {

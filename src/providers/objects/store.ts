@@ -1,20 +1,20 @@
 import type { ByteRange } from '../../core/provider.ts'
 
-/** What a store says of one object. */
+/** Metadata of an object in a listing. */
 export interface ObjectFacts {
   /** The whole key, as the store has it. */
   readonly key: string
-  /** In bytes, as they are stored. */
+  /** Stored size, in bytes. */
   readonly size: number
-  /** Milliseconds since 1970, whole seconds: not every answer of a store has more. */
+  /** Milliseconds since 1970 in whole seconds, because some answers of a store have no fractions. */
   readonly modified?: number
-  /** Names this content of the object, and no other: an ETag, a generation. */
+  /** Identifies this content of the object: an ETag, a generation. */
   readonly version: string
-  /** As it was stored, where a listing has it. */
+  /** The stored type, if a listing has it. */
   readonly mimeType?: string
 }
 
-/** What a store says of one object when it is asked for that alone. All of it was written by whoever stored the object. */
+/** Metadata of a single object. Untrusted: the owner of the object wrote it. */
 export interface ObjectDetails extends ObjectFacts {
   /** A stored `Content-Encoding`: the bytes are served as they are. */
   readonly encoding?: string
@@ -23,65 +23,65 @@ export interface ObjectDetails extends ObjectFacts {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
-/** A page of a listing, in the order of the bytes of the keys. */
+/** A page of a listing, in byte order of the keys. */
 export interface ObjectPage {
   readonly objects: readonly ObjectFacts[]
-  /** What is common, up to a slash, to the keys that were not listed one by one. */
+  /** Common prefixes, up to a slash, of the keys that are not listed one by one. */
   readonly prefixes?: readonly string[]
-  /** Whether there may be more behind the last one. */
+  /** Whether more keys may follow. */
   readonly more: boolean
 }
 
 export interface PageQuery {
   /** Only keys that begin with this. */
   readonly prefix: string
-  /** Only keys strictly behind this one. */
+  /** Only keys strictly after this one. */
   readonly after?: string
-  /** At most so many, up to 1000. */
+  /** Maximum number of keys, up to 1000. */
   readonly limit: number
-  /** Whether keys with a slash behind the prefix are only told by what is common to them, each once. */
+  /** Whether keys with a slash after the prefix are grouped by their common prefixes. */
   readonly shallow?: boolean
 }
 
 export interface GetQuery {
   readonly key: string
-  /** Which bytes; `end` is not among them. Never empty. Without it, all. */
+  /** Byte range; `end` is exclusive. Never empty. Undefined: the whole object. */
   readonly range?: ByteRange
-  /** Only this version: another one is {@link replaced}. */
+  /** Only this version: throws {@link replaced} for another one. */
   readonly version?: string
 }
 
-/** An answer whose bytes have not been fetched yet: exactly one of `bytes` and `discard` is called. */
+/** An answer whose bytes were not read yet: the caller must call exactly one of `bytes` and `discard`. */
 export interface ObjectBody {
   readonly details: ObjectDetails
-  /** Where in the object the bytes begin, and behind which they end. */
+  /** Byte range in the object; `end` is exclusive. */
   readonly start: number
   readonly end: number
-  /** Fetches them all, or throws {@link torn}: never fewer, never more, and never others than the store has a sum of. */
+  /** Reads all bytes, or throws {@link torn}: never fewer or more bytes, and never bytes that do not match the store's checksum. */
   bytes(): Promise<Buffer>
   discard(): void
 }
 
 /**
- * A store of objects, asked over the network.
+ * A remote object store.
  *
- * Every method throws ResourceError: `not-found` for what is not there or may not be read, `invalid` (reason `archived` or
- * `encrypted`) for what is there and cannot be read as it is, `unavailable` for all that has to do with the store, the way to it
- * and the credentials. The messages say what to do, and hold nothing that the store said. An abort rejects with anything.
+ * Every method throws ResourceError: `not-found` for an object that is missing or may not be read, `invalid` (reason `archived` or
+ * `encrypted`) for one that exists but cannot be read as it is, `unavailable` for problems of the store, the connection and the credentials.
+ * The messages say what to do, and hold nothing from the store. An abort may reject with any error.
  */
 export interface ObjectStore {
   page(query: PageQuery, signal: AbortSignal): Promise<ObjectPage>
   head(key: string, signal: AbortSignal): Promise<ObjectDetails>
-  /** Throws {@link replaced}, {@link unsatisfiable} and {@link torn} besides. */
+  /** Also throws {@link replaced}, {@link unsatisfiable} and {@link torn}. */
   get(query: GetQuery, signal: AbortSignal): Promise<ObjectBody>
-  /** A URL that whoever has it can fetch this version of an object at, for so many seconds. */
+  /** Returns a signed URL with which anyone can fetch this version of an object, for some seconds. */
   link(details: ObjectDetails, seconds: number, signal: AbortSignal): Promise<string>
   close(): void
 }
 
-/** What was asked for in one version has another one by now. */
+/** Thrown when the requested version has been replaced by another one. */
 export const replaced = Symbol('replaced')
-/** The range begins behind the end of the object. */
+/** Thrown when the range begins beyond the end of the object. */
 export const unsatisfiable = Symbol('unsatisfiable')
-/** The answer ended before its end, or is not what was stored. */
+/** Thrown when the answer is incomplete, or is not the stored content. */
 export const torn = Symbol('torn')

@@ -5,8 +5,8 @@ import type { ObjectStore } from './store.ts'
 import { silent } from './ways.ts'
 
 /**
- * A store of which no answer takes longer than so many milliseconds, whatever it is waiting for: a socket, credentials, another
- * attempt, the rest of a body. What takes longer is ended, and `unavailable`.
+ * Wraps a store with a time-out of each answer in milliseconds, whatever the store waits for: a socket, credentials, a retry, the rest of a
+ * body. A call that takes longer is aborted, and throws `unavailable`.
  */
 export function timed(store: ObjectStore, ms: number): ObjectStore {
   return {
@@ -39,7 +39,7 @@ async function once<T>(ms: number, signal: AbortSignal, work: (signal: AbortSign
   try {
     return await watch.run(work)
   } catch (error) {
-    // What only an answer with content can be.
+    // Only an answer with content may throw these symbols.
     throw typeof error === 'symbol' ? new ResourceError('unavailable', silent) : error
   } finally {
     watch.end()

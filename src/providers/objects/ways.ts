@@ -1,7 +1,7 @@
-/** The code of the error of a host that leads to where machines are given their credentials. */
+/** Error code of a host that resolves to a metadata service. */
 export const refusedAddress = 'EMETADATA'
 
-/** What the way to a store has come to, by the code of the system, and what to do. */
+/** Causes of failed connections to a store, by the system's error code, with the remedy. */
 const ways: ReadonlyMap<string, string> = new Map(
   Object.entries({
     ECONNREFUSED: 'Nothing listens at the endpoint. Start the store, or correct "endpoint".',
@@ -19,7 +19,7 @@ const ways: ReadonlyMap<string, string> = new Map(
 const unsigned =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT.*))$/
 
-/** What is wrong with the way to a store, and what to do; `undefined` for a code that tells neither. */
+/** Returns the cause of a failed connection and the remedy; undefined for an unknown code. */
 export function wayFault(system: string | undefined): string | undefined {
   if (system === undefined) return undefined
   if (unsigned.test(system))
@@ -27,5 +27,5 @@ export function wayFault(system: string | undefined): string | undefined {
   return ways.get(system)
 }
 
-/** What is said where nothing better is known. */
+/** Message for an unknown cause. */
 export const silent = 'The store does not answer as it should. Look at it, and at the way there.'
