@@ -54,7 +54,7 @@ export type DriveClient = ReturnType<typeof createClient>
  * Client of Drive, on top of Google's own client. Requests that failed for a quota or on the way are retried with exponential, jittered
  * backoff; while Google asks for fewer requests, all requests wait. A rejected token is renewed once.
  *
- * Every method throws only ResourceError, whose messages hold nothing of an answer. An abort rejects with the signal's reason.
+ * Every method throws only ResourceError, whose messages hold nothing of an answer. An abort may reject with any error.
  */
 export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions) {
   // Half of the time-out, so that a request that hangs is retried.
