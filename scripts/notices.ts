@@ -56,6 +56,12 @@ const permissive = new Set([
   'Unlicense',
 ])
 
+/** Licences that allow to pass compiled code on as long as it is said where its source is. */
+const withSource: Readonly<Record<string, string>> = {
+  elkjs:
+    'The source of elkjs is available under the Eclipse Public License 2.0 (its text stands above) from https://github.com/kieler/elkjs and https://github.com/eclipse-elk/elk. It is contained unchanged.',
+}
+
 /** What the compiled files in `dist/vendor/` contain, as the README and the sources of their packages tell. */
 const contained: Readonly<Record<string, (root: string) => readonly Contained[]>> = {
   '@photostructure/sqlite': (root) => [
@@ -97,14 +103,17 @@ function readBundled(root: string): Bundled {
   if (typeof name !== 'string' || typeof version !== 'string') throw new Error(`${root} has no name or version.`)
   if (
     typeof license !== 'string' ||
-    !license
-      .replace(/[()]/g, '')
-      .split(/ OR /)
-      .some((one) => permissive.has(one))
+    (withSource[name] === undefined &&
+      !license
+        .replace(/[()]/g, '')
+        .split(/ OR /)
+        .some((one) => permissive.has(one)))
   )
     throw new Error(`${name} has the licence ${String(license)}, which nobody has looked at. See scripts/notices.ts.`)
   const files = readdirSync(root).filter((file) => /^(?:licen[cs]e|notice|copying)\b/i.test(file))
   const texts = files.sort().map((file) => readFileSync(join(root, file), 'utf8').trim())
+  const source = withSource[name]
+  if (source !== undefined) texts.push(source)
   return { name, version, license, texts, contains: contained[name]?.(root) ?? [] }
 }
 

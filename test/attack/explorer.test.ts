@@ -43,6 +43,34 @@ const contents: Readonly<Record<string, string>> = {
   'plain.txt': `<!doctype html><script>${act}</script><img src=x onerror="${act}"> last\n`,
   'feed.xml': `<?xml version="1.0"?><?xml-stylesheet href="${remote}"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><html xmlns="http://www.w3.org/1999/xhtml"><script>${act}</script>&x; last</html>`,
   'diagram.mmd': `graph TD\nA["<img src=x onerror=${act}>"] --> B\nclick A "javascript:alert(1)"\n%% last\n`,
+  'drawn.md': `# Drawn
+
+$\\href{javascript:${act}}{x}$ $\\includegraphics{${remote}}$ $\\text{<img src=x onerror="${act}">}$ $\\class{top}{x}$ $\\style{position:fixed}{x}$
+$\\def\\a{\\a\\a}\\a$ $${'{'.repeat(2000)}x${'}'.repeat(2000)}$ $\\rule{90000em}{90000em}$ <code class="language-math-inline">\\url{${remote}}</code>
+
+\`\`\`mermaid
+%%{init: {"securityLevel": "loose", "themeCSS": "@import url(${remote})"}}%%
+flowchart TD
+A["<img src=x onerror=${act}>"] --> B["</text><script>${act}</script><image href='${remote}'/>"]
+click A "javascript:${act}"
+click B href "${remote}" _top
+style A fill:url(${remote}),stroke:"/><script>alert(1)</script>
+classDef evil fill:red,stroke:url(${remote})
+class B evil
+\`\`\`
+
+\`\`\`mermaid
+sequenceDiagram
+participant A as <img src=x onerror=${act}>
+A->>B: </text></svg><script>${act}</script>
+\`\`\`
+
+\`\`\`mermaid
+flowchart TD
+${Array.from({ length: 480 }, (_, at) => `${Array.from({ length: 4 }, (_, one) => `n${(at * 7 + one * 31) % 400}`).join(' & ')} --> n${at}`).join('\n')}
+\`\`\`
+
+last`,
   'both.gif': `GIF89a/*${act}*/=1;${act}//last`,
 }
 
@@ -211,6 +239,18 @@ requires(
     }
     for (const href of await page.locator('a[href]').evaluateAll((links) => links.map((link) => String(link))))
       expect(href).toMatch(/^https?:/)
+  })
+
+  test('UI03: formulas and diagrams of strangers are drawn without what would act, and too much of them does not stop the page', async () => {
+    const page = await tabs.open(at('drawn.md'))
+    await page.locator('.drawn img').nth(1).waitFor({ state: 'attached' })
+    await page.locator('.formula math').first().waitFor()
+    await page.getByText(/This diagram (?:is too large|takes too long)/).waitFor({ timeout: 30_000 })
+    expect(await page.locator('.drawn').count()).toBe(2)
+    await unharmed(page)
+    expect(await page.locator('.markdown script, .markdown svg, .formula [href], .drawn [href]').count()).toBe(0)
+    const formula = await page.locator('.formula').last().boundingBox()
+    expect(formula?.height).toBeLessThan(2000)
   })
 
   test('UI06: nor does what stands in a permalink', async () => {

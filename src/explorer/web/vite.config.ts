@@ -17,6 +17,19 @@ function pdfAssets(): Plugin {
   }
 }
 
+/** The layout of diagrams follows arrows from their beginning: a step that leads back is drawn as one, and the first node stands first. */
+function diagramOrder(): Plugin {
+  const option = '"elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES"'
+  return {
+    name: 'diagram-order',
+    transform(code, id) {
+      if (!id.includes('/beautiful-mermaid/dist/index.js')) return undefined
+      if (!code.includes(option)) throw new Error('beautiful-mermaid sets its layout in another way than before.')
+      return { code: code.replace(option, `"elk.layered.cycleBreaking.strategy": "DEPTH_FIRST", ${option}`), map: null }
+    },
+  }
+}
+
 /** Builds the page into `dist/explorer/page`, from where src/explorer/index.ts serves it. */
 export default defineConfig({
   root: import.meta.dirname,
@@ -24,7 +37,7 @@ export default defineConfig({
   base: './',
   publicDir: false,
   plugins: [pdfAssets()],
-  worker: { format: 'es' },
+  worker: { format: 'es', plugins: () => [diagramOrder()] },
   build: {
     outDir: resolve(import.meta.dirname, '../../../dist/explorer/page'),
     emptyOutDir: true,

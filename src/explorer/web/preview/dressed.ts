@@ -32,6 +32,9 @@ export function dressed(
     box.setAttribute('aria-label', (box.parentElement?.textContent ?? '').trim().slice(0, 80))
   }
   for (const table of page.querySelectorAll('table')) scrollable(table)
+  const drawables = [...page.querySelectorAll<HTMLElement>(drawable)]
+  // What draws them is large: it is loaded for a document that has some.
+  if (drawables.length > 0) void import('./drawn.ts').then(({ draw }) => draw(drawables, controller.signal))
   let coloured = 0
   for (const code of page.querySelectorAll<HTMLElement>('pre > code')) {
     coloured += code.textContent?.length ?? 0
@@ -45,6 +48,9 @@ export function dressed(
     },
   }
 }
+
+/** Formulas, as model/math-marks.ts marks them, and diagrams. */
+const drawable = 'code[class^="language-math"], pre > code.language-mermaid'
 
 /** How many characters of code in one document are coloured: each word of them becomes an element. */
 const maxColoured = 100_000

@@ -1,10 +1,11 @@
 import { Marked } from 'marked'
 import { boundedTokens, maxDepth } from './bounds.ts'
 import { createFootnotes } from './footnotes.ts'
+import { formulas } from './math-marks.ts'
 import { type MarkdownHtml, plainHtml } from './plain-html.ts'
 
 const footnotes = createFootnotes()
-const marked = new Marked({ gfm: true, async: false }, footnotes.extension)
+const marked = new Marked({ gfm: true, async: false }, footnotes.extension, formulas)
 
 /** More quotes in each other than this are not told apart. */
 const deepQuote = new RegExp(`^((?:[ \\t]{0,3}>){${maxDepth}})(?:[ \\t]{0,3}>)+`, 'gm')

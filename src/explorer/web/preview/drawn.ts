@@ -1,0 +1,130 @@
+import './drawn.css'
+import diagramWorkerUrl from './diagram-worker.ts?worker&url'
+import formulaWorkerUrl from './formula-worker.ts?worker&url'
+import type { FormulaElement, FormulaNode } from './model/formula.ts'
+import type { Drawn } from './model/mermaid.ts'
+import { t } from './words.ts'
+import { createWorkerTasks } from './worker-tasks.ts'
+
+const formulaTimeoutMs = 5000
+/** The first one waits for what draws it to be loaded. */
+const diagramTimeoutMs = 10_000
+/** So many formulas and diagrams of a document are drawn; the others stay as they are written. */
+const maxFormulas = 1000
+const maxDiagrams = 50
+/** After so many that took too long no more of a document is tried. */
+const maxTimeouts = 3
+
+const formulas = createWorkerTasks<
+  { readonly tex: string; readonly isDisplayed: boolean },
+  { readonly formula: FormulaElement | undefined }
+>(formulaWorkerUrl, formulaTimeoutMs)
+const diagrams = createWorkerTasks<{ readonly text: string }, Drawn>(diagramWorkerUrl, diagramTimeoutMs)
+
+/** Draws what `drawables` finds in a document, one after the other beside the page: the page never waits for it. */
+export async function draw(elements: readonly HTMLElement[], signal: AbortSignal): Promise<void> {
+  const isDiagram = (element: HTMLElement) => element.className === 'language-mermaid'
+  await Promise.all([
+    inTurns(elements.filter((element) => !isDiagram(element)).slice(0, maxFormulas), signal, drawFormula),
+    inTurns(elements.filter(isDiagram).slice(0, maxDiagrams), signal, drawDiagram),
+  ])
+}
+
+/** @param one Answers whether it took too long. */
+async function inTurns(
+  elements: readonly HTMLElement[],
+  signal: AbortSignal,
+  one: (element: HTMLElement, signal: AbortSignal) => Promise<boolean>,
+): Promise<void> {
+  let timeouts = 0
+  for (const element of elements) {
+    if (signal.aborted || timeouts >= maxTimeouts) return
+    if (await one(element, signal)) timeouts++
+  }
+}
+
+async function drawFormula(code: HTMLElement, signal: AbortSignal): Promise<boolean> {
+  const isBlock = code.parentElement?.nodeName === 'PRE'
+  const isDisplayed = isBlock || code.className === 'language-math-displayed'
+  const answer = await formulas.run({ tex: code.textContent ?? '', isDisplayed })
+  if (signal.aborted) return false
+  if (answer?.formula === undefined) {
+    code.title = t('formulaFailed')
+    code.classList.add('formula-failed')
+    return answer === undefined
+  }
+  const box = document.createElement('span')
+  box.className = isDisplayed ? 'formula formula-displayed' : 'formula'
+  box.append(nodeOf(answer.formula))
+  const replaced = isBlock ? (code.parentElement ?? code) : code
+  replaced.replaceWith(box)
+  // A wide formula scrolls by itself, and by keys.
+  if (isDisplayed && box.scrollWidth > box.clientWidth) {
+    box.tabIndex = 0
+    box.setAttribute('role', 'group')
+    box.setAttribute('aria-label', t('formula'))
+  }
+  return false
+}
+
+function nodeOf(node: FormulaNode): Node {
+  if (typeof node === 'string') return document.createTextNode(node)
+  const element = document.createElementNS('http://www.w3.org/1998/Math/MathML', node.name) as MathMLElement
+  for (const [name, value] of Object.entries(node.attributes)) element.setAttribute(name, value)
+  Object.assign(element.style, node.style)
+  element.append(...node.children.map(nodeOf))
+  return element
+}
+
+async function drawDiagram(code: HTMLElement, signal: AbortSignal): Promise<boolean> {
+  const pre = code.parentElement
+  if (pre?.nodeName !== 'PRE') return false
+  const drawn = await diagrams.run({ text: code.textContent ?? '' })
+  if (signal.aborted || !pre.isConnected) return false
+  if (drawn === undefined || 'reason' in drawn) {
+    pre.before(noteOf(drawn))
+    return drawn === undefined
+  }
+  const figure = document.createElement('figure')
+  figure.className = 'drawn'
+  const scroll = document.createElement('div')
+  scroll.className = 'drawn-scroll'
+  scroll.tabIndex = 0
+  scroll.setAttribute('role', 'group')
+  scroll.setAttribute('aria-label', t('drawnDiagram'))
+  for (const theme of ['light', 'dark'] as const) scroll.append(imageOf(drawn[theme], theme, figure))
+  const details = document.createElement('details')
+  const summary = document.createElement('summary')
+  summary.textContent = t('source')
+  details.append(summary)
+  figure.append(scroll, details)
+  pre.replaceWith(figure)
+  details.append(pre)
+  return false
+}
+
+/** One drawing. As an image nothing in it runs, and nothing is fetched. */
+function imageOf(svg: string, theme: 'light' | 'dark', figure: HTMLElement): HTMLImageElement {
+  const image = document.createElement('img')
+  const url = URL.createObjectURL(new Blob([svg], { type: 'image/svg+xml' }))
+  image.className = `drawn-${theme}`
+  image.alt = t('drawnDiagramAlt')
+  const done = () => URL.revokeObjectURL(url)
+  image.addEventListener('load', done, { once: true })
+  image.addEventListener('error', () => {
+    done()
+    const pre = figure.querySelector('pre')
+    if (pre !== null) figure.replaceWith(noteOf({ reason: 'broken' }), pre)
+  })
+  image.src = url
+  return image
+}
+
+function noteOf(drawn: Exclude<Drawn, { readonly light: string }> | undefined): HTMLElement {
+  const note = document.createElement('p')
+  note.className = 'drawn-note'
+  if (drawn === undefined) note.textContent = t('diagramSlow')
+  else if (drawn.reason === 'kind') note.textContent = t('diagramKind', { kind: drawn.kind })
+  else note.textContent = t(drawn.reason === 'large' ? 'diagramLarge' : 'diagramBroken')
+  return note
+}

@@ -1,0 +1,92 @@
+import temml from 'temml'
+import { maxFormulaLength } from './math-marks.ts'
+
+/** An element of MathML with what it holds, or a text. */
+export type FormulaNode = string | FormulaElement
+
+export interface FormulaElement {
+  readonly name: string
+  readonly attributes: Readonly<Record<string, string>>
+  /** Properties of CSS by their names in scripts. */
+  readonly style: Readonly<Record<string, string>>
+  readonly children: readonly FormulaNode[]
+}
+
+/** How many elements and texts one formula has at most. */
+const maxFormulaNodes = 3000
+
+/** The longest side that a formula may ask for, in em. */
+const maxFormulaEm = 40
+
+const names = new Set([
+  ...['math', 'mrow', 'mi', 'mn', 'mo', 'ms', 'mtext', 'mspace', 'mfrac', 'msqrt', 'mroot', 'mstyle', 'mpadded'],
+  ...['mphantom', 'msub', 'msup', 'msubsup', 'munder', 'mover', 'munderover', 'mmultiscripts', 'mprescripts', 'none'],
+  ...['mtable', 'mtr', 'mtd', 'menclose'],
+])
+
+const attributes = new Set([
+  ...['display', 'displaystyle', 'scriptlevel', 'mathvariant', 'stretchy', 'symmetric', 'fence', 'separator', 'form'],
+  ...['lspace', 'rspace', 'largeop', 'movablelimits', 'accent', 'accentunder', 'minsize', 'maxsize', 'width', 'height'],
+  ...['depth', 'voffset', 'linethickness', 'columnalign', 'rowspacing', 'columnspacing', 'columnlines', 'rowlines'],
+  ...['columnspan', 'rowspan', 'notation', 'mathcolor', 'mathbackground', 'mathsize', 'dir'],
+])
+
+const properties =
+  /^(?:color|backgroundColor|fontSize|fontWeight|fontStyle|textAlign|width|(?:padding|border)(?:Left|Right|Top|Bottom)?)$/
+const plainValue = /^(?!.*(?:url|var|image|expression)\b)[\w#%., ()+-]{1,60}$/i
+
+/** What a node of the library has, of any of its kinds. */
+interface LibraryNode {
+  readonly type?: unknown
+  readonly text?: unknown
+  readonly attributes?: Readonly<Record<string, unknown>>
+  readonly style?: Readonly<Record<string, unknown>>
+  readonly children?: readonly LibraryNode[]
+}
+
+/**
+ * A formula in TeX as MathML, in elements, attributes and styles out of short lists: nothing in it leads anywhere, loads anything or lies over
+ * the page.
+ *
+ * @returns `undefined` for a text that is no formula, and for one that is too large.
+ */
+export function formulaOf(tex: string, isDisplayed: boolean): FormulaElement | undefined {
+  if (tex.length > maxFormulaLength) return undefined
+  try {
+    const tree = temml.__renderToMathMLTree(tex, {
+      displayMode: isDisplayed,
+      throwOnError: true,
+      strict: false,
+      trust: false,
+      maxExpand: 500,
+      maxSize: [maxFormulaEm, maxFormulaEm],
+    }) as LibraryNode
+    const budget = { left: maxFormulaNodes }
+    const [root] = copied(tree, budget)
+    return typeof root === 'object' && root.name === 'math' && budget.left >= 0 ? root : undefined
+  } catch {
+    // The library throws at what it does not understand, and a formula may be deeper than the stack.
+    return undefined
+  }
+}
+
+function copied(node: LibraryNode, budget: { left: number }): readonly FormulaNode[] {
+  if (--budget.left < 0) return []
+  if (typeof node.text === 'string') return [node.text]
+  const children = (node.children ?? []).flatMap((child) => copied(child, budget))
+  // What is no element, or none of these, stands for its children.
+  if (typeof node.type !== 'string' || !names.has(node.type)) return children
+  return [
+    {
+      name: node.type,
+      attributes: kept(node.attributes, (name) => attributes.has(name)),
+      style: kept(node.style, (name) => properties.test(name)),
+      children,
+    },
+  ]
+}
+
+function kept(values: Readonly<Record<string, unknown>> = {}, isKept: (name: string) => boolean) {
+  const strings = Object.entries(values).map(([name, value]) => [name, String(value)] as const)
+  return Object.fromEntries(strings.filter(([name, value]) => isKept(name) && plainValue.test(value)))
+}

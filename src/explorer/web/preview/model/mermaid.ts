@@ -1,0 +1,71 @@
+import { renderMermaidSVG } from 'beautiful-mermaid'
+import { plainFlowchart } from './mermaid-flowchart.ts'
+import { isDrawnWhole } from './mermaid-lines.ts'
+
+/** The longest diagram that is drawn, in characters and in lines. */
+const maxDiagramLength = 20_000
+const maxDiagramLines = 500
+/** The largest drawing that is shown, in characters. */
+const maxDrawingLength = 1_000_000
+
+/** A diagram in the colours of both themes, or why there is none. */
+export type Drawn =
+  | { readonly light: string; readonly dark: string }
+  | { readonly reason: 'kind'; readonly kind: string }
+  | { readonly reason: 'large' | 'broken' }
+
+const kinds = ['flowchart', 'graph', 'stateDiagram', 'sequenceDiagram', 'classDiagram', 'erDiagram']
+
+const shared = { font: 'system-ui', padding: 16, transparent: true } as const
+/** The colours of the page, as in style/theme.css. */
+const light = {
+  ...{ bg: '#ffffff', fg: '#1b1f27', line: '#535b69', accent: '#0b5c8f', muted: '#535b69' },
+  ...{ surface: '#f6f8fa', border: '#9aa3b2' },
+}
+const dark = {
+  ...{ bg: '#16181d', fg: '#e8eaf0', line: '#a7afbd', accent: '#7cc4f5', muted: '#a7afbd' },
+  ...{ surface: '#1c1f26', border: '#5d6675' },
+}
+
+/** Draws a diagram of Mermaid as SVG, which is to be shown as an image only: text of others stands in it. */
+export function drawnMermaid(text: string): Drawn {
+  const source = bareSource(text)
+  const named = /^[\w-]+/.exec(source)?.[0] ?? ''
+  const kind = named.replace(/-v2$/, '')
+  if (!kinds.includes(kind)) return { reason: 'kind', kind: named.slice(0, 40) }
+  if (source.length > maxDiagramLength || source.split('\n').length > maxDiagramLines) return { reason: 'large' }
+  try {
+    const plain = plainSource(kind, source)
+    if (plain === undefined) return { reason: 'broken' }
+    const drawings = [light, dark].map((colours) => alone(renderMermaidSVG(plain, { ...shared, ...colours })))
+    const [byDay = '', byNight = ''] = drawings
+    if (byDay.length > maxDrawingLength) return { reason: 'large' }
+    return { light: byDay, dark: byNight }
+  } catch {
+    return { reason: 'broken' }
+  }
+}
+
+/** Without what only Mermaid itself reads: its settings before the diagram, and comments. */
+function bareSource(text: string): string {
+  return text
+    .slice(0, maxDiagramLength + 5000)
+    .replace(/^\s*---\r?\n[\s\S]{0,4000}?\r?\n---[ \t]*\r?\n/, '')
+    .replace(/^[ \t]*%%.*$/gm, '')
+    .trim()
+}
+
+/** @returns `undefined` when the library would not draw all of it. */
+function plainSource(kind: string, source: string): string | undefined {
+  if (kind === 'flowchart' || kind === 'graph') return plainFlowchart(source)
+  const [header = '', ...lines] = source
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  return /\s/.test(header) || !isDrawnWhole(kind, lines) ? undefined : [header, ...lines].join('\n')
+}
+
+/** A drawing that names no address: its library loads a font from elsewhere, and a diagram may name others as colours. */
+function alone(svg: string): string {
+  return svg.replace(/@import[^;]*;/g, '').replace(/url\((?!#)[^)]*\)/gi, 'none')
+}
