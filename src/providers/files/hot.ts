@@ -15,7 +15,7 @@ export interface Hot {
 /** Maximum age of a record, in milliseconds: memory may be short, and other file systems may be mounted. */
 const age = 2000
 const most = 20_000
-/** Maximum number of calls in a row on this thread, so that other work gets its turn. */
+/** One in this many calls goes to the pool, so that other work gets its turn. */
 const inRow = 8
 
 export function createHot(now: () => number = () => performance.now()): Hot {

@@ -26,8 +26,9 @@ const attempts = 6
  * Reads a file, or a range of it, as it was at one moment.
  *
  * A file that was written within the last tick of the clock may be in the middle of a write, and could change once more without another time:
- * the read waits until it has been quiet for 20 ms. Times and size are compared before and after; when they differ, the file is read again, up
- * to six times. A file that only grows, like a log, is read up to its size when the read began, and one that is renamed all the time as it is.
+ * the read waits until it has been quiet for 20 ms. Times and size are compared before and after; when they differ, the file is read again,
+ * with at most six attempts. A file that only grows, like a log, is read up to its size when the read began. A file that is renamed all the
+ * time is read as it is.
  *
  * @param limit Maximum number of bytes read.
  * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the end, `unavailable` for a

@@ -102,7 +102,7 @@ async function movedBetween(before: RefTable, after: RefTable): Promise<readonly
   return moved
 }
 
-/** Returns the names of a ref in paths. A short name that is ambiguous or reserved now may have been valid before. */
+/** Returns the names of a ref in paths. An ambiguous short name counts too: it is ambiguous only while both refs exist. */
 function namesOf(ref: string): readonly string[] {
   const short = shortName(ref)
   return short === undefined ? [ref] : [ref, short]

@@ -13,7 +13,7 @@ export interface Directory {
 
 /** Path of the folder of the series. */
 export const seriesFolder = 'series/'
-/** Returns the name of the metric at a path. Undefined: the path is none of a metric. */
+/** Returns the name of the metric at a path. Undefined: the path is not a metric's. */
 export function metricAt(path: string): string | undefined {
   return path.startsWith(seriesFolder) ? nameOf(path.slice(seriesFolder.length)) : undefined
 }

@@ -32,7 +32,7 @@ export function faultOf(status: number, body: ApiError | undefined, query: strin
 
 const noApi = 'There is no API of Prometheus at "url": look whether a path such as /prometheus belongs to it.'
 
-/** Returns the error for an answer that is none of the API, whatever its status. */
+/** Returns the error for an answer that is not in the format of the API, whatever its status. */
 export function noAnswer(): ResourceError {
   return unavailable(
     'What answers at "url" does not speak as Prometheus does: its answer is cut off, or no JSON of the API.',

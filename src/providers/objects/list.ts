@@ -12,7 +12,7 @@ import type { ObjectFacts, ObjectPage, ObjectStore, PageQuery } from './store.ts
 
 /** Maximum number of keys in one answer. */
 const wholePage = 1000
-/** Number of keys requested after a seek behind a directory: the caller may want only the next one. */
+/** Number of keys requested when a caller seeks past a directory: it may want only the next key. */
 const firstLook = 64
 /** Maximum length of a key, in bytes: no store accepts a longer start key. */
 const maxKeyBytes = 1024

@@ -4,7 +4,10 @@ import { sleep } from '../../core/sleep.ts'
 const attempts = 3
 const [firstWait, longestWait] = [200, 2000]
 
-/** Retries work up to three times with random waits, so that many callers do not retry at once. Releases values that are not returned. */
+/**
+ * Runs work up to three times, with random waits between the attempts, so that many callers do not retry at once. Releases values that are not
+ * returned.
+ */
 export async function retrying<T>(
   work: () => Promise<T>,
   again: (outcome: { readonly value: T } | { readonly error: unknown }) => boolean,
