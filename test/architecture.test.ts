@@ -5,7 +5,9 @@ import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { circlesOf } from '../scripts/house/circles.ts'
+import { longFunctions } from '../scripts/house/long-functions.ts'
 import { readSource } from '../scripts/house/source.ts'
+import { riddleIn } from '../scripts/house/words.ts'
 
 const root = join(import.meta.dirname, '..')
 const source = join(root, 'src')
@@ -37,6 +39,10 @@ function readRules(): ReadonlyMap<string, Rule> {
       }),
   )
 }
+
+const code = readSource()
+/** Folders of `src/` whose comments are in plain words. */
+const plainFolders: ReadonlySet<string> = new Set(['core', 'server', 'client'])
 
 const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
 
@@ -130,7 +136,27 @@ describe('the source', () => {
 
   test('has no import circle, imports of types counted', () => {
     // test/unit/house.test.ts shows that circles are found.
-    expect(circlesOf(readSource())).toEqual([])
+    expect(circlesOf(code)).toEqual([])
+  })
+
+  test('has no file over 300 lines', () => {
+    expect(code.filter(({ lines }) => lines > 300).map(({ file, lines }) => `${file}: ${lines} lines`)).toEqual([])
+  })
+
+  test('has no function over 120 lines but those that are listed with a reason', () => {
+    // Only a file of more lines can hold one: the others need not be parsed.
+    const long = code
+      .filter(({ lines }) => lines > 120)
+      .flatMap(({ functions }) => functions.filter(({ lines }) => lines > 120))
+      .map(({ file, name }) => `${file} ${name}`)
+    expect(long.sort()).toEqual(Object.keys(longFunctions).sort())
+  })
+
+  test('has no comment with "what", "whoever" or "where" as the subject of a sentence, in the folders that are done', () => {
+    const comments = code.filter(({ file }) => plainFolders.has(folderOf(file))).flatMap((file) => file.comments)
+    expect(comments.length).toBeGreaterThan(1000)
+    const riddles = comments.filter(({ text }) => riddleIn(text) !== undefined)
+    expect(riddles.map(({ file, line, text }) => `${file}:${line}: ${riddleIn(text)}`)).toEqual([])
   })
 })
 
