@@ -19,7 +19,8 @@ const made = mkdtempSync(join(tmpdir(), 'hikidashi-types-'))
 
 try {
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
-  const flags = ['-p', join(root, 'tsconfig.build.json'), '--emitDeclarationOnly', '--outDir', made]
+  // `npm run types` checks the sources: checking them here too takes twice as long as writing the declarations.
+  const flags = ['-p', join(root, 'tsconfig.build.json'), '--emitDeclarationOnly', '--noCheck', '--outDir', made]
   execFileSync(process.execPath, [tsc, ...flags], { stdio: 'inherit' })
   for (const file of reachable(entries())) {
     mkdirSync(dirname(join(target, file)), { recursive: true })

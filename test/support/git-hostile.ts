@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deflateSync } from 'node:zlib'
 import type { GitFolder, GitRepository } from './git.ts'
@@ -30,7 +30,7 @@ export function createTraps(folder: GitFolder): Traps {
     },
     sprung: () => readdirSync(marks).sort(),
     clear: () => {
-      for (const name of readdirSync(marks)) execFileSync('rm', [join(marks, name)])
+      for (const name of readdirSync(marks)) rmSync(join(marks, name))
     },
   }
 }
@@ -93,10 +93,9 @@ export function arm(repository: GitRepository, traps: Traps): void {
     'trailer.evil.command': program('trailer'),
     'trailer.evil.key': 'Evil',
   }
-  for (const [key, value] of Object.entries(settings)) repository.git('config', key, value)
   const hooks = join(repository.gitDir, 'own-hooks')
   mkdirSync(hooks)
-  repository.git('config', 'core.hooksPath', hooks)
+  addSettings(repository, { ...settings, 'core.hooksPath': hooks })
   for (const hook of [
     'post-index-change',
     'reference-transaction',
@@ -107,6 +106,15 @@ export function arm(repository: GitRepository, traps: Traps): void {
     writeFileSync(join(hooks, hook), `#!/bin/sh\nexec '${program(`hook-${hook}`)}'\n`)
     chmodSync(join(hooks, hook), 0o755)
   }
+}
+
+/** Adds settings to a repository as `git config` would, without a process of git for each. */
+function addSettings(repository: GitRepository, settings: Readonly<Record<string, string>>): void {
+  const lines = Object.entries(settings).map(([key, value]) => {
+    const [, section = '', sub, name = ''] = /^([^.]+)\.(?:(.+)\.)?([^.]+)$/.exec(key) ?? []
+    return `[${section}${sub === undefined ? '' : ` ${JSON.stringify(sub)}`}]\n\t${name} = ${JSON.stringify(value)}\n`
+  })
+  appendFileSync(join(repository.gitDir, 'config'), lines.join(''))
 }
 
 /** Writes an object as it is, whatever git would think of it (ids of SHA-1). */

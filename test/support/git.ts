@@ -1,5 +1,15 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Content, Context, Entry, ListQuery, Provider } from '../../src/core/provider.ts'
@@ -52,9 +62,33 @@ export function createGitFolder(): GitFolder {
 
 function makeRepository(dir: string, { bare = false, format = 'sha1' }: RepositoryOptions = {}): GitRepository {
   mkdirSync(dir, { recursive: true })
-  const repository = openTestRepository(dir, bare ? dir : join(dir, '.git'))
-  repository.git('init', '-q', '-b', 'main', `--object-format=${format}`, ...(bare ? ['--bare'] : []))
-  return repository
+  cpSync(emptyRepository(bare, format), dir, { recursive: true })
+  return openTestRepository(dir, bare ? dir : join(dir, '.git'))
+}
+
+const emptyRepositories = new Map<string, string>()
+
+/** A repository that `git init` made once for this process. A copy of it is a new repository, without a process of git for each. */
+function emptyRepository(bare: boolean, format: string): string {
+  const kind = `${format}${bare ? ' bare' : ''}`
+  const known = emptyRepositories.get(kind)
+  if (known !== undefined) return known
+  const dir = mkdtempSync(join(tmpdir(), 'hikidashi-test-git-empty-'))
+  process.once('exit', () => rmSync(dir, { recursive: true, force: true }))
+  const flags = ['-q', '-b', 'main', `--object-format=${format}`, ...(bare ? ['--bare'] : [])]
+  execFileSync('git', ['init', ...flags], { cwd: dir, env: plainEnvironment })
+  emptyRepositories.set(kind, dir)
+  return dir
+}
+
+/** The commit that HEAD names, where it is in a file: refs that are packed, or in another format, are left to git. */
+function headIn(gitDir: string): string | undefined {
+  const [, ref] = /^ref: (refs\/heads\/\S+)\n$/.exec(textOf(join(gitDir, 'HEAD'))) ?? []
+  return ref === undefined ? undefined : /^[0-9a-f]{40,64}(?=\n$)/.exec(textOf(join(gitDir, ref)))?.[0]
+}
+
+function textOf(path: string): string {
+  return existsSync(path) && statSync(path).isFile() ? readFileSync(path, 'utf8') : ''
 }
 
 /** A repository that is there already: a clone, a linked working tree. */
@@ -95,7 +129,7 @@ export function openTestRepository(dir: string, gitDir = join(dir, '.git')): Git
       time += 60
       run(['add', '-A'])
       run(['commit', '-q', '--allow-empty', '--cleanup=verbatim', '-F', '-'], message, author)
-      return git('rev-parse', 'HEAD')
+      return headIn(gitDir) ?? git('rev-parse', 'HEAD')
     },
   }
 }
