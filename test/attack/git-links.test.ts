@@ -152,7 +152,7 @@ describe('a link that takes the place of something', () => {
 describe.runIf(process.platform === 'linux').each(swapWays)('a link that comes and goes by %s', (way) => {
   /** Rounds of all questions, of 16 questions or more. */
   const rounds = 60
-  const least = volumeOf(rounds, 12)
+  const least = volumeOf(rounds)
 
   test.runIf(canSwap(way)).each(Object.keys(swaps))(
     'GT18 %s: no answer has anything of where it leads',

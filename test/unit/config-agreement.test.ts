@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { parseDocument } from '../../src/config/document.ts'
 import { explain } from '../../src/config/explain.ts'
 import { configSchema } from '../../src/config/schema.ts'
+import { volumeOf } from '../support/volume.ts'
 
 /** A configuration is judged without zod, and by zod where it is refused. Both must agree, on every value. */
 const docs = join(import.meta.dirname, '../../docs')
@@ -97,6 +98,6 @@ test('a changed configuration is refused by both, or accepted with the same outp
       agree(changed({ ...settings, mounts: { [String(address)]: mount } }, steps, key, by))
       agree({ mounts: { [String(address)]: changed(mount, steps, key, by) } })
     }),
-    { numRuns: 500 },
+    { numRuns: volumeOf(500) },
   )
 })

@@ -17,6 +17,7 @@ import { ResourceError } from '../../src/core/errors.ts'
 import type { View } from '../../src/core/view.ts'
 import { awkwardText } from '../support/awkward-text.ts'
 import { memory } from '../support/memory.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const now = Date.parse('2026-01-31T00:00:00Z')
 
@@ -76,7 +77,7 @@ test('no input goes over the budget, or shows what is denied or excluded, and th
       )
       expect(await assemble(view, { ...always, ...given })).toEqual(first)
     }),
-    { numRuns: 120 },
+    { numRuns: volumeOf(120, 20) },
   )
 })
 
@@ -88,7 +89,7 @@ test('of two budgets, the smaller never takes more tokens', async () => {
       const large = await assembled(view, { ...always, ...given, budget: given.budget + more })
       if (small !== undefined) expect(small.tokens).toBeLessThanOrEqual(large?.tokens ?? -1)
     }),
-    { numRuns: 60 },
+    { numRuns: volumeOf(60, 20) },
   )
 })
 
@@ -121,7 +122,7 @@ test('packing takes no more than the budget, as much of a larger one, and passes
       const left = named.filter((item) => !packed.taken.has(item)).flatMap((item) => item.options)
       expect(left.every(({ tokens }) => packed.tokens + tokens + frame > budget)).toBe(true)
     }),
-    { numRuns: 500 },
+    { numRuns: volumeOf(500) },
   )
 })
 
@@ -173,6 +174,6 @@ test.each(formats)('a whole text in %s is read back as it was', (format) => {
       )
       expect(readers[format](text)).toEqual(bodies)
     }),
-    { numRuns: 200 },
+    { numRuns: volumeOf(200) },
   )
 })

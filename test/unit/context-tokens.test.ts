@@ -10,6 +10,7 @@ import { mergeSteps } from '../../src/context/merging.ts'
 import { rendererOf } from '../../src/context/render.ts'
 import { maxCounted } from '../../src/context/tokens.ts'
 import { awkwardText } from '../support/awkward-text.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const asText = { disallowedSpecial: new Set<string>() }
 const both = [
@@ -26,7 +27,7 @@ describe.each(both)('the tokens of $encoding', ({ encoding, plain }) => {
         const text = given.replaceAll('\ufeff', '')
         expect(await counter.count(text)).toBe(plain(text))
       }),
-      { numRuns: 300 },
+      { numRuns: volumeOf(300) },
     )
   })
 

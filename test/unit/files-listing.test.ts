@@ -86,7 +86,7 @@ describe.each([
         const after = cursor.join('/')
         expect(await listPaths(provider, { after })).toEqual(all.filter((path) => comparePaths(path, after) > 0))
       }),
-      { numRuns: 40 },
+      { numRuns: volumeOf(40, 20) },
     )
   })
 

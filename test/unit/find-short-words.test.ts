@@ -4,6 +4,7 @@ import { findEncoded } from '../../src/wrap/redacted/encoded.ts'
 import { findOwn } from '../../src/wrap/redacted/find.ts'
 import { findShapes } from '../../src/wrap/redacted/shapes.ts'
 import { findTableSecrets } from '../../src/wrap/redacted/tables.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const beginnings =
   'LTAI AKIA ASIA sk-_ gsk_ hf_ r8_ oy2 AC SK key- eyJ SG. dp. 1//0 pat cio ntn_ xai- sq0 -us AAAA'.split(' ')
@@ -18,7 +19,7 @@ test('no finder finds a secret in a word of at most 15 characters, so those are 
       expect(findEncoded(word, () => true)).toEqual([])
       expect(findTableSecrets(word, 'value.txt')).toEqual([])
     }),
-    { numRuns: 5000 },
+    { numRuns: volumeOf(5000) },
   )
 })
 

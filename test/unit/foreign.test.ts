@@ -10,6 +10,7 @@ import {
 } from '../../src/core/foreign.ts'
 import { isPath } from '../../src/core/path.ts'
 import { formatUri, parseAddress, parseUri } from '../../src/core/uri.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const usual = {
   'file:///srv/docs/a.md': 'file/srv/docs/a.md',
@@ -95,7 +96,7 @@ describe('any URI', () => {
         expect(segments.join('/')).toBe(path)
         if (!path.startsWith('==/')) expect(foreignOf(path)).toBe(uri)
       }),
-      { numRuns: 1000 },
+      { numRuns: volumeOf(1000) },
     )
   })
 
@@ -105,7 +106,7 @@ describe('any URI', () => {
         const uri = foreignOf(pieces.join('/'))
         if (uri !== undefined && !uri.endsWith('/')) expect(pathOfForeign(uri)).toBe(pieces.join('/'))
       }),
-      { numRuns: 1000 },
+      { numRuns: volumeOf(1000) },
     )
   })
 })

@@ -8,6 +8,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import type { Principal } from '../../src/core/provider.ts'
 import { openView } from '../../src/server/serve.ts'
 import { meta } from '../support/attack-wire.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const ada: Principal = { id: 'ada', roles: ['reader'] }
 const guest: Principal = { id: 'guest', roles: [] }
@@ -62,7 +63,7 @@ describe('The instructions of a server', () => {
         expect(guide.length).toBeLessThan(2000)
         expect(guide).not.toMatch(/[\p{Cc}]/u)
       }),
-      { numRuns: 100 },
+      { numRuns: volumeOf(100, 20) },
     )
     const many = Array.from({ length: 300 }, (_, at) => files(`file:///srv/${at}`))
     expect(guideFor(many)(guest)).toContain('300 mounts (300 files)')

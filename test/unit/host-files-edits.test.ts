@@ -5,6 +5,7 @@ import { writeHostFile } from '../../src/cli/host-files/files.ts'
 import { formatOf } from '../../src/cli/host-files/format.ts'
 import type { Host } from '../../src/cli/host-files/types.ts'
 import { createPlace, hostCalled, openWith, started } from '../support/hosts.ts'
+import { volumeOf } from '../support/volume.ts'
 
 let place: Awaited<ReturnType<typeof createPlace>>
 beforeAll(async () => {
@@ -162,7 +163,7 @@ describe.each([
         expect(serversOf(again).hikidashi).toEqual(entry.value)
         expect(await withoutEntry(again, 'hikidashi')).toBe(opened.before.text)
       }),
-      { numRuns: 25 },
+      { numRuns: volumeOf(25, 20) },
     ))
 
   test('keeps all else, with its comments, also when nobody knows what it was', () =>
@@ -181,7 +182,7 @@ describe.each([
         const servers = serversOf(await openWith(host, place, left))
         expect(servers).toEqual(serversOf(opened))
       }),
-      { numRuns: 25 },
+      { numRuns: volumeOf(25, 20) },
     ))
 })
 

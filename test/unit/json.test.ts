@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ResourceError } from '../../src/core/errors.ts'
 import { encodeJsonInPieces, formatJson, JsonError, parseJson } from '../../src/server/json.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const parse = (text: string) => parseJson(Buffer.from(text))
 
@@ -33,7 +34,7 @@ describe('strict JSON', () => {
           expect(error).toEqual(new JsonError('The message names a member twice.'))
         }
       }),
-      { numRuns: 5000 },
+      { numRuns: volumeOf(5000) },
     )
   })
 

@@ -17,6 +17,7 @@ import {
   parseTime,
 } from '../../src/providers/metrics/time.ts'
 import { familyNames, formatOf, unitIn } from '../../src/providers/metrics/units.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const now = 1_795_255_200
 
@@ -238,7 +239,7 @@ describe('down-sampling', () => {
         const values = Float64Array.from(times, (_, i) => (i === peak ? 100 : Math.sin(i / 50)))
         expect(downsample({ times, values }, 240)).toContain(peak)
       }),
-      { numRuns: 50 },
+      { numRuns: volumeOf(50, 20) },
     )
   })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createScrubber } from '../../src/core/scrub.ts'
 import { formsOf } from '../support/attack-canary.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const secret = 'p@ss/w+rd "77" ünï&co'
 const { scrub, scrubBytes } = createScrubber([secret, 'tok-1234567'])
@@ -93,7 +94,7 @@ describe('a scrubber', () => {
         expect(scrubber.scrub(input)).toBe(whole)
         for (const value of secrets) expect(whole).not.toContain(value)
       }),
-      { numRuns: 500 },
+      { numRuns: volumeOf(500) },
     )
   })
 

@@ -5,6 +5,7 @@ import { kindOf } from '../../src/search/outline.ts'
 import { passagesOf } from '../../src/search/passages.ts'
 import { stem } from '../../src/search/stem.ts'
 import { beginningsOf, tokenize } from '../../src/search/tokens.ts'
+import { volumeOf } from '../support/volume.ts'
 
 interface Token {
   readonly term: string
@@ -80,7 +81,7 @@ describe('folding', () => {
         }
         expect(folded.origin(folded.text.length)).toBe(text.length)
       }),
-      { numRuns: 300 },
+      { numRuns: volumeOf(300) },
     )
   })
 
@@ -142,7 +143,7 @@ describe('tokens', () => {
           }
         })
       }),
-      { numRuns: 500 },
+      { numRuns: volumeOf(500) },
     )
   })
 
@@ -154,7 +155,7 @@ describe('tokens', () => {
         tokenize(fold(text).text, (term) => void told.push(term), beginningsOf(wanted))
         expect(told.filter((term) => wanted.has(term))).toEqual(termsOf(text).filter((term) => wanted.has(term)))
       }),
-      { numRuns: 300 },
+      { numRuns: volumeOf(300) },
     )
   })
 
@@ -225,7 +226,7 @@ describe('passages', () => {
           last = start
         }
       }),
-      { numRuns: 200 },
+      { numRuns: volumeOf(200) },
     )
   })
 

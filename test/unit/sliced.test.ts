@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Content } from '../../src/core/provider.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
 import { contentOf, factsOf, read, refusal, shapes, source } from '../support/sources.ts'
+import { volumeOf } from '../support/volume.ts'
 
 describe.each(shapes)('lines of a source of %s', (shape) => {
   const text = 'one\ntwo\r\nthrée 𠮷\n\nfive'
@@ -63,7 +64,7 @@ describe.each(shapes)('lines of a source of %s', (shape) => {
           expect(all).toBe(text)
         },
       ),
-      { numRuns: 60 },
+      { numRuns: volumeOf(60, 20) },
     )
   })
 })
@@ -133,7 +134,7 @@ describe.each(shapes)('bytes of a source of %s', (shape) => {
           expect(all).toBe(text)
         },
       ),
-      { numRuns: 60 },
+      { numRuns: volumeOf(60, 20) },
     )
   })
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { bestOf, type Weighed } from '../../src/store/sqlite/scores.ts'
+import { volumeOf } from '../support/volume.ts'
 
 /** What it has to answer, in the plainest way. */
 function plainly(lists: readonly Weighed[], limit: number): readonly number[] {
@@ -23,7 +24,7 @@ test('the best are those with the greatest sums, and of equals the first, howeve
       expect(bestOf(lists, limit)).toEqual(plainly(lists, limit))
       expect(bestOf(lists, Number.POSITIVE_INFINITY)).toEqual(plainly(lists, Number.POSITIVE_INFINITY))
     }),
-    { numRuns: 300 },
+    { numRuns: volumeOf(300) },
   )
 })
 

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { isResourceError } from '../../src/core/errors.ts'
 import { compileTemplate, type MatchedValue, type TemplateValue } from '../../src/core/template.ts'
 import { parseTemplate, type Variable } from '../../src/core/template-syntax.ts'
+import { volumeOf } from '../support/volume.ts'
 
 interface Vector {
   readonly template: string
@@ -318,7 +319,7 @@ describe('matching a URI', () => {
   })
 })
 
-const seconds = { numRuns: 500 }
+const seconds = { numRuns: volumeOf(500) }
 const text = fc.string({ unit: 'grapheme' }).filter((value) => !/\p{Cc}|[\u2028\u2029]/u.test(value))
 const anyTemplate = fc
   .array(
@@ -351,7 +352,7 @@ describe('properties of URI templates', () => {
         const found = compiled.match(uri)
         for (const name of found?.keys() ?? []) expect(compiled.variables).toContain(name)
       }),
-      { numRuns: 5000 },
+      { numRuns: volumeOf(5000) },
     )
   })
 
@@ -364,7 +365,7 @@ describe('properties of URI templates', () => {
           expect(isResourceError(error, 'invalid')).toBe(true)
         }
       }),
-      { numRuns: 5000 },
+      { numRuns: volumeOf(5000) },
     )
   })
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { isResourceError } from '../../src/core/errors.ts'
 import { afterSubtree, comparePaths, isPath, segmentFault } from '../../src/core/path.ts'
 import { encodePath, fileAddress, formatUri, parseAddress, parseQuery, parseUri } from '../../src/core/uri.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const reasonOf = (uri: string): unknown => {
   try {
@@ -98,7 +99,7 @@ describe('parsing a URI', () => {
         reasonOf(text)
         reasonOf(`file:///${text}`)
       }),
-      { numRuns: 2000 },
+      { numRuns: volumeOf(2000) },
     )
   })
 })
