@@ -40,21 +40,21 @@ function argumentsOf(item: unknown): readonly ListedArgument[] {
 }
 
 /** @throws ResourceError `internal` for an answer without messages, or with a content of an unknown type. */
-export function filledPromptOf(answer: Wire): FilledPrompt<PromptContent> {
+export function filledPromptOf(answer: Wire, decode = decodeBase64): FilledPrompt<PromptContent> {
   const description = textOf(answer.description)
   const messages = listOf(answer, 'messages').map((item): PromptMessage<PromptContent> => {
     const { role, content } = objectOf(item)
-    return { role: role === 'assistant' ? 'assistant' : 'user', content: promptContentOf(objectOf(content)) }
+    return { role: role === 'assistant' ? 'assistant' : 'user', content: promptContentOf(objectOf(content), decode) }
   })
   return { ...(description === undefined ? {} : { description }), messages }
 }
 
-function promptContentOf(wire: Wire): PromptContent {
+function promptContentOf(wire: Wire, decode: typeof decodeBase64): PromptContent {
   const { type, text, data, mimeType } = wire
   if (type === 'text' && typeof text === 'string') return { text: text.toWellFormed() }
   if ((type === 'image' || type === 'audio') && typeof data === 'string')
-    return { bytes: decodeBase64(data), mimeType: textOf(mimeType) ?? `${type}/*` }
-  const [resource] = type === 'resource' ? contentsOf({ contents: [wire.resource] }, '') : []
+    return { bytes: decode(data), mimeType: textOf(mimeType) ?? `${type}/*` }
+  const [resource] = type === 'resource' ? contentsOf({ contents: [wire.resource] }, '', decode) : []
   if (resource !== undefined) return { resource }
   const [link] = type === 'resource_link' ? resourcesOf([wire]) : []
   if (link !== undefined) return { link }

@@ -2,6 +2,7 @@ import './find.css'
 import { useEffect } from 'preact/hooks'
 import { place } from '../state/place.ts'
 import { loadTemplates, templates } from '../state/templates.ts'
+import { PromptsPane } from './prompts-pane.tsx'
 import { SearchPane } from './search-pane.tsx'
 import { TemplatesPane } from './templates-pane.tsx'
 
@@ -10,5 +11,12 @@ export function FindPane() {
   useEffect(() => {
     if (templates.value.state !== 'loaded') void loadTemplates()
   }, [])
-  return place.value.view === 'templates' ? <TemplatesPane /> : <SearchPane />
+  const { view, template, prompt } = place.value
+  if (view !== 'templates') return <SearchPane />
+  return (
+    <>
+      {prompt === undefined ? <TemplatesPane /> : null}
+      {template === undefined ? <PromptsPane /> : null}
+    </>
+  )
 }

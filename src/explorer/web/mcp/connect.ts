@@ -1,3 +1,4 @@
+import { filledPromptOf, promptPageOf } from '../../../client/prompts.ts'
 import {
   cacheOf,
   completionOf,
@@ -51,7 +52,7 @@ export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions 
       throw error
     }),
   ])
-  const { resources } = objectOf(discovered.capabilities)
+  const { resources, prompts } = objectOf(discovered.capabilities)
   const { subscribe, listChanged } = objectOf(resources)
   const isLive = subscribe === true || listChanged === true
   const changes = isLive ? createChanges(endpoint, onChanges === undefined ? {} : { onState: onChanges }) : undefined
@@ -61,7 +62,7 @@ export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions 
     url: String(endpoint.url),
     isPrivate: endpoint.isPrivate === true,
     asksToken: () => endpoint.token() !== undefined,
-    view: createView(endpoint, changes),
+    view: createView(endpoint, changes, typeof prompts === 'object'),
     ...(changes === undefined ? {} : { changes }),
     tools: new Set(tools.flatMap((tool) => (typeof tool?.name === 'string' ? [tool.name] : []))),
     call: async (name, args, signal) =>
@@ -69,12 +70,21 @@ export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions 
   }
 }
 
-function createView(endpoint: Endpoint, changes: Changes | undefined): View {
+function createView(endpoint: Endpoint, changes: Changes | undefined, hasPrompts: boolean): View {
   const ask = (method: string, params: Wire, signal: AbortSignal | undefined) =>
     request(endpoint, method, params, signal)
   const pageOf = <T>(answer: Wire, page: Omit<Page<T>, 'nextCursor'>): Page<T> => {
     const nextCursor = cursorOf(answer)
     return nextCursor === undefined ? page : { ...page, nextCursor }
+  }
+  const complete = async (
+    ref: Wire,
+    argument: Wire,
+    given: ReadonlyMap<string, string> | undefined,
+    signal?: AbortSignal,
+  ) => {
+    const context = given === undefined || given.size === 0 ? {} : { context: { arguments: Object.fromEntries(given) } }
+    return completionOf(await ask('completion/complete', { ref, argument, ...context }, signal))
   }
   const at = (cursor: string | undefined) => (cursor === undefined ? {} : { cursor })
   return {
@@ -98,12 +108,24 @@ function createView(endpoint: Endpoint, changes: Changes | undefined): View {
       const answer = await ask('resources/read', { uri }, options?.signal)
       return { contents: contentsOf(answer, uri, bytesOfBase64), cache: cacheOf(answer) }
     },
-    complete: async ({ uriTemplate, argument, arguments: given }, options) => {
-      const context =
-        given === undefined || given.size === 0 ? {} : { context: { arguments: Object.fromEntries(given) } }
-      const ref = { type: 'ref/resource', uri: uriTemplate }
-      return completionOf(await ask('completion/complete', { ref, argument, ...context }, options?.signal))
-    },
+    complete: ({ uriTemplate, argument, arguments: given }, options) =>
+      complete({ type: 'ref/resource', uri: uriTemplate }, argument, given, options?.signal),
+    ...(hasPrompts
+      ? {
+          prompts: {
+            list: async (query, options) => {
+              const answer = await ask('prompts/list', at(query?.cursor), options?.signal)
+              return pageOf(answer, promptPageOf(answer))
+            },
+            get: async ({ name, arguments: given = new Map() }, options) => {
+              const params = { name, arguments: Object.fromEntries(given) }
+              return filledPromptOf(await ask('prompts/get', params, options?.signal), bytesOfBase64)
+            },
+            complete: ({ name, argument, arguments: given }, options) =>
+              complete({ type: 'ref/prompt', name }, argument, given, options?.signal),
+          },
+        }
+      : {}),
     ...(changes === undefined ? {} : { live: true, subscribe: changes.open }),
   }
 }

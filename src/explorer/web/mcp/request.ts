@@ -128,7 +128,12 @@ function challengeOf(header: string): readonly [scheme: string, error?: string] 
 
 /** `Mcp-Name` repeats what is named in the body; what a header cannot hold goes as base64 (2026-07-28, basic/transports). */
 function nameHeader(method: string, params: Wire): Record<string, string> {
-  const name = method === 'resources/read' ? params.uri : method === 'tools/call' ? params.name : undefined
+  const name =
+    method === 'resources/read'
+      ? params.uri
+      : method === 'tools/call' || method === 'prompts/get'
+        ? params.name
+        : undefined
   if (typeof name !== 'string') return {}
   if (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(name) && !name.startsWith('=?')) return { 'mcp-name': name }
   const bytes = new TextEncoder().encode(name)

@@ -26,6 +26,8 @@ export interface Place {
   /** The template that is filled in, and the values of its variables as a query string. */
   readonly template?: string
   readonly values?: string
+  /** The prompt that is filled in, with the same values. */
+  readonly prompt?: string
   /** `1`: the source is shown instead of the rendered form. */
   readonly source?: string
   /** The lines of what is shown that are marked: `12`, or `12-20`. */
@@ -38,7 +40,7 @@ export interface Place {
 
 const names = [
   ...['view', 'uri', 'in', 'q', 'filter', 'sort', 'mount', 'mime', 'audience', 'minPriority', 'since'],
-  ...['template', 'values', 'source', 'line', 'basket', 'picks'],
+  ...['template', 'prompt', 'values', 'source', 'line', 'basket', 'picks'],
 ] as const
 
 const views = new Set(['tree', 'list', 'search', 'templates'])

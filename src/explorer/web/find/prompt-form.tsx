@@ -1,0 +1,177 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import type { FilledPrompt } from '../../../core/provider.ts'
+import type { ListedPrompt, PromptContent, Resource } from '../../../core/view.ts'
+import { add } from '../state/basket.ts'
+import { copy } from '../state/copy.ts'
+import { langOf } from '../state/lang.ts'
+import { go, linkTo, place } from '../state/place.ts'
+import { reasonOf } from '../state/reason.ts'
+import { connected } from '../state/session.ts'
+import { shown } from '../state/shown.ts'
+import { Combobox } from './combobox.tsx'
+import { textOfValues, valuesOf } from './form.ts'
+import { t } from './words.ts'
+
+/** The most characters of a message that are drawn. All of it is copied. */
+const maxShown = 100_000
+
+/** A prompt to fill in, and the messages that the server makes of it. The values stand in the permalink. */
+export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
+  const filled = useSignal<FilledPrompt<PromptContent> | undefined>(undefined)
+  const error = useSignal('')
+  const isRunning = useSignal(false)
+  const running = useRef<AbortController>(undefined)
+  useEffect(() => () => running.current?.abort(), [])
+  const fields = prompt.arguments ?? []
+  const values = valuesOf(place.value.values)
+  const missing = fields.filter(({ name, required }) => required === true && (values[name] ?? '') === '')
+  const given = (except?: string) =>
+    new Map(
+      fields.flatMap(({ name }) => {
+        const value = valuesOf(place.value.values)[name] ?? ''
+        return name === except || value === '' ? [] : [[name, value] as const]
+      }),
+    )
+  const run = async () => {
+    const { prompts } = connected().view
+    if (missing.length > 0 || prompts === undefined) return
+    running.current?.abort()
+    const controller = new AbortController()
+    running.current = controller
+    isRunning.value = true
+    error.value = ''
+    try {
+      filled.value = await prompts.get({ name: prompt.name, arguments: given() }, { signal: controller.signal })
+    } catch (cause) {
+      if (!controller.signal.aborted) {
+        filled.value = undefined
+        error.value = reasonOf(cause)
+      }
+    } finally {
+      if (running.current === controller) isRunning.value = false
+    }
+  }
+  return (
+    <form
+      class="template-form"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void run()
+      }}
+    >
+      <h2>
+        <bdi>{shown(prompt.title ?? prompt.name)}</bdi>
+      </h2>
+      {prompt.description === undefined ? null : <p>{shown(prompt.description)}</p>}
+      {fields.map(({ name, title, description, required }) => (
+        <Combobox
+          key={name}
+          label={title ?? name}
+          hint={[required === true ? '' : `(${t('optional')})`, description ?? ''].join(' ').trim() || undefined}
+          value={values[name] ?? ''}
+          isRequired={required === true}
+          complete={async (value, signal) =>
+            (await connected().view.prompts?.complete(
+              { name: prompt.name, argument: { name, value }, arguments: given(name) },
+              { signal },
+            )) ?? { values: [] }
+          }
+          onValue={(value) =>
+            go({ values: textOfValues({ ...valuesOf(place.value.values), [name]: value }) }, { replace: true })
+          }
+          onEnter={() => void run()}
+        />
+      ))}
+      {missing.length === 0 ? null : (
+        <p class="find-hint">{t('incomplete', { names: missing.map(({ name }) => name).join(', ') })}</p>
+      )}
+      <p class="template-acts">
+        <button type="submit" class="button button-main" disabled={missing.length > 0}>
+          {isRunning.value ? t('running') : t('runPrompt')}
+        </button>
+      </p>
+      {error.value === '' ? null : (
+        <p class="find-note find-bad" role="alert">
+          {error.value}
+        </p>
+      )}
+      {filled.value === undefined ? null : <Messages filled={filled.value} />}
+    </form>
+  )
+}
+
+function Messages({ filled: { messages } }: { readonly filled: FilledPrompt<PromptContent> }) {
+  const isCopied = useSignal(false)
+  const resources = messages.flatMap(({ content }) => resourceOf(content) ?? [])
+  if (messages.length === 0) return <p class="find-note">{t('noMessages')}</p>
+  return (
+    <>
+      <p class="template-acts">
+        <button
+          type="button"
+          class="button"
+          onClick={async () => {
+            const texts = messages.map(({ content }) => textOf(content))
+            isCopied.value = await copy(texts.filter((text) => text !== '').join('\n\n'))
+          }}
+        >
+          {isCopied.value ? t('copied') : t('copyMessages')}
+        </button>
+        {resources.length === 0 ? null : (
+          <button
+            type="button"
+            class="button"
+            onClick={() => add(resources.map((resource) => ({ resource, level: 'auto' })))}
+          >
+            {t('pickResources', { count: resources.length })}
+          </button>
+        )}
+      </p>
+      <ol class="prompt-messages">
+        {messages.map(({ role, content }, index) => (
+          <li key={index} class="prompt-message">
+            <h3>{t(role === 'assistant' ? 'roleAssistant' : 'roleUser')}</h3>
+            <MessageContent content={content} />
+          </li>
+        ))}
+      </ol>
+    </>
+  )
+}
+
+function MessageContent({ content }: { readonly content: PromptContent }) {
+  const resource = resourceOf(content)
+  const text = 'link' in content ? '' : textOf(content)
+  return (
+    <>
+      {resource === undefined ? null : (
+        <p>
+          <a href={linkTo({ uri: resource.uri, source: undefined })}>{shown(resource.uri)}</a>
+        </p>
+      )}
+      {text === '' ? null : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keys
+        <pre tabIndex={0} lang={langOf(text.slice(0, 20_000))}>
+          {shown(text.slice(0, maxShown))}
+        </pre>
+      )}
+      {'bytes' in content ? <p class="quiet">{shown(content.mimeType)}</p> : null}
+    </>
+  )
+}
+
+function resourceOf(content: PromptContent): Resource | undefined {
+  if ('link' in content) return content.link
+  if (!('resource' in content)) return undefined
+  const { uri, mimeType } = content.resource
+  return { uri, name: uri.split('/').at(-1) ?? uri, ...(mimeType === undefined ? {} : { mimeType }) }
+}
+
+/** A message as text, to be copied. */
+function textOf(content: PromptContent): string {
+  if ('text' in content) return content.text
+  if ('link' in content) return content.link.uri
+  if ('resource' in content) return 'text' in content.resource ? content.resource.text : content.resource.uri
+  return ''
+}

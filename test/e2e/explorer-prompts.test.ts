@@ -1,0 +1,101 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { axe, chromiumReason, type Explored, hasChromium, serveExplorer, useBrowser } from '../support/browser.ts'
+import { createFolder } from '../support/folder.ts'
+import { requires } from '../support/require.ts'
+
+const review = `---
+name: review
+title: Review a document
+description: Reads one document closely.
+arguments:
+  - name: path
+    description: Which document
+    required: true
+    complete: "file:///site/{+path}"
+  - name: depth
+    values: [quick, deep]
+---
+Review this document <b>{{depth}}</b>:
+
+![[file:///site/{{path}}]]
+
+{{role "assistant"}}
+I have read it.
+`
+
+requires(
+  'chromium',
+  hasChromium,
+  chromiumReason,
+)('prompts in the explorer', () => {
+  const folder = createFolder()
+  const tabs = useBrowser()
+  let explorer: Explored
+
+  beforeAll(async () => {
+    folder.write({
+      'site/opening.md': '# Opening\n\nA shop opens at nine.\n',
+      'prompts/review.md': review,
+      'hikidashi.json': JSON.stringify({
+        mounts: {
+          'file:///site': { provider: 'files', root: 'site' },
+          'zed://prompt-library': { provider: 'prompts', root: 'prompts' },
+        },
+      }),
+    })
+    explorer = await serveExplorer(['--config', join(folder.root, 'hikidashi.json')], { cwd: folder.outside })
+  })
+  afterAll(async () => {
+    await explorer.end()
+    folder.remove()
+  })
+
+  test('a prompt is chosen, filled in with completion, and its messages are shown, copied and picked from', async () => {
+    const page = await tabs.open(`${explorer.url}#view=templates`, {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    })
+    const pane = page.getByRole('region', { name: 'Prompts' })
+    await pane.getByRole('link', { name: 'Review a document' }).click()
+    const run = pane.getByRole('button', { name: 'Show the messages' })
+    expect(await run.isDisabled()).toBe(true)
+    await pane.getByText('Fill in: path').waitFor()
+    const field = pane.getByRole('combobox', { name: /path/ })
+    await field.click()
+    await field.pressSequentially('op')
+    await pane.getByRole('option', { name: 'opening.md' }).click()
+    await pane.getByRole('combobox', { name: /depth/ }).fill('deep')
+    expect(await axe(page)).toEqual([])
+    await run.click()
+    await pane.getByRole('heading', { name: 'Assistant' }).waitFor()
+    await pane.getByText('Review this document <b>deep</b>:').waitFor()
+    await pane.getByText('A shop opens at nine.').waitFor()
+    expect(await axe(page)).toEqual([])
+    await pane.getByRole('button', { name: 'Copy all' }).click()
+    await pane.getByRole('button', { name: 'Copied' }).waitFor()
+    const other = await page.context().newPage()
+    await other.setContent('<textarea></textarea>')
+    await other.locator('textarea').click()
+    await other.keyboard.press('Control+V')
+    const copied = await other.locator('textarea').inputValue()
+    await other.close()
+    expect(copied).toMatch(/Review this document <b>deep<\/b>:[\s\S]*A shop opens at nine\.[\s\S]*I have read it\./)
+    await pane.getByRole('button', { name: 'Add 1 resource to the basket' }).click()
+    await page.locator('.top-basket-count', { hasText: '1' }).waitFor()
+    await pane.getByRole('link', { name: 'file:///site/opening.md' }).click()
+    await page.locator('.markdown h1', { hasText: 'Opening' }).waitFor()
+  })
+
+  test('a document that is not there is told, in Japanese and in the dark too', async () => {
+    const values = encodeURIComponent('path=nothing.md')
+    const page = await tabs.open(`${explorer.url}#view=templates&prompt=review&values=${values}`, {
+      locale: 'ja-JP',
+      colorScheme: 'dark',
+      allowed: [/status of 4\d\d/],
+    })
+    await page.getByRole('button', { name: 'メッセージを表示' }).click()
+    await page.getByRole('alert').waitFor()
+    expect(await page.locator('.prompt-message').count()).toBe(0)
+    expect(await axe(page)).toEqual([])
+  })
+})
