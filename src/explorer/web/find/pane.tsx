@@ -15,8 +15,8 @@ export function FindPane() {
   if (view !== 'templates') return <SearchPane />
   return (
     <>
-      {prompt === undefined ? <TemplatesPane /> : null}
       {template === undefined ? <PromptsPane /> : null}
+      {prompt === undefined ? <TemplatesPane /> : null}
     </>
   )
 }
