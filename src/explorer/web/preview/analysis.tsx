@@ -2,7 +2,7 @@ import './schema.css'
 import { langOf } from '../state/lang.ts'
 import { linkTo } from '../state/place.ts'
 import { shown } from '../state/shown.ts'
-import { formatNumber, language } from '../words/language.ts'
+import { formatNumber, formatTime, language } from '../words/language.ts'
 import { bare } from './load.ts'
 import { isRecord } from './model/series.ts'
 import { Region } from './region.tsx'
@@ -17,6 +17,7 @@ export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: s
   const { met } = isRecord(value.thresholds) ? value.thresholds : {}
   return (
     <Region class="sheet" label={t('rendered')}>
+      <Facts value={value} />
       <h3>{t('question')}</h3>
       <Prose text={value.prompt} />
       <h3>{t('consensus')}</h3>
@@ -29,22 +30,43 @@ export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: s
       <Prose text={consensus.content} />
       <Prose text={consensus.reasoning} />
       <h3>{t('votes')}</h3>
-      {votes.map((vote, index) => (
-        <div key={index} class="vote">
-          <p>
-            <strong>{shown(String(vote.provider ?? ''))}</strong>{' '}
-            <span class="quiet">
-              {typeof vote.model === 'string' ? `${shown(vote.model)} · ` : ''}
-              <Share name={t('confidence')} value={vote.confidence} />
-              <Share name={t('agreement')} value={vote.agreement} />
-            </span>
-          </p>
-          {typeof vote.error === 'string' ? <p class="bad">{shown(vote.error)}</p> : null}
-          <Prose text={vote.content} />
-        </div>
-      ))}
+      <div class="votes">
+        {votes.map((vote, index) => (
+          <div key={index} class="vote">
+            <p>
+              <strong>{shown(String(vote.provider ?? ''))}</strong>{' '}
+              <span class="quiet">
+                {typeof vote.model === 'string' ? `${shown(vote.model)} · ` : ''}
+                <Share name={t('confidence')} value={vote.confidence} />
+                <Share name={t('agreement')} value={vote.agreement} />
+              </span>
+            </p>
+            {typeof vote.error === 'string' ? <p class="bad">{shown(vote.error)}</p> : null}
+            <Prose text={vote.content} />
+          </div>
+        ))}
+      </div>
     </Region>
   )
+}
+
+/** When it was made, until when it is kept, and what it is filed under. */
+function Facts({ value }: { readonly value: Wire }) {
+  const [created, expires] = [timeOf(value.created), timeOf(value.expires)]
+  const tags = (Array.isArray(value.tags) ? value.tags : []).filter((tag) => typeof tag === 'string')
+  const facts = [
+    ...(created === undefined ? [] : [t('madeAt', { time: formatTime(created) })]),
+    ...(expires === undefined
+      ? []
+      : [t(expires < Date.now() ? 'expiredAt' : 'keptUntil', { time: formatTime(expires) })]),
+    ...tags.map((tag) => `#${shown(tag)}`),
+  ]
+  return facts.length === 0 ? null : <p class="quiet analysis-facts">{facts.join(' · ')}</p>
+}
+
+function timeOf(value: unknown): number | undefined {
+  const time = typeof value === 'string' ? Date.parse(value) : Number.NaN
+  return Number.isNaN(time) ? undefined : time
 }
 
 function Share({ name, value }: { readonly name: string; readonly value: unknown }) {
