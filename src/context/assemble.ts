@@ -55,7 +55,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
     if (index % 256 === 255 || reading !== undefined) await turn()
     signal?.throwIfAborted()
     const same = reading !== undefined && 'text' in reading ? await twinOf(candidate, reading, collapse) : undefined
-    if (same === undefined) formed.push(await formsOf(candidate, reading, forming))
+    if (same === undefined) formed.push(await formsOf(candidate, reading, forming, index))
     else {
       const { resource, explanation } = candidate
       duplicates.push({ uri: resource.uri, reason: 'duplicate', of: same, explanation })

@@ -27,10 +27,13 @@ export interface Formed {
 }
 
 /**
- * Which share of a whole text each level is worth. Chosen on ten commits each of three repositories by the share of the changed places that can
- * be read (scripts/eval/context.ts): an outline of 0.35 and windows of 0.6 left less of the budget to texts.
+ * The share of the whole text that each level is worth; windows are worth more by the share of the scores that they have. Figures: decision 21.
  */
-const worth: Readonly<Record<Level, number>> = { link: 0.03, outline: 0.1, windows: 0.4, full: 1 }
+const worth: Readonly<Record<Level, number>> = { link: 0.01, outline: 0.05, windows: 0.1, full: 1 }
+const worthOfScores = 0.7
+
+/** The sizes of windows in UTF-16 units: of the leading candidates, of which there are so many; of the others; and where windows are required. */
+const windowSizes = { leaders: 20, ofLeaders: [2000, 6000, 16_000], ofOthers: [2000], required: [6000] }
 
 export interface Forming {
   readonly counter: Counter
@@ -47,10 +50,19 @@ export interface Forming {
 /** No token of any encoding here is longer, in bytes. */
 export const longestToken = 128
 
-/** All the forms that a resource can be taken in. Of what was not read, or is no text, there is a link alone. */
-export async function formsOf(candidate: Candidate, reading: Reading | undefined, given: Forming): Promise<Formed> {
+/**
+ * All the forms that a resource can be taken in. Of what was not read, or is no text, there is a link alone.
+ *
+ * @param place The place of the candidate among all, from 0: the leaders have larger windows.
+ */
+export async function formsOf(
+  candidate: Candidate,
+  reading: Reading | undefined,
+  given: Forming,
+  place: number,
+): Promise<Formed> {
   const { resource, required } = candidate
-  const bodies = bodiesOf(candidate, reading, given.terms)
+  const bodies = bodiesOf(candidate, reading, given.terms, place)
   const wanted = required === undefined ? undefined : nearest(bodies, required)
   const counted = wanted === undefined || given.countLevels === true ? bodies : [wanted]
   const forms: Form[] = []
@@ -63,7 +75,13 @@ export async function formsOf(candidate: Candidate, reading: Reading | undefined
     const part = partOf(one)
     const most = one === wanted || level === 'link' ? all : given.most
     const tokens = await tokensOf(part, one.digest, given, most)
-    if (tokens <= most) forms.push({ part, tokens, worth: worth[level], ...(ranges === undefined ? {} : { ranges }) })
+    if (tokens <= most)
+      forms.push({
+        part,
+        tokens,
+        worth: one.worth ?? worth[level],
+        ...(ranges === undefined ? {} : { ranges }),
+      })
   }
   const levels = async () => {
     const found: Partial<Record<Level, number>> = {}
@@ -100,6 +118,8 @@ interface Body {
   readonly ranges?: readonly LineRange[]
   /** What the body is made of alone: the digest of the text, and with what it was made. Left out where it depends on the query. */
   readonly digest?: string
+  /** Its share of the worth of the whole; left out where the level says it. */
+  readonly worth?: number
 }
 
 /** Whether a text has more bytes than this. */
@@ -140,13 +160,24 @@ async function tokensOf(part: Part, digest: string | undefined, given: Forming, 
   return tokens
 }
 
-function bodiesOf({ resource, found }: Candidate, reading: Reading | undefined, terms: ReadonlySet<string>): Body[] {
+function bodiesOf(
+  { resource, found, required }: Candidate,
+  reading: Reading | undefined,
+  terms: ReadonlySet<string>,
+  place: number,
+): Body[] {
   const bodies: Body[] = [{ level: 'link' }]
   if (reading === undefined || !('text' in reading)) return bodies
   const { text, sha256 } = reading
   bodies.push({ level: 'outline', ...outlineFor(reading, pathOf(resource.uri), resource.mimeType ?? reading.mimeType) })
-  const windows = windowsOf(text, terms, found)
-  if (windows !== undefined) bodies.push({ level: 'windows', body: windows.text, ranges: windows.ranges })
+  const shown = { text, path: pathOf(resource.uri), mimeType: resource.mimeType ?? reading.mimeType, found }
+  const ofPlace = place < windowSizes.leaders ? windowSizes.ofLeaders : windowSizes.ofOthers
+  for (const { text: body, ranges, share } of windowsOf(
+    shown,
+    terms,
+    required === undefined ? ofPlace : windowSizes.required,
+  ))
+    bodies.push({ level: 'windows', body, ranges, worth: worth.windows + worthOfScores * share })
   bodies.push({ level: 'full', body: text, digest: sha256 })
   return bodies
 }

@@ -54,7 +54,7 @@ export async function measure(view: View, options: Omit<AssembleOptions, 'budget
     const { resource } = candidate
     const reading = readings[index]
     const missing = reading !== undefined && 'fault' in reading && reading.fault === 'not-found'
-    const { forms, levels, notes } = await formsOf(candidate, reading, forming)
+    const { forms, levels, notes } = await formsOf(candidate, reading, forming, index)
     const [form] = forms
     if (form === undefined) continue
     const { tokens, part } = form

@@ -5,6 +5,17 @@ const most = { lines: 80, line: 160, json: 262_144, depth: 2 }
 const declarations = new RegExp(`^\\s{0,4}(?:(?:${modifiers}|pub)\\s+){0,6}(?:${declarators})\\b.{0,400}$`)
 const values = /^export (?:const|let|default|\{|\*).{0,400}$/
 
+/** Tests have no declarations: each is a call with its name. */
+const tests = /^\s{0,8}(?:test|it|describe|suite|bench)(?:\.\w+)*\(/
+
+/** Says of each line whether a heading, a declaration or a test begins there. */
+export function startsIn(lines: readonly string[], path: string, mimeType: string | undefined): readonly boolean[] {
+  if (!isProse(path, mimeType))
+    return lines.map((line) => line.length < 500 && (declarations.test(line) || values.test(line) || tests.test(line)))
+  const isFenced = createFence()
+  return lines.map((line) => !isFenced(line) && /^(?:#{1,6}|={1,5}) +\S/.test(line))
+}
+
 /**
  * What stands in a text without its body: the headings of prose, the signatures of code, the columns and number of rows of a table, the
  * keys of JSON; else how it begins. Each line has its number, by which more of it can be asked for.

@@ -5,13 +5,15 @@ import { foundOf } from './part.ts'
 import type { RatedTerm } from './rank.ts'
 
 /**
- * A long question is answered by documents first: no passage has many of its words, and a document that has them in several places is what it
- * is about. Figures: decision 12.
+ * A question of several words is answered by documents first: no passage has many of its words, and a document that has them in several places
+ * is about it. Figures: decision 12.
  */
-export const long = {
-  /** How many different words a question has at least. */
-  words: 12,
-  /** How much the score of a passage counts beside that of its document. */
+const long = {
+  /** How many different words a question has that asks for documents, and from how many on it is long. */
+  words: { least: 3, long: 12 },
+  /** How many passages a document has on average at least: where most have one, passages are the documents. */
+  averagePassages: 2,
+  /** How much the score of a passage counts beside that of its document in a long question. */
   passageShare: 0.3,
   /** How many documents are ranked among each other, by the share of the passages that are. */
   perBlock: 1 / 3,
@@ -30,12 +32,18 @@ export interface Documents {
   readonly ids: readonly number[]
   /** How well each document fits, by its URI. */
   readonly scores: ReadonlyMap<string, number>
+  /** How much the score of a passage counts beside it. */
+  readonly passageShare: number
 }
 
-/** The words of a question that ask for whole documents. Empty: it is too short. */
-export function longTerms(terms: readonly RatedTerm[]): readonly RatedTerm[] {
+/** The words of a question that ask for whole documents. Empty: it is too short, or most documents are one passage. */
+export function documentWords(
+  terms: readonly RatedTerm[],
+  { texts, parts }: { readonly texts: number; readonly parts: number },
+): readonly RatedTerm[] {
+  if (parts < long.averagePassages * texts) return []
   const words = terms.filter(({ term, prefix }) => !prefix && classOf(term.codePointAt(0) ?? 0) === word)
-  return words.length < long.words ? [] : words
+  return words.length < long.words.least ? [] : words
 }
 
 /**
@@ -70,7 +78,11 @@ export async function documentsOf(
     if (document !== undefined && id < document.first + document.count && document.ids.length < long.passages)
       document.ids.push(id)
   }
-  return { ids: documents.flatMap(({ first, ids }) => (ids.length === 0 ? [first] : ids)), scores }
+  return {
+    ids: documents.flatMap(({ first, ids }) => (ids.length === 0 ? [first] : ids)),
+    scores,
+    passageShare: words.length < long.words.long ? 1 : long.passageShare,
+  }
 }
 
 /** In how many documents each word is, and so how much it says: the rarest, as far as they are looked up. */

@@ -1,5 +1,5 @@
 import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts'
-import { documentsOf, long, longTerms } from './documents.ts'
+import { type Documents, documentsOf, documentWords } from './documents.ts'
 import { fold } from './fold.ts'
 import { type Found, foundOf, strong } from './part.ts'
 import { parseQuery, type Query } from './query.ts'
@@ -44,8 +44,8 @@ interface Asked extends Query {
   /** The average length of a passage and of a document, in terms. */
   readonly averageLength: number
   readonly averageDocumentLength: number
-  /** How many documents there are. */
-  readonly documents: number
+  /** How many documents and passages there are. */
+  readonly size: { readonly texts: number; readonly parts: number }
   /** How many passages are ranked among each other. */
   readonly block: number
   /** What the caller may see, where that is not everything: the rest is neither counted nor found. */
@@ -97,11 +97,11 @@ async function* rankedPages(
   seen: Set<number>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Scored> {
-  for await (const { ids, scores } of pages(texts, asked, where, near)) {
+  for await (const { ids, ...documents } of pages(texts, asked, where, near)) {
     signal?.throwIfAborted()
     const fresh = ids.filter((id) => !seen.has(id))
     for (const id of fresh) seen.add(id)
-    for (const scored of await rank(texts, fresh, asked, near, scores)) {
+    for (const scored of await rank(texts, fresh, asked, near, 'scores' in documents ? documents : undefined)) {
       signal?.throwIfAborted()
       yield scored
     }
@@ -123,7 +123,7 @@ async function ask(texts: Texts, text: string, visible: Visible | undefined): Pr
   const averageLength = size.length / Math.max(1, size.parts)
   const averageDocumentLength = size.length / Math.max(1, size.texts)
   const among = visible === undefined ? {} : { among: visible.set }
-  const averages = { averageLength, averageDocumentLength, documents: size.texts }
+  const averages = { averageLength, averageDocumentLength, size: { texts: size.texts, parts: size.parts } }
   return { ...query, ranker: createRanker(rated), counts: known.map(({ count }) => count), ...averages, ...among }
 }
 
@@ -136,12 +136,12 @@ async function* pages(
   asked: Asked,
   where: TextFilter | undefined,
   near: readonly number[],
-): AsyncGenerator<{ readonly ids: readonly number[]; readonly scores?: ReadonlyMap<string, number> }> {
+): AsyncGenerator<{ readonly ids: readonly number[] } | Documents> {
   const { among, block } = asked
   const filter = { ...(where === undefined ? {} : { where }), ...(among === undefined ? {} : { among }) }
   const terms = await firstTerms(texts, asked)
-  const words = longTerms(asked.ranker.terms)
-  if (words.length > 0) yield await documentsOf(texts, words, terms, filter, block, asked.documents)
+  const words = documentWords(asked.ranker.terms, asked.size)
+  if (words.length > 0) yield await documentsOf(texts, words, terms, filter, block, asked.size.texts)
   const first = await texts.find({ terms, ...filter, limit: block })
   // What lies near has not gone through the filter of the store: it does when it is chosen.
   yield { ids: [...new Set([...first, ...near])] }
@@ -210,7 +210,7 @@ async function rank(
   ids: readonly number[],
   asked: Asked,
   near: readonly number[],
-  scores?: ReadonlyMap<string, number>,
+  whole?: Omit<Documents, 'ids'>,
 ): Promise<readonly Scored[]> {
   const turns = Math.ceil(ids.length / inOneTurn)
   // While some are ranked, the store reads the next.
@@ -232,11 +232,11 @@ async function rank(
     await new Promise((resolve) => setImmediate(resolve))
   }
   const scored = [...documents].flatMap(([uri, passages]): readonly Scored[] => {
-    const whole = scores?.get(uri)
+    const known = whole?.scores.get(uri)
     // The passage of another document, which lies between those of one: ids need not follow each other.
-    if (scores !== undefined && whole === undefined) return []
-    const more = whole ?? ranker.documentScore(passages, averageDocumentLength)
-    const share = whole === undefined ? 1 : long.passageShare
+    if (whole !== undefined && known === undefined) return []
+    const more = known ?? ranker.documentScore(passages, averageDocumentLength)
+    const share = whole?.passageShare ?? 1
     return passages.map(({ found, judged }) => ({ found, score: share * judged.score + more }))
   })
   const ordered = scored.sort(byScore)

@@ -108,7 +108,7 @@ describe('what is chosen', () => {
     })
     expect(items[0]?.level).toBe('windows')
     expect(text).toContain('the needle is here')
-    expect(manifest[0]?.ranges).toEqual([{ start: 1497, end: 1505 }])
+    expect(manifest[0]?.ranges).toEqual([{ start: 1501, end: 1560 }])
   })
 })
 
