@@ -2,7 +2,9 @@ import { createCatalog } from '../src/core/catalog.ts'
 import { notFound } from '../src/core/errors.ts'
 import type { Change, Content, Entry, Provider, Template } from '../src/core/provider.ts'
 import { sleep } from '../src/core/sleep.ts'
+import { inline } from '../src/providers/inline/index.ts'
 import { type HttpService, serveHttp } from '../src/server/http.ts'
+import { describedSkills, withSkills } from '../src/skills/index.ts'
 import { diagnostics } from './diagnostics.ts'
 
 /** One resource at the mount's own address: the entry has the empty path. */
@@ -76,6 +78,19 @@ const pixel = Buffer.from(
   'base64',
 )
 
+/** Two skills, one with a directory. */
+const skills = {
+  'git-workflow/SKILL.md': {
+    text: '---\nname: git-workflow\ndescription: Follow the conventions for branches and commits\nlicense: MIT\n---\n\n# Git workflow\n',
+    mimeType: 'text/markdown',
+  },
+  'git-workflow/references/branches.md': { text: '# Branches\n', mimeType: 'text/markdown' },
+  'refunds/SKILL.md': {
+    text: '---\nname: refunds\ndescription: Process refunds\n---\n\n# Refunds\n',
+    mimeType: 'text/markdown',
+  },
+} as const
+
 /** Serves, by the toolkit alone, the resources that the scenarios of the conformance suite ask for. */
 export async function serveFixtures(): Promise<HttpService> {
   const text = 'This is the content of the static text resource.'
@@ -95,10 +110,11 @@ export async function serveFixtures(): Promise<HttpService> {
         address: 'test://watched-resource',
         provider: beating(),
       },
+      { address: 'skill://conformance', provider: describedSkills(inline({ resources: skills })) },
     ],
   })
   const service = await serveHttp({
-    view: (principal) => catalog.view(principal),
+    view: (principal) => withSkills(catalog.view(principal), { below: ['skill://conformance'] }),
     methods: diagnostics,
     name: 'hikidashi-conformance',
     version: '0.0.0',

@@ -1,5 +1,5 @@
 import { serveFixtures } from './fixtures.ts'
-import { reasonNotToRun, required, requiredOfLatest, revisions, type SuiteRevision } from './scenarios.ts'
+import { reasonNotToRun, required, requiredOfExtensions, requiredOfLatest, revisions, type SuiteRevision } from './scenarios.ts'
 import { type Command, listScenarios, type Outcome, runScenario } from './suite.ts'
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
@@ -14,6 +14,7 @@ export async function runOfficial(suite: Command, latest: Command): Promise<numb
   try {
     for (const revision of revisions) {
       wrong += await runRevision(suite, service.url, revision)
+      wrong += await runExtensions(suite, service.url, revision)
       wrong += await runLatest(latest, service.url, revision)
     }
   } finally {
@@ -30,6 +31,18 @@ async function runLatest(command: Command, url: string, revision: SuiteRevision)
     const outcome = await runScenario(command, url, revision, scenario)
     report(outcome)
     if (outcome.faults.length > 0) wrong++
+  }
+  return wrong
+}
+
+/** Runs what is required of extensions. A check that is skipped was not made, though the server declares the extension. */
+async function runExtensions(command: Command, url: string, revision: SuiteRevision): Promise<number> {
+  let wrong = 0
+  for (const scenario of requiredOfExtensions[revision] ?? []) {
+    const { faults, ...outcome } = await runScenario(command, url, revision, scenario, ['--force'])
+    const all = outcome.skipped === 0 ? faults : [...faults, `${outcome.skipped} checks were skipped`]
+    report({ ...outcome, faults: all })
+    if (all.length > 0) wrong++
   }
   return wrong
 }

@@ -66,6 +66,11 @@ export const requiredOfLatest: Readonly<Partial<Record<SuiteRevision, readonly s
   '2025-11-25': ['server-sse-multiple-streams'],
 }
 
+/** The scenarios of extensions that must pass, with no check skipped. They are in no set of requirements. */
+export const requiredOfExtensions: Readonly<Partial<Record<SuiteRevision, readonly string[]>>> = {
+  '2026-07-28': ['sep-2640-skills-enumeration', 'sep-2640-skills-manifest', 'sep-2640-skills-directory'],
+}
+
 /** Why the other scenarios are not run, by the beginning of their names. */
 const reasons: readonly (readonly [prefix: string, reason: string])[] = [
   ['tools-call-', 'calls tools of its own; there are no real ones'],

@@ -50,12 +50,14 @@ export async function runScenario(
   url: string,
   revision: SuiteRevision,
   scenario: string,
+  more: readonly string[] = [],
 ): Promise<Outcome> {
   const folder = await mkdtemp(join(tmpdir(), 'hikidashi-conformance-'))
   try {
     const { code, output } = await run(command, [
       'server',
       ...['--url', url, '--spec-version', revision, '--scenario', scenario, '--output-dir', folder],
+      ...more,
     ])
     return judge(scenario, code, output, await readChecks(folder))
   } finally {

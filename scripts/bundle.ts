@@ -18,7 +18,7 @@ const programs = [
 ]
 
 /** The modules that `package.json` exports, and the store, which tests of processes that are killed start from. */
-const libraries = ['', 'server/', 'sdk/', 'wrap/', 'search/', 'client/', 'context/', 'testing/', 'store/'].map(
+const libraries = ['', 'server/', 'sdk/', 'wrap/', 'search/', 'client/', 'context/', 'skills/', 'testing/', 'store/'].map(
   (folder) => `${folder}index`,
 )
 

@@ -4,7 +4,9 @@ import { withOverview } from '../config/overview.ts'
 import { abilitiesOf, takesWriting } from '../config/plan.ts'
 import { profilesOf } from '../config/profiles.ts'
 import { searchesOf } from '../config/searches.ts'
+import { withMountedSkills } from '../config/skills.ts'
 import { postsUnder, type Writing, writingOf } from '../config/writing.ts'
+import type { Log } from '../core/log.ts'
 import { createOpening, createOpeningViews, type Opening } from '../core/opening.ts'
 import type { HttpOptions, ServeOptions } from '../server/index.ts'
 import { contextFor } from './context.ts'
@@ -23,7 +25,7 @@ export interface ServedLater
  *
  * @param open Opens the catalog.
  */
-export function openLater(local: Local, open: () => Promise<OpenedCatalog>): ServedLater {
+export function openLater(local: Local, open: () => Promise<OpenedCatalog>, log: Log): ServedLater {
   const { config, mounts } = local
   let writing: Writing | undefined
   const opening = createOpening(async () => {
@@ -34,8 +36,9 @@ export function openLater(local: Local, open: () => Promise<OpenedCatalog>): Ser
   })
   const context = contextFor(local, createOpeningViews(opening, abilitiesOf(mounts)))
   const name = config?.name ?? 'hikidashi'
-  const views =
+  const overseen =
     config?.overview === false ? context : withOverview(context, { name, mounts, opened: () => opening.opened })
+  const views = withMountedSkills(overseen, { mounts, log })
   return {
     opening,
     view: views.view,

@@ -103,14 +103,18 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   const scopesOf = scopesOfMounts(local)
   const auditFile = await openAudit(local, log, secrets)
   const measuring = await startMeasuring(local)
-  const { opening, ...served } = openLater(local, async () => {
-    const catalog = await openLocal(local, log, secrets, {
-      strict: options.strict ?? false,
-      ...(measuring === undefined ? {} : { measurements: measuring.measurements }),
-    })
-    tellIndexingOf(catalog, { io, log, isStructured: format === 'json', signal: stop.signal })
-    return catalog
-  })
+  const { opening, ...served } = openLater(
+    local,
+    async () => {
+      const catalog = await openLocal(local, log, secrets, {
+        strict: options.strict ?? false,
+        ...(measuring === undefined ? {} : { measurements: measuring.measurements }),
+      })
+      tellIndexingOf(catalog, { io, log, isStructured: format === 'json', signal: stop.signal })
+      return catalog
+    },
+    log,
+  )
   const { name = 'hikidashi', instructions } = local.config ?? {}
   const service: Service = {
     ...served,

@@ -20,6 +20,7 @@ import {
   completionOf,
   contentsOf,
   cursorOf,
+  directoryPageOf,
   mountsOf,
   resourcePageOf,
   templatePageOf,
@@ -57,7 +58,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
   const promptsPage = pages('prompts/list', promptPageOf)
   const listPage = pages('resources/list', resourcePageOf)
   const templatesPage = pages('resources/templates/list', templatePageOf)
-  const directoryPage = pages('resources/directory/read', resourcePageOf)
+  const directoryPage = pages('resources/directory/read', directoryPageOf)
 
   const gather = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
     const resources: Resource[] = []

@@ -1,7 +1,14 @@
 import { ResourceError } from '../core/errors.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Audience, Completion, Icon } from '../core/provider.ts'
-import type { CacheHint, Page, Resource, ResourceContent, ResourceTemplate } from '../core/view.ts'
+import {
+  type CacheHint,
+  directoryMimeType,
+  type Page,
+  type Resource,
+  type ResourceContent,
+  type ResourceTemplate,
+} from '../core/view.ts'
 
 /**
  * An object as a server sends it. The functions below convert it to core types. They are lenient when leaving a part out does no
@@ -21,6 +28,17 @@ export function resourcePageOf(answer: Wire): Omit<Page<Resource>, 'nextCursor'>
     cache: cacheOf(answer),
     ...(unavailable.length === 0 ? {} : { unavailable }),
   }
+}
+
+/**
+ * Returns the children of a directory. The Skills extension writes directories without a final `/`, and a view with one.
+ *
+ * @throws ResourceError `internal` for an answer without resources.
+ */
+export function directoryPageOf(answer: Wire): Omit<Page<Resource>, 'nextCursor'> {
+  const page = resourcePageOf(answer)
+  const isPlain = ({ uri, mimeType }: Resource) => mimeType === directoryMimeType && !uri.endsWith('/')
+  return { ...page, items: page.items.map((one) => (isPlain(one) ? { ...one, uri: `${one.uri}/` } : one)) }
 }
 
 /** @throws ResourceError `internal` for an answer without templates. */

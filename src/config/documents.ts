@@ -24,7 +24,7 @@ export async function withDocuments(
   // Loaded where secrets are looked for: the detectors are much code.
   const redacting = redact === 'off' ? undefined : await import('../wrap/redacted.ts')
   const limits = typeof readings === 'boolean' ? {} : readings
-  return documents(provider, {
+  const made = documents(provider, {
     ...(language === undefined ? {} : { language }),
     ...(encodings === undefined ? {} : { encodings }),
     ...(frontMatter === undefined ? {} : { frontMatter: [frontMatter].flat() }),
@@ -39,6 +39,9 @@ export async function withDocuments(
       ? {}
       : { through: (whole) => redacting.redacted(whole, { ...hidden, mode: redact }) }),
   })
+  // It parses front matter: loaded where there are skills.
+  if (config.skills === undefined || config.skills === false) return made
+  return (await import('../skills/index.ts')).describedSkills(made)
 }
 
 /**

@@ -16,10 +16,15 @@ export interface Glance {
   readonly dotenv: boolean
   /** Folders of prompts, as tools name them. */
   readonly prompts: readonly string[]
+  /** Folders of skills, as agents name them. */
+  readonly skills: readonly string[]
 }
 
 /** Where people and their tools keep prompts. */
 const promptFolders = ['prompts', '.github/prompts', '.claude/commands']
+
+/** Where people and their agents keep skills. */
+const skillFolders = ['.claude/skills', '.agents/skills', 'skills']
 
 /** Looks at the names at the top of a folder. Rejects as `readdir` does for one that cannot be read. */
 export async function glanceAt(folder: string): Promise<Glance> {
@@ -32,6 +37,7 @@ export async function glanceAt(folder: string): Promise<Glance> {
     settings: names.some((name) => name !== defaultConfig && formatOf(name) !== undefined),
     dotenv: entries.some((entry) => entry.name === '.env' && entry.isFile()),
     prompts: await promptsIn(folder, entries),
+    skills: await skillsIn(folder, entries),
   }
 }
 
@@ -66,6 +72,21 @@ async function promptsIn(folder: string, entries: readonly Dirent[]): Promise<re
     if (!entries.some((entry) => entry.name === top && entry.isDirectory())) continue
     const files = await readdir(join(folder, name)).catch(() => [])
     if (files.some((file) => /\.md$/i.test(file) && !/^readme\.md$/i.test(file))) found.push(name)
+  }
+  return found
+}
+
+/** The folders of skills that hold a skill. One behind a symbolic link is left out, since the link may lead anywhere. */
+async function skillsIn(folder: string, entries: readonly Dirent[]): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const name of skillFolders) {
+    const [top = ''] = name.split('/')
+    if (!entries.some((entry) => entry.name === top && entry.isDirectory())) continue
+    const root = join(folder, name)
+    if (!lstatSync(root, { throwIfNoEntry: false })?.isDirectory()) continue
+    const within = await readdir(root, { withFileTypes: true }).catch(() => [])
+    const isSkill = (entry: Dirent) => entry.isDirectory() && isThere(join(root, entry.name, 'SKILL.md'))
+    if (within.some(isSkill)) found.push(name)
   }
   return found
 }

@@ -5,7 +5,7 @@ import type { MountConfig } from './schema.ts'
 type Provider = MountConfig['provider']
 type ConfigOf<Name extends Provider> = Extract<MountConfig, { readonly provider: Name }>
 type CommonKey = 'title' | 'description' | 'link' | 'access' | 'scopes' | 'cache' | 'poll' | 'limits'
-type DocumentKey = 'language' | 'encodings' | 'frontMatter' | 'languages' | 'readings' | 'redact'
+type DocumentKey = 'skills' | 'language' | 'encodings' | 'frontMatter' | 'languages' | 'readings' | 'redact'
 
 /** What the mounts of one provider do beyond reading the folder of their configuration. */
 export interface ProviderEffects<Name extends Provider> {
@@ -36,6 +36,7 @@ const documents: None<DocumentKey> = {
   languages: 'none',
   readings: 'none',
   redact: 'none',
+  skills: 'none',
 }
 
 /** Options that let a folder serve what does not lie in it. Links of the kind "beneath" stay within the folder. */

@@ -24,11 +24,11 @@ export interface SetUpOptions {
 }
 
 /**
- * The mounts that a folder gets: its files, history, settings, environment, prompts and databases, as far as it has them. The
+ * The mounts that a folder gets: its files, history, settings, environment, prompts, skills and databases, as far as it has them. The
  * search over them is apart ({@link searchMount}), since one search covers several folders. `hikidashi init` writes down the same.
  */
 export function setUpMounts(
-  { names, git, settings, dotenv, prompts }: Glance,
+  { names, git, settings, dotenv, prompts, skills }: Glance,
   { address, name, label, sqlite = [], documents }: SetUpOptions,
 ): readonly SetUpMount[] {
   const titled = (title: string) => (label === undefined ? title : `${title} · ${label}`)
@@ -62,6 +62,10 @@ export function setUpMounts(
       address: library,
       config: { provider: 'prompts', title: titled('Prompts'), root } as const,
     })),
+    ...skillAddresses(name, skills).map(([address, root]) => ({
+      address,
+      config: { provider: 'files', title: titled('Skills'), root, skills: true } as const,
+    })),
     ...sqliteAddresses(name, sqlite).map(([database, file]) => ({
       address: database,
       config: { provider: 'sqlite', title: titled(sqlite.length === 1 ? 'Database' : basename(file)), file } as const,
@@ -72,7 +76,7 @@ export function setUpMounts(
 /** The search over the mounts of one or several folders. */
 export function searchMount(name: string, mounts: readonly SetUpMount[]): SetUpMount {
   const over = mounts
-    .filter(({ config: { provider } }) => provider === 'files' || provider === 'prompts')
+    .filter(({ config }) => (config.provider === 'files' && config.skills !== true) || config.provider === 'prompts')
     .map(({ address }) => address)
   return { address: `search://${name}`, config: { provider: 'search', title: 'Search', over } }
 }
@@ -105,6 +109,15 @@ function promptAddresses(
   const library = isShared ? `zed://prompt-library/${name}` : 'zed://prompt-library'
   const only = folders.length === 1
   return folders.map((folder) => [only ? library : `${library}/${/\w+/.exec(folder)?.[0]}`, folder])
+}
+
+/** The address of each folder of skills: the name of the folder, or below it one for each of several. */
+function skillAddresses(
+  name: string,
+  folders: readonly string[],
+): readonly (readonly [address: string, folder: string])[] {
+  const only = folders.length === 1
+  return folders.map((folder) => [only ? `skill://${name}` : `skill://${name}/${/\w+/.exec(folder)?.[0]}`, folder])
 }
 
 /** The address of each file of SQLite: the name of the folder, or below it the path of each of several. */
@@ -184,7 +197,7 @@ export async function planSetUp(
 
 /** A mount as it is opened: that of files looks at its documents then. */
 function plannedIn(root: string, { address, config }: SetUpMount): PlannedMount {
-  if (config.provider !== 'files') return { address, config, folder: root }
+  if (config.provider !== 'files' || config.skills === true) return { address, config, folder: root }
   return {
     address,
     config,

@@ -20,6 +20,8 @@ export interface View {
   complete(request: ViewCompletionRequest, options?: CallOptions): Promise<Completion>
   /** Its prompts. Undefined when it can have none. */
   readonly prompts?: PromptView
+  /** Its skills. Undefined when it can have none. */
+  readonly skills?: SkillView
   /** Whether anything in it can notify about changes. */
   readonly live?: boolean
   /** Creates a subscription without URIs: it notifies only about what is added to it. Undefined when nothing can notify. */
@@ -162,6 +164,36 @@ export interface PromptCompletionRequest {
   readonly name: string
   readonly argument: { readonly name: string; readonly value: string }
   readonly arguments?: ReadonlyMap<string, string>
+}
+
+/** The skills that one principal may see: directories with a `SKILL.md` (SEP-2640). */
+export interface SkillView {
+  /** Returns a page of all skills, in one stable order. */
+  list(query?: { readonly cursor?: string }, options?: CallOptions): Promise<Page<Skill>>
+  /**
+   * Returns the skill whose `SKILL.md` is at a URI.
+   *
+   * @throws ResourceError `not-found` for a URI that is no skill to the principal, in the same way whatever the reason.
+   */
+  get(uri: string, options?: CallOptions): Promise<{ readonly skill: Skill; readonly cache: CacheHint }>
+}
+
+/** A skill: the front matter of its `SKILL.md`, and every file in its directory. */
+export interface Skill {
+  /** URI of its `SKILL.md`. */
+  readonly uri: string
+  /** The front matter as it is written. It has at least `name` and `description`. */
+  readonly frontmatter: Readonly<Record<string, unknown>>
+  readonly resources: readonly SkillFile[]
+}
+
+/** A file of a skill. */
+export interface SkillFile {
+  readonly uri: string
+  /** `sha256:` and 64 hexadecimal digits, of the bytes that a read returns. */
+  readonly digest: string
+  /** Number of these bytes. */
+  readonly size: number
 }
 
 /** The MIME type of a directory, as in the shared-mime-info specification. */

@@ -24,6 +24,8 @@ export interface AuditRecord {
     | 'complete'
     | 'prompts'
     | 'prompt'
+    | 'skills'
+    | 'skill'
     | 'subscribe'
     | 'call'
     | 'post'
@@ -116,7 +118,7 @@ export function auditedPosting(posting: Posting, path: string, audit: Audit, fac
 export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
   const { record, recorded } = createRecorder(audit, facts)
   const itemsOf = ({ items }: Page<unknown>): Answered => ({ items: items.length })
-  const { subscribe, prompts } = view
+  const { subscribe, prompts, skills } = view
   return {
     ...view,
     mounts: (options) =>
@@ -143,6 +145,14 @@ export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
               recorded('complete', request.name, options, prompts.complete(request, options), ({ values }) => ({
                 items: values.length,
               })),
+          },
+        }),
+    ...(skills === undefined
+      ? {}
+      : {
+          skills: {
+            list: (query, options) => recorded('skills', undefined, options, skills.list(query, options), itemsOf),
+            get: (uri, options) => recorded('skill', uri, options, skills.get(uri, options), () => ({})),
           },
         }),
     ...(subscribe === undefined ? {} : { subscribe: (listener) => auditedSubscription(subscribe(listener), record) }),

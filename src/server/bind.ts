@@ -6,6 +6,7 @@ import { filledIn, optionalString, requiredString } from './params.ts'
 import { completePrompt, promptMethods } from './prompts.ts'
 import type { Served } from './protocol/channel.ts'
 import type { ExtraMethod, Method } from './protocol/method.ts'
+import { skillMethods, skillsCapability, withPlainDirectories } from './skills.ts'
 import { type Toolbox, toolMethods } from './tools.ts'
 import { completionToWire, readToWire, resourcesToWire, templatesToWire } from './wire.ts'
 
@@ -38,6 +39,7 @@ export function capabilitiesOf(view: View) {
     // Some hosts refuse a server without these two lists, even if the lists are empty.
     tools: {},
     prompts: view.prompts?.live === true ? { listChanged: true } : {},
+    extensions: skillsCapability,
   }
 }
 
@@ -53,6 +55,7 @@ export function bind(view: View, identity: Identity, log: Log, { subscription, t
         ...toolMethods(toolbox, log),
         ...resourceMethods,
         ...promptMethods,
+        ...skillMethods,
         ...completionMethods(identity),
         ...extraMethods(identity.methods),
         ...watchingOf(subscription),
@@ -100,7 +103,7 @@ const resourceMethods: Readonly<Record<string, Method>> = {
     const uri = requiredString(params, 'uri')
     const cursor = optionalString(params, 'cursor')
     const page = await view.directory(cursor === undefined ? { uri } : { uri, cursor }, { signal })
-    return resourcesToWire(page, revision)
+    return resourcesToWire(withPlainDirectories(page), revision)
   },
 }
 

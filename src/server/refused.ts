@@ -35,6 +35,8 @@ const verbs: ReadonlyMap<unknown, AuditRecord['verb']> = new Map([
   ['resources/templates/list', 'templates'],
   ['resources/read', 'read'],
   ['resources/directory/read', 'directory'],
+  ['skills/list', 'skills'],
+  ['skills/get', 'skill'],
   ['completion/complete', 'complete'],
   ['resources/subscribe', 'subscribe'],
   ['subscriptions/listen', 'subscribe'],

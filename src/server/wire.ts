@@ -225,11 +225,11 @@ async function collect(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   return Buffer.concat(chunks)
 }
 
-function paged(page: Page<unknown>, revision: Revision): Wire {
+export function paged(page: Page<unknown>, revision: Revision): Wire {
   return { ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }), ...cached(page.cache, revision) }
 }
 
-function cached(hint: CacheHint, revision: Revision): Wire {
+export function cached(hint: CacheHint, revision: Revision): Wire {
   if (revision !== modern) return {}
   const ttlMs = Number.isFinite(hint.ttlMs) ? Math.max(0, Math.floor(hint.ttlMs)) : 0
   return { ttlMs, cacheScope: hint.scope === 'public' ? 'public' : 'private' }

@@ -76,6 +76,13 @@ const forbidden = () => [
 ]
 
 describe('what may not be seen is as absent as what is not there (O6)', () => {
+  test.each(wireNames)('O6: byte for byte when it is asked for as a skill, over %s', async (name) => {
+    const uris = forbidden().flatMap((uri) => [uri, `${uri}/SKILL.md`])
+    const shapes = await shapesOf(arena.wire(name), uris, 'skills/get')
+    expect([...shapes.values()]).toHaveLength(1)
+    expect([...shapes.keys()][0]).toContain('No skill is served there')
+  })
+
   test.each(wireNames)('O6: byte for byte when it is read, over %s', async (name) => {
     const shapes = await shapesOf(arena.wire(name), forbidden(), 'resources/read')
     expect([...shapes.values()].map((uris) => uris[0])).toHaveLength(1)

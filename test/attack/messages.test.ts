@@ -177,6 +177,8 @@ describe('messages', () => {
         },
       ],
       ['resources/directory/read', { uri: bad }],
+      ['skills/get', { uri: bad }],
+      ['skills/list', { cursor: bad }],
     ]
     for (const [method, params] of asked) {
       const { raw } = await arena.ask(wire, method, params)

@@ -150,6 +150,9 @@ function closeAll(definitions: Record<string, Schema>, revision: SchemaRevision)
     const properties = schema.properties as Schema | undefined
     // The older schemas leave it out of requests and notifications, which have it all the same.
     if (properties !== undefined && constant(schema, 'method') !== undefined) properties.jsonrpc ??= { const: '2.0' }
+    // Declarations of extensions (SEP-2133) go there on this revision too, as the SDK sends and reads them.
+    if (revision === '2025-11-25' && name === 'ServerCapabilities')
+      Object.assign(properties ?? {}, { extensions: { type: 'object' } })
     if (revision === '2025-06-18' && /^(?:Text|Blob)ResourceContents$/.test(name))
       Object.assign(properties ?? {}, { name: { type: 'string' }, title: { type: 'string' } })
   }

@@ -22,6 +22,7 @@ test('a folder of plain notes has nothing special', async () => {
     twins: false,
     frontMatter: false,
     prompts: [],
+    skills: [],
     sqlite: [],
   })
 })

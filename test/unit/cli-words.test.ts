@@ -137,6 +137,7 @@ describe('the configuration that init writes', () => {
       twins: false,
       frontMatter: false,
       prompts: [],
+      skills: [],
       sqlite: [],
     },
   } as const

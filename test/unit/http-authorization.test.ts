@@ -114,6 +114,7 @@ describe('mounts that need scopes', () => {
       ['resources/read', { uri: 'x://closed/absent' }, 'closed'],
       ['resources/read', { uri: 'x://empty/' }, 'closed empty'],
       ['resources/directory/read', { uri: 'x://closed' }, 'closed'],
+      ['skills/get', { uri: 'x://closed/SKILL.md' }, 'closed'],
       ['completion/complete', { ref: { type: 'ref/resource', uri: 'x://closed/{+path}' } }, 'closed'],
     ] as const
     for (const [method, params, scope] of asked) {

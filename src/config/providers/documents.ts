@@ -1,3 +1,4 @@
+import { isPath } from '../../core/path.ts'
 import { labelOf } from '../../wrap/encoding/decode.ts'
 import { languageOf } from '../../wrap/encoding/judge.ts'
 import { duration, globs, size, text } from '../fields.ts'
@@ -43,6 +44,14 @@ export const encodingShape = {
     ),
 }
 
+/** A directory of a mount, by its path. */
+const skillPath = text.refine((path) => isPath(path) && path !== '' && !path.endsWith('/'), {
+  error: refusal(
+    'This is no path of a directory in the mount.',
+    'Write one such as ".claude/skills", without a / at its ends.',
+  ),
+})
+
 /** What makes documents of files: shared by every provider that serves files. */
 export const documentsShape = {
   ...encodingShape,
@@ -60,6 +69,17 @@ export const documentsShape = {
     .exactOptional()
     .describe(
       'The languages that documents are told apart by, as they stand in paths: what is read names the same document in the others.',
+    ),
+  skills: z
+    .union([z.boolean(), skillPath, z.array(skillPath).min(1)], {
+      error: refusal(
+        'This does not say where skills are.',
+        'Write true, or a path in the mount such as ".claude/skills".',
+      ),
+    })
+    .exactOptional()
+    .describe(
+      'Serves the directories with a SKILL.md as skills: in all of the mount (true), or below paths in it. By default none.',
     ),
   readings: z
     .union(

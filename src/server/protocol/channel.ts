@@ -79,7 +79,10 @@ export interface ChannelOptions {
 }
 
 /** Methods that can take long. With a progress token, their requests send progress notifications. */
-const lengthy = new Set(['resources/list', 'resources/read', 'resources/directory/read', 'prompts/get', 'tools/call'])
+const lengthy = new Set([
+  ...['resources/list', 'resources/read', 'resources/directory/read'],
+  ...['skills/list', 'skills/get', 'prompts/get', 'tools/call'],
+])
 
 /** Methods that 2026-07-28 has removed: in that revision they do not exist, even if older clients have them. */
 const legacyOnly = new Set(['resources/subscribe', 'resources/unsubscribe', 'logging/setLevel'])

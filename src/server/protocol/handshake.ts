@@ -53,10 +53,13 @@ export function shakeHands({ protocolVersion, clientInfo }: Params): Handshake {
 export function initializeResult({ revision }: Handshake, introduction: Introduction): Result {
   const { server, capabilities, instructions } = introduction
   const { title, ...info } = server
-  const { completions: _, ...older } = capabilities
+  const { extensions, ...known } = capabilities
+  const { completions: _, ...older } = known
+  // Extensions are declared there since 2026-07-28; clients of the revision before look there too (SEP-2133).
+  const newest = extensions === undefined || !since(revision, '2025-11-25') ? known : { ...known, extensions }
   return {
     protocolVersion: revision,
-    capabilities: since(revision, '2025-03-26') ? capabilities : older,
+    capabilities: since(revision, '2025-03-26') ? newest : older,
     serverInfo: title !== undefined && since(revision, '2025-06-18') ? server : info,
     ...(instructions === undefined || instructions === '' ? {} : { instructions }),
   }

@@ -17,6 +17,8 @@ const cacheable = new Set([
   'resources/list',
   'resources/templates/list',
   'resources/read',
+  'skills/list',
+  'skills/get',
   'server/discover',
 ])
 

@@ -4,6 +4,7 @@ import {
   completionOf,
   contentsOf,
   cursorOf,
+  directoryPageOf,
   malformed,
   mountsOf,
   resourcePageOf,
@@ -102,7 +103,7 @@ function createView(endpoint: Endpoint, changes: Changes | undefined, hasPrompts
     },
     directory: async ({ uri, cursor }, options) => {
       const answer = await ask('resources/directory/read', { uri, ...at(cursor) }, options?.signal)
-      return pageOf(answer, resourcePageOf(answer))
+      return pageOf(answer, directoryPageOf(answer))
     },
     read: async (uri, options) => {
       const answer = await ask('resources/read', { uri }, options?.signal)

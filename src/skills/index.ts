@@ -1,0 +1,137 @@
+import { invalid, isResourceError, notFound } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { formatUri, parseAddress, parseUri } from '../core/uri.ts'
+import type { CacheHint, CallOptions, Page, Resource, Skill, SkillView, View } from '../core/view.ts'
+import { skillFile } from './header.ts'
+import { createDigests, type Digests, directoryOf, filesBelow, skillAt } from './manifest.ts'
+
+export { describedSkills } from './described.ts'
+export { createDigests, type Digests, skillLimits } from './manifest.ts'
+export { ownSkills, ownSkillsProvider } from './own.ts'
+
+export interface SkillsOptions {
+  /** The directories that skills are looked for in, at any depth: URIs of mounts, or of directories in them. */
+  readonly below: readonly string[]
+  /** Remembers the digests of files, for several views of the same catalog. By default each view has its own. */
+  readonly digests?: Digests
+  /** Hears which directories with a `SKILL.md` are no skills, and why. */
+  readonly log?: Log
+}
+
+/** Skills change with their files, and depend on who asks. */
+const cache: CacheHint = { ttlMs: 0, scope: 'private' }
+/** A page has so many skills at most, and no more once their entries have so many characters. */
+const [maxPage, maxPageLength] = [100, 512 * 1024]
+
+/** The view with its skills: those in the directories that are named, as far as the view shows them. */
+export function withSkills(view: View, options: SkillsOptions): View {
+  return { ...view, skills: skillsOf(view, options) }
+}
+
+/**
+ * The skills (SEP-2640) in directories of a view. Everything is read through the view: who may not see a file sees a skill without it,
+ * and digests are those of what a read answers, whatever was redacted or decoded in it.
+ */
+export function skillsOf(view: View, options: SkillsOptions): SkillView {
+  const { digests = createDigests(), log = () => {} } = options
+  const roots = [...new Set(options.below.map((uri) => parseAddress(uri).text))].sort()
+  const told = new Set<string>()
+
+  const tell = (uri: string, fault: string): void => {
+    if (told.has(`${uri} ${fault}`)) return
+    if (told.size >= 1000) told.clear()
+    told.add(`${uri} ${fault}`)
+    log('warn', 'a directory with a SKILL.md is no skill', { uri, fault })
+  }
+
+  const skill = async (uri: string, files: readonly Resource[], signal: AbortSignal | undefined) => {
+    const found = await skillAt(uri, files, { view, digests, signal })
+    if (!('fault' in found)) return found
+    tell(uri, found.fault)
+    return undefined
+  }
+
+  /** The files below each root, and the roots that do not answer. One that is not there, or that is not shown, has none. */
+  const gather = async (signal: AbortSignal | undefined) => {
+    const files: Resource[] = []
+    const unavailable: string[] = []
+    for (const root of roots) {
+      try {
+        files.push(...(await filesBelow(root, view, signal)))
+      } catch (error) {
+        if (!isResourceError(error)) throw error
+        if (error.kind === 'unavailable') unavailable.push(root)
+        else if (error.kind === 'too-large') tell(root, error.message)
+        else if (error.kind === 'internal') throw error
+      }
+    }
+    return { files, unavailable }
+  }
+
+  return {
+    list: async (query, given): Promise<Page<Skill>> => {
+      const { signal } = given ?? {}
+      const after = query?.cursor === undefined ? undefined : openCursor(query.cursor)
+      const { files, unavailable } = await gather(signal)
+      const missing = unavailable.length === 0 ? {} : { unavailable }
+      const uris = [...new Set(files.map(({ uri }) => uri).filter(isSkillUri))].sort()
+      const items: Skill[] = []
+      let length = 0
+      for (const uri of uris) {
+        if (after !== undefined && uri <= after) continue
+        const last = items.at(-1)
+        if (last !== undefined && (items.length >= maxPage || length > maxPageLength))
+          return { items, nextCursor: sealCursor(last.uri), cache, ...missing }
+        const found = await skill(uri, files, signal)
+        if (found === undefined) continue
+        items.push(found)
+        length += JSON.stringify(found).length
+      }
+      return { items, cache, ...missing }
+    },
+    get: async (given, options: CallOptions = {}) => {
+      const uri = canonical(given)
+      const isBelow = uri !== undefined && roots.some((root) => uri.startsWith(`${root}/`))
+      if (!isBelow) throw notFound('no skills are looked for there')
+      const files = await filesBelow(directoryOf(uri), view, options.signal).catch((error: unknown) => {
+        // What is no directory is no skill either.
+        throw isResourceError(error, 'invalid') ? notFound('it is not in a directory') : error
+      })
+      const found = files.some((file) => file.uri === uri) ? await skill(uri, files, options.signal) : undefined
+      if (found === undefined) throw notFound('it is no skill')
+      return { skill: found, cache }
+    },
+  }
+}
+
+const isSkillUri = (uri: string) => uri.endsWith(`/${skillFile}`)
+
+/** The canonical spelling of the URI of a `SKILL.md`. `undefined`: it is none. */
+function canonical(given: string): string | undefined {
+  try {
+    const { scheme, authority, segments, directory, query } = parseUri(given)
+    if (directory || query !== undefined || scheme === 'data' || segments.at(-1) !== skillFile) return undefined
+    return formatUri(parseAddress(`${scheme}://${authority}${authority === '' ? '/' : ''}`), segments.join('/'))
+  } catch (error) {
+    if (isResourceError(error, 'invalid')) return undefined
+    throw error
+  }
+}
+
+/** A cursor is the URI of the last skill: it leads to nothing that a listing does not show anyway. */
+function sealCursor(uri: string): string {
+  return Buffer.from(JSON.stringify(['skills', uri])).toString('base64url')
+}
+
+/** @throws ResourceError `invalid` for what is no cursor of these lists. */
+function openCursor(cursor: string): string {
+  const bytes = Buffer.from(cursor, 'base64url')
+  try {
+    const [mark, uri, ...others]: unknown[] = JSON.parse(bytes.toString())
+    const isOne = mark === 'skills' && typeof uri === 'string' && others.length === 0
+    if (isOne && bytes.toString('base64url') === cursor) return uri
+  } catch {
+    // Told below.
+  }
+  throw invalid('The cursor is not one of this list.', 'cursor')
+}

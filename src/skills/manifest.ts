@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto'
+import { isResourceError, ResourceError } from '../core/errors.ts'
+import { createRecent } from '../core/recent.ts'
+import { directoryMimeType, type Resource, type Skill, type SkillFile, type View } from '../core/view.ts'
+import { bytesOf } from '../wrap/content.ts'
+import { readHeader, skillFile } from './header.ts'
+
+/** What every host accepts of one skill (SEP-2640): a skill with more is not served as one. */
+export const skillLimits = { files: 512, bytes: 16 * 1024 * 1024 } as const
+
+/** What one walk through the directories of skills goes through at most. */
+const walkLimits = { directories: 2000, files: 50_000, depth: 16 } as const
+
+/** The digests of files, by their URIs and versions. */
+export interface Digests {
+  of(file: Resource, view: View, signal: AbortSignal | undefined): Promise<Read | undefined>
+}
+
+interface Read extends SkillFile {
+  /** The text of a `SKILL.md`. */
+  readonly text?: string
+}
+
+/** Files whose version is known are read once. */
+export function createDigests(): Digests {
+  const known = createRecent<Read>(16 * 1024 * 1024, ({ uri, text = '' }) => 200 + uri.length + text.length)
+  return {
+    of: async (file, view, signal) => {
+      const key = file.version === undefined ? undefined : `${file.version} ${file.uri}`
+      const found = key === undefined ? undefined : known.get(key)
+      if (found !== undefined) return found
+      const read = await readOne(file.uri, view, signal)
+      // Of another version than the one that was listed: it has changed in between.
+      const isListed = read?.version === undefined || read.version === file.version
+      if (read !== undefined && key !== undefined && isListed) known.set(key, read.file)
+      return read?.file
+    },
+  }
+}
+
+/** What a read answers, as its client counts it. `undefined`: it is gone. */
+async function readOne(uri: string, view: View, signal: AbortSignal | undefined) {
+  try {
+    const { contents } = await view.read(uri, { ...(signal === undefined ? {} : { signal }), bare: true })
+    const [content, ...others] = contents
+    if (content === undefined || others.length > 0) return undefined
+    const text = 'text' in content ? content.text.toWellFormed() : undefined
+    const bytes = text === undefined ? await bytesOf(content) : Buffer.from(text)
+    const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+    const isHead = text !== undefined && uri.endsWith(`/${skillFile}`)
+    const file: Read = { uri, digest, size: bytes.length, ...(isHead ? { text } : {}) }
+    return { file, version: content.version }
+  } catch (error) {
+    if (isResourceError(error, 'not-found')) return undefined
+    throw error
+  }
+}
+
+/** Every file below a directory that the view shows, by the directories that its client could walk itself. */
+export async function filesBelow(root: string, view: View, signal: AbortSignal | undefined): Promise<Resource[]> {
+  const options = signal === undefined ? {} : { signal }
+  const files: Resource[] = []
+  const waiting: { readonly uri: string; readonly depth: number }[] = [{ uri: root, depth: 0 }]
+  let directories = 0
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    directories++
+    let cursor: string | undefined
+    do {
+      signal?.throwIfAborted()
+      const page = await view.directory(cursor === undefined ? { uri: next.uri } : { uri: next.uri, cursor }, options)
+      for (const one of page.items)
+        if (one.mimeType !== directoryMimeType) files.push(one)
+        else waiting.push({ uri: one.uri, depth: next.depth + 1 })
+      cursor = page.nextCursor
+      const isTooLarge = directories + waiting.length > walkLimits.directories || files.length > walkLimits.files
+      if (isTooLarge || waiting.some(({ depth }) => depth > walkLimits.depth))
+        throw new ResourceError('too-large', 'there are too many directories or files to look for skills in', {
+          ...walkLimits,
+        })
+    } while (cursor !== undefined)
+  }
+  return files
+}
+
+/** The directory of a `SKILL.md`, without a final `/`. */
+export const directoryOf = (uri: string) => uri.slice(0, -(skillFile.length + 1))
+
+/**
+ * The skill of a `SKILL.md`, with all files below its directory.
+ *
+ * @param files The files of the directory, and maybe others.
+ */
+export async function skillAt(
+  uri: string,
+  files: readonly Resource[],
+  {
+    view,
+    digests,
+    signal,
+  }: { readonly view: View; readonly digests: Digests; readonly signal: AbortSignal | undefined },
+): Promise<Skill | { readonly fault: string }> {
+  const directory = directoryOf(uri)
+  const own = files.filter((file) => file.uri.startsWith(`${directory}/`))
+  if (own.length > skillLimits.files) return { fault: `it has more than ${skillLimits.files} files` }
+  const tooLarge = { fault: `its files have more than ${skillLimits.bytes} bytes` }
+  if (own.reduce((sum, { size = 0 }) => sum + size, 0) > 2 * skillLimits.bytes) return tooLarge
+  const resources: SkillFile[] = []
+  let text: string | undefined
+  let bytes = 0
+  for (const file of own) {
+    const read = await digests.of(file, view, signal).catch((error: unknown) => {
+      if (isResourceError(error, 'too-large') || isResourceError(error, 'invalid')) return 'unreadable'
+      throw error
+    })
+    if (read === undefined) continue
+    if (typeof read === 'string') return { fault: 'one of its files cannot be read' }
+    bytes += read.size
+    if (bytes > skillLimits.bytes) return tooLarge
+    resources.push({ uri: read.uri, digest: read.digest, size: read.size })
+    if (read.uri === uri) text = read.text
+  }
+  if (text === undefined) return { fault: `its ${skillFile} is no text` }
+  const name = decodeURIComponent(directory.slice(directory.lastIndexOf('/') + 1))
+  const header = readHeader(text, name)
+  if ('fault' in header) return header
+  return { uri, frontmatter: header.frontmatter, resources }
+}
