@@ -1,37 +1,39 @@
-import { createCatalog } from '../core/catalog.ts'
 import type { Log } from '../core/log.ts'
 import type { Views } from '../core/opening.ts'
 import type { Principal } from '../core/provider.ts'
 import { formatUri, overlap, parseAddress } from '../core/uri.ts'
 import type { SkillView, View } from '../core/view.ts'
-import { ownSkills, ownSkillsProvider } from '../skills/own.ts'
 import type { PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
+import type { OpenedSkills } from './skills-opened.ts'
 
 export interface SkillSources {
   readonly mounts: readonly PlannedMount[]
   readonly log: Log
 }
 
+/** The address of the skills that hikidashi brings itself. */
+const ownAddress = 'skill://hikidashi'
+
 /**
  * Gives views their skills: those of the mounts that say so, and those that hikidashi brings itself, which are in no list of
- * resources. Nothing is looked for before somebody asks.
+ * resources. Nothing is loaded or looked for before somebody asks.
  */
 export function withMountedSkills(views: Views, { mounts, log }: SkillSources): Views {
+  const isTaken = mounts.some(({ address }) => overlap(parseAddress(address), parseAddress(ownAddress)))
   const below = mounts.flatMap(({ address, config }) => rootsOf(address, config))
-  const isTaken = mounts.some(({ address }) => overlap(parseAddress(address), parseAddress(ownSkills)))
-  const own = isTaken ? undefined : createCatalog({ mounts: [{ address: ownSkills, provider: ownSkillsProvider() }] })
-  const load = once(async () => {
-    const { createDigests, skillsOf } = await import('../skills/index.ts')
-    const digests = createDigests()
-    const all = { below: own === undefined ? below : [...below, ownSkills], digests, log }
-    return (view: View) => skillsOf(view, all)
-  })
+  let opened: Promise<OpenedSkills> | undefined
+  const open = () => {
+    const roots = isTaken ? below : [...below, ownAddress]
+    opened ??= import('./skills-opened.ts').then(({ openSkills }) => openSkills(roots, log))
+    return opened
+  }
   const extended = (view: View, principal: Principal): View => {
-    const whole = own === undefined ? view : withOwn(view, own.view(principal))
+    const own = async () => (await open()).own(principal)
+    const whole = isTaken ? view : withOwn(view, own)
     let made: Promise<SkillView> | undefined
     const skills = () => {
-      made ??= load().then((skillsOfView) => skillsOfView(whole))
+      made ??= open().then(({ skillsOf }) => skillsOf(whole))
       return made
     }
     return {
@@ -60,19 +62,11 @@ function rootsOf(address: string, config: MountConfig): readonly string[] {
 }
 
 /** A view in which what is at the address of our own skills is read from there. */
-function withOwn(view: View, own: View): View {
+function withOwn(view: View, own: () => Promise<View>): View {
   const isOwn = (uri: string) => /^skill:\/\/hikidashi(?:[/?]|$)/i.test(uri)
   return {
     ...view,
-    read: (uri, options) => (isOwn(uri) ? own : view).read(uri, options),
-    directory: (query, options) => (isOwn(query.uri) ? own : view).directory(query, options),
-  }
-}
-
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined
-  return () => {
-    made ??= make()
-    return made
+    read: async (uri, options) => (isOwn(uri) ? await own() : view).read(uri, options),
+    directory: async (query, options) => (isOwn(query.uri) ? await own() : view).directory(query, options),
   }
 }
