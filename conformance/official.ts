@@ -1,5 +1,12 @@
 import { serveFixtures } from './fixtures.ts'
-import { reasonNotToRun, required, requiredOfExtensions, requiredOfLatest, revisions, type SuiteRevision } from './scenarios.ts'
+import {
+  reasonNotToRun,
+  required,
+  requiredOfExtensions,
+  requiredOfLatest,
+  revisions,
+  type SuiteRevision,
+} from './scenarios.ts'
 import { type Command, listScenarios, type Outcome, runScenario } from './suite.ts'
 
 const say = (line: string) => process.stdout.write(`${line}\n`)

@@ -18,9 +18,18 @@ const programs = [
 ]
 
 /** The modules that `package.json` exports, and the store, which tests of processes that are killed start from. */
-const libraries = ['', 'server/', 'sdk/', 'wrap/', 'search/', 'client/', 'context/', 'skills/', 'testing/', 'store/'].map(
-  (folder) => `${folder}index`,
-)
+const libraries = [
+  '',
+  'server/',
+  'sdk/',
+  'wrap/',
+  'search/',
+  'client/',
+  'context/',
+  'skills/',
+  'testing/',
+  'store/',
+].map((folder) => `${folder}index`)
 
 const providers = readdirSync(join(source, 'providers'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && existsSync(join(source, 'providers', entry.name, 'index.ts')))
