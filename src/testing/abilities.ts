@@ -6,11 +6,11 @@ import { settled } from './aborting.ts'
 import { isSize, metadataFaults, show } from './metadata.ts'
 import { nameOf, type Run, sample } from './run.ts'
 
-/** What MCP allows a completion to answer. */
+/** Maximum number of values in a completion (MCP). */
 const maxValues = 100
-/** How long a watch is watched before it is ended, in milliseconds. */
+/** Time for which a watch runs before the check aborts it, in milliseconds. */
 const watching = 20
-/** A watch may still yield what it has in hand when it is aborted: at most so many changes. */
+/** Maximum number of buffered changes that a watch may still yield after its abort. */
 const inHand = 1000
 
 /** Compiles every template, and completes every variable of each. */
@@ -54,7 +54,7 @@ async function checkCompletion(run: Run, template: string, name: string): Promis
     if (fault === undefined && value === '' && 'value' in outcome) await checkAgain(outcome.value?.values ?? [])
   }
 
-  /** Who has taken a value that was proposed, and goes on typing, is not told that there is no such value. */
+  /** Checks that a proposed value, typed in full, is proposed again. */
   async function checkAgain(values: readonly string[]): Promise<void> {
     for (const value of sample(values, 3)) {
       const outcome = await ask(value)
@@ -81,7 +81,7 @@ function completionFault(completion: Completion | undefined): string | undefined
   return undefined
 }
 
-/** Watches for a moment, and sees whether the watch ends with its signal. Nothing is changed to provoke a change. */
+/** Watches briefly and checks that the watch ends when its signal aborts. The check changes nothing in the source. */
 export async function checkWatch(run: Run): Promise<void> {
   const { provider } = run
   if (provider.watch === undefined) return
@@ -89,7 +89,7 @@ export async function checkWatch(run: Run): Promise<void> {
   const signal = AbortSignal.any([abort.signal, run.bounds.signal])
   const armed = await settled(run, async () => provider.watch?.(signal))
   if (armed === 'late') return run.fail('watch-ends', `it was not armed after ${run.bounds.timeoutMs} ms`)
-  // A source that cannot be watched just now says so, and that is that.
+  // A source that cannot be watched now may throw an error.
   const changes = armed?.value?.[Symbol.asyncIterator]()
   if (changes === undefined) return abort.abort()
   const pending = changes.next()

@@ -3,7 +3,7 @@ import type { Listed } from './listing.ts'
 import { show } from './metadata.ts'
 import { late, type Run, within } from './run.ts'
 
-/** A listing may still yield what it has in hand when it is aborted: a page, at most so many entries. */
+/** Maximum number of buffered entries (a page) that a listing may still yield after its abort. */
 const inHand = 1000
 
 /** Calls with a signal that is aborted already, and aborts a listing in its middle. */
@@ -47,7 +47,7 @@ function contextOf(run: Run, signal: AbortSignal): Context {
   return { principal: run.bounds.principal, signal: AbortSignal.any([signal, run.bounds.signal]) }
 }
 
-/** What a call comes to: its value, `undefined` when it throws, `late` when it does not settle in time. */
+/** Returns the value of a call, `undefined` when it throws, or `late` when it does not settle before the time-out. */
 export async function settled<T>(
   { bounds }: Run,
   work: () => PromiseLike<T>,

@@ -11,41 +11,41 @@ import type { PromiseId } from './promises.ts'
 import { checkReading, type ExpectedEntry } from './reading.ts'
 import { type Bounds, createRun, givenUp, type Problem, type Run, sample } from './run.ts'
 
-/** What a provider should hold. Without it, a provider is checked against its own answers only. */
+/** Expected contents of a provider. Without it, the provider is checked against its own answers only. */
 export interface Expectation {
-  /** Everything that it lists, by path; what is left out of an entry is not compared. */
+  /** All entries that the provider lists, by path. Fields left out of an entry are not compared. */
   readonly entries?: Readonly<Record<string, ExpectedEntry>>
-  /** It may list more than `entries`. */
+  /** Whether the provider may list more than `entries`. */
   readonly more?: boolean
-  /** Paths at which nothing is, beside those that the suite thinks of itself. */
+  /** Paths without an entry, in addition to those that the suite generates. */
   readonly missing?: readonly string[]
 }
 
 export interface CheckOptions {
-  /** How many entries are looked at, from the first on: 10,000 unless told. */
+  /** Maximum number of entries to check, from the first on. Default 10,000. */
   readonly limit?: number
-  /** How many of them are read, asked for with `stat` and resumed after, from all over the listing: 24 unless told. */
+  /** Number of entries, sampled across the listing, to read, to `stat` and to resume the listing after. Default 24. */
   readonly samples?: number
-  /** How long one call, or one step of a listing, may take, in milliseconds: 10,000 unless told. */
+  /** Time-out of one call or one step of a listing, in milliseconds. Default 10,000. */
   readonly timeoutMs?: number
-  /** Entries of more bytes than this are not read: 8 MiB unless told. */
+  /** Maximum size of an entry that is read, in bytes. Default 8 MiB. */
   readonly maxBytes?: number
-  /** Who asks. */
+  /** Principal of the calls. */
   readonly principal?: Principal
-  /** Ends the check, which then rejects. */
+  /** Aborts the check, which then rejects. */
   readonly signal?: AbortSignal
-  /** Promises that this provider does not make, each with the reason. What breaks them is not reported. */
+  /** Promises that this provider does not make, each with the reason. Problems with them are not reported. */
   readonly except?: Readonly<Partial<Record<PromiseId, string>>>
-  /** Wrappers, by name: everything is checked again through each of them. */
+  /** Wrappers, by name. The suite checks everything again through each of them. */
   readonly through?: Readonly<Record<string, (inner: Provider) => Provider>>
 }
 
 export interface Report {
-  /** What is wrong, in the order in which it was seen; at most a few for each promise. Empty: all are kept. */
+  /** Problems in the order of detection, at most 5 for each promise. Empty when the provider keeps all promises. */
   readonly problems: readonly Problem[]
-  /** How many entries were looked at. Where there were none, little was proved. */
+  /** Number of entries checked. With 0, the check proves little. */
   readonly examined: number
-  /** Whether those were all, and no call had to be given up. */
+  /** Whether all entries were checked and no call was given up. */
   readonly complete: boolean
 }
 
@@ -119,7 +119,7 @@ function checkPresence(run: Run, listed: Listed, expected: ReadonlyMap<string, u
   const paths = new Set(listed.entries.map((entry) => entry.path))
   const last = listed.entries.at(-1)?.path ?? ''
   for (const path of expected.keys()) {
-    // What lies behind the limit is not known to be missing.
+    // A path after the last entry within the limit may still exist.
     const known = listed.complete || comparePaths(path, last) <= 0
     if (known && !paths.has(path)) run.fail('expected', 'it is not listed', path)
   }

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Listed } from './listing.ts'
 import type { Run } from './run.ts'
 
-/** So many listings are left early, and so much growth is a leak: the rest is what comes and goes meanwhile. */
+/** Number of listings left early, and the growth that counts as a leak: less growth can come from other work in the process. */
 const repeats = 20
 const leaks = 16
-/** How long what was held open may take to be closed, in milliseconds. */
+/** Time that open resources may take to close, in milliseconds. */
 const patience = 1000
 
 /**
@@ -20,7 +20,7 @@ export async function checkLeaving(run: Run, { entries }: Listed): Promise<void>
     let seen = 0
     return run.walk('list-stop', {}, () => ++seen < count)
   }
-  // Once beforehand: what a provider opens for good (a connection, a cache) is not a leak.
+  // Warm up once: a resource that a provider keeps open (a connection, a cache) is not a leak.
   await leave(Math.ceil(entries.length / 2))
   const before = await quiet()
   for (let i = 0; i < repeats; i++) if ((await leave(1)) === 'failed') return
@@ -33,7 +33,7 @@ export async function checkLeaving(run: Run, { entries }: Listed): Promise<void>
   if (growth.length > 0) run.fail('list-stop', `after ${repeats} listings, left at the first entry: ${growth}`, first)
 }
 
-/** What this process holds open once nothing else comes or goes, as far as that can be waited for. */
+/** Counts the open resources of this process once their number is stable, or after {@link patience}. */
 async function quiet(): Promise<ReadonlyMap<string, number>> {
   const total = (counts: ReadonlyMap<string, number>) => [...counts.values()].reduce((sum, count) => sum + count, 0)
   const deadline = Date.now() + patience
@@ -45,14 +45,14 @@ async function quiet(): Promise<ReadonlyMap<string, number>> {
   }
 }
 
-/** What this process holds open, counted by kind. */
+/** Counts the open resources of this process by kind. */
 function resources(): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1)
   try {
     counts.set('open file', readdirSync('/proc/self/fd').length)
   } catch {
-    // Only Linux has it.
+    // Only Linux has /proc/self/fd.
   }
   return counts
 }

@@ -4,10 +4,10 @@ import { metadataFaults, show } from './metadata.ts'
 import type { PromiseId } from './promises.ts'
 import { type Run, sample } from './run.ts'
 
-/** What the first listing showed: the ground on which everything else is checked. */
+/** Result of the first listing, the reference for all other checks. */
 export interface Listed {
   readonly entries: readonly Entry[]
-  /** Whether these are all, rather than as many as the limit allows. */
+  /** Whether `entries` holds the whole listing; false when the limit cut it. */
   readonly complete: boolean
   /** Every directory that holds an entry, in path order, each with its `/`. */
   readonly directories: readonly string[]

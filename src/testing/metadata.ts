@@ -10,7 +10,7 @@ const lastTime = 8.64e15
 
 type Facts = Description & Pick<Entry, 'size' | 'modified' | 'version'>
 
-/** What is wrong with the metadata of an entry or a template, one phrase per fault. */
+/** Returns the faults in the metadata of an entry or a template, one phrase each. */
 export function metadataFaults(facts: Facts): readonly string[] {
   const faults: string[] = []
   const check = (name: keyof Facts, valid: boolean) => {
@@ -28,7 +28,7 @@ export function metadataFaults(facts: Facts): readonly string[] {
   return faults
 }
 
-/** What is wrong with the facts of a content, one phrase per fault. */
+/** Returns the faults in the facts of a content, one phrase each. */
 export function contentFaults(facts: ContentFacts): readonly string[] {
   const { size, version, mimeType, title } = facts
   const faults = [

@@ -4,7 +4,7 @@ import type { ByteRange, Content, Context, Entry } from '../core/provider.ts'
 import { contentFaults, isSize, show } from './metadata.ts'
 import { nameOf, type Run } from './run.ts'
 
-/** A content with its bytes in hand: those of a stream gathered, those of a text encoded as UTF-8. */
+/** A content with all its bytes: a stream is collected, a text is encoded as UTF-8. */
 export interface Whole {
   readonly content: Content
   readonly bytes: Buffer
@@ -13,7 +13,7 @@ export interface Whole {
 /** Why a listed path cannot be read, which a provider may say of it. */
 type Failed = 'too-large' | 'damaged'
 
-/** What the source is expected to hold at a path. */
+/** Expected content of the source at a path. */
 export interface ExpectedEntry {
   readonly text?: string
   readonly bytes?: Uint8Array
@@ -44,7 +44,7 @@ export async function checkReading(run: Run, entry: Entry, expected: ExpectedEnt
   if (wholes.length === 1 && !partial && !run.broken('read-size')) await checkRanges(run, path, own)
 }
 
-/** What the content says of itself. */
+/** Checks the facts that the content states about itself. */
 function checkContent(run: Run, path: string, { content, bytes }: Whole): void {
   if ('text' in content && !content.text.isWellFormed()) run.fail('read-text', 'it has a lone surrogate', path)
   if ('stream' in content && content.length !== bytes.length)
@@ -55,12 +55,12 @@ function checkContent(run: Run, path: string, { content, bytes }: Whole): void {
     run.fail('read-size', `it has ${length} bytes, and says ${size}`, path)
 }
 
-/** What the content says, beside what the listing says of the same path. */
+/** Compares the content with the listed entry of the same path. */
 function checkListed(run: Run, entry: Entry, { content, bytes }: Whole): void {
   const { path, size, version } = entry
   if (version !== undefined && content.version !== undefined && content.version !== version)
     run.fail('read-version', `listed ${show(version)}, read ${show(content.version)}`, path)
-  // What is listed of a text in another encoding is how long it is as it is stored.
+  // For a text in another encoding, the listed size is the size as stored.
   if (size === undefined || !isSize(size) || content.meta?.[metaKeys.encoding] !== undefined) return
   if (content.size !== undefined && content.size !== size)
     run.fail('read-size', `listed ${size}, and the content says ${content.size}`, path)
@@ -95,7 +95,7 @@ async function checkRanges(run: Run, path: string, whole: Whole): Promise<void> 
     const parts = await read(run, path, range)
     const part = typeof parts === 'string' ? undefined : parts?.[0]
     if (part === undefined) return
-    // What says that it has changed since is another thing.
+    // A new version means that the content has changed: the parts cannot be compared.
     if (part.content.version !== whole.content.version) return
     honoured.add(part.content.range !== undefined)
     const fault = rangeFault(whole, part, range)
@@ -110,7 +110,7 @@ function rangeFault(whole: Whole, { content, bytes }: Whole, asked: ByteRange): 
     return bytes.equals(whole.bytes) ? undefined : 'it answered something that is neither the whole nor says which part'
   const { start, end } = range
   if (!isSize(start) || !isSize(end) || start > end) return `it says that it is the part ${show(range)}`
-  // What is stored can begin with a mark that the whole text does not show.
+  // The stored bytes can begin with a byte order mark that the whole text lacks.
   const stored = 'text' in whole.content ? [whole.bytes, Buffer.concat([mark, whole.bytes])] : [whole.bytes]
   if (!stored.some((all) => end <= all.length && bytes.equals(all.subarray(start, end))))
     return `it says that it is the part ${show(range)}, and is not`
@@ -161,7 +161,7 @@ async function bytesOf(content: Content, limit: number, { signal }: Context): Pr
     signal.throwIfAborted()
     chunks.push(chunk)
     length += chunk.length
-    // An endless stream is a wrong length, and is seen as one.
+    // An endless stream is reported as a wrong length.
     if (length > Math.max(limit, content.length)) break
   }
   return Buffer.concat(chunks)

@@ -3,14 +3,14 @@ import type { Context, Entry, ListQuery, Principal, Provider } from '../core/pro
 import { show } from './metadata.ts'
 import { type PromiseId, promises } from './promises.ts'
 
-/** A promise that was seen broken. */
+/** A broken promise. */
 export interface Problem {
   readonly promise: PromiseId
   /** The promise, as one sentence. */
   readonly sentence: string
-  /** Where: the path that was asked for, or listed. */
+  /** Path that was requested or listed. */
   readonly path?: string
-  /** What was seen instead. */
+  /** Observed behaviour that breaks the promise. */
   readonly seen: string
   /** The wrapper that the provider was in, by its name in the options; absent for the provider itself. */
   readonly through?: string
@@ -26,7 +26,7 @@ export interface Bounds {
   readonly signal: AbortSignal
 }
 
-/** What a call came to: its value, or the error it threw. `undefined`: it broke a promise, which is noted already. */
+/** Result of a call: its value, or the error it threw. `undefined` when it broke a promise, which is already recorded. */
 export type Outcome<T> = { readonly value: T } | { readonly error: ResourceError } | undefined
 
 /** One provider under examination: calls that cannot hang or throw, and the problems found so far. */
@@ -34,25 +34,25 @@ export interface Run {
   readonly provider: Provider
   readonly bounds: Bounds
   readonly problems: readonly Problem[]
-  /** Notes that a promise is broken. Of many notes on one promise, the first few are kept. */
+  /** Records that a promise is broken, at most 5 times for each promise. */
   fail(promise: PromiseId, seen: string, path?: string): void
   /** Whether any of these promises is known to be broken, so that what rests on them need not be looked at. */
   broken(...ids: readonly PromiseId[]): boolean
-  /** Calls the provider. What is thrown and is no ResourceError breaks `errors`; what never settles breaks `settles`. */
+  /** Calls the provider. An error other than a ResourceError breaks `errors`; a call that never settles breaks `settles`. */
   call<T>(path: string | undefined, work: (context: Context) => Promise<T>): Promise<Outcome<T>>
   /** Walks a listing until it ends or `visit` says `false`. A ResourceError breaks the promise `blame`. */
   walk(blame: PromiseId, query: ListQuery, visit: (entry: Entry) => boolean): Promise<'ended' | 'left' | 'failed'>
 }
 
-/** So many problems with one promise are kept: the first ones tell most. */
+/** Maximum number of problems kept for one promise: the first ones tell most. */
 const maxProblems = 5
-/** After so many calls that never settled, the provider is not called again. */
+/** Number of calls without an answer after which the provider is not called again. */
 const maxHangs = 3
 
 /** Ends a run early, with the problems found so far. */
 export const givenUp = Symbol('given up')
 
-/** What a call that took too long is answered with. */
+/** Result of a call that exceeds its time-out. */
 export const late = Symbol('late')
 
 export function createRun(provider: Provider, bounds: Bounds): Run {
@@ -68,7 +68,7 @@ export function createRun(provider: Provider, bounds: Bounds): Run {
     if (problems.filter(({ promise }) => promise === 'settles').length >= maxHangs) throw givenUp
   }
 
-  /** Waits for one step of a call, and for no longer than the time it has. */
+  /** Waits for one step of a call, at most until its time-out. */
   const step = async <T>(path: string | undefined, work: () => PromiseLike<T> | T): Promise<Outcome<T>> => {
     bounds.signal.throwIfAborted()
     try {
@@ -131,7 +131,7 @@ export function createRun(provider: Provider, bounds: Bounds): Run {
 }
 
 /**
- * What `work` comes to, or {@link late} when it takes longer than the time it has. Rejects when the whole check is aborted.
+ * Returns the result of `work`, or {@link late} when it exceeds the time-out. Rejects when the whole check is aborted.
  */
 export async function within<T>(
   { timeoutMs, signal }: Pick<Bounds, 'timeoutMs' | 'signal'>,
@@ -147,7 +147,7 @@ export async function within<T>(
   })
   try {
     const working = Promise.resolve(work())
-    // What it throws after it has been given up is of no interest.
+    // Ignore an error that it throws after its time-out.
     working.catch(() => {})
     return await Promise.race([working, timeout])
   } finally {
