@@ -55,7 +55,7 @@ type CommonConfig = Pick<
 >
 type ServerConfig = CommonConfig & Pick<PostgresConfig, 'connectTimeout' | 'tls' | 'allowPrivileged' | 'schemas'>
 
-/** What all mounts over databases have in common, as options. */
+/** Returns the provider options common to all database mounts. */
 function commonOptions(config: CommonConfig) {
   const { connections, statementTimeout, lockTimeout, waitTimeout, idleTimeout, watch, reconcile } = config
   return {
@@ -69,7 +69,7 @@ function commonOptions(config: CommonConfig) {
   }
 }
 
-/** What mounts over database servers have in common, as options. */
+/** Returns the provider options common to mounts over database servers. */
 export async function serverOptions(config: ServerConfig, folder: string) {
   const { connectTimeout, allowPrivileged, schemas } = config
   const tls = await tlsIn(config.tls, folder)

@@ -1,7 +1,7 @@
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { type ConfigProblem, type Document, type Finding, formatKey, type Position, type Step } from './problem.ts'
 
-/** What came of a text: the document as far as it could be read, faults of the syntax, and keys that are there twice. */
+/** Result of parsing: the document as far as it could be parsed, the syntax faults and the duplicate keys. */
 export interface Parsed {
   readonly document: Document
   readonly faults: readonly ConfigProblem[]
@@ -83,12 +83,12 @@ function* duplicatesIn(node: Node, path: readonly Step[]): Generator<{ node: Nod
   }
 }
 
-/** Where a value or its key begins. Of a key that is there twice, the last is the one whose value counts. */
+/** Returns the offset of a value or its key. Of duplicate keys, the last one counts. */
 function offsetOf(tree: Node, path: readonly Step[], at: 'key' | 'value'): number {
   let place = { key: tree, value: tree }
   for (const step of path) {
     const next = typeof step === 'number' ? itemAt(place.value, step) : memberAt(place.value, step)
-    // What is missing is pointed at by the key of what it is missing in.
+    // A missing member has the position of the key of its parent.
     if (next === undefined) return place.key.offset
     place = next
   }

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import type { Schema } from './schema-types.ts'
 import { describeIssue } from './words.ts'
 
-/** What zod says is wrong with a value. */
+/** A fault of a value as zod reports it. */
 export type Issue = z.core.$ZodIssue
 
-/** What zod makes of a value: its output, or everything that is wrong with it. */
+/** Result of zod for a value: the output or all issues. */
 export type Explained<Output> = { readonly data: Output } | { readonly issues: readonly Issue[] }
 
 /** Judges a value that a schema has refused by the same schema of zod, which has the last word. */

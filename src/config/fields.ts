@@ -12,7 +12,7 @@ export const text = z.string().min(1)
 /** How many of something: one at least. */
 export const count = z.int().min(1)
 
-/** Where a secret is. A literal one is refused, and is not repeated in the refusal. */
+/** Source of a secret. A literal secret is refused, and the refusal does not repeat it. */
 export const secret = z.union(
   [
     z.strictObject({ env: text.describe('The name of an environment variable.') }),
@@ -21,7 +21,7 @@ export const secret = z.union(
   { error: ({ input }) => secretFault(input) },
 )
 
-/** What is wrong with something that should say where a secret is. */
+/** Returns the refusal for an invalid source of a secret. */
 export function secretFault(input: unknown): string {
   if (typeof input !== 'string')
     return refusal('This does not say where the secret is.', 'Write { "env": "NAME" } or { "file": "path" }.')
@@ -97,7 +97,7 @@ const accessRule = z
     error: refusal('The rule neither allows nor denies anything.', 'Add "allow" or "deny" with names of roles.'),
   })
 
-/** Who may see a mount. Once parsed, rules only. */
+/** Access rules of a mount. Parsing turns roles into rules. */
 export const access = z
   .array(
     z.union([role, accessRule], {

@@ -27,7 +27,7 @@ export function findingsOf(issue: Issue): readonly Placed[] {
   return [{ path, ...partsOfRefusal(issue.message) }]
 }
 
-/** What is wrong with the addresses, each by itself and beside the others. */
+/** Returns the faults of the addresses, each alone and compared with the others. */
 export function addressFindings(addresses: readonly string[]): readonly Finding[] {
   const findings: Finding[] = []
   const seen: { readonly address: string; readonly parsed: Address }[] = []

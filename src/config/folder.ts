@@ -8,7 +8,7 @@ export function resolveFolder(name: string, from: string): string {
   return /^~(?=[\\/]|$)/.test(name) ? resolve(homedir(), name.slice(2)) : resolve(from, name)
 }
 
-/** What is wrong with a file that is to be served, found at a key; nothing when it is there. */
+/** Checks a file to serve and returns findings at its key; none when the file exists. */
 export async function checkFile(path: string, key: Finding['path']): Promise<readonly Finding[]> {
   const finding = (message: string, fix: string) => [{ path: key, message, fix }]
   try {
@@ -21,7 +21,7 @@ export async function checkFile(path: string, key: Finding['path']): Promise<rea
   }
 }
 
-/** What is wrong with a folder that is to be served, found at a key; nothing when it is there. */
+/** Checks a folder to serve and returns findings at its key; none when the folder exists. */
 export async function checkFolder(path: string, key: Finding['path']): Promise<readonly Finding[]> {
   const finding = (message: string, fix: string) => [{ path: key, message, fix }]
   try {

@@ -20,7 +20,7 @@ export interface Glance {
   readonly skills: readonly string[]
 }
 
-/** Where people and their tools keep prompts. */
+/** Usual folders of prompts. */
 const promptFolders = ['prompts', '.github/prompts', '.claude/commands']
 
 /** Where people and their agents keep skills. */

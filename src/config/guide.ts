@@ -14,7 +14,7 @@ const maxTitle = { words: 4, length: 40 }
 /** How long an address is at most, in characters. A longer one is left out. */
 const maxAddress = 100
 
-/** What a mount is called that has no title, and how many of its kind are counted. */
+/** Nouns for mounts without a title and for counts of mounts, by provider. */
 const kinds: Readonly<Record<MountConfig['provider'], string>> = {
   files: 'files',
   git: 'history',
@@ -39,7 +39,7 @@ const kinds: Readonly<Record<MountConfig['provider'], string>> = {
 }
 
 /**
- * What a model is told of a server at `initialize`: what is mounted, and how to search, read a part and expand a template. It comes from
+ * Instructions of the server for a model at `initialize`: the mounts, and how to search, read a part and expand a template. It comes from
  * the configuration alone, names only mounts of which the principal may see something, and has at most {@link maxGuideWords} words.
  */
 export function guideFor(mounts: readonly PlannedMount[]): (principal: Principal) => string {
@@ -59,7 +59,7 @@ function addressOf({ address }: PlannedMount): string | undefined {
   }
 }
 
-/** What kind of data is at a mount, in a word. */
+/** Returns the kind of data of a mount as a word. */
 export function kindOf({ provider }: MountConfig): string {
   return kinds[provider]
 }

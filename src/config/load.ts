@@ -51,7 +51,7 @@ export type LoadResult = { readonly config: Config } | { readonly problems: read
 type Env = Readonly<Record<string, string | undefined>>
 
 export interface LoadOptions {
-  /** Where secrets of the form `{ "env": … }` are looked up. */
+  /** Environment variables for secrets of the form `{ "env": … }`. */
   readonly env?: Env
   /**
    * Whether the user trusts a configuration with these bytes. Where it does not, the parts that do more than read the folder of the
@@ -72,7 +72,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const absolute = resolve(file)
   const folder = dirname(absolute)
   const { document, faults, duplicates } = parseDocument(file, content.toString('utf8'))
-  // What was read past a fault of the syntax is a guess: nothing is said about it.
+  // The parser guesses after a syntax fault: report no other faults.
   if (faults.length > 0) return { problems: faults }
 
   const parsed = await judge(document.value)

@@ -7,9 +7,9 @@ type ConfigOf<Name extends Provider> = Extract<MountConfig, { readonly provider:
 type CommonKey = 'title' | 'description' | 'link' | 'access' | 'scopes' | 'cache' | 'poll' | 'limits'
 type DocumentKey = 'skills' | 'language' | 'encodings' | 'frontMatter' | 'languages' | 'readings' | 'redact'
 
-/** What the mounts of one provider do beyond reading the folder of their configuration. */
+/** Effects of the mounts of one provider beyond reading the folder of their configuration. */
 export interface ProviderEffects<Name extends Provider> {
-  /** What a mount does whatever its options are; nothing where this is left out. */
+  /** Effects of a mount with any options. Default none. */
   readonly always?: (config: ConfigOf<Name>, context: Context) => readonly Effect[]
   /** One rule for each option. */
   readonly options: Rules<Omit<ConfigOf<Name>, 'provider' | CommonKey>>
@@ -282,7 +282,7 @@ export const mountEffects: { readonly [Name in Provider]: ProviderEffects<Name> 
   mysql: { always: databaseOf, options: databaseServer },
 }
 
-/** What a mount does beyond reading the folder of its configuration. */
+/** Returns the effects of a mount beyond reading the folder of its configuration. */
 export function effectsOfMount(config: MountConfig, context: Context): readonly Effect[] {
   const { provider, ...options } = config
   // The compiler cannot see that a provider and its own rules belong together.

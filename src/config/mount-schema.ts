@@ -24,7 +24,7 @@ import { checkWeb, webShape } from './providers/web.ts'
 import * as z from './schema-builder.ts'
 import { refusal } from './words.ts'
 
-/** What every mount has, whatever its provider. */
+/** Keys common to the mounts of all providers. */
 const mountShape = {
   title: text.exactOptional().describe('The name of the mount for people.'),
   description: text.exactOptional().describe('What is in the mount, for people and models.'),

@@ -5,7 +5,7 @@ import type { Scrubber } from '../core/scrub.ts'
 import type { LazyStore } from './lazy-store.ts'
 import type { MountConfig } from './schema.ts'
 
-/** What mounts are opened with. */
+/** Settings for opening mounts. */
 export interface MountSettings {
   readonly log: Log
   /** Values that are known to be secret: providers that redact take them out as well. */
@@ -14,9 +14,9 @@ export interface MountSettings {
   readonly key?: Uint8Array
   /** Finds that key, once it is needed. */
   readonly versionKey?: () => Promise<Uint8Array | undefined>
-  /** Where results and measurements are kept. */
+  /** Store of results and measurements. */
   readonly store?: LazyStore
-  /** What this process measures of itself. */
+  /** Measurements of this process. */
   readonly measurements?: Measurements
   /** The other mounts, once all of them are open. */
   readonly searchable?: Searchable
@@ -27,7 +27,7 @@ export interface MountSettings {
 /** The mounts that a search reads: they are opened beside it, and there once the catalog is. */
 export interface Searchable {
   reader(address: string): MountReader | undefined
-  /** What the configuration says of a mount. */
+  /** Returns the configuration of a mount. */
   configOf(address: string): MountConfig | undefined
   /** The configuration that a mount is opened with, where that takes a look at its source. */
   refined(address: string): Promise<MountConfig | undefined>

@@ -12,7 +12,7 @@ import type { MountConfig } from './schema.ts'
 export interface PlannedMount {
   readonly address: string
   readonly config: MountConfig
-  /** Where relative paths of the mount start. */
+  /** Base folder of relative paths of the mount. */
   readonly folder: string
   /** Finds the configuration that it is opened with, where that takes a look at the source. By default {@link config}. */
   readonly refine?: () => Promise<MountConfig>

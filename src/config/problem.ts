@@ -9,9 +9,9 @@ export interface ConfigProblem {
   readonly column: number
   /** The path of the key, such as `mounts["file:///docs"].root`; empty where the file as a whole is meant. */
   readonly key: string
-  /** What is wrong: one sentence. */
+  /** The fault, in one sentence. */
   readonly message: string
-  /** What to do about it: one sentence or more. */
+  /** The remedy, in one sentence or more. */
   readonly fix: string
 }
 
@@ -47,7 +47,7 @@ export function formatKey(path: readonly Step[]): string {
 export interface Document {
   readonly file: string
   readonly value: unknown
-  /** Where a value, or its key, stands; the nearest thing around it where there is none. Line and column from 1. */
+  /** Returns the position of a value or its key, or of the nearest enclosing value when it is missing. Line and column start at 1. */
   positionOf(path: readonly Step[], at: 'key' | 'value'): Position
 }
 

@@ -15,7 +15,7 @@ const withConnectors: readonly string[] = ['ChatGPT*', 'openai-mcp*']
 /** The explorer asks by tools for what resources alone do not tell: tokens, suggestions, what a search found. */
 const explorer = 'hikidashi-explorer'
 
-/** What a host takes of a list, by what it calls itself. How each was found out is in docs/hosts.md. */
+/** Limit of a host on lists, by the name of the host. docs/hosts.md describes how each limit was found. */
 interface HostLimit {
   readonly name: string
   /** How many resources it is listed at most. */
@@ -37,7 +37,7 @@ interface Profile {
   readonly note?: string
 }
 
-/** What a client is told whose list ends early. */
+/** Returns the note for a client whose list is cut. */
 function noteOf({ most, pages }: { readonly most?: number | undefined; readonly pages?: number | undefined }): string {
   const extent = most === undefined ? `${pages} pages of` : `the ${most} most important`
   return `Your list holds ${extent} resources at most; search and templates reach the others.`

@@ -23,7 +23,7 @@ import type {
 
 export type * from './schema-types.ts'
 
-/** What a transformation returns once it has added an issue. */
+/** Return value of a transformation that has added an issue. */
 export const NEVER = undefined as never
 
 const refused = Symbol('refused')
@@ -40,7 +40,7 @@ interface Facts {
   readonly value?: unknown
   readonly options?: readonly Schema<unknown>[]
   readonly isOptional?: true
-  /** What takes the place of a key that is left out. */
+  /** Default value of a missing key. */
   readonly fallback?: { readonly value: unknown }
 }
 

@@ -1,6 +1,6 @@
 /** The types of the schemas that `schema-builder.ts` makes. */
 
-/** What `safeParse` answers. */
+/** Result of `safeParse`. */
 export type Parsed<Output> =
   | { readonly success: true; readonly data: Output }
   | { readonly success: false; readonly data?: undefined }
@@ -14,7 +14,7 @@ export interface RefinementCtx {
   }): void
 }
 
-/** What a refusal says: a text, or a function of the refused value that makes one. */
+/** Message of a refusal: a text, or a function that makes one from the refused value. */
 export interface Refusal {
   readonly error: string | ((issue: { readonly input?: unknown }) => string)
   /** The member that is at fault, below the refused value. */
@@ -38,7 +38,7 @@ export interface Schema<Output> {
   superRefine(judge: (value: Output, context: RefinementCtx) => void): this
   transform<Other>(change: (value: Output, context: RefinementCtx) => Other): Schema<Other>
   default(value: Output): Schema<Output>
-  /** The schema of a key that may be left out. Where the key is there, its value may not be `undefined`. */
+  /** Returns the schema of an optional key. A present key may not have the value `undefined`. */
   exactOptional(): Optional<this>
 }
 
@@ -72,7 +72,7 @@ export interface Members<Keys> extends Schema<OutputOf<Keys>> {
   readonly shape: Keys
 }
 
-/** What a schema makes of a value that it accepts. */
+/** Output type of a schema. */
 export type output<Kind> = Kind extends { parse(value: unknown): infer Output } ? Output : never
 
 type OptionalKeys<Keys> = {

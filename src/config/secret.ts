@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { invalid } from '../core/errors.ts'
 
-/** Where a secret is: never the secret itself. */
+/** Source of a secret: never the secret itself. */
 export type SecretSource = { readonly env: string } | { readonly file: string }
 
 /** A secret, or why there is none, in words that hold nothing of it. */
 export type Secret = { readonly value: string } | { readonly message: string; readonly fix: string }
 
-/** Where secrets are, wherever in a configuration it is said. */
+/** Returns all sources of secrets in a configuration, at any depth. */
 export function secretSourcesIn(value: unknown): readonly SecretSource[] {
   if (typeof value !== 'object' || value === null) return []
   if (isSecretSource(value)) return [value]
@@ -57,7 +57,7 @@ export async function resolveSecret(
  */
 export async function requireSecret(key: string, source: SecretSource, folder: string): Promise<string> {
   const value = await namedSecret(key, source, folder)
-  // What cannot be in a header would end it.
+  // A control character such as a line end would break an HTTP header.
   if (/[^\x20-\x7e\u0080-\u{10ffff}]/u.test(value))
     throw invalid(`"${key}" holds a line end or another control character.`, 'secret')
   return value

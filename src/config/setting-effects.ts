@@ -60,7 +60,7 @@ const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
 /** Every rule for settings outside mounts, by key; those of `http` and `http.auth` likewise. */
 export const settingEffects = { settings, http, auth, store } as const
 
-/** What one setting outside `mounts` does beyond reading the folder of its configuration. */
+/** Returns the effects of settings outside `mounts` beyond reading the folder of the configuration. */
 export function effectsOfSetting(values: Partial<Omit<ConfigFile, 'mounts'>>, context: Context): readonly Effect[] {
   return effectsBy(settings as Rules<typeof values>, values, context)
 }

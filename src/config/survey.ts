@@ -25,7 +25,7 @@ export interface Survey extends Glance, DocumentSurvey {
   readonly sqlite: readonly string[]
 }
 
-/** So many documents are looked into, in so many folders of so many levels. */
+/** Limits of the survey: documents, databases, folder levels and folders. */
 const [maxDocuments, maxDatabases, maxLevels, maxFolders] = [200, 20, 3, 500]
 const sampleBytes = 16 * 1024
 

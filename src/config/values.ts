@@ -1,4 +1,4 @@
-/** What a configuration (and the command line) writes as text: durations, sizes, and where to listen. */
+/** Values written as text in a configuration and on the command line: durations, sizes and addresses to listen on. */
 
 const durations: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const sizes: Readonly<Record<string, number>> = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }
@@ -22,7 +22,7 @@ function parseQuantity(value: string | number, units: Readonly<Record<string, nu
   return Number.isSafeInteger(amount) && amount >= 0 ? amount : undefined
 }
 
-/** Where a server listens. Port 0 is any free one. */
+/** Address that a server listens on. Port 0 selects any free port. */
 export interface Listen {
   readonly host: string
   readonly port: number

@@ -24,7 +24,7 @@ const typeNames: Readonly<Record<string, string>> = {
   array: 'an array',
 }
 
-/** What every refusal says unless the schema says it better. Of the value itself only the type is told. */
+/** Returns the default message of a refusal. It names only the type of the value, never the value. */
 export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type': {
@@ -50,7 +50,7 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   }
 }
 
-/** What to do about a key that there is not. */
+/** Returns the fault and the remedy for an unknown key. */
 export function unknownKey(key: string, known: readonly string[]): { readonly message: string; readonly fix: string } {
   const meant = nearest(key, known)
   return {

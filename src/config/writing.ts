@@ -19,9 +19,9 @@ export interface Writing {
   postingAt(path: string, principal: Principal): Posting | undefined
 }
 
-/** Where everything is posted to. */
+/** Prefix of all paths that accept posts. */
 export const postsUnder = '/results/'
-/** So many results can be posted at once. */
+/** Maximum number of results in one post. */
 const mostAtOnce = 100
 
 /** `undefined`: nobody may write anything. */
@@ -35,7 +35,7 @@ export function writingOf(catalog: Catalog): Writing | undefined {
   const put = async (mount: WritableMount, value: unknown, { principal, signal }: Context) => {
     signal.throwIfAborted()
     const id = typeof value === 'object' && value !== null && 'id' in value ? value.id : undefined
-    // What one may not see, one may not replace either.
+    // A principal must not replace a result that it may not see.
     if (typeof id === 'string' && isWrittenAlike(id) && !catalog.allows(principal, uriOf(mount, id)))
       throw notFound('the id may not be seen')
     const stored = await mount.provider.put(value)
@@ -58,7 +58,7 @@ export function isWritable(mount: Mount): mount is WritableMount {
   return 'writers' in mount && 'put' in mount.provider
 }
 
-/** Where results are posted to for a mount: its address without the scheme. */
+/** Returns the path for posting results to a mount: its address without the scheme. */
 export function postPath(address: string): string {
   return `${postsUnder}${parseAddress(address).text.replace(/^[^:]*:\/\/\/?/, '')}`
 }

@@ -14,7 +14,7 @@ const language = text.refine((language) => tag.test(language) && languageOf(lang
   ),
 })
 
-/** What texts are written in: shared by every provider whose texts are decoded. */
+/** Keys for language and encoding of texts, shared by all providers that decode texts. */
 export const encodingShape = {
   language: z
     .union([language, z.array(language).min(1)], {
@@ -52,7 +52,7 @@ const skillPath = text.refine((path) => isPath(path) && path !== '' && !path.end
   ),
 })
 
-/** What makes documents of files: shared by every provider that serves files. */
+/** Keys for reading files as documents, shared by all providers that serve files. */
 export const documentsShape = {
   ...encodingShape,
   frontMatter: globs

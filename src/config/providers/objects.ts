@@ -4,7 +4,7 @@ import { documentsShape } from './documents.ts'
 
 const [least, most] = [1000, 3_600_000]
 
-/** What every mount of object storage has. */
+/** Keys common to all mounts of object storage. */
 export const objectsShape = {
   bucket: text.describe('The bucket.'),
   prefix: text

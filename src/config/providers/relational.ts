@@ -7,7 +7,7 @@ export const patience = duration.refine((ms) => ms >= 100 && ms <= 3_600_000, {
   error: refusal('This is too short or too long.', 'It must be from "100ms" to "1h".'),
 })
 
-/** What of the rows of a database is served. */
+/** Keys that select the rows of a database to serve. */
 export const rowsShape = {
   tables: z
     .array(glob)
@@ -38,7 +38,7 @@ export const rowsShape = {
     .describe('About how long the values of one answer are together. By default "1MiB".'),
 }
 
-/** What every mount over a relational database has. */
+/** Keys common to all mounts over a relational database. */
 export const relationalShape = {
   watch: z.boolean().exactOptional().describe('Tells clients what changes. By default true.'),
   reconcile: interval
@@ -77,7 +77,7 @@ export const viewsShape = {
     .describe('Serves rows of views too: reading them runs whatever functions they call. By default false.'),
 }
 
-/** What every mount over a database server has. */
+/** Keys common to all mounts over a database server. */
 export const serverShape = {
   ...connectionsShape('How many connections there are at most, besides one that listens for changes. By default 4.'),
   connectTimeout: patience.exactOptional().describe('How long connecting may take. By default "5s".'),
