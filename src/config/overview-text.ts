@@ -82,7 +82,7 @@ async function progressOf(catalog: OpenedCatalog): Promise<ReadonlyMap<string, M
   return new Map(found.flatMap((status) => status?.mounts ?? []).map((mount) => [mount.address, mount]))
 }
 
-/** Returns the status of a store, or `undefined` when it does not answer before the time-out. */
+/** Returns the status of a store, or `undefined` when it fails or does not answer before the time-out. */
 async function withinTime(status: Promise<FeedStatus | undefined>): Promise<FeedStatus | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<undefined>((resolve) => {

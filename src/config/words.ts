@@ -24,7 +24,7 @@ const typeNames: Readonly<Record<string, string>> = {
   array: 'an array',
 }
 
-/** Returns the default message of a refusal. It names only the type of the value, never the value. */
+/** Returns the default message of a refusal. It names the type of the value, or the value itself when the schema has a fixed list of words. */
 export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type': {

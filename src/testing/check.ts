@@ -41,7 +41,7 @@ export interface CheckOptions {
 }
 
 export interface Report {
-  /** Problems in the order of detection, at most 5 for each promise. Empty when the provider keeps all promises. */
+  /** Problems in the order of detection, at most 5 for each promise and wrapper. Empty when the provider keeps all promises. */
   readonly problems: readonly Problem[]
   /** Number of entries checked. With 0, the check proves little. */
   readonly examined: number
