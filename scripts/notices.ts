@@ -59,7 +59,7 @@ const permissive = new Set([
 /** Licences that allow to pass compiled code on as long as it is said where its source is. */
 const withSource: Readonly<Record<string, string>> = {
   elkjs:
-    'The source of elkjs is available under the Eclipse Public License 2.0 (its text stands above) from https://github.com/kieler/elkjs and https://github.com/eclipse-elk/elk. It is contained unchanged.',
+    'The source of elkjs is available under the Eclipse Public License 2.0 (its text stands above) from https://github.com/kieler/elkjs and https://github.com/eclipse-elk/elk. It is contained without changes but minification.',
 }
 
 /** What the compiled files in `dist/vendor/` contain, as the README and the sources of their packages tell. */
