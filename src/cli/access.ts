@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { type LeftOutReason, openMountLeftOut } from '../config/left-out.ts'
 import { type PlannedMount, planConfig } from '../config/plan.ts'
 import { type AccessRule, compileVerdict, type Verdict } from '../core/access.ts'
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Principal } from '../core/provider.ts'
 import { createResolver, type Resolved } from '../core/resolve.ts'
@@ -77,11 +78,11 @@ async function check(uri: string, options: CheckOptions, io: Io): Promise<void> 
   const { config, principal } = await requireLocal(options.config === undefined ? {} : { config: options.config }, io)
   if (config === undefined) throw misused('There is no configuration here. Name one: --config FILE.')
   const roles = options.as ?? principal.roles
-  const who: Principal = { id: 'check', roles, ...(options.scopes === undefined ? {} : { scopes: options.scopes }) }
+  const who: Principal = { id: 'check', roles, ...defined({ scopes: options.scopes }) }
   const planned = planConfig(config)
   const mounts = planned.map(({ address, config: { access, scopes } }) => ({
     address,
-    ...(access === undefined ? {} : { rules: access }),
+    ...defined({ rules: access }),
     scopes: scopes ?? [],
   }))
   const judged = judge(uri, who, createResolver(mounts)(uri))

@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { parse, relative, resolve } from 'node:path'
 import { defaultConfig } from '../config/default-file.ts'
 import { checkFile, checkFolder } from '../config/folder.ts'
+import { defined } from '../core/defined.ts'
 import { failed, misused } from './exit.ts'
 import { localLaunch, remoteLaunch } from './host-files/launch.ts'
 import type { Launch } from './host-files/types.ts'
@@ -29,7 +30,7 @@ export async function launchFor(folders: readonly string[], options: LaunchWords
     return remoteLaunch({
       url,
       headers,
-      ...(tokenEnv === undefined ? {} : { tokenVariable: tokenEnv }),
+      ...defined({ tokenVariable: tokenEnv }),
       ...(tokenPrompt === undefined ? {} : { asksToken: true }),
     })
   }
@@ -44,7 +45,7 @@ export async function launchFor(folders: readonly string[], options: LaunchWords
       'hikidashi is not in the registry of npm yet, so npx would not find it. Leave --npx out: the host then starts this installation.',
     )
   const served = await servedHere(folders, config)
-  return localLaunch({ ...served, env, ...(npx === undefined ? {} : { npx }) })
+  return localLaunch({ ...served, env, ...defined({ npx }) })
 }
 
 /** The host would start it with --config, as a configuration that the user named: it must be one that the user trusts. */

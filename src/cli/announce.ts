@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { Log } from '../core/log.ts'
 import { count } from './format.ts'
 import { addOverHttp, addOverStdio, type Server } from './how-to-add.ts'
@@ -45,7 +46,7 @@ export function createAnnouncer({ say, log, server, addresses, assumed }: Announ
       sentences('on stdin and stdout, and waits for a client', '', addOverStdio(server), '', ends)
     },
     listening: (url, page) => {
-      if (log !== undefined) return event(log, 'serving over HTTP', { url, ...(page === undefined ? {} : { page }) })
+      if (log !== undefined) return event(log, 'serving over HTTP', { url, ...defined({ page }) })
       const explore = page === undefined ? [] : ['', `Explore it in a browser: ${page}`]
       sentences(`at ${url}`, ...explore, '', addOverHttp({ ...server, url }), '', 'Ctrl-C stops it.')
     },

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import { defaultConfig } from '../config/default-file.ts'
 import { parseDuration } from '../config/values.ts'
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed, misused } from './exit.ts'
 import type { Io } from './io.ts'
@@ -81,7 +82,7 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
         io.say(`Open this address in a browser on this machine, and allow what it asks for:\n\n${url}\n`)
         if (open) openBrowser(url, io)
       },
-      ...(endpoint === undefined ? {} : { endpoint }),
+      ...defined({ endpoint }),
     })
     const { replaceFile } = await import('../server/authorize/token-file.ts')
     await mkdir(dirname(file), { recursive: true, mode: 0o700 }).catch(() => {})

@@ -3,6 +3,7 @@ import type { MountSettings } from '../config/mount-settings.ts'
 import { openMount } from '../config/open-mount.ts'
 import type { PlannedMount } from '../config/plan.ts'
 import { createCatalog, type Mount } from '../core/catalog.ts'
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
@@ -54,8 +55,7 @@ export async function checkMount(
     const unknownEncodings = await textsOfUnknownEncoding(planned, mount, limit)
     return report({
       ...rest,
-      ...(leftOut === undefined ? {} : { leftOut }),
-      ...(unknownEncodings === undefined ? {} : { unknownEncodings }),
+      ...defined({ leftOut, unknownEncodings }),
       problems: problems.map((problem) => ({ ...problem, seen: clean(problem.seen) })),
     })
   } catch (error) {

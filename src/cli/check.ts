@@ -4,6 +4,7 @@ import type { PlannedMount } from '../config/plan.ts'
 import { type ConfigProblem, formatConfigProblem } from '../config/problem.ts'
 import type { Withheld } from '../config/untrusted.ts'
 import type { Mount } from '../core/catalog.ts'
+import { defined } from '../core/defined.ts'
 import { isHeadRespelled, parseAddress } from '../core/uri.ts'
 import { formatProblem } from '../testing/index.ts'
 import { checkMount, hiddenFrom, isWrong, type MountReport } from './check-mounts.ts'
@@ -77,7 +78,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
     total: mounts.length,
     besideOutput: true,
   })
-  const settings = { log, scrubber, ...(store === undefined ? {} : { store }) }
+  const settings = { log, scrubber, ...defined({ store }) }
   const checkOne = (mount: PlannedMount) => checkMount(mount, options.limit, settings, (it) => opened.push(it))
   for await (const report of mapInOrder(mounts, maxMountsAtOnce, checkOne)) {
     reports.push(report)

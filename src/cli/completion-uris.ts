@@ -2,6 +2,7 @@ import { lazyStore } from '../config/lazy-store.ts'
 import { openMount } from '../config/open-mount.ts'
 import type { PlannedMount } from '../config/plan.ts'
 import { createCatalog } from '../core/catalog.ts'
+import { defined } from '../core/defined.ts'
 import type { View } from '../core/view.ts'
 import { type Candidate, fitting, type Wanted } from './completion-words.ts'
 import { planLocal, storeOf } from './local.ts'
@@ -49,7 +50,7 @@ async function withMount<T>(
   principal: Parameters<ReturnType<typeof createCatalog>['view']>[0],
 ): Promise<T> {
   const kept = store === undefined ? undefined : lazyStore(store, silent)
-  const mount = await openMount(planned, { log: silent, ...(kept === undefined ? {} : { store: kept }) })
+  const mount = await openMount(planned, { log: silent, ...defined({ store: kept }) })
   const catalog = createCatalog({ mounts: [mount], log: silent })
   try {
     return await use(catalog.view(principal))
@@ -70,7 +71,7 @@ async function within(
   const directory = typed.slice(0, typed.lastIndexOf('/') + 1)
   const found: Candidate[] = []
   for await (const { items } of pagesOf((query) => view.directory({ uri: directory, ...query }, { signal }))) {
-    const candidates = items.map(({ uri, title }) => ({ value: uri, ...(title === undefined ? {} : { about: title }) }))
+    const candidates = items.map(({ uri, title }) => ({ value: uri, ...defined({ about: title }) }))
     found.push(...fitting(candidates, typed))
     if (found.length >= maxCandidates) break
   }

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { LazyStore } from '../config/lazy-store.ts'
 import type { PlannedMount } from '../config/plan.ts'
 import { createCatalog, type Mount } from '../core/catalog.ts'
+import { defined } from '../core/defined.ts'
 import type { Degradation } from '../core/provider.ts'
 import { formatProblem } from '../testing/index.ts'
 import { checkMount, hiddenFrom, isWrong, type MountReport } from './check-mounts.ts'
@@ -23,7 +24,7 @@ export async function checkMounts(
   for (const [i, planned] of mounts.entries()) {
     if (lacking.has(planned.address)) continue
     findings.doing(`Looking at ${planned.address} (${i + 1} of ${mounts.length})`)
-    const settings = { log, scrubber: secrets, ...(store === undefined ? {} : { store }) }
+    const settings = { log, scrubber: secrets, ...defined({ store }) }
     const keep: Mount[] = []
     const report = await checkMount(planned, limit, settings, (mount) => keep.push(mount))
     findings.tell(diagnose(report, here))

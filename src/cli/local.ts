@@ -9,6 +9,7 @@ import { type PlannedMount, planConfig, planFolders, scopesIn } from '../config/
 import { type ConfigProblem, formatConfigProblem } from '../config/problem.ts'
 import { planSetUp } from '../config/set-up.ts'
 import { defaultStoreFile, stateFolder } from '../config/state-folder.ts'
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Measurements } from '../core/measurements.ts'
@@ -163,12 +164,7 @@ export async function openLocal(
     log,
     scrubber,
     lazily: !strict,
-    ...(measurements === undefined ? {} : { measurements }),
-    ...(pages === undefined ? {} : { pages }),
-    ...(changes === undefined ? {} : { changes }),
-    ...(cursorSecret === undefined ? {} : { cursorSecret }),
-    ...(earlierCursorSecrets === undefined ? {} : { earlierCursorSecrets }),
-    ...(store === undefined ? {} : { store }),
+    ...defined({ measurements, pages, changes, cursorSecret, earlierCursorSecrets, store }),
   }
   // The code that opens mounts is large: a server says who it is before that is loaded.
   const { openCatalog } = await import('../config/build.ts')

@@ -4,6 +4,7 @@ import type { AssembleOptions, Pin } from '../context/index.ts'
 import type { Manifest } from '../context/manifest.ts'
 import type { Encoding } from '../context/tokens.ts'
 import { type Format, formats, type Level, levels, remoteLimits } from '../context/types.ts'
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Audience } from '../core/provider.ts'
 import type { View } from '../core/view.ts'
@@ -207,7 +208,7 @@ function pinIn(text: string, uriOf: Source['uriOf']): Pin {
   const level = levels.find((one): one is Level => one === text.slice(colon + 1))
   const uri = uriOf(level === undefined ? text : text.slice(0, colon))
   if (uri.endsWith('/')) throw misused(`${text} is a directory. Pin what is in it, or say --mount.`)
-  return { uri, ...(level === undefined ? {} : { level }) }
+  return { uri, ...defined({ level }) }
 }
 
 /** A view that tells how much of it was read. */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import { defined } from '../core/defined.ts'
 import { exitCodeHelp, failed } from './exit.ts'
 import { addWord } from './host-arguments.ts'
 import type { Io } from './io.ts'
@@ -51,7 +52,7 @@ async function printServerJson({ output, force, remote, ...options }: ServerJson
     import('./publish/server-json.ts'),
   ])
   const own = ownPackage()
-  const described = serverJson(own, { ...options, ...(remote === undefined ? {} : { remotes: remote }) })
+  const described = serverJson(own, { ...options, ...defined({ remotes: remote }) })
   const text = `${JSON.stringify(described, undefined, 2)}\n`
   if (output === undefined) await io.out.write(text)
   else {

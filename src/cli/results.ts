@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { openCatalog } from '../config/build.ts'
 import { isWritable, type WritableMount } from '../config/writing.ts'
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
 import type { Stored } from '../providers/results/index.ts'
@@ -55,7 +56,7 @@ async function put(file: string, { mount, json, ...options }: PutOptions, io: Io
   const catalog = await openCatalog([planned], {
     log,
     scrubber: io.secrets,
-    ...(store === undefined ? {} : { store }),
+    ...defined({ store }),
   }).catch(explained)
   try {
     const [opened] = catalog.mounts.filter(isWritable)

@@ -2,6 +2,7 @@ import { homedir } from 'node:os'
 import { parse, resolve } from 'node:path'
 import { resolveFolder } from '../config/folder.ts'
 import type { Listen } from '../config/values.ts'
+import { defined } from '../core/defined.ts'
 import type { Log } from '../core/log.ts'
 import { failed, misused } from './exit.ts'
 import type { Local } from './local.ts'
@@ -29,7 +30,7 @@ export function httpOptions({ config }: Local, { allowHost = [], tokens, insecur
     ...rest,
     allowedHosts: [...allowedHosts, ...allowHost],
     insecure,
-    ...(auth === undefined ? {} : { auth }),
+    ...defined({ auth }),
   }
 }
 

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { OpenedCatalog } from '../config/build.ts'
 import { type Listen, parseListen } from '../config/values.ts'
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Opening } from '../core/opening.ts'
@@ -125,7 +126,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     scrubber: secrets,
     principal: local.principal,
     ...(auditFile === undefined ? {} : { audit: auditFile.write }),
-    ...(instructions === undefined ? {} : { instructions }),
+    ...defined({ instructions }),
   }
   const announce = createAnnouncer({
     log: format === 'json' ? log : undefined,
@@ -147,7 +148,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
           ...service,
           ...httpOptions(local, options),
           ...listen,
-          ...(pages === undefined ? {} : { pages }),
+          ...defined({ pages }),
           degraded: () => opening.opened?.degraded() ?? [],
           scopesOf,
           ...(measuring === undefined ? {} : { measurements: measuring.measurements }),

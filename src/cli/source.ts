@@ -6,6 +6,7 @@ import { resolveFolder } from '../config/folder.ts'
 import type { PlannedMount } from '../config/plan.ts'
 import type { Withheld } from '../config/untrusted.ts'
 import type { Catalog } from '../core/catalog.ts'
+import { defined } from '../core/defined.ts'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { fileAddress, formatUri, parseAddress } from '../core/uri.ts'
@@ -80,7 +81,7 @@ export async function openSource(options: SourceOptions, io: Pick<Io, 'secrets' 
     const { name } = view.about
     return {
       view,
-      ...(name === undefined ? {} : { name }),
+      ...defined({ name }),
       mounts: [],
       withheld: [],
       over: view.over,

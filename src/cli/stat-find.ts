@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import { compileTemplate } from '../core/template.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../core/view.ts'
@@ -39,8 +40,7 @@ export async function findFacts(view: View, uri: string): Promise<Facts | undefi
   return {
     // A URI has several spellings; what was asked for is shown as the listing has it.
     resource,
-    ...(mount === undefined ? {} : { mount }),
-    ...(children === undefined ? {} : { children }),
+    ...defined({ mount, children }),
     listed: listed !== undefined,
     watchable: await isWatchable(view, uri),
     templates,
@@ -123,11 +123,10 @@ async function readAs(view: View, uri: string): Promise<Resource | undefined> {
     return {
       uri,
       name: name ?? uri,
-      ...(title === undefined ? {} : { title }),
+      ...defined({ title }),
       ...(mimeType === undefined || !isOne ? {} : { mimeType }),
       ...(isOne ? { size: content.size ?? lengthOf(content) } : {}),
-      ...(version === undefined ? {} : { version }),
-      ...(meta === undefined ? {} : { meta }),
+      ...defined({ version, meta }),
     }
   } catch (error) {
     if (isResourceError(error, 'not-found')) return undefined

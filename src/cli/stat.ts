@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { defined } from '../core/defined.ts'
 import { coloursFor } from './colour.ts'
 import { exitCodeHelp } from './exit.ts'
 import { counted, formatSize, formatTime, resourceToJson } from './format.ts'
@@ -49,7 +50,7 @@ function toJson({ resource, mount, children, ...facts }: Facts) {
   return {
     ...resourceToJson(resource),
     ...(mount === undefined ? {} : { mount: mount.uri }),
-    ...(children === undefined ? {} : { children }),
+    ...defined({ children }),
     ...facts,
   }
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { Withheld } from '../config/untrusted.ts'
 import type { Catalog } from '../core/catalog.ts'
+import { defined } from '../core/defined.ts'
 import { parseSearchStatus, type SearchStatus, type SearchStatusMount } from '../core/found.ts'
 import type { View } from '../core/view.ts'
 import { createColumns } from './columns.ts'
@@ -80,9 +81,7 @@ async function mountsOf(
     const degraded = told?.degraded ?? local?.degraded()
     return {
       address: uri,
-      ...(title === undefined ? {} : { title }),
-      ...(changes === undefined ? {} : { changes }),
-      ...(degraded === undefined ? {} : { degraded }),
+      ...defined({ title, changes, degraded }),
     }
   })
 }

@@ -1,4 +1,5 @@
 import { type Survey, surveyFolder } from '../config/survey.ts'
+import { defined } from '../core/defined.ts'
 import { apiIn, type DescribedApi } from './survey-api.ts'
 import { type DescribedServer, serversIn } from './survey-servers.ts'
 
@@ -15,5 +16,5 @@ export async function surveyAll(folder: string): Promise<Found> {
   const survey = await surveyFolder(folder)
   const api = await apiIn(folder)
   const servers = await serversIn(folder)
-  return { ...survey, ...(api === undefined ? {} : { api }), ...(servers.length === 0 ? {} : { servers }) }
+  return { ...survey, ...defined({ api }), ...(servers.length === 0 ? {} : { servers }) }
 }

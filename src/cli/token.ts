@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import { defaultConfig } from '../config/default-file.ts'
 import { parseDuration } from '../config/values.ts'
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import { addToken, readTokenFile, revokeToken, type StoredToken } from '../server/authorize/token-file.ts'
 import { createColumns } from './columns.ts'
@@ -75,7 +76,7 @@ async function add({ role: roles = [], name, expires, ...options }: AddOptions, 
   const { token, stored } = await explained(
     addToken(file, {
       roles,
-      ...(name === undefined ? {} : { name }),
+      ...defined({ name }),
       ...(expires === undefined ? {} : { expires: Date.now() + expires }),
     }),
   )

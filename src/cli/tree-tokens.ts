@@ -1,5 +1,6 @@
 import { maxCounted, openCounter } from '../context/index.ts'
 import type { Encoding } from '../context/tokens.ts'
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import { isText } from '../core/utf8.ts'
 import type { Resource, ResourceContent, View } from '../core/view.ts'
@@ -27,7 +28,7 @@ export async function tokenCounter(view: View, encoding: Encoding): Promise<(res
         if (text === 'too-large') return estimateTokens({ ...resource, size: resource.size ?? lengthOf(content) })
         if (text !== undefined) tokens = (tokens ?? 0) + (await counter.count(text))
       }
-      return { ...(tokens === undefined ? {} : { tokens }), isEstimate: false }
+      return { ...defined({ tokens }), isEstimate: false }
     } catch (error) {
       // What cannot be read now is guessed at, where its size is known.
       if (!isResourceError(error)) throw error

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Encoding } from '../context/tokens.ts'
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import { directoryMimeType, type Resource, type View } from '../core/view.ts'
 import { exitCodeHelp, failed, misused } from './exit.ts'
@@ -92,7 +93,7 @@ async function tree(argument: string | undefined, options: TreeOptions, io: Io):
         totals.push(
           await walk(view, root, visitor, {
             ...{ depth, most, isWhole, isNamed: argument !== undefined, onSeen: () => progress.add(1) },
-            ...(measure === undefined ? {} : { measure }),
+            ...defined({ measure }),
           }),
         )
     } finally {

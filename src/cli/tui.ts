@@ -1,5 +1,6 @@
 import { ReadStream, WriteStream } from 'node:tty'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { defined } from '../core/defined.ts'
 import { isColourful } from './colour.ts'
 import { exitCodeHelp, failed } from './exit.ts'
 import type { Io } from './io.ts'
@@ -72,8 +73,7 @@ async function tui(uri: string | undefined, options: TuiOptions, io: Io): Promis
       {
         ...{ title: io.secrets.scrub(titleOf(options)), budget, format, input, output },
         colour: isColourful(true),
-        ...(uri === undefined ? {} : { uri }),
-        ...(at === undefined ? {} : { at }),
+        ...defined({ uri, at }),
       },
       io,
     )

@@ -4,6 +4,7 @@ import { PassThrough, type Readable, type Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ReadBuffer, SdkError, SdkErrorCode, type Transport } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment, type StdioServerParameters } from '@modelcontextprotocol/client/stdio'
+import { defined } from '../core/defined.ts'
 import { type MemoryLimit, type ProcessGroup, watchGroup } from '../core/process-group.ts'
 import { type Flood, paceLines } from './flood.ts'
 
@@ -105,7 +106,7 @@ function startCommand({ command, args = [], env, cwd, stderr }: StdioServerParam
     env: { ...getDefaultEnvironment(), ...env },
     stdio: ['pipe', 'pipe', output],
     detached: true,
-    ...(cwd === undefined ? {} : { cwd }),
+    ...defined({ cwd }),
   })
   return child as Child
 }

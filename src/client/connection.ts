@@ -8,6 +8,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import { untilAborted } from '../core/abort.ts'
+import { defined } from '../core/defined.ts'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { CallOptions } from '../core/view.ts'
@@ -155,7 +156,7 @@ export function bind(client: Client, limits: Limits, state: State, carrier: Carr
       signal?.throwIfAborted()
       requireOpen()
       try {
-        const request = { timeout: timeoutMs, ...(signal === undefined ? {} : { signal }) }
+        const request = { timeout: timeoutMs, ...defined({ signal }) }
         return await client.request({ method, params: { ...params } }, anyObject, request)
       } catch (error) {
         signal?.throwIfAborted()
@@ -182,8 +183,7 @@ export function bind(client: Client, limits: Limits, state: State, carrier: Carr
 function aboutOf(client: Client): About {
   const { name, version } = client.getServerVersion() ?? {}
   return {
-    ...(name === undefined ? {} : { name }),
-    ...(version === undefined ? {} : { version }),
+    ...defined({ name, version }),
     capabilities: Object.keys(client.getServerCapabilities() ?? {}),
   }
 }

@@ -1,10 +1,10 @@
+import { defined } from '../core/defined.ts'
 import type { FilledPrompt, PromptMessage } from '../core/provider.ts'
 import type { ListedArgument, ListedPrompt, Page, PromptContent } from '../core/view.ts'
 import {
   cacheOf,
   contentsOf,
   decodeBase64,
-  defined,
   descriptionOf,
   listOf,
   malformed,
@@ -46,7 +46,7 @@ export function filledPromptOf(answer: Wire, decode = decodeBase64): FilledPromp
     const { role, content } = objectOf(item)
     return { role: role === 'assistant' ? 'assistant' : 'user', content: promptContentOf(objectOf(content), decode) }
   })
-  return { ...(description === undefined ? {} : { description }), messages }
+  return { ...defined({ description }), messages }
 }
 
 function promptContentOf(wire: Wire, decode: typeof decodeBase64): PromptContent {

@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import type { Transport } from '@modelcontextprotocol/client'
 import { StdioClientTransport, type StdioServerParameters } from '@modelcontextprotocol/client/stdio'
+import { defined } from '../core/defined.ts'
 import type { MemoryLimit } from '../core/process-group.ts'
 import { commandTransport } from './command-transport.ts'
 import type { Limits } from './connection.ts'
@@ -54,7 +55,7 @@ export function childTransport(
     env: { ...env },
     stderr: stderr === 'log' ? 'pipe' : 'inherit',
     maxBufferSize: maxBytes,
-    ...(cwd === undefined ? {} : { cwd }),
+    ...defined({ cwd }),
   }
   const isWindows = process.platform === 'win32'
   const transport = isWindows ? new WindowsTransport(server, flood) : commandTransport(server, flood, memory)

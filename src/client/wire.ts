@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { ResourceError } from '../core/errors.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Audience, Completion, Icon } from '../core/provider.ts'
@@ -207,11 +208,4 @@ function countOf(value: unknown): number | undefined {
 
 export function malformed(what: string): ResourceError {
   return new ResourceError('internal', `The server's answer is malformed: ${what}.`)
-}
-
-type Defined<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> }
-
-/** Returns an object without its undefined members. */
-export function defined<T extends object>(members: T): Defined<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>
 }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { type Catalog, createCatalog, type Mount } from '../core/catalog.ts'
+import { defined } from '../core/defined.ts'
 import { parseAddress } from '../core/uri.ts'
 import type { OpeningState } from '../wrap/deferred.ts'
 import { type LazyStore, lazyStore } from './lazy-store.ts'
@@ -93,7 +94,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
     searchable,
     place: index + 1,
     versionKey,
-    ...(store === undefined ? {} : { store }),
+    ...defined({ store }),
   })
   const mounts: (Mount & Partial<DeferredMount>)[] = []
   try {
@@ -106,8 +107,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
     const made = createCatalog({
       mounts,
       log,
-      ...(pages === undefined ? {} : { pages }),
-      ...(changes === undefined ? {} : { changes }),
+      ...defined({ pages, changes }),
       ...(cursorSecret === undefined ? {} : { secret: Buffer.from(cursorSecret) }),
       earlierSecrets: earlierCursorSecrets.map((secret) => Buffer.from(secret)),
     })

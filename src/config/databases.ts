@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { defined } from '../core/defined.ts'
 import { invalid } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Provider } from '../core/provider.ts'
@@ -59,13 +60,15 @@ type ServerConfig = CommonConfig & Pick<PostgresConfig, 'connectTimeout' | 'tls'
 function commonOptions(config: CommonConfig) {
   const { connections, statementTimeout, lockTimeout, waitTimeout, idleTimeout, watch, reconcile } = config
   return {
-    ...(connections === undefined ? {} : { connections }),
-    ...(statementTimeout === undefined ? {} : { statementTimeoutMs: statementTimeout }),
-    ...(lockTimeout === undefined ? {} : { lockTimeoutMs: lockTimeout }),
-    ...(waitTimeout === undefined ? {} : { waitTimeoutMs: waitTimeout }),
-    ...(idleTimeout === undefined ? {} : { idleTimeoutMs: idleTimeout }),
-    ...(watch === undefined ? {} : { watch }),
-    ...(reconcile === undefined ? {} : { reconcile }),
+    ...defined({
+      connections,
+      statementTimeoutMs: statementTimeout,
+      lockTimeoutMs: lockTimeout,
+      waitTimeoutMs: waitTimeout,
+      idleTimeoutMs: idleTimeout,
+      watch,
+      reconcile,
+    }),
   }
 }
 
@@ -75,10 +78,7 @@ export async function serverOptions(config: ServerConfig, folder: string) {
   const tls = await tlsIn(config.tls, folder)
   return {
     ...commonOptions(config),
-    ...(connectTimeout === undefined ? {} : { connectTimeoutMs: connectTimeout }),
-    ...(allowPrivileged === undefined ? {} : { allowPrivileged }),
-    ...(schemas === undefined ? {} : { schemas }),
-    ...(tls === undefined ? {} : { tls }),
+    ...defined({ connectTimeoutMs: connectTimeout, allowPrivileged, schemas, tls }),
   }
 }
 
@@ -89,7 +89,7 @@ async function tlsIn(tls: ServerConfig['tls'], folder: string) {
   return {
     mode: 'verify' as const,
     ...(ca === undefined ? {} : { ca: await certificatesIn(resolveFolder(ca, folder)) }),
-    ...(serverName === undefined ? {} : { serverName }),
+    ...defined({ serverName }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { Provider } from '../core/provider.ts'
 import { documents } from '../wrap/documents.ts'
 import type { RedactedOptions } from '../wrap/redacted.ts'
@@ -20,20 +21,18 @@ export async function withDocuments(
   const rules = config.provider === 'files' ? (config.rules ?? []) : []
   const defaultExcludes = config.provider === 'files' ? config.defaultExcludes : undefined
   const { except } = typeof defaultExcludes === 'object' ? defaultExcludes : {}
-  const hidden = { ...redaction, ...(except === undefined ? {} : { except }) }
+  const hidden = { ...redaction, ...defined({ except }) }
   // Loaded where secrets are looked for: the detectors are much code.
   const redacting = redact === 'off' ? undefined : await import('../wrap/redacted.ts')
   const limits = typeof readings === 'boolean' ? {} : readings
   const made = documents(provider, {
-    ...(language === undefined ? {} : { language }),
-    ...(encodings === undefined ? {} : { encodings }),
+    ...defined({ language, encodings }),
     ...(frontMatter === undefined ? {} : { frontMatter: [frontMatter].flat() }),
     // Of what is in another encoding, the heading is only known once it is decoded.
     headings: rules.flatMap(({ title, match }) => (title === 'heading' ? [match].flat() : [])),
-    ...(languages === undefined ? {} : { languages }),
+    ...defined({ languages }),
     readings: readings !== false && {
-      ...(limits.maxBytes === undefined ? {} : { maxBytes: limits.maxBytes }),
-      ...(limits.timeout === undefined ? {} : { timeoutMs: limits.timeout }),
+      ...defined({ maxBytes: limits.maxBytes, timeoutMs: limits.timeout }),
     },
     ...(redacting === undefined || redact === 'off'
       ? {}
@@ -56,7 +55,6 @@ function languagesOf({ provider, languages, access = [] }: DocumentsConfig): rea
 /** The encodings that are told to a decoder. */
 export function encodingOptions({ language, encodings }: Pick<DocumentsConfig, 'language' | 'encodings'>) {
   return {
-    ...(language === undefined ? {} : { language }),
-    ...(encodings === undefined ? {} : { rules: encodings }),
+    ...defined({ language, rules: encodings }),
   }
 }

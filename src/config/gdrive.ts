@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { Log } from '../core/log.ts'
 import type { Provider } from '../core/provider.ts'
 import { providers } from '../providers/index.ts'
@@ -16,13 +17,7 @@ export async function openGdrive(config: GdriveConfig, folder: string, log: Log)
   return gdrive({
     credentials,
     what: whatOf(config),
-    ...(shortcuts === undefined ? {} : { shortcuts }),
-    ...(permissions === undefined ? {} : { permissions }),
-    ...(interval === undefined ? {} : { intervalMs: interval }),
-    ...(maxFiles === undefined ? {} : { maxFiles }),
-    ...(maxBytes === undefined ? {} : { maxBytes }),
-    ...(timeout === undefined ? {} : { timeoutMs: timeout }),
-    ...(endpoint === undefined ? {} : { endpoint }),
+    ...defined({ shortcuts, permissions, intervalMs: interval, maxFiles, maxBytes, timeoutMs: timeout, endpoint }),
     log,
   })
 }
@@ -39,7 +34,7 @@ async function credentialsOf(config: GdriveConfig, folder: string) {
   if (client !== undefined) return { kind: 'person', client, tokenFile: tokenFileOf(config, folder) } as const
   if (key === undefined) return { kind: 'default' } as const
   const text = await namedSecret('key', key, folder)
-  return { kind: 'service', key: text, ...(subject === undefined ? {} : { subject }) } as const
+  return { kind: 'service', key: text, ...defined({ subject }) } as const
 }
 
 /** The OAuth client of a mount; `undefined` where it has none. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { defined } from '../core/defined.ts'
 import { invalid } from '../core/errors.ts'
 import { isLoopback } from '../core/host.ts'
 import type { Provider } from '../core/provider.ts'
@@ -21,9 +22,7 @@ export async function openMetrics(
   const { interval, maxSeries, maxPoints, maxBytes, timeout, keep, allowAddresses } = config
   const { log, store, measurements } = settings
   const common = {
-    ...(interval === undefined ? {} : { interval }),
-    ...(maxSeries === undefined ? {} : { maxSeries }),
-    ...(maxPoints === undefined ? {} : { maxPoints }),
+    ...defined({ interval, maxSeries, maxPoints }),
     log,
   }
   const { metrics } = await providers.metrics()
@@ -32,18 +31,16 @@ export async function openMetrics(
       ...common,
       source: 'self',
       name: nameOf(parseAddress(address).text),
-      ...(keep === undefined ? {} : { keep }),
+      ...defined({ keep }),
       ...(store === undefined ? {} : { store: await store.open() }),
-      ...(measurements === undefined ? {} : { measurements }),
+      ...defined({ measurements }),
     })
   return metrics({
     ...common,
     url: config.url ?? '',
-    ...(allowAddresses === undefined ? {} : { allowAddresses }),
+    ...defined({ allowAddresses }),
     credentials: await credentialsIn(config, folder),
-    ...(config.allow === undefined ? {} : { allow: config.allow }),
-    ...(timeout === undefined ? {} : { timeoutMs: timeout }),
-    ...(maxBytes === undefined ? {} : { maxBytes }),
+    ...defined({ allow: config.allow, timeoutMs: timeout, maxBytes }),
   })
 }
 

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { invalid } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Provider } from '../core/provider.ts'
@@ -17,14 +18,7 @@ export async function openS3(config: S3Config, folder: string, log: Log): Promis
   const { s3 } = await providers.s3()
   return s3({
     ...bucketOptions(config),
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(insecure === undefined ? {} : { insecure }),
-    ...(region === undefined ? {} : { region }),
-    ...(pathStyle === undefined ? {} : { pathStyle }),
-    ...(keys === undefined ? {} : { keys }),
-    ...(profile === undefined ? {} : { profile }),
-    ...(anonymous === undefined ? {} : { anonymous }),
-    ...(requesterPays === undefined ? {} : { requesterPays }),
+    ...defined({ endpoint, insecure, region, pathStyle, keys, profile, anonymous, requesterPays }),
     log,
   })
 }
@@ -36,11 +30,9 @@ export async function openGcs(config: GcsConfig, folder: string, log: Log): Prom
   const { gcs } = await providers.gcs()
   return gcs({
     ...options,
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(insecure === undefined ? {} : { insecure }),
+    ...defined({ endpoint, insecure }),
     ...(keyFile === undefined ? {} : { keyFile: resolveFolder(keyFile, folder) }),
-    ...(userProject === undefined ? {} : { userProject }),
-    ...(anonymous === undefined ? {} : { anonymous }),
+    ...defined({ userProject, anonymous }),
     log,
   })
 }
@@ -51,10 +43,7 @@ function bucketOptions({ bucket, prefix, maxBytes, links, timeout, redact = 'off
     throw invalid('A link leads past "redact": what it shows is not looked through. Remove one of the two.', 'links')
   return {
     bucket,
-    ...(prefix === undefined ? {} : { prefix }),
-    ...(maxBytes === undefined ? {} : { maxBytes }),
-    ...(links === undefined ? {} : { linkMs: links }),
-    ...(timeout === undefined ? {} : { timeoutMs: timeout }),
+    ...defined({ prefix, maxBytes, linkMs: links, timeoutMs: timeout }),
   }
 }
 
@@ -72,6 +61,6 @@ async function keysIn({ accessKeyId, secretAccessKey, sessionToken }: KeySources
   return {
     accessKeyId: await namedSecret('accessKeyId', accessKeyId, folder),
     secretAccessKey: await namedSecret('secretAccessKey', secretAccessKey, folder),
-    ...(token === undefined ? {} : { sessionToken: token }),
+    ...defined({ sessionToken: token }),
   }
 }

@@ -1,5 +1,6 @@
 import { compileAccess } from '../core/access.ts'
 import type { Mount } from '../core/catalog.ts'
+import { defined } from '../core/defined.ts'
 import { isResourceError, ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Provider } from '../core/provider.ts'
@@ -63,10 +64,9 @@ function mountOf({ address, config }: PlannedMount, opened: Provider, settings: 
   return {
     address,
     provider: limited(told, { ...limits, log, ...observed(config.provider, settings) }),
-    ...(title === undefined ? {} : { title }),
-    ...(description === undefined ? {} : { description }),
+    ...defined({ title, description }),
     ...(access === undefined ? {} : { access: compileAccess(access) }),
-    ...(scopes === undefined ? {} : { scopes }),
+    ...defined({ scopes }),
     ...(cache === undefined ? {} : { cache: { ttlMs: cache.ttl, scope: scopeOf(config) } }),
     ...(derived.has(config.provider) ? { derived: true } : {}),
     ...(config.provider === 'results' ? { writers: config.write ?? [] } : {}),

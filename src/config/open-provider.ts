@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { invalid } from '../core/errors.ts'
 import type { Provider } from '../core/provider.ts'
 import { providers } from '../providers/index.ts'
@@ -27,7 +28,7 @@ export async function openProvider(
 ): Promise<Provider> {
   const { log, store: _, versionKey, ...rest } = given
   const key = given.key ?? (isRedacted(config) ? await versionKey?.() : undefined)
-  const redaction = { ...rest, ...(key === undefined ? {} : { key }) }
+  const redaction = { ...rest, ...defined({ key }) }
   const settings: MountSettings = { ...given, ...redaction }
   switch (config.provider) {
     case 'files': {
@@ -41,7 +42,7 @@ export async function openProvider(
         ...options,
         repository: resolveFolder(config.repository, folder),
         alternates: alternates.map((name) => resolveFolder(name, folder)),
-        ...(timeout === undefined ? {} : { timeoutMs: timeout }),
+        ...defined({ timeoutMs: timeout }),
         log,
       })
       return withDocuments(opened, config, settings)
@@ -58,13 +59,7 @@ export async function openProvider(
         settingsOf({
           ...redaction,
           source: decoded(source, encodingOptions(config)),
-          ...(formats === undefined ? {} : { formats }),
-          ...(show === undefined ? {} : { show }),
-          ...(allow === undefined ? {} : { allow }),
-          ...(maxBytes === undefined ? {} : { maxBytes }),
-          ...(maxDepth === undefined ? {} : { maxDepth }),
-          ...(maxNodes === undefined ? {} : { maxNodes }),
-          ...(timeout === undefined ? {} : { deadlineMs: timeout }),
+          ...defined({ formats, show, allow, maxBytes, maxDepth, maxNodes, deadlineMs: timeout }),
         }),
       )
     }

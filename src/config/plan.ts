@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { defined } from '../core/defined.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
 import type { Abilities } from '../core/opening.ts'
 import { isPath } from '../core/path.ts'
@@ -120,9 +121,7 @@ export function takesWriting(mounts: readonly PlannedMount[]): boolean {
  * @throws ResourceError `invalid` for addresses that overlap.
  */
 export function scopesIn(mounts: readonly PlannedMount[]): (uri: string) => readonly string[] {
-  const find = createResolver(
-    mounts.map(({ address, config: { scopes } }) => ({ address, ...(scopes === undefined ? {} : { scopes }) })),
-  )
+  const find = createResolver(mounts.map(({ address, config: { scopes } }) => ({ address, ...defined({ scopes }) })))
   return (uri) => {
     try {
       return find(uri)?.mount.scopes ?? []

@@ -1,4 +1,5 @@
 import type { Catalog } from '../core/catalog.ts'
+import { defined } from '../core/defined.ts'
 import type { Principal } from '../core/provider.ts'
 import type { View } from '../core/view.ts'
 import type { ClientsConfig } from './clients.ts'
@@ -67,12 +68,12 @@ export function profilesOf(
     const limit = wanted === undefined ? hosts[host] : undefined
     const most = wanted === 'all' ? undefined : (wanted ?? limit?.most)
     const bounds = {
-      ...(most === undefined ? {} : { most }),
+      ...defined({ most }),
       ...(limit?.pages === undefined ? {} : { pages: limit.pages }),
     }
     const narrowing = {
       ...bounds,
-      ...(mounts === undefined ? {} : { mounts }),
+      ...defined({ mounts }),
       ...(match === undefined ? {} : { match: [match].flat() }),
     }
     const profile: Profile = {

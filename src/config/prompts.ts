@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { Provider } from '../core/provider.ts'
 import { providers } from '../providers/index.ts'
 import { withDocuments } from './documents.ts'
@@ -17,6 +18,6 @@ export async function openPrompts(
   return prompts({
     source: await withDocuments(source, { ...config, frontMatter }, { ...redaction, log }),
     log,
-    ...(limit === undefined ? {} : { limit }),
+    ...defined({ limit }),
   })
 }

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { invalid } from '../core/errors.ts'
 import { isLoopback } from '../core/host.ts'
 import type { Log } from '../core/log.ts'
@@ -25,11 +26,7 @@ export async function openRemote(
     target: await targetIn(config, folder),
     address,
     log,
-    ...(refresh === undefined ? {} : { refreshMs: refresh }),
-    ...(timeout === undefined ? {} : { timeoutMs: timeout }),
-    ...(maxResources === undefined ? {} : { maxResources }),
-    ...(maxBytes === undefined ? {} : { maxBytes }),
-    ...(memory === undefined ? {} : { memoryBytes: memory }),
+    ...defined({ refreshMs: refresh, timeoutMs: timeout, maxResources, maxBytes, memoryBytes: memory }),
   })
   return redact === 'off' ? opened : redacted(opened, { ...redaction, log, mode: redact })
 }
@@ -40,7 +37,7 @@ async function targetIn(config: RemoteConfig, folder: string) {
   if (url === undefined) {
     const env = await valuesOf('env', config.env ?? {}, folder)
     const cwd = config.cwd === undefined ? folder : resolveFolder(config.cwd, folder)
-    return { command: command ?? '', cwd, env, ...(args === undefined ? {} : { args }) }
+    return { command: command ?? '', cwd, env, ...defined({ args }) }
   }
   const { bearer, headers = {}, insecure = false } = config
   const hasSecrets = bearer !== undefined || Object.keys(headers).length > 0

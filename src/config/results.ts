@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { defined } from '../core/defined.ts'
 import { ResourceError } from '../core/errors.ts'
 import type { Provider } from '../core/provider.ts'
 import { parseAddress } from '../core/uri.ts'
@@ -27,12 +28,10 @@ export async function openResults(
     collection: `results/${collection ?? nameOf(parseAddress(address).text)}`,
     ttl,
     keep: { records: defaults.records, bytes: defaults.bytes, ...keep },
-    ...(maxBytes === undefined ? {} : { maxBytes }),
-    ...(language === undefined ? {} : { language }),
-    ...(scrubber === undefined ? {} : { scrubber }),
+    ...defined({ maxBytes, language, scrubber }),
     log,
   })
-  const redaction = { log, ...(scrubber === undefined ? {} : { scrubber }), ...(key === undefined ? {} : { key }) }
+  const redaction = { log, ...defined({ scrubber, key }) }
   return sliced(redacted(opened, { ...redaction, mode: redact }))
 }
 

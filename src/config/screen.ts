@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { Provider } from '../core/provider.ts'
 import { providers } from '../providers/index.ts'
 import type { MountConfig } from './schema.ts'
@@ -7,10 +8,6 @@ export async function openScreen(config: Extract<MountConfig, { readonly provide
   const { screen } = await providers.screen()
   const { displays, program, interval, timeout, maxBytes } = config
   return screen({
-    ...(displays === undefined ? {} : { displays }),
-    ...(program === undefined ? {} : { program }),
-    ...(interval === undefined ? {} : { interval }),
-    ...(timeout === undefined ? {} : { timeoutMs: timeout }),
-    ...(maxBytes === undefined ? {} : { maxBytes }),
+    ...defined({ displays, program, interval, timeoutMs: timeout, maxBytes }),
   })
 }

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { defined } from '../core/defined.ts'
 import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
 import { isLoopback } from '../core/host.ts'
 import type { Log } from '../core/log.ts'
@@ -38,7 +39,7 @@ export async function openSearch(
   ])
   const store = await settings.store.open()
   const name = nameOf(parseAddress(address).text)
-  const index = await openSearchIndex({ store, name, log, ...(embedder === undefined ? {} : { embedder }) })
+  const index = await openSearchIndex({ store, name, log, ...defined({ embedder }) })
   const all = () =>
     (searchable?.addresses ?? []).filter((one) => !unsearched.includes(searchable?.configOf(one)?.provider ?? 'search'))
   const addresses = over === '*' ? all() : over
@@ -56,10 +57,7 @@ export async function openSearch(
     store,
     name,
     mounts,
-    ...(maxBytes === undefined ? {} : { maxBytes }),
-    ...(maxRows === undefined ? {} : { maxRows }),
-    ...(refresh === undefined ? {} : { interval: refresh }),
-    ...(scrubber === undefined ? {} : { scrubber }),
+    ...defined({ maxBytes, maxRows, interval: refresh, scrubber }),
     log,
   })
 }
@@ -113,8 +111,7 @@ async function embedderOf(given: SearchConfig['embeddings'], folder: string): Pr
   const { model, timeout, openai, ollama, local, allowAddresses } = given
   const common = {
     model,
-    ...(timeout === undefined ? {} : { timeoutMs: timeout }),
-    ...(allowAddresses === undefined ? {} : { allowAddresses }),
+    ...defined({ timeoutMs: timeout, allowAddresses }),
   }
   if (ollama !== undefined) return { ...common, ollama }
   if (openai === undefined)

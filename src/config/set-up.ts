@@ -1,4 +1,5 @@
 import { basename, resolve } from 'node:path'
+import { defined } from '../core/defined.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
 import { type Glance, glanceAt } from './glance.ts'
 import { type PlannedMount, planFolders } from './plan.ts'
@@ -95,7 +96,7 @@ function filesConfig(title: string, names: readonly string[], documents: Documen
     title,
     root: '.',
     ...(rules.length === 0 ? {} : { rules }),
-    ...(language === undefined ? {} : { language }),
+    ...defined({ language }),
     ...(frontMatter ? { frontMatter: '**/*.md' } : {}),
   }
 }
@@ -207,7 +208,7 @@ function plannedIn(root: string, { address, config }: SetUpMount): PlannedMount 
       const { language, frontMatter } = await surveyDocuments(root)
       return {
         ...config,
-        ...(language === undefined ? {} : { language }),
+        ...defined({ language }),
         ...(frontMatter ? { frontMatter: '**/*.md' } : {}),
       }
     },

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { StoreOptions } from '../store/index.ts'
 import { secret, text } from './fields.ts'
 import { resolveFolder } from './folder.ts'
@@ -65,8 +66,7 @@ export async function loadStore(
     const found = await resolveSecret(postgres, { folder, env })
     const options = {
       connectionString: 'message' in found ? '' : found.value,
-      ...(schema === undefined ? {} : { schema }),
-      ...(connections === undefined ? {} : { connections }),
+      ...defined({ schema, connections }),
     }
     const findings = 'message' in found ? [{ path: ['store', 'postgres'], ...found }] : []
     return { store: { postgres: options }, findings }

@@ -1,6 +1,7 @@
 import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { defined } from '../core/defined.ts'
 import { isExcludedByDefault } from '../providers/files/excludes.ts'
 import { detectEncoding } from '../wrap/encoding/detect.ts'
 import { twinsOf } from '../wrap/twins.ts'
@@ -58,7 +59,7 @@ export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
   const all = [...found].sort()
   const language = all.length > 1 ? all : all[0]
   return {
-    ...(language === undefined ? {} : { language }),
+    ...defined({ language }),
     twins: paths.some((path) => twinsOf(path, languages).some((twin) => there.has(twin.path))),
     frontMatter,
   }
@@ -71,7 +72,7 @@ export async function surveyFolder(folder: string): Promise<Survey> {
   return {
     ...glance,
     ...(await surveyDocuments(folder)),
-    ...(postgres === undefined ? {} : { postgres }),
+    ...defined({ postgres }),
     sqlite: await sqliteIn(folder),
   }
 }

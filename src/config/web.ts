@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { invalid } from '../core/errors.ts'
 import { isHttpUrl } from '../core/http-url.ts'
 import type { Provider } from '../core/provider.ts'
@@ -28,8 +29,7 @@ export async function openWeb(address: string, config: WebConfig, settings: Moun
     url,
     pages: pages.map((page) => (typeof page === 'string' ? { path: page } : page)),
     ...(match === undefined ? {} : { match: [match].flat() }),
-    ...(fetch === undefined ? {} : { fetch }),
-    ...(poll === undefined ? {} : { poll }),
+    ...defined({ fetch, poll }),
   })
   return withDocuments(opened, config, settings)
 }
@@ -60,9 +60,7 @@ export async function openApi(config: ApiConfig, folder: string, settings: Mount
       ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
     },
     secrets: hidden,
-    ...(keep === undefined ? {} : { keepMs: keep }),
-    ...(maxEntries === undefined ? {} : { maxEntries }),
-    ...(poll === undefined ? {} : { poll }),
+    ...defined({ keepMs: keep, maxEntries, poll }),
     log: settings.log,
   })
   return sliced(redact === 'off' ? opened : redacted(opened, { ...settings, mode: redact }))
@@ -70,12 +68,7 @@ export async function openApi(config: ApiConfig, folder: string, settings: Mount
 
 function originOf({ redirects, allowAddresses, insecure, types, maxBytes, timeout }: WebConfig | ApiConfig) {
   return {
-    ...(redirects === undefined ? {} : { redirects }),
-    ...(allowAddresses === undefined ? {} : { allowAddresses }),
-    ...(insecure === undefined ? {} : { insecure }),
-    ...(types === undefined ? {} : { types }),
-    ...(maxBytes === undefined ? {} : { maxBytes }),
-    ...(timeout === undefined ? {} : { timeoutMs: timeout }),
+    ...defined({ redirects, allowAddresses, insecure, types, maxBytes, timeoutMs: timeout }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { ResourceError } from '../core/errors.ts'
 import type { JsonObject, ToolAnswer, ToolBlock } from '../core/tool.ts'
 import type { Resource, View } from '../core/view.ts'
@@ -35,7 +36,7 @@ async function assembled(view: View, options: AssembleOptions): Promise<ToolAnsw
       ...factsOf(resource),
       level,
       tokens: each,
-      ...(levels === undefined ? {} : { levels }),
+      ...defined({ levels }),
       required,
       explanation: shortened(explanation),
       notes: told,
@@ -129,10 +130,7 @@ function factsOf({ name, title, mimeType, size, modified }: Resource): JsonObjec
   const at = timeOf(modified)
   return {
     name,
-    ...(title === undefined ? {} : { title }),
-    ...(mimeType === undefined ? {} : { mimeType }),
-    ...(size === undefined ? {} : { size }),
-    ...(at === undefined ? {} : { lastModified: at }),
+    ...defined({ title, mimeType, size, lastModified: at }),
   }
 }
 
@@ -140,7 +138,7 @@ function omittedToJson({ uri, reason, of, tokens, explanation }: OmittedItem): J
   return {
     uri,
     reason,
-    ...(of === undefined ? {} : { of }),
+    ...defined({ of }),
     ...(tokens === undefined || !Number.isFinite(tokens) ? {} : { tokens }),
     explanation: shortened(explanation),
   }

@@ -1,4 +1,5 @@
 import { type Arguments, argumentsIn } from '../core/arguments.ts'
+import { defined } from '../core/defined.ts'
 import { invalid } from '../core/errors.ts'
 import type { JsonObject } from '../core/tool.ts'
 import { encodings } from './tokens.ts'
@@ -108,15 +109,9 @@ export function askedIn(given: JsonObject, now: () => number): Asked {
     budget: budgetIn(given.budget),
     now: timeIn(args) ?? now(),
     countLevels: true,
-    ...(query === undefined ? {} : { query }),
-    ...(pins === undefined ? {} : { pins }),
-    ...(excludes === undefined ? {} : { excludes }),
-    ...(mounts === undefined ? {} : { mounts }),
+    ...defined({ query, pins, excludes, mounts }),
     ...(args.flag('pins_only') ? { pinsOnly: true } : {}),
-    ...(format === undefined ? {} : { format }),
-    ...(encoding === undefined ? {} : { encoding }),
-    ...(audience === undefined ? {} : { audience }),
-    ...(reserve === undefined ? {} : { reserve }),
+    ...defined({ format, encoding, audience, reserve }),
     ...(halfLife === undefined ? {} : { halfLife: halfLife * 86_400_000 }),
   }
   const limit = args.count('limit', { least: 1, most: most.suggested, otherwise: otherwise.suggested })
@@ -155,7 +150,7 @@ function pinIn(value: unknown, name: string): string | Pin {
     throw invalid(`${name}: There is an unknown member. Known are: uri, level.`, 'argument')
   if (level !== undefined && wanted === undefined)
     throw invalid(`${name}.level: It is none of ${levels.join(', ')}.`, 'argument')
-  return { uri: uriIn(uri, `${name}.uri`), ...(wanted === undefined ? {} : { level: wanted }) }
+  return { uri: uriIn(uri, `${name}.uri`), ...defined({ level: wanted }) }
 }
 
 function timeIn(args: Arguments): number | undefined {

@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { defined } from '../core/defined.ts'
 import { invalid, ResourceError } from '../core/errors.ts'
 import { requireKeys } from '../core/required.ts'
 import type { View } from '../core/view.ts'
@@ -142,9 +143,7 @@ function manifestOf({ candidate, form, reading }: Chosen): ManifestEntry {
     level: form.part.level,
     tokens: form.tokens,
     ...(read === undefined ? {} : { sha256: read.sha256 }),
-    ...(form.ranges === undefined ? {} : { ranges: form.ranges }),
-    ...(at === undefined ? {} : { modified: at }),
-    ...(version === undefined ? {} : { version }),
+    ...defined({ ranges: form.ranges, modified: at, version }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { EmbeddedText } from '../core/tool.ts'
 import type { Resource } from '../core/view.ts'
 import type { Annotations, ContentBlock } from './types.ts'
@@ -17,8 +18,7 @@ export function piecesOf(blocks: readonly ContentBlock[]): readonly Piece[] {
 
 function factsOf({ audience, priority, lastModified }: Annotations = {}) {
   return {
-    ...(audience === undefined ? {} : { audience }),
-    ...(priority === undefined ? {} : { priority }),
+    ...defined({ audience, priority }),
     ...(lastModified === undefined ? {} : { modified: Date.parse(lastModified) }),
   }
 }

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { createRecent } from '../core/recent.ts'
 import type { TextReading } from './memory.ts'
 import { outlineOf } from './outline.ts'
@@ -69,7 +70,7 @@ export async function formsOf(
   const all = Number.POSITIVE_INFINITY
   // It would take long to count what cannot fit in any case.
   const countable = counted.filter((one) => one === wanted || !isLonger(one.body ?? '', longestToken * given.most))
-  const partOf = ({ level, body }: Body): Part => ({ resource, level, ...(body === undefined ? {} : { body }) })
+  const partOf = ({ level, body }: Body): Part => ({ resource, level, ...defined({ body }) })
   for (const one of wanted === undefined ? countable : [wanted]) {
     const { level, ranges } = one
     const part = partOf(one)
@@ -80,7 +81,7 @@ export async function formsOf(
         part,
         tokens,
         worth: one.worth ?? worth[level],
-        ...(ranges === undefined ? {} : { ranges }),
+        ...defined({ ranges }),
       })
   }
   const levels = async () => {
@@ -98,7 +99,7 @@ export async function formsOf(
     notes.push('characters that XML cannot hold are replaced by U+FFFD')
   return {
     candidate,
-    ...(reading === undefined ? {} : { reading }),
+    ...defined({ reading }),
     forms,
     notes,
     ...(given.countLevels === true ? { levels } : {}),

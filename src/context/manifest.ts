@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { defined } from '../core/defined.ts'
 import { invalid } from '../core/errors.ts'
 import type { Audience } from '../core/provider.ts'
 import { type Encoding, encodings } from './tokens.ts'
@@ -40,17 +41,15 @@ export function manifestFor(options: AssembleOptions, assembled: Assembled): Man
   const { budget, encoding, format, tokens, text, manifest } = assembled
   return {
     now: new Date(now).toISOString(),
-    ...(query === undefined ? {} : { query }),
+    ...defined({ query }),
     ...(pins === undefined ? {} : { pins: pins.map((pin) => (typeof pin === 'string' ? { uri: pin } : pin)) }),
-    ...(pinsOnly === undefined ? {} : { pinsOnly }),
-    ...(excludes === undefined ? {} : { excludes }),
-    ...(mounts === undefined ? {} : { mounts }),
+    ...defined({ pinsOnly, excludes, mounts }),
     budget,
-    ...(reserve === undefined ? {} : { reserve }),
+    ...defined({ reserve }),
     encoding,
-    ...(audience === undefined ? {} : { audience }),
+    ...defined({ audience }),
     format,
-    ...(halfLife === undefined ? {} : { halfLife }),
+    ...defined({ halfLife }),
     tokens,
     sha256: createHash('sha256').update(text.toWellFormed()).digest('hex'),
     manifest,
@@ -100,13 +99,10 @@ export function parseManifest(json: string): Manifest {
     ...(typeof query === 'string' ? { query } : {}),
     ...(Array.isArray(value.pins) ? { pins: value.pins.flatMap(pinsIn) } : {}),
     ...(typeof pinsOnly === 'boolean' ? { pinsOnly } : {}),
-    ...(excludes === undefined ? {} : { excludes }),
-    ...(mounts === undefined ? {} : { mounts }),
+    ...defined({ excludes, mounts }),
     ...(typeof budget === 'number' ? { budget } : {}),
     ...(typeof reserve === 'number' ? { reserve } : {}),
-    ...(encoding === undefined ? {} : { encoding }),
-    ...(audience === undefined ? {} : { audience }),
-    ...(format === undefined ? {} : { format }),
+    ...defined({ encoding, audience, format }),
     ...(typeof halfLife === 'number' ? { halfLife } : {}),
     ...(typeof tokens === 'number' ? { tokens } : {}),
     ...(typeof sha256 === 'string' ? { sha256 } : {}),
@@ -144,7 +140,7 @@ function pinsIn(item: unknown): readonly Pin[] {
   if (!isObject(item)) return []
   const uri = item.uri ?? item.source
   const level = levels.find((one) => one === item.level)
-  return typeof uri === 'string' && uri !== '' ? [{ uri, ...(level === undefined ? {} : { level }) }] : []
+  return typeof uri === 'string' && uri !== '' ? [{ uri, ...defined({ level }) }] : []
 }
 
 function entryIn(item: unknown): ManifestEntry {

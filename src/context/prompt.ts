@@ -1,4 +1,5 @@
 import { maxCompletions } from '../core/completion.ts'
+import { defined } from '../core/defined.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
 import type { Completion, PromptMessage } from '../core/provider.ts'
 import type { ListedPrompt, Page, PromptContent, PromptView, View } from '../core/view.ts'
@@ -75,10 +76,7 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
         const [{ assemble }, { piecesOf }] = await Promise.all([import('./assemble.ts'), import('./blocks.ts')])
         const { blocks = [] } = await assemble(view, {
           ...asked.options,
-          ...(signal === undefined ? {} : { signal }),
-          ...(changes === undefined ? {} : { changes }),
-          ...(limits === undefined ? {} : { limits }),
-          ...(memory === undefined ? {} : { memory }),
+          ...defined({ signal, changes, limits, memory }),
         })
         const messages = piecesOf(blocks).map((content): PromptMessage<PromptContent> => ({ role: 'user', content }))
         const question: PromptMessage<PromptContent> = { role: 'user', content: { text: query } }

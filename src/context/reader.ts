@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import { metaKeys } from '../core/meta.ts'
 import { withParameter } from '../core/uri.ts'
@@ -58,7 +59,7 @@ export function createReader(
   }
   const readAsIs = async (uri: string, resource: Resource | undefined): Promise<Reading> => {
     try {
-      const { contents } = await view.read(uri, { bare: true, ...(signal === undefined ? {} : { signal }) })
+      const { contents } = await view.read(uri, { bare: true, ...defined({ signal }) })
       const shown: ResourceContent[] = []
       for (const content of contents) {
         if (!isExcluded(content.uri)) shown.push(content)
@@ -154,8 +155,7 @@ async function readingOf(contents: readonly ResourceContent[], limit: number): P
   return {
     text,
     sha256: createHash('sha256').update(text).digest('hex'),
-    ...(mimeType === undefined ? {} : { mimeType }),
-    ...(version === undefined ? {} : { version }),
+    ...defined({ mimeType, version }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { Resource } from '../core/view.ts'
 import type { Annotations, ContentBlock, Format, Level } from './types.ts'
 
@@ -138,7 +139,7 @@ function blockOf({ resource, level, body }: Part): ContentBlock {
     type: 'resource_link',
     uri,
     name,
-    ...(title === undefined ? {} : { title }),
+    ...defined({ title }),
     ...(description === undefined ? {} : { description: shortened(description) }),
     ...type,
     ...facts,
@@ -155,9 +156,7 @@ export function timeOf(milliseconds: number | undefined): string | undefined {
 function annotationsOf({ audience, priority, modified }: Resource): { readonly annotations?: Annotations } {
   const at = timeOf(modified)
   const annotations = {
-    ...(audience === undefined ? {} : { audience }),
-    ...(priority === undefined ? {} : { priority }),
-    ...(at === undefined ? {} : { lastModified: at }),
+    ...defined({ audience, priority, lastModified: at }),
   }
   return Object.keys(annotations).length === 0 ? {} : { annotations }
 }

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import {
   type Found,
@@ -93,10 +94,8 @@ function resourceOf({ document, title, mimeType, modified, priority, audience }:
   return {
     uri: document,
     name: document.slice(document.lastIndexOf('/') + 1),
-    ...(title === undefined ? {} : { title }),
-    ...(mimeType === undefined ? {} : { mimeType }),
+    ...defined({ title, mimeType }),
     ...(Number.isNaN(time) ? {} : { modified: time }),
-    ...(priority === undefined ? {} : { priority }),
-    ...(audience === undefined ? {} : { audience }),
+    ...defined({ priority, audience }),
   }
 }

@@ -1,4 +1,5 @@
 import { readOnly } from '../core/arguments.ts'
+import { defined } from '../core/defined.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
 import type { Principal } from '../core/provider.ts'
 import type { JsonObject, Tool } from '../core/tool.ts'
@@ -49,8 +50,7 @@ export function createAssembleTool(view: View, options: AssembleToolOptions = {}
           ...asked.options,
           signal,
           memory: memoryOf(callerOf(principal)),
-          ...(changes === undefined ? {} : { changes }),
-          ...(limits === undefined ? {} : { limits }),
+          ...defined({ changes, limits }),
         },
       }
       try {

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { Log } from '../core/log.ts'
 import type { Texts } from '../store/index.ts'
 import { createEmbedder, type EmbedderOptions } from './embedder.ts'
@@ -115,7 +116,7 @@ export async function openEmbedding(texts: Texts, options: EmbedderOptions, log:
     state: async () => {
       const { parts, embedded } = await texts.size(embedder.model)
       const waiting = Math.max(0, parts - embedded)
-      return { waiting, ...(failing === undefined ? {} : { failing }) }
+      return { waiting, ...defined({ failing }) }
     },
     wake: () => {
       woken = true

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import { originIn } from '../core/origin.ts'
@@ -80,11 +81,7 @@ function documentOf(
     mount: mount.address,
     ...content,
     ...(title === undefined ? {} : { title: clean(title) }),
-    ...(mimeType === undefined ? {} : { mimeType }),
-    ...(audience === undefined ? {} : { audience }),
-    ...(priority === undefined ? {} : { priority }),
-    ...(size === undefined ? {} : { size }),
-    ...(modified === undefined ? {} : { modified }),
+    ...defined({ mimeType, audience, priority, size, modified }),
     // One with a secret in it leads nowhere without.
     ...(link === undefined || clean(link) !== link ? {} : { link }),
     ...(revision === undefined || clean(revision) !== revision ? {} : { revision }),

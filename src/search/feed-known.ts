@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { SearchIndex } from './search-index.ts'
 
 /** So many versions are asked for at once. */
@@ -24,7 +25,7 @@ export async function knownBelow(index: SearchIndex, base: string, signal: Abort
   let after: string | undefined
   for (;;) {
     signal.throwIfAborted()
-    const page = await index.documents({ prefix, limit: pageSize, ...(after === undefined ? {} : { after }) })
+    const page = await index.documents({ prefix, limit: pageSize, ...defined({ after }) })
     for (const { uri, version } of page) known.set(uri, version)
     after = page.at(-1)?.uri
     if (page.length < pageSize) return known

@@ -1,4 +1,5 @@
 import { setImmediate as breathe } from 'node:timers/promises'
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { MountReader } from '../core/mount-reader.ts'
@@ -98,7 +99,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
   }
 
   const { scrubber } = options
-  const naming = createNaming({ mount, keep, ...(scrubber === undefined ? {} : { scrubber }) })
+  const naming = createNaming({ mount, keep, ...defined({ scrubber }) })
 
   const put = async (documents: readonly SearchDocument[]): Promise<void> => {
     counts.indexed += await keep(documents)
@@ -265,7 +266,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
         since,
         ...counts,
         changes: mount.watch === undefined ? 'compared' : 'watched',
-        ...(degraded === undefined ? {} : { degraded }),
+        ...defined({ degraded }),
         ...(cut.size === 0 ? {} : { partial: { entries: cut.size, limit: options.maxParts } }),
       }
     },

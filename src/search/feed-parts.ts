@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Entry, EntryPart } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
@@ -66,7 +67,7 @@ function partDocument(
     text: clean(text),
     version: digestOf(JSON.stringify([way, title, clean(text)])),
     ...(title === undefined ? {} : { title: clean(title) }),
-    ...(mimeType === undefined ? {} : { mimeType }),
+    ...defined({ mimeType }),
   }
 }
 

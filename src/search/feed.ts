@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { defined } from '../core/defined.ts'
 import type { Log } from '../core/log.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Scrubber } from '../core/scrub.ts'
@@ -137,7 +138,7 @@ export function startFeed(options: FeedOptions): Feed {
     let after: string | undefined
     for (;;) {
       signal.throwIfAborted()
-      const page = await index.documents({ limit: 200, ...(after === undefined ? {} : { after }) })
+      const page = await index.documents({ limit: 200, ...defined({ after }) })
       const others: string[] = []
       let last = page.at(-1)?.uri
       for (const { uri } of page) {
@@ -199,8 +200,8 @@ export function startFeed(options: FeedOptions): Feed {
     try {
       await removeOthers(signal)
       const { window } = options
-      const limits = { maxBytes, maxParts, concurrent, interval, ...(window === undefined ? {} : { window }) }
-      const rest = { index, ...limits, log, ...(scrubber === undefined ? {} : { scrubber }) }
+      const limits = { maxBytes, maxParts, concurrent, interval, ...defined({ window }) }
+      const rest = { index, ...limits, log, ...defined({ scrubber }) }
       feeding = options.mounts.map(({ mount, way }) => createFeedMount({ mount, way, ...rest }))
       isStarting = false
       await Promise.all([...feeding.map((mount) => mount.run(signal)), tell(feeding, signal)])

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { type Documents, documentsOf, documentWords } from './documents.ts'
 import { fold } from './fold.ts'
@@ -138,7 +139,7 @@ async function* pages(
   near: readonly number[],
 ): AsyncGenerator<{ readonly ids: readonly number[] } | Documents> {
   const { among, block } = asked
-  const filter = { ...(where === undefined ? {} : { where }), ...(among === undefined ? {} : { among }) }
+  const filter = { ...defined({ where, among }) }
   const terms = await firstTerms(texts, asked)
   const words = documentWords(asked.ranker.terms, asked.size)
   if (words.length > 0) yield await documentsOf(texts, words, terms, filter, block, asked.size.texts)

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { baseName } from '../core/path.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 import type { FoundPart, NewText } from '../store/index.ts'
@@ -43,9 +44,7 @@ export async function textOf(document: SearchDocument, pause: () => Promise<void
   const { mimeType, audience, priority, modified } = facts
   const labels = {
     mount,
-    ...(mimeType === undefined ? {} : { mimeType }),
-    ...(audience === undefined ? {} : { audience }),
-    ...(priority === undefined ? {} : { priority }),
+    ...defined({ mimeType, audience, priority }),
     ...(modified === undefined ? {} : { modified: Math.floor(modified) }),
   }
   return {
@@ -110,14 +109,14 @@ export function foundOf({ id, mount, length, value, text }: FoundPart): Found {
   const { t, s, e, h, n } = JSON.parse(value) as Stored
   const facts = JSON.parse(text) as DocumentFacts
   const path = pathOf(facts.uri, mount)
-  const passage = { text: t, start: s, end: e, ...(h === undefined ? {} : { heading: h }) }
+  const passage = { text: t, start: s, end: e, ...defined({ heading: h }) }
   return {
     id,
     mount,
     facts,
     passage,
     length,
-    ...(n === undefined ? {} : { passages: n }),
+    ...defined({ passages: n }),
     path,
     title: titleOf(facts, path),
   }

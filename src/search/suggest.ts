@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { Texts } from '../store/index.ts'
 import { classOf, other, word } from './characters.ts'
 import { fold, widthAt } from './fold.ts'
@@ -83,7 +84,7 @@ async function* passagesWith(
     if (left <= 0) return
     const ids = await texts.find({
       terms: terms.map(({ term, prefix }) => ({ term: before + term, prefix, weight: 1 })),
-      ...(filter === undefined ? {} : { where: filter }),
+      ...defined({ where: filter }),
       ...(visible === undefined ? {} : { among: visible.set }),
       limit: 20_000,
     })

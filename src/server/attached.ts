@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
@@ -42,9 +43,7 @@ export function attachedTo(view: View, options: AttachedOptions): Asking {
   const served = {
     ...{ name: 'attached', version: '1', log, view: () => view, principal },
     ...(given.length === 0 ? {} : { tools: () => given }),
-    ...(scrubber === undefined ? {} : { scrubber }),
-    ...(audit === undefined ? {} : { audit }),
-    ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
+    ...defined({ scrubber, audit, timeout: timeoutMs }),
   }
   const openLegacy = async (): Promise<Channel> => {
     const write = async ({ method, params }: Notification) =>

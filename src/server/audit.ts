@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Principal } from '../core/provider.ts'
 import type { Posting, Tool } from '../core/tool.ts'
@@ -70,9 +71,9 @@ function createRecorder(audit: Audit, { principal, transport, revision }: Audite
       time: new Date().toISOString(),
       principal: principal.id,
       transport,
-      ...(agreed === undefined ? {} : { revision: agreed }),
+      ...defined({ revision: agreed }),
       verb,
-      ...(uri === undefined ? {} : { uri }),
+      ...defined({ uri }),
       outcome: 'ok',
       ...answered,
       ms: Math.round((performance.now() - begun) * 10) / 10,
@@ -180,7 +181,7 @@ function auditedSubscription(
       }
     },
     addList: subscription.addList,
-    ...(subscription.addPrompts === undefined ? {} : { addPrompts: subscription.addPrompts }),
+    ...defined({ addPrompts: subscription.addPrompts }),
     remove: subscription.remove,
     close: subscription.close,
   }

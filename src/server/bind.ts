@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { invalid, notFound } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Subscription, View } from '../core/view.ts'
@@ -47,7 +48,7 @@ export function capabilitiesOf(view: View) {
 export function bind(view: View, identity: Identity, log: Log, { subscription, toolbox }: Bound = {}): Served {
   const { name, version, title, instructions } = identity
   return {
-    server: { name, version, ...(title === undefined ? {} : { title }) },
+    server: { name, version, ...defined({ title }) },
     capabilities: capabilitiesOf(view),
     instructions,
     methods: new Map(

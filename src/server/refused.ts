@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { Audit, AuditRecord } from './audit.ts'
 import { isObject } from './messages.ts'
 import { createRate } from './rate.ts'
@@ -70,7 +71,7 @@ export function createRefusalAudit(audit: Audit | undefined): RefusalAudit {
       const uri = isObject(params) && typeof params.uri === 'string' ? params.uri : undefined
       audit({
         ...stamp(),
-        ...(principal === undefined ? {} : { principal }),
+        ...defined({ principal }),
         ...(principal === undefined && address !== undefined ? { address } : {}),
         verb: verbs.get(method) ?? 'refused',
         ...(uri === undefined ? {} : { uri: uri.length > maxUriLength ? `${uri.slice(0, maxUriLength)}…` : uri }),

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
@@ -82,7 +83,7 @@ export async function openView(
           principal,
           whole: view,
           wrap: (narrow) => (audit === undefined ? narrow : audited(narrow, audit, facts)),
-          ...(options.readingTools === undefined ? {} : { readingTools: options.readingTools }),
+          ...defined({ readingTools: options.readingTools }),
         })
   const tools = (client: ClientName | undefined) => {
     const own = [...(toolsOf?.(principal) ?? []), ...(given?.tools(client) ?? [])]
@@ -103,7 +104,7 @@ export async function openView(
     outbox?.push({ uris: subscription?.uris ?? [], listed: subscription !== undefined, prompts })
   }
   const instructions = options.instructions ?? options.guide?.(principal)
-  const identity = { ...options, ...(instructions === undefined ? {} : { instructions }) }
+  const identity = { ...options, ...defined({ instructions }) }
   channel = openChannel(bind(promised, identity, log, { subscription, toolbox }), {
     ...{ era, log, egress, timeoutMs: timeout, onClose, retell },
     view,
@@ -131,7 +132,7 @@ function subscribe(view: View, outbox: Outbox, log: Log): Subscription | undefin
     },
     add: subscription.add,
     addList: subscription.addList,
-    ...(subscription.addPrompts === undefined ? {} : { addPrompts: subscription.addPrompts }),
+    ...defined({ addPrompts: subscription.addPrompts }),
     remove: (uri) => {
       const before = subscription.uris
       subscription.remove(uri)

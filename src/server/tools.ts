@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
@@ -50,11 +51,13 @@ function toolToWire(tool: Tool, revision: Revision): Wire {
   const { name, title, description, inputSchema, outputSchema, annotations = {} } = tool
   const { readOnly, destructive, idempotent, openWorld } = annotations
   const hints = {
-    ...(title === undefined ? {} : { title }),
-    ...(readOnly === undefined ? {} : { readOnlyHint: readOnly }),
-    ...(destructive === undefined ? {} : { destructiveHint: destructive }),
-    ...(idempotent === undefined ? {} : { idempotentHint: idempotent }),
-    ...(openWorld === undefined ? {} : { openWorldHint: openWorld }),
+    ...defined({
+      title,
+      readOnlyHint: readOnly,
+      destructiveHint: destructive,
+      idempotentHint: idempotent,
+      openWorldHint: openWorld,
+    }),
   }
   const isNewer = since(revision, '2025-06-18')
   return {
@@ -85,8 +88,7 @@ function linkToWire({ uri, name, description, mimeType }: ToolLink): Wire {
     type: 'resource_link',
     uri,
     name,
-    ...(description === undefined ? {} : { description }),
-    ...(mimeType === undefined ? {} : { mimeType }),
+    ...defined({ description, mimeType }),
   }
 }
 

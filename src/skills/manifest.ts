@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { defined } from '../core/defined.ts'
 import { isResourceError, ResourceError } from '../core/errors.ts'
 import { createRecent } from '../core/recent.ts'
 import { directoryMimeType, type Resource, type Skill, type SkillFile, type View } from '../core/view.ts'
@@ -41,7 +42,7 @@ export function createDigests(): Digests {
 /** What a read answers, as its client counts it. `undefined`: it is gone. */
 async function readOne(uri: string, view: View, signal: AbortSignal | undefined) {
   try {
-    const { contents } = await view.read(uri, { ...(signal === undefined ? {} : { signal }), bare: true })
+    const { contents } = await view.read(uri, { ...defined({ signal }), bare: true })
     const [content, ...others] = contents
     if (content === undefined || others.length > 0) return undefined
     const text = 'text' in content ? content.text.toWellFormed() : undefined

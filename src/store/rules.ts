@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { refused } from './failure.ts'
 import type { NewRow, RowQuery } from './store.ts'
 
@@ -56,7 +57,7 @@ export function checkRow({ key, value, expires, terms = [] }: NewRow): WholeRow 
     throw refused('When a row expires is a whole number of milliseconds.', 'expires')
   const each = checkTerms(terms)
   if (each.length > limits.terms) throw refused(`A row has at most ${limits.terms} terms.`, 'terms')
-  return { key, value, terms: each, ...(expires === undefined ? {} : { expires }) }
+  return { key, value, terms: each, ...defined({ expires }) }
 }
 
 /** The terms, each once. */

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { isPath } from '../core/path.ts'
 import type { ContentFacts, Description, Entry } from '../core/provider.ts'
 
@@ -33,10 +34,7 @@ export function contentFaults(facts: ContentFacts): readonly string[] {
   const { size, version, mimeType, title } = facts
   const faults = [
     ...metadataFaults({
-      ...(size === undefined ? {} : { size }),
-      ...(version === undefined ? {} : { version }),
-      ...(mimeType === undefined ? {} : { mimeType }),
-      ...(title === undefined ? {} : { title }),
+      ...defined({ size, version, mimeType, title }),
     }),
   ]
   if (facts.path !== undefined && !isPath(facts.path)) faults.push(`path is ${show(facts.path)}`)

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { type ErrorDetail, isResourceError } from '../core/errors.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { ByteRange, Content, Context, Entry } from '../core/provider.ts'
@@ -129,7 +130,7 @@ function rangeFault(whole: Whole, { content, bytes }: Whole, asked: ByteRange): 
 async function read(run: Run, path: string, range?: ByteRange): Promise<readonly Whole[] | Failed | undefined> {
   const promise = range === undefined ? 'read-content' : 'read-range'
   const outcome = await run.call(path, async (context) => {
-    const request = { path, params: new Map<string, string>(), ...(range === undefined ? {} : { range }) }
+    const request = { path, params: new Map<string, string>(), ...defined({ range }) }
     const wholes: Whole[] = []
     for (const content of await run.provider.read(request, context))
       wholes.push({ content, bytes: await bytesOf(content, run.bounds.maxBytes, context) })

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
 import type { Context, Entry, ListQuery, Principal, Provider } from '../core/provider.ts'
 import { show } from './metadata.ts'
@@ -60,7 +61,7 @@ export function createRun(provider: Provider, bounds: Bounds): Run {
 
   const fail: Run['fail'] = (promise, seen, path) => {
     if (problems.filter((problem) => problem.promise === promise).length >= maxProblems) return
-    problems.push({ promise, sentence: promises[promise], seen, ...(path === undefined ? {} : { path }) })
+    problems.push({ promise, sentence: promises[promise], seen, ...defined({ path }) })
   }
 
   const hang = (path: string | undefined) => {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { defined } from '../core/defined.ts'
 import { isResourceError, ResourceError } from '../core/errors.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
@@ -215,6 +216,6 @@ function tooLarge(limit: number): (size: number | undefined) => ResourceError {
       'too-large',
       `This text is in another encoding than UTF-8, and at most ${limit} bytes of such a text are decoded. ` +
         'Ask for its end with ?tail=200, or convert it to UTF-8.',
-      { reason: 'too-large', limit, ...(size === undefined ? {} : { size }) },
+      { reason: 'too-large', limit, ...defined({ size }) },
     )
 }

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
 import { claimedPriority, requiredPriority } from '../core/priority.ts'
@@ -50,7 +51,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
       const start = text.slice(0, frontMatterBytes)
       const heading = title === undefined && hasHeading(path) ? headingIn(start) : undefined
       return {
-        ...(heading === undefined ? {} : { title: heading }),
+        ...defined({ title: heading }),
         ...(hasFrontMatter(path) ? frontMatterOf(start) : {}),
       }
     } catch (error) {

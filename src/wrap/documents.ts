@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import type { Completion, CompletionRequest, Provider, Template } from '../core/provider.ts'
 import { decoded } from './decoded.ts'
 import { documented } from './documented.ts'
@@ -44,14 +45,10 @@ export function documents(provider: Provider, options: DocumentsOptions = {}): P
   const { language, encodings, maxDecodedBytes, frontMatter, headings, languages } = options
   const { readings, ends, parts, through } = options
   const texts = decoded(tailed(provider, ends), {
-    ...(encodings === undefined ? {} : { rules: encodings }),
-    ...(language === undefined ? {} : { language }),
-    ...(maxDecodedBytes === undefined ? {} : { maxBytes: maxDecodedBytes }),
+    ...defined({ rules: encodings, language, maxBytes: maxDecodedBytes }),
   })
   const described = documented(texts, {
-    ...(frontMatter === undefined ? {} : { frontMatter }),
-    ...(headings === undefined ? {} : { headings }),
-    ...(languages === undefined ? {} : { languages }),
+    ...defined({ frontMatter, headings, languages }),
   })
   const whole = readings === false ? described : readable(described, readings)
   const all = sliced(through === undefined ? whole : withMargin(whole, through), parts)

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
 import { wholeCharacters } from '../core/utf8.ts'
@@ -131,8 +132,7 @@ function answer(scan: Scan, gathered: Gathered, facts: ContentFacts, { first, la
     unit: 'lines',
     first,
     last: behind - 1,
-    ...(size === undefined ? {} : { size }),
-    ...(total === undefined ? {} : { lines: total }),
+    ...defined({ size, lines: total }),
     ...(more ? { next } : {}),
   }
   const mark = start === 0 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0

@@ -1,5 +1,6 @@
 import { extname, join } from 'node:path'
 import { workerLimits } from '../core/child-limits.ts'
+import { defined } from '../core/defined.ts'
 import { invalid, ResourceError } from '../core/errors.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
@@ -183,14 +184,10 @@ function contentOf(
   { version, path, immutable, mimeType, meta }: ContentFacts,
 ): Content & { readonly text: string } {
   const told: ReadingFacts = {
-    ...(mimeType === undefined ? {} : { of: mimeType }),
-    ...(parts === undefined ? {} : { parts }),
+    ...defined({ of: mimeType, parts }),
   }
   return {
-    ...(path === undefined ? {} : { path }),
-    ...(version === undefined ? {} : { version }),
-    ...(title === undefined ? {} : { title }),
-    ...(immutable === undefined ? {} : { immutable }),
+    ...defined({ path, version, title, immutable }),
     mimeType: form === 'markdown' ? 'text/markdown' : 'text/plain',
     size: Buffer.byteLength(text),
     meta: { ...meta, [readingKey]: told },
@@ -203,6 +200,6 @@ function tooLarge(limit: number): (size: number | undefined) => ResourceError {
     new ResourceError('too-large', `The document has more than ${limit} bytes, the most that is read as text.`, {
       reason: 'too-large',
       limit,
-      ...(size === undefined ? {} : { size }),
+      ...defined({ size }),
     })
 }

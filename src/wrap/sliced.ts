@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { ResourceError } from '../core/errors.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
 import { requireProvider } from '../core/required.ts'
@@ -104,7 +105,7 @@ async function readBytes(
     unit: 'bytes',
     first: start + cut.from,
     last: behind - 1,
-    ...(size === undefined ? {} : { size }),
+    ...defined({ size }),
     ...(size === undefined || behind < size ? { next: nextBytes(part, behind, count, size) } : {}),
   }
   const bytes = found.subarray(cut.from, cut.to)

@@ -1,3 +1,4 @@
+import { defined } from '../core/defined.ts'
 import { ResourceError } from '../core/errors.ts'
 import type { Content, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
 import { wholeCharacters } from '../core/utf8.ts'
@@ -93,7 +94,7 @@ function answer(ending: Ending, count: number, to: number, unfinished: Pick<Tail
     unit: 'bytes',
     first: range.start,
     last: range.end - 1,
-    ...(facts.size === undefined ? {} : { size: facts.size }),
+    ...defined({ size: facts.size }),
     ...(to < bytes.length ? { next: `bytes=${range.end}-` } : {}),
   }
   const told: TailFacts = { lines, earlier: range.start > first, ...unfinished }

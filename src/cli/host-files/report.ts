@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
+import { defined } from '../../core/defined.ts'
 import { CommandError } from '../exit.ts'
 import { fileOf, isOurs, openHostFile, serversOf } from './change.ts'
 import { joined } from './places.ts'
@@ -73,7 +74,7 @@ async function reportFile(host: Host, scope: Scope, place: Place): Promise<FileR
 function ownServer(name: string, { command = [], url = '' }: Found, place: Place): OwnServer {
   if (command.length === 0) return { name, transport: 'http', target: withoutSecrets(url) }
   const missing = missingIn(command, place)
-  return { name, transport: 'stdio', target: command.join(' '), ...(missing === undefined ? {} : { missing }) }
+  return { name, transport: 'stdio', target: command.join(' '), ...defined({ missing }) }
 }
 
 /** The program, or the script that it runs. */

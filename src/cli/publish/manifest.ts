@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import type { Json, JsonObject } from '../host-files/values.ts'
 import { type OwnPackage, shortDescription } from './own-package.ts'
 
@@ -25,7 +26,7 @@ export function bundleManifest(own: OwnPackage, author: string, platforms: reado
     description: shortDescription,
     long_description: longDescription,
     author: { name: author },
-    ...(own.homepage === undefined ? {} : { homepage: own.homepage }),
+    ...defined({ homepage: own.homepage }),
     license: own.license,
     keywords: [...own.keywords],
     localization: { resources: localePath(`\${locale}`), default_locale: 'en-US' },

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { misused } from '../exit.ts'
 import type { JsonObject } from '../host-files/values.ts'
 import { type OwnPackage, shortDescription } from './own-package.ts'
@@ -27,7 +28,7 @@ export function serverJson(own: OwnPackage, options: ServerJsonOptions): JsonObj
     title: within(title, 'title'),
     description: within(description, 'description'),
     version: own.version,
-    ...(repository === undefined ? {} : { repository }),
+    ...defined({ repository }),
     ...(website === undefined ? {} : { websiteUrl: address(website, '--website') }),
     packages: [
       {

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import type { Resource } from '../../core/view.ts'
 import { toggledAll } from './budget.ts'
 import { previewSize } from './places.ts'
@@ -122,7 +123,7 @@ function withHits(found: FoundList, { hits, notes, next, isLoose }: Hits, after:
   const all = after === undefined ? hits : [...found.hits, ...hits]
   return {
     ...without(found, 'next', 'wantsMore', 'isLoose'),
-    ...(isLoose === undefined ? {} : { isLoose }),
+    ...defined({ isLoose }),
     state: 'done',
     hits: all,
     notes,
@@ -138,7 +139,7 @@ function gathered(state: State, uris: readonly string[], isAll: boolean): State 
       : undefined
     : { text: `Only the first ${uris.length} below it were taken.` }
   const basket = toggledAll(state.basket, uris)
-  return { ...state, basket, ...(notice === undefined ? {} : { notice }) }
+  return { ...state, basket, ...defined({ notice }) }
 }
 
 /** Marks what has changed, and has what is shown of it read again. */

@@ -1,6 +1,7 @@
 import { searchesOf } from '../../config/searches.ts'
 import { assemble } from '../../context/index.ts'
 import type { Catalog } from '../../core/catalog.ts'
+import { defined } from '../../core/defined.ts'
 import { parseFound, type SearchPlace } from '../../core/found.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { placesOf, textAt } from '../search.ts'
@@ -55,15 +56,15 @@ export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOption
     if (place === undefined) return [{ kind: 'searches', areThere: false }]
     feed?.()
     feed = undefined
-    const found = parseFound(await textAt(view, place.uriOf({ query, ...(after === undefined ? {} : { after }) })))
+    const found = parseFound(await textAt(view, place.uriOf({ query, ...defined({ after }) })))
     if (found === undefined)
       return [{ kind: 'unsearched', query, message: `${place.address} does not answer as a search does.` }]
     const { hits, notes, next, fallback } = found
     const isLoose = fallback === undefined ? {} : { isLoose: true as const }
-    const rest = { hits, notes, ...isLoose, ...(next === undefined ? {} : { next }) }
+    const rest = { hits, notes, ...isLoose, ...defined({ next }) }
     return [
       { kind: 'searches', areThere: true },
-      { kind: 'hits', query, found: rest, ...(after === undefined ? {} : { after }) },
+      { kind: 'hits', query, found: rest, ...defined({ after }) },
     ]
   }
 
@@ -149,14 +150,11 @@ async function relist(view: View, uri: string, least: number, signal: AbortSigna
   const items: Resource[] = []
   let next: string | undefined
   do {
-    const page: Page<Resource> = await view.directory(
-      { uri, ...(next === undefined ? {} : { cursor: next }) },
-      { signal },
-    )
+    const page: Page<Resource> = await view.directory({ uri, ...defined({ cursor: next }) }, { signal })
     items.push(...page.items)
     next = page.nextCursor === next ? undefined : page.nextCursor
   } while (next !== undefined && items.length < least)
-  return { kind: 'relisted', uri, items, ...(next === undefined ? {} : { next }) }
+  return { kind: 'relisted', uri, items, ...defined({ next }) }
 }
 
 async function gather(view: View, top: string): Promise<Event> {
@@ -166,7 +164,7 @@ async function gather(view: View, top: string): Promise<Event> {
   for (let folder = waiting.shift(); folder !== undefined; folder = waiting.shift()) {
     let cursor: string | undefined
     do {
-      const page: Page<Resource> = await view.directory({ uri: folder, ...(cursor === undefined ? {} : { cursor }) })
+      const page: Page<Resource> = await view.directory({ uri: folder, ...defined({ cursor }) })
       for (const { uri, mimeType } of page.items) {
         if (mimeType !== directoryMimeType) uris.push(uri)
         else if (!seen.has(uri)) waiting.push(uri)

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { piecesOf } from '../../core/found.ts'
 import { formatSize } from '../format.ts'
 import { readableUri } from '../text.ts'
@@ -57,9 +58,7 @@ function inFolder(cell: Cell): Cell {
 function nameOf({ name, uri, mimeType }: TreeRow['resource'], depth: number): string {
   // Mounts are told apart by their addresses.
   if (depth === 0) return readableUri(uri)
-  return isFolder({ name, uri, ...(mimeType === undefined ? {} : { mimeType }) }) && !name.endsWith('/')
-    ? `${name}/`
-    : name
+  return isFolder({ name, uri, ...defined({ mimeType }) }) && !name.endsWith('/') ? `${name}/` : name
 }
 
 function foundPane(state: State, columns: number, height: number): readonly Row[] {

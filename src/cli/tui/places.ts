@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import type { Resource } from '../../core/view.ts'
 import { formatSize } from '../format.ts'
 import { readableUri } from '../text.ts'
@@ -60,11 +61,9 @@ export function chosen(state: State): Resource | undefined {
   return {
     uri,
     name: nameIn(uri),
-    ...(title === undefined ? {} : { title }),
-    ...(mimeType === undefined ? {} : { mimeType }),
+    ...defined({ title, mimeType }),
     ...(Number.isNaN(time) ? {} : { modified: time }),
-    ...(priority === undefined ? {} : { priority }),
-    ...(audience === undefined ? {} : { audience }),
+    ...defined({ priority, audience }),
   }
 }
 

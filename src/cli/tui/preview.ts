@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { cellsOf, type Row, wrap } from './cells.ts'
 import { highlight, type Language } from './highlight.ts'
 import { marked } from './match.ts'
@@ -61,7 +62,7 @@ export function appended(shown: Shown, more: Shown): Shown {
     lines: joined,
     facts: shown.facts,
     ...(next === undefined || isFull ? {} : { next }),
-    ...(isCut === undefined ? {} : { isCut }),
+    ...defined({ isCut }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { isText } from '../../core/utf8.ts'
@@ -93,7 +94,7 @@ async function contentShown(content: ResourceContent, uri: string, size?: number
   return {
     lines: [...lines, ...cut],
     facts,
-    ...(next === undefined ? {} : { next }),
+    ...defined({ next }),
     ...(next !== undefined && !text.endsWith('\n') ? { isCut: true as const } : {}),
   }
 }

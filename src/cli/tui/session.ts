@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import type { ReadStream, WriteStream } from 'node:tty'
+import { defined } from '../../core/defined.ts'
 import { CommandError, exitCodes, explain } from '../exit.ts'
 import type { Io } from '../io.ts'
 import type { Source } from '../source.ts'
@@ -35,8 +36,7 @@ export async function showSource(source: Source, options: SessionOptions, io: Io
   const reasonOf = (error: unknown): string => io.secrets.scrub(explain(error).message)
   const loader = createLoader(view, {
     reasonOf,
-    ...(catalog === undefined ? {} : { catalog }),
-    ...(at === undefined ? {} : { at }),
+    ...defined({ catalog, at }),
   })
   let runner: Runner | undefined
   let end = (_outcome: Outcome): void => {}

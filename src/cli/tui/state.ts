@@ -1,4 +1,5 @@
 import type { Format, Level } from '../../context/index.ts'
+import { defined } from '../../core/defined.ts'
 import type { FoundHit } from '../../core/found.ts'
 import type { Page, Resource } from '../../core/view.ts'
 import type { Editor } from './editor.ts'
@@ -170,7 +171,7 @@ export function begin({ title, size, budget, format, isPiped, goal }: Beginning)
     changed: new Set(),
     searches: 'unknown',
     isPiped,
-    ...(goal === undefined ? {} : { goal }),
+    ...defined({ goal }),
   }
 }
 

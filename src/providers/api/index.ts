@@ -1,4 +1,5 @@
 import { maxCompletions } from '../../core/completion.ts'
+import { defined } from '../../core/defined.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { type HttpUrl, httpUrlBelow } from '../../core/http-url.ts'
@@ -138,10 +139,7 @@ function templateOf({ options }: Route): Template {
     template,
     name: title ?? template,
     mimeType,
-    ...(title === undefined ? {} : { title }),
-    ...(description === undefined ? {} : { description }),
-    ...(priority === undefined ? {} : { priority }),
-    ...(audience === undefined ? {} : { audience }),
+    ...defined({ title, description, priority, audience }),
   }
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { defined } from '../../core/defined.ts'
 import type { HttpUrl } from '../../core/http-url.ts'
 import { formatHttpUrl, httpUrlBelow, originOf, resolveHttpUrl } from '../../core/http-url.ts'
 import type { Log } from '../../core/log.ts'
@@ -90,11 +91,7 @@ function itemOf(route: Route, value: unknown): Item | undefined {
   const entry: Entry = {
     path,
     mimeType,
-    ...(title === undefined ? {} : { title }),
-    ...(description === undefined ? {} : { description }),
-    ...(modified === undefined ? {} : { modified }),
-    ...(priority === undefined ? {} : { priority }),
-    ...(audience === undefined ? {} : { audience }),
+    ...defined({ title, description, modified, priority, audience }),
   }
   return {
     entry,

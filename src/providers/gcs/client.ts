@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, get as httpGet, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https'
 import { Storage } from '@google-cloud/storage'
+import { defined } from '../../core/defined.ts'
 import { type Endpoint, guardedLookup } from '../objects/endpoint.ts'
 import { mayAskMachine } from '../objects/machine.ts'
 import { retrying } from '../objects/retry.ts'
@@ -42,7 +43,7 @@ export function createClient(options: ClientOptions): GcsClient {
     apiEndpoint: url,
     // No request here needs a project; without one the client would search for it.
     projectId: 'hikidashi',
-    ...(keyFile === undefined ? {} : { keyFilename: keyFile }),
+    ...defined({ keyFilename: keyFile }),
   })
   Object.assign(storage.authClient, {
     // The key of a service account signs its own tokens: no request to a token server.

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { CRC32C } from '@google-cloud/storage'
+import { defined } from '../../core/defined.ts'
 import { ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange } from '../../core/provider.ts'
@@ -63,7 +64,7 @@ export function createGcsStore({ client, bucket, userProject, log }: GcsStoreOpt
         fields: `items(${facts}),prefixes,nextPageToken`,
         ...(prefix === '' ? {} : { prefix }),
         // The offset is inclusive: skip the key itself.
-        ...(after === undefined ? {} : { startOffset: after }),
+        ...defined({ startOffset: after }),
         ...(shallow ? { delimiter: '/' } : {}),
       }
       let token: string | undefined
@@ -89,7 +90,7 @@ export function createGcsStore({ client, bucket, userProject, log }: GcsStoreOpt
     get: async (query, signal) => {
       const { key, range, version } = query
       const headers = range === undefined ? {} : { range: rangeHeader(range) }
-      const params = { alt: 'media', ...(version === undefined ? {} : { ifGenerationMatch: version }) }
+      const params = { alt: 'media', ...defined({ ifGenerationMatch: version }) }
       const answer = await ask('object', objectAt(key), params, signal, headers)
       try {
         return bodyOf(query, answer, signal)
@@ -105,7 +106,7 @@ export function createGcsStore({ client, bucket, userProject, log }: GcsStoreOpt
           version: 'v4',
           action: 'read',
           expires: Date.now() + seconds * 1000,
-          queryParams: { generation: version, ...(userProject === undefined ? {} : { userProject }) },
+          queryParams: { generation: version, ...defined({ userProject }) },
         })
         return url
       } catch {
@@ -173,9 +174,9 @@ function bodyOf({ key, range, version }: GetQuery, answer: IncomingMessage, sign
   const found: ObjectDetails = {
     ...{ key, size, version: generation },
     ...(Number.isNaN(time) ? {} : { modified: time }),
-    ...(mimeType === undefined ? {} : { mimeType }),
+    ...defined({ mimeType }),
     ...(encoding === undefined || encoding === 'identity' ? {} : { encoding }),
-    ...(storageClass === undefined ? {} : { storageClass }),
+    ...defined({ storageClass }),
     ...(metadata.length === 0 ? {} : { metadata: Object.fromEntries(metadata) }),
   }
   const sums = range === undefined ? text('x-goog-hash') : undefined

@@ -1,5 +1,6 @@
 import { drive_v3 } from '@googleapis/drive'
 import { followFor } from '../../core/abort.ts'
+import { defined } from '../../core/defined.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { sleep } from '../../core/sleep.ts'
 import { untilAbort } from '../files/pool.ts'
@@ -160,7 +161,7 @@ export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions
             pageSize,
             spaces: 'drive',
             fields: `nextPageToken,files(${fields})`,
-            ...(pageToken === undefined ? {} : { pageToken }),
+            ...defined({ pageToken }),
           },
           options,
         ),
@@ -191,10 +192,7 @@ export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions
     /** Returns the token from which changes will be reported. */
     startToken: async ({ driveId }: Corpus, signal: AbortSignal): Promise<string> => {
       const { startPageToken } = await ask('drive', signal, (drive, options) =>
-        drive.changes.getStartPageToken(
-          { supportsAllDrives: true, ...(driveId === undefined ? {} : { driveId }) },
-          options,
-        ),
+        drive.changes.getStartPageToken({ supportsAllDrives: true, ...defined({ driveId }) }, options),
       )
       if (typeof startPageToken === 'string') return startPageToken
       throw new ResourceError('unavailable', 'Google did not say from where on changes are told.')
@@ -218,7 +216,7 @@ export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions
               includeRemoved: true,
               spaces: 'drive',
               fields: `nextPageToken,newStartPageToken,changes(changeType,removed,fileId,driveId,file(${fields}))`,
-              ...(driveId === undefined ? {} : { driveId }),
+              ...defined({ driveId }),
             },
             options,
           ),
@@ -230,7 +228,7 @@ export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions
     drives: async (pageToken: string | undefined, signal: AbortSignal) => {
       const { drives, nextPageToken } = await ask('drive', signal, (drive, options) =>
         drive.drives.list(
-          { pageSize: 100, fields: 'nextPageToken,drives(id,name)', ...(pageToken === undefined ? {} : { pageToken }) },
+          { pageSize: 100, fields: 'nextPageToken,drives(id,name)', ...defined({ pageToken }) },
           options,
         ),
       )

@@ -1,4 +1,5 @@
 import { auth } from '@googleapis/drive'
+import { defined } from '../../core/defined.ts'
 import { invalid, ResourceError } from '../../core/errors.ts'
 import { mayAskMachine } from '../objects/machine.ts'
 import type { Credentials, OAuthClient } from './login.ts'
@@ -41,9 +42,9 @@ export async function authorize(credentials: Credentials, transport: Transport):
       return new auth.JWT({
         email,
         key,
-        ...(keyId === undefined ? {} : { keyId }),
+        ...defined({ keyId }),
         scopes: [scope],
-        ...(subject === undefined ? {} : { subject }),
+        ...defined({ subject }),
         transporterOptions,
       })
     }
@@ -73,8 +74,7 @@ export function createOAuth(
   const { redirectUri, endpoint } = rest
   return new auth.OAuth2({
     clientId: id,
-    ...(secret === undefined ? {} : { clientSecret: secret }),
-    ...(redirectUri === undefined ? {} : { redirectUri }),
+    ...defined({ clientSecret: secret, redirectUri }),
     ...(endpoint === undefined ? {} : { endpoints: { oauth2AuthBaseUrl: `${endpoint}/o/oauth2/v2/auth` } }),
     transporterOptions: { fetchImplementation: transport as typeof fetch },
   })

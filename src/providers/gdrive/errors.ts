@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { invalid, notFound, ResourceError } from '../../core/errors.ts'
 import { tooLong } from './transport.ts'
 
@@ -30,8 +31,7 @@ export function faultOf(error: unknown): Fault {
   const retryAfter = typeof wait === 'string' ? waitOf(wait) : undefined
   return {
     status,
-    ...(reason === undefined ? {} : { reason }),
-    ...(retryAfter === undefined ? {} : { retryAfter }),
+    ...defined({ reason, retryAfter }),
   }
 }
 

@@ -2,6 +2,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { followFor } from '../../core/abort.ts'
+import { defined } from '../../core/defined.ts'
 import { ResourceError } from '../../core/errors.ts'
 import { type Authorization, createOAuth, scope } from './credentials.ts'
 import { faultOf } from './errors.ts'
@@ -44,8 +45,7 @@ export async function askGrant(options: GrantOptions): Promise<RefreshToken> {
       prompt: 'consent',
       scope,
       state,
-      ...(codeChallenge === undefined ? {} : { code_challenge: codeChallenge }),
-      ...(method === undefined ? {} : { code_challenge_method: method }),
+      ...defined({ code_challenge: codeChallenge, code_challenge_method: method }),
     })
     show(url)
     const waiting = followFor(signal, patienceMs)

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
@@ -142,7 +143,7 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
     read: async ({ path, params, range }, context) => {
       const signal = signalOf(context)
       const one = await describe(path, context, signal)
-      return [await reader.read(one, { params, ...(range === undefined ? {} : { range }) }, signal)]
+      return [await reader.read(one, { params, ...defined({ range }) }, signal)]
     },
     templates: async (context) => {
       signalOf(context)
@@ -175,15 +176,13 @@ function entryOf({ path, name, file }: Placed): Entry {
   const { size, modified, version, link, revision } = file
   const title = titleOf(name)
   const origin = {
-    ...(link === undefined ? {} : { link }),
-    ...(revision === undefined ? {} : { revision }),
+    ...defined({ link, revision }),
   }
   return {
     path,
-    ...(title === undefined ? {} : { title }),
+    ...defined({ title }),
     mimeType: mimeTypeOf(file),
-    ...(size === undefined ? {} : { size }),
-    ...(modified === undefined ? {} : { modified }),
+    ...defined({ size, modified }),
     version,
     ...(Object.keys(origin).length === 0 ? {} : { meta: { [metaKeys.drive]: origin } }),
   }
@@ -191,7 +190,7 @@ function entryOf({ path, name, file }: Placed): Entry {
 
 function directoryOf({ titles }: Tree, path: string): Entry {
   const title = titleOf(titles.get(path) ?? '')
-  return { path, ...(title === undefined ? {} : { title }), mimeType: directoryMimeType }
+  return { path, ...defined({ title }), mimeType: directoryMimeType }
 }
 
 function completionOf(values: readonly string[], begun: string): Completion {

@@ -1,4 +1,5 @@
 import type { drive_v3 } from '@googleapis/drive'
+import { defined } from '../../core/defined.ts'
 import { mimeTypeOf } from '../files/media.ts'
 
 /** A file, folder or shortcut of Drive, with only the fields that the listing needs: there may be very many. */
@@ -74,12 +75,12 @@ export function fileOf(raw: RawFile, readers?: Readers): DriveFile | undefined {
     ...(Number.isSafeInteger(modified) ? { modified } : {}),
     version: versionOf(raw),
     ...(typeof webViewLink === 'string' ? { link: webViewLink } : {}),
-    ...(revision === undefined ? {} : { revision }),
+    ...defined({ revision }),
     ...(target !== undefined && isId(target) ? { target } : {}),
     readable: capabilities?.canDownload !== false,
     trashed: trashed === true,
     ...(typeof sharedWithMeTime === 'string' ? { top: true } : {}),
-    ...(readers === undefined ? {} : { readers }),
+    ...defined({ readers }),
   }
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { defined } from '../../core/defined.ts'
 import { invalid, notFound, ResourceError } from '../../core/errors.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { ByteRange, Content, ContentFacts, Params } from '../../core/provider.ts'
@@ -123,7 +124,7 @@ function storeOf(client: DriveClient, described: ReturnType<typeof createRecent<
     size,
     version,
     mimeType: type,
-    ...(modified === undefined ? {} : { modified }),
+    ...defined({ modified }),
   })
   const known = (id: string): DriveFile => {
     const file = described.get(id)

@@ -1,4 +1,5 @@
 import { followFor } from '../../core/abort.ts'
+import { defined } from '../../core/defined.ts'
 import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import { parseEndpoint } from '../objects/endpoint.ts'
@@ -51,7 +52,7 @@ export function createTransport({ endpoint, timeoutMs }: TransportOptions): Tran
     const own = followFor(signal ?? [], timeoutMs)
     try {
       const response = await fetch((endpoint ?? target.origin) + target.pathname + target.search, {
-        ...(method === undefined ? {} : { method }),
+        ...defined({ method }),
         ...(body === undefined || body === null ? {} : { body }),
         headers: sent,
         redirect: 'manual',

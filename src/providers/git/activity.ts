@@ -1,4 +1,5 @@
 import { followFor } from '../../core/abort.ts'
+import { defined } from '../../core/defined.ts'
 import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { completeOptions } from './options.ts'
@@ -31,9 +32,7 @@ export async function countActivity(options: ActivityOptions): Promise<ReadonlyM
     refs: ['HEAD'],
     watch: false,
     timeoutMs,
-    ...(git === undefined ? {} : { git }),
-    ...(alternates === undefined ? {} : { alternates }),
-    ...(log === undefined ? {} : { log }),
+    ...defined({ git, alternates, log }),
   })
   const { signal, release } = followFor(options.signal ?? [], timeoutMs)
   try {

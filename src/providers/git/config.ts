@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { invalid } from '../../core/errors.ts'
 import { type Folder, readIn } from './folder.ts'
 import type { Launcher } from './launch.ts'
@@ -39,7 +40,7 @@ export async function readConfig(gitDir: Folder, launcher: Launcher): Promise<Re
   return {
     format,
     partial: [...values].some(([key, value]) => key === 'extensions.partialclone' || isPromisor(key, value)),
-    ...(workTree === undefined ? {} : { workTree }),
+    ...defined({ workTree }),
     checkout: [...values].flatMap(([key, value]) =>
       checkout.test(key) && plain.test(value) ? [`${key.slice('core.'.length)} = ${value}`] : [],
     ),

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { notFound, ResourceError } from '../../core/errors.ts'
 import type { Content, Context, Entry, Provider, ReadRequest } from '../../core/provider.ts'
 import { requireKeys } from '../../core/required.ts'
@@ -56,7 +57,7 @@ export async function createGit(
     readonly heard?: (entries: number) => void
   },
 ): Promise<Provider> {
-  const settings = { ...completeOptions(options), ...(tuning.heard === undefined ? {} : { heard: tuning.heard }) }
+  const settings = { ...completeOptions(options), ...defined({ heard: tuning.heard }) }
   const repository = await openRepository(settings, tuning.maxAgeMs ?? maxAge).catch((error: unknown) => {
     throw explained(error)
   })

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { createBreath } from '../files/breath.ts'
@@ -131,9 +132,9 @@ export async function describeFile(
   return {
     path,
     version: oid,
-    ...(mimeType === undefined ? {} : { mimeType }),
+    ...defined({ mimeType }),
     ...(found === undefined ? {} : { size: found.size }),
-    ...(modified === undefined ? {} : { modified }),
+    ...defined({ modified }),
   }
 }
 

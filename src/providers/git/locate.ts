@@ -1,5 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import { defined } from '../../core/defined.ts'
 import { invalid, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { codeOf } from '../files/pool.ts'
 import { lookAt, readSmallFile } from './small-file.ts'
@@ -88,7 +89,7 @@ async function withCommonDir(start: Start, named: string, fault: Fault): Promise
   return {
     gitDir,
     commonDir,
-    ...(workTree === undefined ? {} : { workTree }),
+    ...defined({ workTree }),
     roots: [named, ...(linked ? [gitDir] : []), commonDir],
   }
 }

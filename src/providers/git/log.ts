@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { invalid } from '../../core/errors.ts'
 import { isPath } from '../../core/path.ts'
 import type { Params } from '../../core/provider.ts'
@@ -39,8 +40,7 @@ export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
   const until = params.get('until')
   return {
     limit: parseLimit(params.get('limit'), maxCommits),
-    ...(path === undefined ? {} : { path }),
-    ...(author === undefined ? {} : { author }),
+    ...defined({ path, author }),
     ...(since === undefined ? {} : { since: parseTime('since', since, Date.now()) }),
     ...(until === undefined ? {} : { until: parseTime('until', until, Date.now()) }),
   }

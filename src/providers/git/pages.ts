@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { isPath } from '../../core/path.ts'
 import type { Content, Entry, Params } from '../../core/provider.ts'
@@ -66,7 +67,7 @@ export function createPages(repository: Repository, commits: Commits): Pages {
     const path = params.get('path')
     if (path !== undefined && (path === '' || !isPath(path)))
       throw invalid('The parameter "path" is not a path: write src/main.ts, or src/ for a directory.', 'path')
-    const query = { from: from.commit, to: to.commit, ...(path === undefined ? {} : { path }) }
+    const query = { from: from.commit, to: to.commit, ...defined({ path }) }
     const difference = await readDifference(launcher, query, maxBytes, signal)
     const about = path === undefined ? '' : `, ${oneLine(path)}`
     const ends = [from, to].map(({ spelled, commit }) => `${oneLine(spelled)} (${shortId(commit)})`)

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Entry } from '../../core/provider.ts'
@@ -87,7 +88,7 @@ export function createPlaces(commits: Commits, trees: Trees, heard?: (entries: n
       const found = await findCommit(path, table, signal)
       const tree = found === undefined ? undefined : await within(rootOf(found.commit), found.rest)
       if (tree === undefined && names === undefined) return undefined
-      return { ...(tree === undefined ? {} : { tree }), ...(names === undefined ? {} : { names }) }
+      return { ...defined({ tree, names }) }
     },
     items: async ({ tree, names }) => {
       const files = tree === undefined ? undefined : await trees.read(tree.tree)
@@ -172,7 +173,7 @@ async function bothIn(files: Tree, names: NameNode, children: NameChildren, slic
       const item = ofNames.at(-1 - at)
       const shared = item?.node !== undefined && isBetween(item.node)
       const entry = shared ? files.entryAt(files.indexOf(item.key.slice(0, -1), true)) : undefined
-      return item === undefined ? undefined : { ...item, ...(entry === undefined ? {} : { entry }) }
+      return item === undefined ? undefined : { ...item, ...defined({ entry }) }
     },
   }
 }

@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
+import { defined } from '../../core/defined.ts'
 import type { Anchors } from './anchors.ts'
 import { readHead } from './head.ts'
 import { createNames, type Names } from './names.ts'
@@ -74,7 +75,7 @@ export function createRefs(options: RefsOptions): Refs {
     const headOid = served ? oid : undefined
     const table: RefTable = {
       refs,
-      ...(headOid === undefined ? {} : { head: { oid: headOid, ...(branch === undefined ? {} : { branch }) } }),
+      ...(headOid === undefined ? {} : { head: { oid: headOid, ...defined({ branch }) } }),
       ...(branch !== undefined && served ? { branch } : {}),
       isTip: async (id) => id === headOid || holdsId(refs, id, createSlices(options.heard)),
       tips: async function* () {

@@ -1,5 +1,6 @@
 import { rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { defined } from '../../core/defined.ts'
 import { invalid } from '../../core/errors.ts'
 import { type Anchored, anchor } from './anchors.ts'
 import { checkVersion, findGit } from './binary.ts'
@@ -160,7 +161,7 @@ async function read(
     shallow: () => shallow,
     maxAgeMs,
     idLength: idBytes * 2,
-    ...(heard === undefined ? {} : { heard }),
+    ...defined({ heard }),
   })
   // Errors show at the start instead of at the first request.
   await refs.table()

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import type { Content } from '../../core/provider.ts'
 import { decodeBytes } from '../../wrap/encoding/decode.ts'
 import { detectEncoding } from '../../wrap/encoding/detect.ts'
@@ -55,7 +56,7 @@ export function contentOf({ text, cut, version, immutable }: Page): Content {
   return {
     text,
     mimeType: pageType,
-    ...(version === undefined ? {} : { version }),
+    ...defined({ version }),
     ...(immutable === true ? { immutable } : {}),
     ...(cut ? { meta: { 'dev.hikidashi/truncated': true } } : {}),
   }

@@ -3,6 +3,7 @@ import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { followFor } from '../../core/abort.ts'
 import type { Guard } from '../../core/address-guard.ts'
+import { defined } from '../../core/defined.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { sendGuarded } from '../../core/guarded-request.ts'
 import { type HttpUrl, originOf, resolveHttpUrl } from '../../core/http-url.ts'
@@ -62,7 +63,7 @@ export function createClient(options: ClientOptions): Get {
       url,
       headers: { 'User-Agent': userAgent, 'Accept-Encoding': 'gzip, br', ...headers },
       signal,
-      ...(ca === undefined ? {} : { ca }),
+      ...defined({ ca }),
     })
   }
 

@@ -1,4 +1,5 @@
 import { createGuard, parseAllowed, type Resolve } from '../../core/address-guard.ts'
+import { defined } from '../../core/defined.ts'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import { type HttpUrl, originOf, parseHttpUrl } from '../../core/http-url.ts'
@@ -48,7 +49,7 @@ export function openOrigin(options: OriginOptions): Origin {
     timeoutMs,
     maxBytes,
     redirects: redirects.map((text) => checkedOrigin(text, insecure)),
-    ...(options.ca === undefined ? {} : { ca: options.ca }),
+    ...defined({ ca: options.ca }),
   })
   return { base, get }
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { parseDataUri } from '../../core/data-uri.ts'
+import { defined } from '../../core/defined.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { comparePaths, isPath, parentOf } from '../../core/path.ts'
 import type { Content, Description, Entry, Provider } from '../../core/provider.ts'
@@ -92,7 +93,7 @@ function holdOf(path: string, { text, bytes, data, ...description }: InlineResou
     throw invalid(`${JSON.stringify(path)} is longer than ${maxResource} bytes. Mount a file.`, 'too-large')
   const type = description.mimeType ?? body.mimeType
   const version = createHash('sha256').update(`${type}\n`).update(body.bytes).digest('base64url').slice(0, 22)
-  const facts = { ...(type === undefined ? {} : { mimeType: type }), size: body.bytes.length, version }
+  const facts = { ...defined({ mimeType: type }), size: body.bytes.length, version }
   return {
     entry: { path, ...description, ...facts },
     content: {

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { segmentOf } from './names.ts'
@@ -44,6 +45,6 @@ export function allowed(source: Source, allow: readonly string[]): Source {
       // Versions of Prometheus before 2.24 return the values of all metrics.
       return label === '__name__' ? found.filter(isAllowed) : found
     },
-    ...(close === undefined ? {} : { close }),
+    ...defined({ close }),
   }
 }

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import type { Measured } from '../../core/measurements.ts'
 import type { Labels, Metric, Series } from './source.ts'
 import { unitIn } from './units.ts'
@@ -70,7 +71,7 @@ export function createHistory({ capacity, maxSeries }: HistoryOptions): History 
       for (const { name, type, help, samples } of measured) {
         if (!metrics.has(name)) {
           const unit = unitIn(name)
-          metrics.set(name, { name, type, help, ...(unit === undefined ? {} : { unit }) })
+          metrics.set(name, { name, type, help, ...defined({ unit }) })
         }
         for (const { labels = {}, value } of samples) {
           const line = lineOf(name, labels)

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { defined } from '../../core/defined.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Content, Context, Params, Provider } from '../../core/provider.ts'
@@ -81,9 +82,9 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
     const limits = form === 'csv' ? table : form === 'chart' || exact ? many : { perSeries: maxPoints, inAll }
     const series = thinned(answer, { step, isCounter: about.type === 'counter', ...limits })
     const { query, type, help, unit } = about
-    const facts = { ...(type === undefined ? {} : { type }), ...(help === undefined ? {} : { help }) }
+    const facts = { ...defined({ type, help }) }
     const shown: Shown = {
-      ...{ query, ...facts, ...(unit === undefined ? {} : { unit }) },
+      ...{ query, ...facts, ...defined({ unit }) },
       ...{ start, end, step, series, total: answer.total, notes: answer.notes },
     }
     if (form === 'csv') return { mimeType: 'text/csv', text: formatCsv(shown) }
@@ -129,7 +130,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
     complete: (request, context) => completeMetrics(request, { source, directories }, context),
     watch: watch.watch,
     degraded: () => (watch.away ? 'unavailable' : undefined),
-    ...(source.close === undefined ? {} : { close: source.close }),
+    ...defined({ close: source.close }),
   }
 }
 
@@ -150,7 +151,7 @@ async function open(options: MetricsOptions, intervalMs: number, maxSeries: numb
   const { url, credentials, allow, allowAddresses = [], resolve } = options
   const source = prometheus({
     ...{ url, credentials, interval, maxSeries, allowAddresses },
-    ...(resolve === undefined ? {} : { resolve }),
+    ...defined({ resolve }),
     timeoutMs: bounded('timeoutMs', options.timeoutMs ?? defaults.timeoutMs, 1, 600_000),
     maxBytes: bounded('maxBytes', options.maxBytes ?? defaults.maxBytes, 1024, 1024 * 1024 * 1024),
   })

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import type { Gap } from './gaps.ts'
 import { distinctLabels, formatLabels, type Shown, type ShownSeries } from './shown.ts'
 import type { At, Summary } from './summary.ts'
@@ -25,9 +26,7 @@ export function formatJson(shown: Shown): string {
   const head = {
     summary: inWords(shown),
     query,
-    ...(type === undefined ? {} : { type }),
-    ...(help === undefined ? {} : { help }),
-    ...(unit === undefined ? {} : { unit }),
+    ...defined({ type, help, unit }),
     ...(step === 0 ? { time: formatTime(end) } : { start: formatTime(start), end: formatTime(end), step }),
     ...(total > series.length ? { omitted: { series: total - series.length, of: total } } : {}),
     ...(notes.length === 0 ? {} : { notes }),

@@ -1,4 +1,5 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
+import { defined } from '../../core/defined.ts'
 import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Store } from '../../store/store.ts'
@@ -34,7 +35,7 @@ export async function keepHistory({ store, name, keep, history, log = () => {} }
   }
   try {
     for (let after: string | undefined; ; ) {
-      const found = await rows.list({ limit: page, values: true, ...(after === undefined ? {} : { after }) })
+      const found = await rows.list({ limit: page, values: true, ...defined({ after }) })
       for (const { value } of found) {
         const sample = sampleIn(value)
         if (sample !== undefined) history.add(sample)

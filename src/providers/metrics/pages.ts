@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { noAnswer } from './faults.ts'
 import type { PageName } from './source.ts'
 
@@ -34,7 +35,7 @@ function alertsIn(data: unknown): Told {
 function alertOf(alert: Told) {
   const { alertname, ...labels } = textsOf(alert.labels)
   return {
-    ...(alertname === undefined ? {} : { name: alertname }),
+    ...defined({ name: alertname }),
     ...told(alert, ['state', 'activeAt', 'value']),
     labels,
     annotations: textsOf(alert.annotations),
@@ -73,8 +74,7 @@ function targetsIn(data: unknown): Told {
   const targets = listIn(data, 'activeTargets').map((target) => {
     const { job, instance, ...labels } = textsOf(target.labels)
     return {
-      ...(job === undefined ? {} : { job }),
-      ...(instance === undefined ? {} : { instance }),
+      ...defined({ job, instance }),
       ...told(target, ['health', 'lastError', 'scrapeInterval']),
       ...(Object.keys(labels).length === 0 ? {} : { labels }),
     }

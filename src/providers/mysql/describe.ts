@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { identityOf } from '../relational/batch.ts'
 import type { Column, ForeignKey, ObjectName, Reference, Relation } from '../relational/model.ts'
 import { roundEstimate } from '../relational/model.ts'
@@ -40,7 +41,7 @@ function relationOf(raw: RawTable, isMaria: boolean, views: boolean): Relation {
   const foreignKeys = foreignKeysOf(raw.foreignKeys, visible)
   return {
     ...{ schema, name, kind },
-    ...(comment === undefined ? {} : { comment }),
+    ...defined({ comment }),
     definition: definitionOf({ ...shown, kind, columns, raw: raw.columns, foreignKeys }, isMaria),
     columns,
     ...(primary === undefined ? {} : { primaryKey: { name: primary.name, columns: columnsOf(primary) } }),
@@ -72,7 +73,7 @@ function columnOf(raw: RawColumn, isMaria: boolean, isPart: boolean): Column {
   const value = isGenerated ? undefined : defaultOf(raw, isMaria)
   return {
     ...{ name, type, nullable },
-    ...(value === undefined ? {} : { default: value }),
+    ...defined({ default: value }),
     ...(isGenerated && !isPart ? { generated: generation } : {}),
     ...(/auto_increment/i.test(extra) ? { identity: 'by default' as const } : {}),
     ...(comment === '' ? {} : { comment }),

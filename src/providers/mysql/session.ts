@@ -1,4 +1,5 @@
 import { type Connection, createConnection } from 'mysql2'
+import { defined } from '../../core/defined.ts'
 import type { ServerSettings } from '../relational/server.ts'
 import { type Facts, readFacts, requireHarmless } from './account.ts'
 import { connectError, endedError, lateError, openingError, refused, statementError } from './errors.ts'
@@ -148,7 +149,7 @@ function connect(target: Target, connectTimeout: number, stream: () => unknown):
   const { user, password, host, ssl } = target
   return createConnection({
     ...{ user, password, host, connectTimeout, stream },
-    ...(ssl === undefined ? {} : { ssl }),
+    ...defined({ ssl }),
     // No local files, no statements behind statements, no decoders made of text, and numbers without loss.
     ...{ multipleStatements: false, flags: ['-LOCAL_FILES'], disableEval: true, maxPreparedStatements: 64 },
     ...{

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { ResourceError } from '../../core/errors.ts'
 import { afterSubtree, baseName, comparePaths } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
@@ -37,9 +38,9 @@ export function entryOf(path: string, { size, modified, version, mimeType: store
   const mimeType = mimeTypeOf(baseName(path)) ?? storedType(stored)
   return {
     path,
-    ...(mimeType === undefined ? {} : { mimeType }),
+    ...defined({ mimeType }),
     size,
-    ...(modified === undefined ? {} : { modified }),
+    ...defined({ modified }),
     version,
   }
 }

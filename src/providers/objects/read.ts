@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { ResourceError } from '../../core/errors.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { ByteRange, Content } from '../../core/provider.ts'
@@ -164,10 +165,7 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
 /** Returns further facts of the store as data for display: no code depends on them. */
 function metaOf({ mimeType, encoding, storageClass, versionId, metadata = {} }: ObjectDetails): Pick<Content, 'meta'> {
   const told = {
-    ...(mimeType === undefined ? {} : { contentType: mimeType }),
-    ...(encoding === undefined ? {} : { contentEncoding: encoding }),
-    ...(storageClass === undefined ? {} : { storageClass }),
-    ...(versionId === undefined ? {} : { versionId }),
+    ...defined({ contentType: mimeType, contentEncoding: encoding, storageClass, versionId }),
     ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
   }
   return Object.keys(told).length === 0 ? {} : { meta: { [metaKeys.object]: told } }

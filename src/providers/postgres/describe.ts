@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import type { Column, ForeignKey, Index, ObjectName, Reference, Relation, Trigger } from '../relational/model.ts'
 import { roundEstimate } from '../relational/model.ts'
 import { definitionOf, type ForDefinition } from './ddl.ts'
@@ -92,7 +93,7 @@ function relationOf(raw: RawRelation): Relation {
     ...(comment === null ? {} : { comment }),
     definition: definitionOf(described),
     columns,
-    ...(primaryKey === undefined ? {} : { primaryKey }),
+    ...defined({ primaryKey }),
     uniqueKeys: keys('u'),
     checks: [...ofType('c'), ...ofType('x')].map((one) => ({ name: one.name, definition: one.definition })),
     foreignKeys: ofType('f').flatMap(foreignKeyOf),
@@ -131,8 +132,7 @@ function foreignKeyOf({ name, columns, to, onUpdate, onDelete }: RawConstraint):
   return [
     {
       ...{ name, columns, references: to },
-      ...(update === undefined ? {} : { onUpdate: update }),
-      ...(remove === undefined ? {} : { onDelete: remove }),
+      ...defined({ onUpdate: update, onDelete: remove }),
     },
   ]
 }

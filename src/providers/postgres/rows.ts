@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import type { ObjectName } from '../relational/model.ts'
 import type { KeyQuery, Row, RowPage, RowQuery, SourceContext } from '../relational/source.ts'
@@ -143,7 +144,7 @@ function rowOf([key, values, sizes]: RawRow, columns: readonly string[], types: 
     values: columns.map((column, i) => {
       const cut = sizes[i] ?? undefined
       const json = jsonOf(values[i] ?? null, types.get(column) ?? '', cut !== undefined)
-      return { json, ...(cut === undefined ? {} : { cut }) }
+      return { json, ...defined({ cut }) }
     }),
   }
 }

@@ -1,5 +1,6 @@
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls'
 import pg from 'pg'
+import { defined } from '../../core/defined.ts'
 import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import type { TlsOptions } from './options.ts'
@@ -59,8 +60,7 @@ function sslOf(host: string, asked: boolean | ConnectionOptions, tls: TlsOptions
     ...(serverName === undefined
       ? {}
       : { checkServerIdentity: (_host, certificate) => checkServerIdentity(serverName, certificate) }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
+    ...defined({ cert, key }),
     ...(tls?.ca !== undefined ? { ca: tls.ca } : ca === undefined ? {} : { ca }),
   }
 }

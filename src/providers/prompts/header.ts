@@ -1,5 +1,6 @@
 import { parseDocument } from 'yaml'
 import { z } from 'zod'
+import { defined } from '../../core/defined.ts'
 import { invalid, isResourceError, type ResourceError } from '../../core/errors.ts'
 import type { PromptArgument } from '../../core/provider.ts'
 import { compileTemplate } from '../../core/template.ts'
@@ -76,9 +77,7 @@ export function parseHeader(source: string | undefined): Header {
   }
   const { name, title, description, arguments: declared, resources, 'argument-hint': hint } = parsed.data
   return {
-    ...(name === undefined ? {} : { name }),
-    ...(title === undefined ? {} : { title }),
-    ...(description === undefined ? {} : { description }),
+    ...defined({ name, title, description }),
     ...(declared === undefined || declared === null ? {} : { arguments: distinct(declared.map(argumentOf)) }),
     ...(typeof hint === 'string' ? { hint: hint.slice(0, 200) } : {}),
     resources: resources ?? [],

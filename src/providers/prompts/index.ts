@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Context, Prompt, PromptArgument, PromptMessage, Prompts, Provider } from '../../core/provider.ts'
@@ -103,7 +104,7 @@ export function prompts(options: PromptsOptions): Provider {
       const messages = [...before, ...fillSections(sections, names, given)]
       if (messages.length === 0)
         throw invalid('Nothing is left of this prompt: its arguments are empty.', 'empty-prompt')
-      return { ...(prompt.description === undefined ? {} : { description: prompt.description }), messages }
+      return { ...defined({ description: prompt.description }), messages }
     },
   }
 
@@ -136,8 +137,7 @@ function writtenIn(path: string, text: string): Written {
   const prompt = {
     path,
     name,
-    ...(title === undefined ? {} : { title }),
-    ...(description === undefined ? {} : { description }),
+    ...defined({ title, description }),
     ...(declared.length === 0 ? {} : { arguments: declared }),
   }
   return { prompt, header, sections }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { defined } from '../../core/defined.ts'
 import { rowsMimeType } from '../../core/found.ts'
 import type { Content } from '../../core/provider.ts'
 import type { EnumType, Extension, ObjectName, Relation, Routine } from './model.ts'
@@ -22,7 +23,7 @@ export function textContent(text: string, mimeType: string, meta?: Readonly<Reco
     mimeType,
     size: Buffer.byteLength(text),
     version: versionOf(text),
-    ...(meta === undefined ? {} : { meta }),
+    ...defined({ meta }),
   }
 }
 

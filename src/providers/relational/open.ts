@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { invalid, isResourceError, type ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Provider } from '../../core/provider.ts'
@@ -36,8 +37,6 @@ export async function openRelational<C>(opening: Opening<C>): Promise<Provider> 
   const { rows, watch, reconcile } = options
   return relational({
     source,
-    ...(rows === undefined ? {} : { rows }),
-    ...(watch === undefined ? {} : { watch }),
-    ...(reconcile === undefined ? {} : { reconcile }),
+    ...defined({ rows, watch, reconcile }),
   })
 }

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Content, EntryPart, Params } from '../../core/provider.ts'
@@ -34,7 +35,7 @@ export async function readRows(
       limit,
       maxValueBytes,
       maxBytes,
-      ...(after === undefined ? {} : { after }),
+      ...defined({ after }),
     },
     context,
   )
@@ -63,7 +64,7 @@ export async function* rowParts(
         limit,
         maxValueBytes,
         maxBytes,
-        ...(after === undefined ? {} : { after }),
+        ...defined({ after }),
       },
       context,
     )

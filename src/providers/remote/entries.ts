@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { pathOfForeign } from '../../core/foreign.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'
@@ -39,8 +40,7 @@ export function knownOf({ uri, name, size, modified, version, ...facts }: Resour
     entry: {
       path,
       ...(shown === baseName(path) ? {} : { name: shown }),
-      ...(size === undefined ? {} : { size }),
-      ...(modified === undefined ? {} : { modified }),
+      ...defined({ size, modified }),
       ...(version === undefined || version.length > longest.version ? {} : { version }),
       ...described,
     },
@@ -60,9 +60,9 @@ function describe(facts: Description, mark: string): Description | undefined {
   return {
     ...(title === undefined ? {} : { title: cut(title, longest.title) }),
     ...(description === undefined ? {} : { description: cut(description, longest.description) }),
-    ...(mimeType === undefined ? {} : { mimeType }),
+    ...defined({ mimeType }),
     ...(priority === undefined ? {} : { priority: claimedPriority(priority) }),
-    ...(audience === undefined ? {} : { audience }),
+    ...defined({ audience }),
     ...(icons === undefined ? {} : { icons: icons.filter(({ src }) => src.length <= longest.icon).slice(0, maxIcons) }),
     meta: { ...relayed(meta), [metaKeys.via]: [...via, mark] },
   }

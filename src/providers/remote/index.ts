@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type ConnectOptions, connect, type Target } from '../../client/index.ts'
 import { followFor } from '../../core/abort.ts'
+import { defined } from '../../core/defined.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
 import { foreignOf, isOfTemplate, isUsual, pathOfForeign, withParams } from '../../core/foreign.ts'
 import type { Log } from '../../core/log.ts'
@@ -58,8 +59,7 @@ export function remote(options: RemoteOptions): Provider {
   const limits: ConnectOptions = {
     timeoutMs,
     log,
-    ...(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes }),
-    ...(options.memoryBytes === undefined ? {} : { memoryBytes: options.memoryBytes }),
+    ...defined({ maxBytes: options.maxBytes, memoryBytes: options.memoryBytes }),
   }
   const session = createSession({ connect: (signal) => connect(target, { ...limits, signal }), log })
   const closing = new AbortController()

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Context, Entry, ListQuery } from '../../core/provider.ts'
 import type { Collection } from '../../store/store.ts'
@@ -140,7 +141,7 @@ async function* rowsAfter(records: Collection, after: string | undefined, signal
   let from = after === '' ? undefined : after
   for (;;) {
     signal.throwIfAborted()
-    const page = await records.list({ limit: pageSize, values: true, ...(from === undefined ? {} : { after: from }) })
+    const page = await records.list({ limit: pageSize, values: true, ...defined({ after: from }) })
     for (const row of page) {
       signal.throwIfAborted()
       yield parseRow(row)

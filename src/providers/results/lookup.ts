@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import type { Collection } from '../../store/store.ts'
 import type { Analysis, TaskType } from './analysis.ts'
 import { recordPath } from './places.ts'
@@ -94,13 +95,13 @@ export function formatMatch({ prompt, taskType }: Question, { match, found }: Ma
   const analysis: Analysis | undefined = first?.record.analysis()
   return formatJson({
     prompt,
-    ...(taskType === undefined ? {} : { taskType }),
+    ...defined({ taskType }),
     match,
     results: found.map(({ record, similarity }) => ({
       similarity: Math.round(similarity * 1000) / 1000,
       ...summaryOf(record),
     })),
-    ...(analysis === undefined ? {} : { analysis }),
+    ...defined({ analysis }),
   })
 }
 

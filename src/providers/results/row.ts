@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { ResourceError } from '../../core/errors.ts'
 import type { Row } from '../../store/store.ts'
 import type { Analysis, TaskType } from './analysis.ts'
@@ -49,7 +50,7 @@ export function formatRow(analysis: Analysis): Uint8Array {
     providers: votes.map(({ provider }) => provider),
     tags,
     created,
-    ...(expires === undefined ? {} : { expires }),
+    ...defined({ expires }),
     size: Buffer.byteLength(json),
     digest: digestOf(analysis),
   }

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { ResourceError } from '../../core/errors.ts'
 import { createRecent } from '../../core/recent.ts'
 import type { Collection } from '../../store/store.ts'
@@ -51,7 +52,7 @@ export function createTags(rows: Collection, records: Collection): Tags {
       let from = after
       for (;;) {
         signal.throwIfAborted()
-        const page = await rows.list({ prefix, limit: pageSize, ...(from === undefined ? {} : { after: from }) })
+        const page = await rows.list({ prefix, limit: pageSize, ...defined({ after: from }) })
         for (const { key } of page) {
           signal.throwIfAborted()
           const tag = nameOf(key)

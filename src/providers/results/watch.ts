@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import type { Change } from '../../core/provider.ts'
 import type { Collection, Row, Store } from '../../store/store.ts'
 import { folders, recordPath, tagPath } from './places.ts'
@@ -131,7 +132,7 @@ async function scan(records: Collection, signal: AbortSignal): Promise<Map<strin
   let after: string | undefined
   for (;;) {
     signal.throwIfAborted()
-    const page = await records.list({ limit: pageSize, ...(after === undefined ? {} : { after }) })
+    const page = await records.list({ limit: pageSize, ...defined({ after }) })
     for (const row of page) known.set(row.key, knownOf(row))
     after = page.at(-1)?.key
     if (page.length < pageSize) return known

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { invalid, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Scrubber } from '../../core/scrub.ts'
@@ -89,7 +90,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
     if (value.id !== undefined && scrubber.scrub(value.id) !== value.id)
       throw invalid('id: It holds a secret.', 'record', { field: 'id' })
     const { prompt, votes, consensus, tags } = value
-    const texts = { prompt, votes, consensus, ...(tags === undefined ? {} : { tags }) }
+    const texts = { prompt, votes, consensus, ...defined({ tags }) }
     return { ...value, ...(mapTexts(texts, (text) => scrubber.scrub(text)) as typeof texts) }
   }
 
@@ -110,7 +111,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
       language: given.language ?? language,
       totalCost: given.totalCost ?? sumOf(given.votes),
       created: given.created === undefined && kept !== undefined ? kept.created : new Date(created).toISOString(),
-      ...(expires === undefined ? {} : { expires }),
+      ...defined({ expires }),
       tags: given.tags ?? before?.tags ?? [],
     }
     return inOrder({ id: id ?? idOf(digestOf(analysis)), ...analysis })
@@ -136,7 +137,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
       // First the tags: what has one is never without it.
       await tags.note(analysis.tags, end)
       const written = await records.put(
-        { key: analysis.id, value, terms: termsOf(analysis), ...(end === undefined ? {} : { expires: end }) },
+        { key: analysis.id, value, terms: termsOf(analysis), ...defined({ expires: end }) },
         known === undefined ? { absent: true } : { revision: known.row.revision },
       )
       if (written === undefined) continue
@@ -179,14 +180,12 @@ function sumOf(votes: NewAnalysis['votes']): number {
 
 function boundsOf({ records: rows, bytes, age }: Keep) {
   return {
-    ...(rows === undefined ? {} : { rows }),
-    ...(bytes === undefined ? {} : { bytes }),
-    ...(age === undefined ? {} : { age }),
+    ...defined({ rows, bytes, age }),
   }
 }
 
 function storedOf({ id, created, expires }: Analysis, status: Stored['status']): Stored {
-  return { id, status, created, ...(expires === undefined ? {} : { expires }) }
+  return { id, status, created, ...defined({ expires }) }
 }
 
 /** The same analysis with its members always in one order: what is equal is written alike. */
@@ -194,5 +193,5 @@ function inOrder(analysis: Analysis): Analysis {
   const { id, prompt, taskType, language, rounds, consensus, thresholds, votes, totalCost, ...rest } = analysis
   const { created, expires, tags } = rest
   const head = { id, prompt, taskType, language, rounds, consensus, thresholds, votes, totalCost, created }
-  return { ...head, ...(expires === undefined ? {} : { expires }), tags }
+  return { ...head, ...defined({ expires }), tags }
 }

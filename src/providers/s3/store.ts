@@ -8,6 +8,7 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import { defined } from '../../core/defined.ts'
 import { notFound, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange } from '../../core/provider.ts'
@@ -76,7 +77,7 @@ export function createS3Store({ client, bucket, requesterPays, log }: S3StoreOpt
           // Keys can contain characters that XML cannot.
           EncodingType: 'url',
           ...(prefix === '' ? {} : { Prefix: prefix }),
-          ...(after === undefined ? {} : { StartAfter: after }),
+          ...defined({ StartAfter: after }),
           ...(shallow ? { Delimiter: '/' } : {}),
         })
         const answer = await client.send(command, { abortSignal: signal })
@@ -95,11 +96,9 @@ export function createS3Store({ client, bucket, requesterPays, log }: S3StoreOpt
     },
     link: ({ key, versionId }, seconds) =>
       answered('object', () =>
-        getSignedUrl(
-          client,
-          new GetObjectCommand({ ...common, Key: key, ...(versionId === undefined ? {} : { VersionId: versionId }) }),
-          { expiresIn: seconds },
-        ),
+        getSignedUrl(client, new GetObjectCommand({ ...common, Key: key, ...defined({ VersionId: versionId }) }), {
+          expiresIn: seconds,
+        }),
       ),
     close: () => client.destroy(),
   }
@@ -146,11 +145,11 @@ function detailsOf(
   return {
     key,
     ...factsOf(size, answer.LastModified, answer.ETag),
-    ...(ContentType === undefined ? {} : { mimeType: ContentType }),
+    ...defined({ mimeType: ContentType }),
     ...(ContentEncoding === undefined || ContentEncoding === 'aws-chunked' ? {} : { encoding: ContentEncoding }),
-    ...(StorageClass === undefined ? {} : { storageClass: StorageClass }),
+    ...defined({ storageClass: StorageClass }),
     ...(VersionId === undefined || VersionId === 'null' ? {} : { versionId: VersionId }),
-    ...(Metadata === undefined ? {} : { metadata: Metadata }),
+    ...defined({ metadata: Metadata }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { type Found, type FoundHit, piecesOf, rowsMimeType } from '../../core/found.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { hasTextForm } from '../../search/feed-document.ts'
@@ -27,16 +28,11 @@ export function formatHit(hit: SearchHit, best: number, { lines, as }: Parts, pa
     uri: uri + partTemplate.expand(part),
     document: uri,
     mount,
-    ...(title === undefined ? {} : { title }),
-    ...(mimeType === undefined ? {} : { mimeType }),
-    ...(heading === undefined ? {} : { heading }),
+    ...defined({ title, mimeType, heading }),
     lines: hit.lines,
     score: best > 0 ? Math.round((hit.score / best) * 100) / 100 : 0,
     ...(modified === undefined ? {} : { modified: new Date(modified).toISOString() }),
-    ...(priority === undefined ? {} : { priority }),
-    ...(audience === undefined ? {} : { audience }),
-    ...(link === undefined ? {} : { link }),
-    ...(revision === undefined ? {} : { revision }),
+    ...defined({ priority, audience, link, revision }),
     snippet,
   }
 }

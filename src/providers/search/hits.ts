@@ -1,4 +1,5 @@
 import { followFor } from '../../core/abort.ts'
+import { defined } from '../../core/defined.ts'
 import { isResourceError } from '../../core/errors.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
@@ -38,7 +39,7 @@ export function allowsFor(mounts: Searched['mounts'], principal: Principal): All
   const known = new Map(
     [...mounts].map(([address, mount]): [string, MountVisibility] => {
       const callers = mount.callers(principal)
-      return [address, { reach: mount.reach(principal), ...(callers === undefined ? {} : { callers }) }]
+      return [address, { reach: mount.reach(principal), ...defined({ callers }) }]
     }),
   )
   const allows = ({ uri, mount }: Parameters<Allows>[0]): boolean => {

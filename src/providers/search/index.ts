@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { notFound } from '../../core/errors.ts'
 import { foundMimeType } from '../../core/found.ts'
 import type { Log } from '../../core/log.ts'
@@ -131,10 +132,10 @@ export function search(options: SearchOptions): Search {
     const whole = {
       query: asked.text,
       hits: await Promise.all(found.hits.map(format)),
-      ...(found.total === undefined ? {} : { total: found.total }),
+      ...defined({ total: found.total }),
       ...(found.more && next <= maxAfter ? { next: String(next) } : {}),
       notes: [...found.notes, ...notesOf(told, asked.where.mounts)],
-      ...(found.fallback === undefined ? {} : { fallback: found.fallback }),
+      ...defined({ fallback: found.fallback }),
     }
     return asked.as === 'markdown'
       ? { text: formatMarkdown(whole), mimeType: 'text/markdown' }
@@ -149,7 +150,7 @@ export function search(options: SearchOptions): Search {
     const whole = {
       ...status,
       ...(documents === undefined ? {} : { documents, passages }),
-      ...(embedding === undefined ? {} : { embedding }),
+      ...defined({ embedding }),
     }
     return { text: `${JSON.stringify(whole, undefined, 2)}\n`, mimeType: statusEntry.mimeType }
   }
@@ -190,10 +191,7 @@ export function search(options: SearchOptions): Search {
         name,
         mounts: fedMounts(),
         log,
-        ...(maxBytes === undefined ? {} : { maxBytes }),
-        ...(maxRows === undefined ? {} : { maxParts: maxRows }),
-        ...(interval === undefined ? {} : { interval }),
-        ...(scrubber === undefined ? {} : { scrubber }),
+        ...defined({ maxBytes, maxParts: maxRows, interval, scrubber }),
       })
     },
     feedStatus,

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import {
   idleNote,
   type SearchStatus,
@@ -30,7 +31,7 @@ function mountStatus(
   known: MountProgress | undefined,
   whole: boolean,
 ): SearchStatusMount {
-  const named = { address, ...(title === undefined ? {} : { title }) }
+  const named = { address, ...defined({ title }) }
   if (known === undefined) return { ...named, state: 'waiting' }
   const { state, since, looked, of, indexed, changes, degraded, partial } = known
   return {
@@ -40,13 +41,13 @@ function mountStatus(
       ? {
           since: new Date(since).toISOString(),
           looked,
-          ...(of === undefined ? {} : { of }),
+          ...defined({ of }),
           indexed,
-          ...(partial === undefined ? {} : { partial }),
+          ...defined({ partial }),
         }
       : {}),
     changes,
-    ...(degraded === undefined ? {} : { degraded }),
+    ...defined({ degraded }),
   }
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { workerLimits } from '../../core/child-limits.ts'
+import { defined } from '../../core/defined.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import type { Change, Content, ContentFacts, Context, Entry, Params, Provider, Template } from '../../core/provider.ts'
 import { requireKeys } from '../../core/required.ts'
@@ -64,7 +65,7 @@ export function settings(options: SettingsOptions): Provider {
     limits,
     deadlineMs: options.deadlineMs ?? workerLimits.settings.deadlineMs,
     without: options.without ?? [],
-    ...(options.file === undefined ? {} : { file: options.file }),
+    ...defined({ file: options.file }),
   })
   const { stat, watch } = source
 
@@ -138,9 +139,7 @@ function contentFacts({ immutable: _, range: __, ...facts }: ContentFacts, text:
 
 function limitsIn({ maxBytes, maxDepth, maxNodes }: Partial<Limits>): Partial<Limits> {
   return {
-    ...(maxBytes === undefined ? {} : { maxBytes }),
-    ...(maxDepth === undefined ? {} : { maxDepth }),
-    ...(maxNodes === undefined ? {} : { maxNodes }),
+    ...defined({ maxBytes, maxDepth, maxNodes }),
   }
 }
 

@@ -1,3 +1,5 @@
+import { defined } from '../../core/defined.ts'
+
 /** How large and how deep a file of settings may be. What is larger ends in an error, before it can fill anything. */
 export interface Limits {
   /** Bytes of the file. */
@@ -25,7 +27,7 @@ export interface ParseFault {
 }
 
 export function fault(what: string, offset: number, limit?: number): ParseFault {
-  return { fault: { what, offset, ...(limit === undefined ? {} : { limit }) } }
+  return { fault: { what, offset, ...defined({ limit }) } }
 }
 
 export function isParseFault(error: unknown): error is ParseFault {

@@ -1,4 +1,5 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import { defined } from '../../core/defined.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Reference, Relation } from '../relational/model.ts'
 import { roundEstimate } from '../relational/model.ts'
@@ -134,7 +135,7 @@ function describe(
       return {
         ...{ name: column.name, type: column.type, nullable: isNullable(column) },
         ...(column.default === undefined || column.isGenerated ? {} : { default: column.default }),
-        ...(expression === undefined ? {} : { generated: expression }),
+        ...defined({ generated: expression }),
       }
     }),
     ...(ids.length === 0

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import type { ForeignKey, Reference } from '../relational/model.ts'
 import type { Item } from './columns.ts'
 import { type Cells, columnsOf, type Run } from './columns.ts'
@@ -38,8 +39,7 @@ export function foreignKeysOf(run: Run, table: string, spelled: (name: string) =
         columns,
         references: { schema: '', name: parent, columns: own },
       },
-      ...(update === undefined ? {} : { onUpdate: update }),
-      ...(remove === undefined ? {} : { onDelete: remove }),
+      ...defined({ onUpdate: update, onDelete: remove }),
     }
   })
 }

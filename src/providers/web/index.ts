@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { httpUrlBelow } from '../../core/http-url.ts'
@@ -105,7 +106,7 @@ export function web(options: WebOptions): Provider {
       const listed = byPath.get(path)
       if (listed !== undefined) return listed
       const { mimeType, version } = await loadPage(path, context)
-      return { path, ...(mimeType === undefined ? {} : { mimeType }), version }
+      return { path, ...defined({ mimeType }), version }
     },
     read: async ({ path }, context) => {
       const { body, version, mimeType, charset } = await loadPage(path, context)

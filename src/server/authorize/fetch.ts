@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { createServiceGuard, refusedHost, type ServiceNetwork } from '../../core/address-guard.ts'
+import { defined } from '../../core/defined.ts'
 import { ResourceError } from '../../core/errors.ts'
 import { sendGuarded } from '../../core/guarded-request.ts'
 import { parseHttpUrl } from '../../core/http-url.ts'
@@ -40,9 +41,9 @@ export async function fetchJson(url: string, options: FetchOptions = {}): Promis
         // An answer that is not compressed cannot expand.
         'Accept-Encoding': 'identity',
         ...(body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' }),
-        ...(authorization === undefined ? {} : { Authorization: authorization }),
+        ...defined({ Authorization: authorization }),
       },
-      ...(body === undefined ? {} : { body }),
+      ...defined({ body }),
     })
     const { statusCode: status = 0, headers } = response
     try {

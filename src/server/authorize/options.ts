@@ -1,4 +1,5 @@
 import type { ServiceNetwork } from '../../core/address-guard.ts'
+import { defined } from '../../core/defined.ts'
 
 /** Authentication of clients over HTTP: by access tokens of authorization servers, or by tokens of this server's own file. */
 export interface AuthorizationOptions {
@@ -62,5 +63,5 @@ export const leeway = 30_000
 
 /** Returns the network settings for requests to an issuer. */
 export function networkOf({ allowAddresses, resolve }: Issuer): ServiceNetwork {
-  return { ...(allowAddresses === undefined ? {} : { allowAddresses }), ...(resolve === undefined ? {} : { resolve }) }
+  return { ...defined({ allowAddresses, resolve }) }
 }

@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open, rename, statfs, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { defined } from '../../core/defined.ts'
 import { invalid, ResourceError } from '../../core/errors.ts'
 import { isLocalDisk } from '../../core/local-disk.ts'
 import { isObject } from '../messages.ts'
@@ -130,7 +131,7 @@ export async function addToken(
   const stored = await changeTokens(file, (tokens) => {
     const added: StoredToken = {
       id: freeId(tokens),
-      ...(name === undefined ? {} : { name }),
+      ...defined({ name }),
       sha256: digestOf(token),
       roles,
       created: new Date().toISOString(),

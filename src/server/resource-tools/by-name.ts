@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import type { Resource, View } from '../../core/view.ts'
 
@@ -35,7 +36,7 @@ export async function byName(
         name: title ?? name,
         snippet: description ?? '',
         score,
-        facts: { ...(title === undefined ? {} : { title }), ...(mimeType === undefined ? {} : { mimeType }) },
+        facts: { ...defined({ title, mimeType }) },
       })
     }
     cursor = page.nextCursor

@@ -1,4 +1,5 @@
 import { argumentsIn, readOnly } from '../../core/arguments.ts'
+import { defined } from '../../core/defined.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
 import { originIn, originOf } from '../../core/origin.ts'
 import type { JsonObject, Tool } from '../../core/tool.ts'
@@ -103,8 +104,7 @@ function connectorFetch(view: View): Tool {
       const { link, revision } = originIn(meta)
       const part = partOf(whole, id)
       const metadata = {
-        ...(mimeType === undefined ? {} : { mimeType }),
-        ...(revision === undefined ? {} : { revision }),
+        ...defined({ mimeType, revision }),
         ...(contents.some((content) => 'text' in content) ? {} : { note: 'This is no text.' }),
         ...part.metadata,
       }

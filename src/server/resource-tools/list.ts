@@ -1,4 +1,5 @@
 import { argumentsIn, readOnly } from '../../core/arguments.ts'
+import { defined } from '../../core/defined.ts'
 import type { Tool } from '../../core/tool.ts'
 import type { View } from '../../core/view.ts'
 import { cursorSchema, limitSchema, lineOf, oneLine, resourceSchema, shorten, shown, take } from './shown.ts'
@@ -65,7 +66,7 @@ export function listTool(view: View): Tool {
                   ...(description === undefined ? {} : { description: shorten(description, 300) }),
                 })),
               }),
-          ...(nextCursor === undefined ? {} : { nextCursor }),
+          ...defined({ nextCursor }),
         },
       }
     },
@@ -108,7 +109,7 @@ export function browseTool(view: View): Tool {
         async (at) =>
           uri === undefined
             ? { items: await view.mounts({ signal }), cache: { ttlMs: 0, scope: 'private' } }
-            : view.directory({ uri, ...(at === undefined ? {} : { cursor: at }) }, { signal }),
+            : view.directory({ uri, ...defined({ cursor: at }) }, { signal }),
         cursor,
         limit,
       )
@@ -119,9 +120,9 @@ export function browseTool(view: View): Tool {
       return {
         text: lines.join('\n'),
         structured: {
-          ...(uri === undefined ? {} : { uri }),
+          ...defined({ uri }),
           entries: items.map(shown),
-          ...(nextCursor === undefined ? {} : { nextCursor }),
+          ...defined({ nextCursor }),
         },
       }
     },

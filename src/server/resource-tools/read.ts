@@ -1,4 +1,5 @@
 import { argumentsIn, readOnly } from '../../core/arguments.ts'
+import { defined } from '../../core/defined.ts'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { estimateTokens, lengthOfTokens } from '../../core/tokens.ts'
@@ -149,7 +150,7 @@ async function readPart(
 ): Promise<{ readonly contents: readonly ResourceContent[]; readonly part: Part }> {
   const asked = lines ?? bytes
   const unit = bytes === undefined ? 'lines' : 'bytes'
-  const cut = { ...(lines === undefined ? {} : { lines }), ...(bytes === undefined ? {} : { bytes }) }
+  const cut = { ...defined({ lines, bytes }) }
   const query = asked && `${unit}=${asked.first}-${asked.last ?? ''}`
   if (query !== undefined && !uri.includes('?')) {
     const found = await inParts(view, `${uri}?${query}`, signal)
@@ -195,7 +196,7 @@ async function whole(content: ResourceContent): Promise<Whole> {
 
 function show(content: Whole, part: Part, most: number): Shown {
   const { uri, mimeType } = content
-  const facts = { uri, ...(mimeType === undefined ? {} : { mimeType }) }
+  const facts = { uri, ...defined({ mimeType }) }
   if ('text' in content) return showText(content.text, facts, part, most)
   const bytes = part.cut.bytes === undefined ? content.bytes : cutBytes(content.bytes, part.cut.bytes)
   const text = `${uri} is not text: ${mimeType ?? 'of an unknown type'}, ${bytes.length} bytes.`

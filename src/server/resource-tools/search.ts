@@ -1,4 +1,5 @@
 import { argumentsIn, readOnly } from '../../core/arguments.ts'
+import { defined } from '../../core/defined.ts'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import {
   type Found,
@@ -83,10 +84,7 @@ export function searchTool(view: View): Tool {
         query,
         // All searches together return about `limit` hits.
         limit: Math.ceil(limit / places.length),
-        ...(mount === undefined ? {} : { mount }),
-        ...(mime === undefined ? {} : { mime }),
-        ...(path === undefined ? {} : { path }),
-        ...(since === undefined ? {} : { since }),
+        ...defined({ mount, mime, path, since }),
       }
       const found = await Promise.all(
         places
@@ -143,8 +141,8 @@ function answer(
         ...(snippet === '' ? {} : { snippet }),
         score,
       })),
-      notes: saidOf({ notes, ...(fallback === undefined ? {} : { fallback }) }),
-      ...(next === undefined ? {} : { next }),
+      notes: saidOf({ notes, ...defined({ fallback }) }),
+      ...defined({ next }),
     },
     resources: results.map(({ uri, name, snippet, facts }) => ({
       uri,
@@ -172,14 +170,10 @@ function resultOf(hit: FoundHit): Result {
     snippet: snippet.text,
     score,
     facts: {
-      ...(title === undefined ? {} : { title }),
-      ...(heading === undefined ? {} : { heading }),
-      ...(mimeType === undefined ? {} : { mimeType }),
+      ...defined({ title, heading, mimeType }),
       firstLine: lines.start,
       lastLine: lines.end,
-      ...(modified === undefined ? {} : { modified }),
-      ...(link === undefined ? {} : { link }),
-      ...(revision === undefined ? {} : { revision }),
+      ...defined({ modified, link, revision }),
     },
   }
 }

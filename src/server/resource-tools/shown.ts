@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { invalid } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
@@ -34,10 +35,10 @@ export function shown({ uri, name, title, description, mimeType, size, modified 
     uri,
     name,
     type: mimeType === directoryMimeType ? 'directory' : 'resource',
-    ...(title === undefined ? {} : { title }),
+    ...defined({ title }),
     ...(description === undefined ? {} : { description: shorten(description, maxDescription) }),
     ...(mimeType === undefined || mimeType === directoryMimeType ? {} : { mimeType }),
-    ...(size === undefined ? {} : { size }),
+    ...defined({ size }),
     ...(modified === undefined || !isDate(modified) ? {} : { lastModified: new Date(modified).toISOString() }),
   }
 }
@@ -92,7 +93,7 @@ export async function take(
       ? undefined
       : sealCursor(page.nextCursor, undefined)
     : sealCursor(at, last)
-  return { items, first: cursor === undefined, ...(nextCursor === undefined ? {} : { nextCursor }) }
+  return { items, first: cursor === undefined, ...defined({ nextCursor }) }
 }
 
 function sealCursor(page: string | undefined, last: string | undefined): string {

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { defined } from '../../core/defined.ts'
 import type { Completion, Content, ContentFacts, Entry } from '../../core/provider.ts'
 import { redactedMark } from '../../core/scrub.ts'
 import { redactPhrase } from './find.ts'
@@ -47,11 +48,11 @@ export function cleanEntry({ size: _, version, name, title, description, meta, .
 export function cleanFacts(content: ContentFacts, requested: string, seal: Seal): ContentFacts {
   const { path, title, mimeType, version, immutable, meta } = content
   return {
-    ...(path === undefined ? {} : { path }),
+    ...defined({ path }),
     ...(title === undefined ? {} : { title: redactPhrase(title) }),
-    ...(mimeType === undefined ? {} : { mimeType }),
+    ...defined({ mimeType }),
     ...(version === undefined ? {} : { version: seal(path ?? requested, version) }),
-    ...(immutable === undefined ? {} : { immutable }),
+    ...defined({ immutable }),
     ...(meta === undefined ? {} : { meta: cleanValue(meta, 0) as Readonly<Record<string, unknown>> }),
   }
 }
@@ -70,9 +71,8 @@ function cleanValue(value: unknown, depth: number): unknown {
 /** A completion without values that hold a secret. */
 export function cleanCompletion({ values, total, hasMore }: Completion): Completion {
   const kept = values.filter((value) => redactPhrase(value) === value)
-  if (kept.length === values.length)
-    return { values, ...(total === undefined ? {} : { total }), ...(hasMore === undefined ? {} : { hasMore }) }
-  return { values: kept, ...(hasMore === undefined ? {} : { hasMore }) }
+  if (kept.length === values.length) return { values, ...defined({ total, hasMore }) }
+  return { values: kept, ...defined({ hasMore }) }
 }
 
 /** Why a content is not shown at all. */
@@ -89,8 +89,7 @@ const reasons: Readonly<Record<Reason, string>> = {
 /** What stands in the place of a content that is not shown. */
 export function withheld(reason: Reason, { path, title }: ContentFacts): Content {
   return {
-    ...(path === undefined ? {} : { path }),
-    ...(title === undefined ? {} : { title }),
+    ...defined({ path, title }),
     mimeType: 'text/plain',
     meta: { [redactedKey]: 'withheld' },
     text: `${redactedMark} This content is withheld: ${reasons[reason]}\n`,

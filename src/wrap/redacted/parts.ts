@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { wholeCharacters } from '../../core/utf8.ts'
 import type { Failure } from './host.ts'
 import { type CleanPart, contextBytes, type Window, windowBytes } from './window.ts'
@@ -45,7 +46,7 @@ export async function* cleanParts(
     const text = bytes.toString()
     // A byte order mark is not among the bytes, which then begin behind it.
     const begin = bytes.subarray(0, Math.max(0, at - start)).toString().length
-    const part = await redact({ text, from: begin, final: piece.final, ...(head === undefined ? {} : { head }) })
+    const part = await redact({ text, from: begin, final: piece.final, ...defined({ head }) })
     if (typeof part === 'string') {
       yield part
       return

@@ -1,5 +1,6 @@
 import { extname, join } from 'node:path'
 import { workerLimits } from '../../core/child-limits.ts'
+import { defined } from '../../core/defined.ts'
 import type { CleanBytes } from './bytes.ts'
 import type { FindOptions } from './find.ts'
 import { createHarmless, keyOf } from './harmless.ts'
@@ -42,7 +43,7 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
       const key = keyOf(['window', path, without ?? [], from, final], text)
       const known = harmless.get(key)
       if (known !== undefined) return { text: text.slice(from, known), cut: known, changed: false }
-      const answer = await run({ window, path, ...(without === undefined ? {} : { without }) }, signal)
+      const answer = await run({ window, path, ...defined({ without }) }, signal)
       if (typeof answer === 'string') return answer
       if (!('part' in answer)) return 'crashed'
       if (!answer.part.changed) harmless.add(key, answer.part.cut)
@@ -52,7 +53,7 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
       signal.throwIfAborted()
       const key = keyOf(['bytes', path, without ?? []], bytes)
       if (harmless.get(key) !== undefined) return { bytes, changed: false }
-      const answer = await run({ bytes, path, ...(without === undefined ? {} : { without }) }, signal)
+      const answer = await run({ bytes, path, ...defined({ without }) }, signal)
       if (typeof answer === 'string') return answer
       if (!('clean' in answer)) return 'crashed'
       if ('bytes' in answer.clean && !answer.clean.changed) harmless.add(key, bytes.length)

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import type { Span } from './spans.ts'
 
 /**
@@ -14,7 +15,7 @@ interface Shape {
 const shape = (literals: string, pattern: RegExp, check?: (match: string) => boolean): Shape => ({
   literals: literals.split(' '),
   pattern,
-  ...(check === undefined ? {} : { check }),
+  ...defined({ check }),
 })
 
 const mixed = (text: string) => /\d/.test(text) && /[a-z]/i.test(text)

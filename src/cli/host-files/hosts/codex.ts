@@ -1,3 +1,4 @@
+import { defined } from '../../../core/defined.ts'
 import { joinCommand } from '../../command-line.ts'
 import { misused } from '../../exit.ts'
 import { inProject, joined, saying } from '../places.ts'
@@ -73,7 +74,7 @@ function remote({ url, headers }: Extract<Launch, { transport: 'http' }>): JsonO
   }
   return {
     url,
-    ...(bearer === undefined ? {} : { bearer_token_env_var: bearer }),
+    ...defined({ bearer_token_env_var: bearer }),
     ...unlessEmpty('http_headers', literal),
     ...unlessEmpty('env_http_headers', named),
   }

@@ -1,3 +1,4 @@
+import { defined } from '../../../core/defined.ts'
 import { joinCommand } from '../../command-line.ts'
 import { applicationFolder, inProject, joined } from '../places.ts'
 import { type Spelling, spellAll, spellCommand, unlessEmpty } from '../spell.ts'
@@ -54,7 +55,7 @@ function inputFor({ name }: EntryContext) {
 
 function waysOf(_: unknown, { value, inputs }: Entry, { name, scope }: EntryContext): readonly Way[] {
   if (scope === 'project') return []
-  const whole = { name, ...value, ...(inputs === undefined ? {} : { inputs }) }
+  const whole = { name, ...value, ...defined({ inputs }) }
   const config = encodeURIComponent(JSON.stringify(value))
   const asked = inputs === undefined ? '' : `&inputs=${encodeURIComponent(JSON.stringify(inputs))}`
   return [

@@ -1,3 +1,4 @@
+import { defined } from '../../../core/defined.ts'
 import type { Found, FoundHit, FoundQuery, SearchPlace } from '../../../core/found.ts'
 import { parseFound, saidOf, withWords } from '../../../core/found.ts'
 import type { View } from '../../../core/view.ts'
@@ -25,7 +26,7 @@ export function queryOf({ q = '', mount, mime, audience, minPriority, since }: P
     limit: 20,
     ...(mount === undefined ? {} : { mount: mount.split(' ')[0] ?? mount }),
     ...(mime === undefined ? {} : { mime: mime.split(' ')[0] ?? mime }),
-    ...(since === undefined ? {} : { since }),
+    ...defined({ since }),
     ...(minPriority === undefined || !(priority >= 0 && priority <= 1) ? {} : { minPriority: priority }),
     ...(audience === 'user' || audience === 'assistant' ? { audience } : {}),
   }

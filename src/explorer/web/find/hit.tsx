@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { defined } from '../../../core/defined.ts'
 import { type FoundHit, piecesOf } from '../../../core/found.ts'
 import type { Resource } from '../../../core/view.ts'
 import { mediaTypeOf } from '../preview/model/kind.ts'
@@ -171,10 +172,7 @@ export function resourceOf(hit: FoundHit): Resource {
   return {
     uri: document,
     name: nameOf(document),
-    ...(title === undefined ? {} : { title }),
-    ...(mimeType === undefined ? {} : { mimeType }),
-    ...(priority === undefined ? {} : { priority }),
-    ...(audience === undefined ? {} : { audience }),
+    ...defined({ title, mimeType, priority, audience }),
     ...(Number.isFinite(time) ? { modified: time } : {}),
   }
 }

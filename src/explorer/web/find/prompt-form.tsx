@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import { defined } from '../../../core/defined.ts'
 import type { FilledPrompt } from '../../../core/provider.ts'
 import type { ListedPrompt, PromptContent, Resource } from '../../../core/view.ts'
 import { add } from '../state/basket.ts'
@@ -165,7 +166,7 @@ function resourceOf(content: PromptContent): Resource | undefined {
   if ('link' in content) return content.link
   if (!('resource' in content)) return undefined
   const { uri, mimeType } = content.resource
-  return { uri, name: uri.split('/').at(-1) ?? uri, ...(mimeType === undefined ? {} : { mimeType }) }
+  return { uri, name: uri.split('/').at(-1) ?? uri, ...defined({ mimeType }) }
 }
 
 /** A message as text, to be copied. */

@@ -1,3 +1,4 @@
+import { defined } from '../../../core/defined.ts'
 import { parseSearchStatus, type SearchPlace, type SearchStatus } from '../../../core/found.ts'
 import { directoryMimeType, type Resource, type View } from '../../../core/view.ts'
 
@@ -23,7 +24,7 @@ export function readmeIn(items: readonly Resource[]): Resource | undefined {
 export function insideOf(items: readonly Resource[], isPart: boolean): Inside {
   const folders = items.filter(({ uri, mimeType }) => mimeType === directoryMimeType || uri.endsWith('/')).length
   const readme = readmeIn(items)
-  return { folders, files: items.length - folders, isPart, ...(readme === undefined ? {} : { readme }) }
+  return { folders, files: items.length - folders, isPart, ...defined({ readme }) }
 }
 
 /** Looks into a mount: one page of it. */

@@ -10,6 +10,7 @@ import {
   resourcePageOf,
   templatePageOf,
 } from '../../../client/wire.ts'
+import { defined } from '../../../core/defined.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
 import { type Changes, type ChangesState, createChanges } from './changes.ts'
@@ -64,7 +65,7 @@ export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions 
     isPrivate: endpoint.isPrivate === true,
     asksToken: () => endpoint.token() !== undefined,
     view: createView(endpoint, changes, typeof prompts === 'object'),
-    ...(changes === undefined ? {} : { changes }),
+    ...defined({ changes }),
     tools: new Set(tools.flatMap((tool) => (typeof tool?.name === 'string' ? [tool.name] : []))),
     call: async (name, args, signal) =>
       answerOf(await request(endpoint, 'tools/call', { name, arguments: args }, signal)),

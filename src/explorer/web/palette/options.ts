@@ -1,3 +1,4 @@
+import { defined } from '../../../core/defined.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../state/basket.ts'
 import { theme } from '../state/choices.ts'
@@ -14,7 +15,7 @@ export function actions(): readonly Option[] {
   const { uri, basket, source } = place.value
   const action = (id: string, label: string, run: () => void, detail?: string): Option => ({
     ...{ id: `action ${id}`, label, kind: 'action', run },
-    ...(detail === undefined ? {} : { detail }),
+    ...defined({ detail }),
   })
   const ofShown =
     uri === undefined || uri.endsWith('/')

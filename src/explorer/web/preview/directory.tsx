@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { defined } from '../../../core/defined.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { Readme } from '../home/readme.tsx'
 import { insideOf } from '../home/survey.ts'
@@ -142,10 +143,7 @@ function useListing(uri: string) {
   const page = async (cursor: string | undefined, signal?: AbortSignal) => {
     const directory = uri.endsWith('/') || knownOf(uri)?.mimeType === directoryMimeType ? uri : `${uri}/`
     const options = signal === undefined ? {} : { signal }
-    const found = await connected().view.directory(
-      { uri: directory, ...(cursor === undefined ? {} : { cursor }) },
-      options,
-    )
+    const found = await connected().view.directory({ uri: directory, ...defined({ cursor }) }, options)
     remember(found.items)
     return found
   }
@@ -161,7 +159,7 @@ function useListing(uri: string) {
         found = await page(found.nextCursor, signal)
         items.push(...found.items)
       }
-      setListing({ items, isBusy: false, ...(found.nextCursor === undefined ? {} : { next: found.nextCursor }) })
+      setListing({ items, isBusy: false, ...defined({ next: found.nextCursor }) })
     }
     read().catch((error: unknown) => {
       if (!signal.aborted) setListing({ items: [], isBusy: false, error })
@@ -179,7 +177,7 @@ function useListing(uri: string) {
         setListing((before) => ({
           items: [...before.items, ...items],
           isBusy: false,
-          ...(nextCursor === undefined ? {} : { next: nextCursor }),
+          ...defined({ next: nextCursor }),
         })),
       (error: unknown) => setListing((before) => ({ ...before, isBusy: false, error })),
     )

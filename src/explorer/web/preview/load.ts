@@ -1,4 +1,5 @@
 import { effect, signal, untracked } from '@preact/signals'
+import { defined } from '../../../core/defined.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Resource, type ResourceContent } from '../../../core/view.ts'
@@ -127,9 +128,7 @@ export function createReader(uri: string, isOriginal = false) {
     if (before.state === 'ready' && !isOther) return
     const part = partOf(contents.at(-1)?.meta?.[metaKeys.part])
     const isDirectory = contents[0]?.mimeType === directoryMimeType
-    reading.value = isDirectory
-      ? { state: 'directory' }
-      : { state: 'ready', contents, ...(part === undefined ? {} : { part }) }
+    reading.value = isDirectory ? { state: 'directory' } : { state: 'ready', contents, ...defined({ part }) }
   }
 
   const fail = (error: unknown) => {
@@ -189,7 +188,7 @@ export function createReader(uri: string, isOriginal = false) {
         if (own !== round) return
         queries = [...queries, before.part.next]
         const part = partOf(contents.at(-1)?.meta?.[metaKeys.part])
-        reading.value = { state: 'ready', contents, ...(part === undefined ? {} : { part }) }
+        reading.value = { state: 'ready', contents, ...defined({ part }) }
         more.value = 'idle'
       } catch {
         more.value = 'failed'

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { defined } from '../../../core/defined.ts'
 import type { Resource } from '../../../core/view.ts'
 import { connected } from './session.ts'
 
@@ -34,7 +35,7 @@ export async function lookUp(uri: string, parent: string, signal: AbortSignal): 
   const { view } = connected()
   let cursor: string | undefined
   for (let pages = 0; pages < mostPages; pages++) {
-    const page = await view.directory({ uri: parent, ...(cursor === undefined ? {} : { cursor }) }, { signal })
+    const page = await view.directory({ uri: parent, ...defined({ cursor }) }, { signal })
     remember(page.items)
     const found = page.items.find((resource) => resource.uri === uri)
     if (found !== undefined || page.nextCursor === undefined) return found

@@ -1,3 +1,4 @@
+import { defined } from '../../../core/defined.ts'
 import type { Page, Resource, View } from '../../../core/view.ts'
 import { bestRoot, type Growing, isFolder, isOnTheWay, isOther, isSame, rowsOf, type TreeNode } from './grown.ts'
 import { maxOrdered, natural } from './natural.ts'
@@ -101,7 +102,7 @@ export function createForest(
   }
 
   const pageOf = async (uri: string, cursor: string | undefined): Promise<Page<Resource>> => {
-    const page = await view.directory({ uri, ...(cursor === undefined ? {} : { cursor }) })
+    const page = await view.directory({ uri, ...defined({ cursor }) })
     onPage(page.items)
     return page
   }

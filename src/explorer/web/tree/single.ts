@@ -1,3 +1,4 @@
+import { defined } from '../../../core/defined.ts'
 import { directoryMimeType, type Resource, type View } from '../../../core/view.ts'
 
 /** The resource that a mount is, where its listing holds nothing but itself. `undefined`: other resources lie in it, or it is a directory. */
@@ -12,7 +13,6 @@ export async function singleOf(view: View, mount: Resource): Promise<Resource | 
   const { title = item.title } = mount
   return {
     ...item,
-    ...(mimeType === undefined ? {} : { mimeType }),
-    ...(title === undefined ? {} : { title }),
+    ...defined({ mimeType, title }),
   }
 }

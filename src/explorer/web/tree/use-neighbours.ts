@@ -1,4 +1,5 @@
 import { useEffect } from 'preact/hooks'
+import { defined } from '../../../core/defined.ts'
 import { neighbours } from '../state/known.ts'
 import { place } from '../state/place.ts'
 
@@ -25,8 +26,7 @@ export function useNeighbours(
     const previous = search(index, -1, uriAt, count)
     const next = search(index, 1, uriAt, count)
     neighbours.value = {
-      ...(previous === undefined ? {} : { previous }),
-      ...(next === undefined ? {} : { next }),
+      ...defined({ previous, next }),
     }
   }, [identity, near, uri])
 }

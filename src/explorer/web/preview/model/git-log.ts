@@ -1,3 +1,5 @@
+import { defined } from '../../../../core/defined.ts'
+
 export interface LogLine {
   readonly id: string
   /** ISO 8601 with a zone. */
@@ -25,7 +27,7 @@ export function gitLogOf(text: string): GitLog | undefined {
     const [, id, date, author, names, subject] =
       /^([0-9a-f]{7,64}) (\d{4}-\d\d-\d\dT[\d:]+(?:Z|[+-]\d\d:\d\d)) ([^:(]*?)(?: \(([^)]*)\))?: (.*)$/.exec(line) ?? []
     if (id !== undefined && date !== undefined && author !== undefined && subject !== undefined)
-      commits.push({ id, date, author, subject, ...(names === undefined ? {} : { names }) })
+      commits.push({ id, date, author, subject, ...defined({ names }) })
     else if (line !== '') notes.push(line)
   }
   return { title, commits, notes }

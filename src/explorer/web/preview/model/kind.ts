@@ -1,3 +1,4 @@
+import { defined } from '../../../../core/defined.ts'
 import { formatOf, languageOf } from './language.ts'
 
 /** In which way a content is shown. */
@@ -95,7 +96,7 @@ function shapeOfText(uri: string, type: string | undefined, mimeType: string | u
   const kind = byType ?? (isPlain ? (type === undefined || ending !== 'md' ? safe[ending] : undefined) : undefined)
   if (kind === 'json') {
     const format = formatOf(mimeType)
-    return { kind, language: 'json', ...(format === undefined ? {} : { format }) }
+    return { kind, language: 'json', ...defined({ format }) }
   }
   if (kind === 'markdown' || kind === 'diff') return { kind, language: kind }
   if (kind === 'page' || kind === 'drawing') return { kind, language: 'xml' }
@@ -104,7 +105,7 @@ function shapeOfText(uri: string, type: string | undefined, mimeType: string | u
     return { kind: 'diff', language: 'diff' }
   if (isPlain && /\/log(\?[^#]*)?$/.test(uri) && /^Log of [^\n]+, newest first\.\n/.test(text)) return { kind: 'log' }
   const language = languageOf(type, uri)
-  return { kind: 'text', ...(language === undefined ? {} : { language }) }
+  return { kind: 'text', ...defined({ language }) }
 }
 
 function shapeOfBytes(type: string | undefined, bytes: Uint8Array): Shape {

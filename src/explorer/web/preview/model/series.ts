@@ -1,3 +1,4 @@
+import { defined } from '../../../../core/defined.ts'
 import { numberOf, type Rows } from './csv.ts'
 
 /** A time series: values at times of its own. `undefined` is where another series has a time and this has none, `null` is a gap. */
@@ -54,7 +55,7 @@ export function chartOfJson(value: unknown): Chart | undefined {
   return {
     ...texts(value),
     ...joined(runs),
-    ...(of === undefined ? {} : { of }),
+    ...defined({ of }),
   }
 }
 
