@@ -1,5 +1,4 @@
 import { crc32 } from 'node:zlib'
-import { defined } from '../../core/defined.ts'
 import type { Bounds, Operations } from '../engine.ts'
 import { failure } from '../failure.ts'
 import { leases, limits, type WholeRow } from '../rules.ts'
@@ -205,7 +204,7 @@ function holds(condition: Condition | undefined, live: Found | undefined): boole
 
 function writtenRow(row: WholeRow, times: Pick<Row, 'revision' | 'created' | 'modified'>): Row {
   const { key, value, expires, terms } = row
-  return { key, value, ...times, ...defined({ expires }), terms }
+  return { key, value, ...times, ...(expires === undefined ? {} : { expires }), terms }
 }
 
 function valuesOf(collection: number, row: Row, terms: string): readonly Value[] {
