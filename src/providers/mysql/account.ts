@@ -3,11 +3,11 @@ import { refused } from './errors.ts'
 import type { Query } from './query.ts'
 import { quoteName } from './sql.ts'
 
-/** What a connection says of itself when it is opened. */
+/** Facts about a connection, read when it is opened. */
 export interface Facts {
   readonly isMaria: boolean
   readonly version: readonly [major: number, minor: number]
-  /** What the account and its roles may do, as the server writes it. */
+  /** Grants of the account and its roles, as the server writes them. */
   readonly grants: readonly string[]
 }
 
@@ -60,7 +60,7 @@ export function requireHarmless(facts: Facts, settings: ServerSettings, database
   )
 }
 
-/** What a line of grants allows beyond reading, on everything or on what is served. */
+/** Returns the privileges beyond reading that a grant line gives, globally or on a served schema. */
 export function powersIn(line: string, schemas: readonly string[] | undefined): readonly string[] {
   if (/^GRANT PROXY /.test(line)) return ['PROXY']
   const match =

@@ -2,7 +2,7 @@ import type { Column, ForeignKey, RelationKind } from '../relational/model.ts'
 import type { RawColumn, RawTable } from './raw.ts'
 import { ended, nameOf, quoteName, quoteText } from './sql.ts'
 
-/** What a definition is written from: all of it is what the account may see. */
+/** Input of a generated definition. It holds only parts that the account may see. */
 export interface ForDefinition extends Omit<RawTable, 'columns' | 'foreignKeys'> {
   readonly kind: RelationKind
   readonly columns: readonly Column[]

@@ -10,8 +10,8 @@ import type { Session } from './session.ts'
 import { isKeyType } from './values.ts'
 
 /**
- * Describes tables and views that the account may see something of: so many queries, however many they are. What it may not see
- * of them is left out.
+ * Describes tables and views of which the account may see a part. The number of queries does not depend on the number of names.
+ * Parts that the account may not see are left out.
  */
 export async function describeRelations(
   session: Session,
@@ -86,7 +86,7 @@ function defaultOf({ default: value, extra }: RawColumn, isMaria: boolean): stri
   return isMaria || /DEFAULT_GENERATED/i.test(extra) ? value : `'${value.replaceAll("'", "''")}'`
 }
 
-/** What rows are told apart by: the primary key, or a unique one without nulls; in an order that statements can go on in. */
+/** Returns the key of a table for keyset pagination: the primary key, or a unique key without nulls. */
 function keyIn(
   columns: readonly RawColumn[],
   keys: readonly RawIndex[],

@@ -1,6 +1,6 @@
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 
-/** What an operator has to mend: it is told when the source is opened, and the source is not served. */
+/** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
 const faults: Readonly<Record<number, string>> = {
   1044: 'The account may not use this database. Grant it SELECT there, or correct the URL.',
   1045: 'The database refused the account or its password. Correct the URL.',
@@ -101,7 +101,7 @@ function tlsFault(code: string): string | undefined {
   return undefined
 }
 
-/** What a new connection was asked first has failed: that is nothing that somebody asked for. */
+/** Converts an error of the set-up statements of a new connection: no caller's statement caused it. */
 export function openingError(error: unknown): unknown {
   if (!isResourceError(error) || error.kind === 'unavailable') return error
   return new ResourceError(
@@ -119,7 +119,7 @@ export function statementError(error: unknown): ResourceError {
   if (number === undefined || ends.has(number)) return endedError()
   if (gone.has(number)) return new ResourceError('not-found', `not there (${code})`, { code, reason: 'gone' })
   const message = away[number]
-  // What a row or a view does wrong is no reason to leave the source alone.
+  // An error in a row or a view does not make the source unavailable.
   if (message === undefined) return new ResourceError('internal', `The database did not answer (${code}).`, { code })
   return new ResourceError('unavailable', message, { code })
 }

@@ -41,7 +41,7 @@ const parts: readonly Part[] = [
   ],
 ]
 
-/** What MariaDB tells by the time of a table's last change, and MySQL does not. */
+/** Parts that MySQL needs in addition: MariaDB covers them by the time of a table's last change. */
 const partsOfMysql: readonly Part[] = [
   [
     'TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME',
@@ -51,7 +51,7 @@ const partsOfMysql: readonly Part[] = [
   ['CONSTRAINT_NAME, CHECK_CLAUSE', 'CHECK_CONSTRAINTS', 'CONSTRAINT_SCHEMA'],
 ]
 
-/** What changes whenever the catalog does. */
+/** Reads a fingerprint that changes whenever the catalog changes. */
 export async function readFingerprint(
   { query, isMaria }: Session,
   schemas: readonly string[] | undefined,

@@ -109,7 +109,7 @@ async function factsOf(
   )
 }
 
-/** What the information schema says of a table. The comment of a view is the word VIEW. */
+/** Converts a row of the information schema to the facts of a table. For a view its comment is the word VIEW, which is left out. */
 export function tableFacts(type: string, engine: string | undefined, comment: string | undefined): TableFacts {
   const kind = type.includes('VIEW') ? 'view' : 'table'
   return { kind, engine, comment: kind === 'view' || comment === '' ? undefined : comment }

@@ -1,4 +1,4 @@
-/** What a statement answers of a row: its columns in order. Numbers of more than 53 bits, decimals and times are texts. */
+/** Cells of one result row, in column order. Numbers of more than 53 bits, decimals and times are strings. */
 export type Cells = readonly (string | number | Buffer | null)[]
 
 export type Bound = string | number | null

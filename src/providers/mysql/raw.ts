@@ -5,7 +5,7 @@ import type { Cells } from './query.ts'
 import type { Session } from './session.ts'
 import { listed, nameOf, quoteName, readableColumn } from './sql.ts'
 
-/** What the information schema says of a table or view. */
+/** A table or view as the information schema describes it. */
 export interface RawTable extends ObjectName {
   readonly type: string
   readonly engine: string | undefined
@@ -19,7 +19,7 @@ export interface RawTable extends ObjectName {
   readonly checks: readonly Check[]
   readonly triggers: readonly Trigger[]
   readonly partitions: readonly Partition[]
-  /** What a view selects; empty where the account may not know. */
+  /** Query of a view; empty when the account may not see it. */
   readonly view: string | undefined
   /** Whether the account may see some columns and not others, as far as can be told. */
   readonly isPart: boolean

@@ -8,7 +8,7 @@ import { ended, listed, nameOf, quoteName, quoteText } from './sql.ts'
 /** Kinds of routines that are told of. Packages are none: what is in them is called by two names. */
 export const servedRoutine = "ROUTINE_TYPE IN ('FUNCTION', 'PROCEDURE')"
 
-/** What the information schema says of a function or procedure. Who made it is not asked: accounts are told to nobody. */
+/** A function or procedure as the information schema describes it. The definer is not queried: account names are never shown. */
 interface RawRoutine {
   readonly name: ObjectName
   readonly isFunction: boolean
@@ -86,7 +86,7 @@ async function readRaw(query: Session['query'], names: readonly ObjectName[]) {
 function rawOf(name: ObjectName, row: Cells, told: readonly Cells[]): RawRoutine {
   const [, , type, returns, language, body, deterministic, access, security, comment, modes, collation] = row
   const usual = String(collation)
-  // What a function answers stands at 0.
+  // Position 0 is the return type of a function.
   const answer = told.find(([, , , position]) => Number(position) === 0)
   return {
     name,
@@ -162,7 +162,7 @@ function definitionOf(raw: RawRoutine, kind: Overload['kind'], body: string): st
   return `${set.length === 0 ? '' : `SET sql_mode = '${set.join(',')}';\n`}${ended(lines.join('\n'))}`
 }
 
-/** What a text in another language stands between: nothing that is in it. */
+/** Returns a dollar quote that does not occur in a routine body in another language. */
 function fenceOf(body: string): string {
   const taken = [...body.matchAll(/\$(_*)\$/g)].map(([, inner = '']) => inner.length)
   return `$${'_'.repeat(taken.length === 0 ? 0 : Math.max(...taken) + 1)}$`

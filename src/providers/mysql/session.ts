@@ -48,7 +48,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
     socket.destroy()
   }
 
-  /** What a command answers; whatever becomes of the connection, it ends. */
+  /** Runs a command and returns its answer. The promise settles even if the connection is lost. */
   const answered = <T>(most: number, run: (settle: (error: Error | null, value: T) => void) => void): Promise<T> =>
     new Promise((resolve, reject) => {
       const done = () => {
@@ -163,7 +163,7 @@ function connect(target: Target, connectTimeout: number, stream: () => unknown):
   })
 }
 
-/** What holds for the session from now on: nothing in it can write. */
+/** Sets the session variables: the session is read-only from here on. */
 async function prepare(run: Query, { isMaria }: Facts, settings: ServerSettings): Promise<void> {
   const { statementTimeoutMs, lockTimeoutMs } = settings
   const seconds = Math.max(1, Math.ceil(lockTimeoutMs / 1000))

@@ -20,7 +20,7 @@ export function quoteText(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 }
 
-/** So many parameters, so that statements are as few as their lengths. */
+/** Rounds the number of parameters up to one of a few lengths, so that there are few distinct statements. */
 export function parametersFor(count: number): number {
   return [1, 10, 200, 2000].find((length) => length >= count) ?? count
 }

@@ -4,7 +4,7 @@ import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import type { TlsOptions } from '../relational/server.ts'
 
-/** What to connect to, and as whom. */
+/** Address of the database server and the account. */
 export interface Target {
   readonly user: string
   readonly password: string
@@ -20,7 +20,7 @@ const form =
   /^(?:mysql|mariadb):\/\/([^:@/?#]+)(?::([^@/?#]*))?@(\[[0-9A-Fa-f:.]+\]|[^:@/?#[\]]+)(?::([0-9]{1,5}))?(?:\/([^/?#]*))?$/
 
 /**
- * What a URL names. It has no parameters: whoever writes it cannot loosen anything by it.
+ * Parses the URL of a database. It takes no parameters, so a URL cannot weaken a setting.
  *
  * @throws ResourceError `invalid`, in words that hold nothing of the URL.
  */

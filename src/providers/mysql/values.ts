@@ -100,7 +100,7 @@ function plain(text: string): string {
   return text.replace(/^(-?)0+(?=\d)/, '$1')
 }
 
-/** `2026-11-21 18:00:00` as ISO 8601 has it. What that has no form for (days and months of zero) stays. */
+/** `2026-11-21 18:00:00` as ISO 8601 has it. Values without an ISO form (days and months of zero) stay unchanged. */
 function isoOf(text: string, isUtc: boolean): string {
   const match = /^(\d{4}-(?!00)\d\d-(?!00)\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)$/.exec(text)
   return match === null ? text : `${match[1]}T${match[2]}${isUtc ? 'Z' : ''}`
