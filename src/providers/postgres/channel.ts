@@ -1,2 +1,2 @@
-/** What the event trigger notifies. Whoever can connect can notify it too: it is a reason to look, and no more. */
+/** Channel that the event trigger notifies. Every role that can connect can notify it too, so a notification only triggers a check. */
 export const channel = 'hikidashi'

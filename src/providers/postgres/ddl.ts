@@ -1,7 +1,7 @@
 import type { Column, ObjectName, RelationKind } from '../relational/model.ts'
 import { quoteName, quoteText } from './sql.ts'
 
-/** What a definition is written from: all of it is what the role may see. */
+/** Input of a generated definition. It holds only parts that the role may see. */
 export interface ForDefinition extends ObjectName {
   readonly kind: RelationKind
   readonly comment: string | null

@@ -37,7 +37,7 @@ interface RawIndex extends Index {
   readonly backs: boolean
 }
 
-/** What the statement answers of a relation, but for lists that are empty. */
+/** A relation as the statement returns it. Empty lists are left out. */
 interface RawRelation extends ObjectName {
   readonly relkind: string
   readonly owner: string
@@ -55,7 +55,7 @@ interface RawRelation extends ObjectName {
   readonly triggers: readonly Trigger[] | null
 }
 
-/** Describes relations that the role may see, all in one statement. What it may not see of them is left out. */
+/** Describes relations that the role may see, all in one statement. Parts that the role may not see are left out. */
 export async function describeRelations(
   session: Session,
   names: readonly ObjectName[],
@@ -115,7 +115,7 @@ function columnOf(raw: RawColumn, hidden: boolean): Column {
   const { name, type, notNull, identity, generated, comment } = raw
   return {
     ...{ name, type, nullable: !notNull },
-    // What a column is made from may name columns that the role may not see.
+    // The expression of a generated column may name columns that the role may not see.
     ...(raw.default === null || generated !== '' ? {} : { default: raw.default }),
     ...(raw.default === null || generated === '' || hidden ? {} : { generated: raw.default }),
     ...(identity === 'a' ? { identity: 'always' as const } : {}),

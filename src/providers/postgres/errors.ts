@@ -1,6 +1,6 @@
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 
-/** What an operator has to mend: it is told when the source is opened, and the source is not served. */
+/** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
 const faults: Readonly<Record<string, string>> = {
   '28P01': 'The database refused the role or its password. Correct the URL.',
   '28000': 'The database does not let this role in from here. Look at its pg_hba.conf, and at the URL.',
@@ -79,7 +79,7 @@ export function statementError(error: unknown): ResourceError {
   if (gone.has(code)) return new ResourceError('not-found', `not there (${code})`, { sqlstate: code, reason: 'gone' })
   const message = away[code] ?? `The database did not answer (${code}).`
   if (/^57P0[125]$/.test(code)) return new ResourceError('unavailable', message, { sqlstate: code, reason: 'ended' })
-  // What a row or a view does wrong is no reason to leave the source alone.
+  // An error in a row or a view does not make the source unavailable.
   const isOurs = /^(?:2[0-8]|3|4[2-4]|P0|XX|0A|38|39|54)/.test(code)
   return new ResourceError(isOurs ? 'internal' : 'unavailable', message, { sqlstate: code })
 }

@@ -2,8 +2,8 @@ import type { Session } from './query.ts'
 import { servedSchema } from './sql.ts'
 
 /**
- * What changes whenever the catalog does: how many rows there are that describe something served, and which transactions
- * wrote them. Statistics are kept in place, and change none of it.
+ * SQL of a text that changes whenever the catalog changes: the number of catalog rows that describe served objects, and the sum
+ * of the transaction ids that wrote them. Statistics are updated in place and do not change it.
  */
 const sum = (table: string, join = '') =>
   `(SELECT pg_catalog.count(*) || ':' || COALESCE(pg_catalog.sum(x.xmin::text::bigint), 0) FROM pg_catalog.${table} x ${join})`

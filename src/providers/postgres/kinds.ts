@@ -1,6 +1,6 @@
 import type { RelationKind } from '../relational/model.ts'
 
-/** What a letter of `pg_class.relkind` says. */
+/** Converts a letter of `pg_class.relkind` to a kind of relation. */
 export function kindOf(letter: string): RelationKind {
   switch (letter) {
     case 'p':

@@ -7,8 +7,8 @@ import type { Target } from './target.ts'
 const pulse = 30_000
 
 /**
- * Listens for notifications over a connection of its own; resolves once it does. `undefined` where what is between us and the
- * server would lose them. Whoever can connect can notify: what a notification says is not looked at.
+ * Listens for notifications over a separate connection; resolves once it listens. `undefined` when a proxy between this process
+ * and the server would lose notifications. Every role that can connect can notify, so the payload is ignored.
  */
 export async function listen(
   target: Target,

@@ -3,12 +3,12 @@ import type { ServerSettings } from '../relational/server.ts'
 import type { Query } from './query.ts'
 import { servedSchema } from './sql.ts'
 
-/** What a connection says of itself when it is opened. */
+/** Facts about a connection, read when it is opened. */
 export interface SessionFacts {
   readonly pid: number
   readonly version: number
   readonly encoding: string
-  /** What the role could do besides reading, in words. */
+  /** Powers of the role beyond reading, in words. */
   readonly powers: readonly string[]
 }
 

@@ -43,7 +43,7 @@ export async function readRows(
     })
   } catch (error) {
     if (!isUnusableValue(error)) throw error
-    // What a row holds may be of no use either, to a view that converts it.
+    // A value in a row can also make a view fail that converts it.
     if (only !== undefined) return { rows: [], more: false }
     if (after !== undefined) throw invalid('The parameter "after" is not the key of a row of this table.', 'after')
     throw error

@@ -77,7 +77,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
       return result.rows as readonly Cells[]
     } catch (error) {
       if (late) throw new ResourceError('unavailable', 'The database does not answer.', { sqlstate: 'late' })
-      // What the server said last tells more.
+      // The last error of the server is more precise.
       throw ended && codeOf(error)?.length !== 5 ? endedError() : statementError(error)
     } finally {
       busy--

@@ -5,7 +5,7 @@ import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import type { TlsOptions } from './options.ts'
 
-/** What to connect to, and as whom. */
+/** Address of the database server and the role. */
 export interface Target {
   readonly host: string
   readonly port: number
@@ -16,7 +16,7 @@ export interface Target {
 }
 
 /**
- * What a URL names. Whether the connection is encrypted says `tls`: a URL may ask for more than that, never for less.
+ * Parses the URL of a database. `tls` decides about encryption: a URL can ask for more than that, never for less.
  *
  * @throws ResourceError `invalid`, in words that hold nothing of the URL.
  */

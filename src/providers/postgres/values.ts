@@ -44,7 +44,7 @@ export function jsonOf(text: string | null, type: string, isCut: boolean): strin
   return JSON.stringify(text)
 }
 
-/** `2026-11-21 18:00:00+00` as ISO 8601 has it. What that has no form for (infinity, years before Christ) stays. */
+/** `2026-11-21 18:00:00+00` as ISO 8601 has it. Values without an ISO form (infinity, years before Christ) stay unchanged. */
 function isoOf(text: string): string {
   const match = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(\+00)?$/.exec(text)
   return match === null ? text : `${match[1]}T${match[2]}${match[3] === undefined ? '' : 'Z'}`
