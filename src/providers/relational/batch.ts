@@ -7,16 +7,16 @@ interface Waiting<T> {
   readonly settle: (outcome: { readonly value: T | undefined } | { readonly error: unknown }) => void
 }
 
-/** So many names go into one query, and so many queries are under way at once. */
+/** Maximum number of names per query, and of concurrent queries. */
 const [most, concurrent] = [200, 2]
 
 /**
- * Joins what is asked for at the same time into queries for many objects. Whoever asks while queries are under way waits for
- * the next one, which then answers all of them: no answer is older than its question.
+ * Batches concurrent requests into queries for many objects. A request that arrives while queries run waits for the next query:
+ * no answer is older than its request.
  */
 export function createBatcher<T extends ObjectName>(load: Load<T>) {
   const queue = new Set<Waiting<T>>()
-  /** What to do for a batch when one who waits for it goes away. */
+  /** Callback of a batch for a waiting request that is aborted. */
   const leaving = new WeakMap<Waiting<T>, () => void>()
   let running = 0
   let planned = false
@@ -56,7 +56,7 @@ export function createBatcher<T extends ObjectName>(load: Load<T>) {
     }
   }
   return {
-    /** What there is of a name, `undefined` where it is not there. Rejects with the reason of the signal once it aborts. */
+    /** Returns the object of a name; `undefined` when it does not exist. Rejects with the reason of the signal once it aborts. */
     ask: (name: ObjectName, signal: AbortSignal): Promise<T | undefined> =>
       new Promise((resolve, reject) => {
         signal.throwIfAborted()

@@ -6,10 +6,10 @@ import type { Table } from './rows.ts'
 import type { Listed, Source, SourceContext } from './source.ts'
 
 const maxValues = 100
-/** So many objects are looked at for one completion. */
+/** Maximum number of objects examined for one completion. */
 const maxLooks = 4000
 const pageLength = 500
-/** So many keys are looked at: those that begin with the same digits do not come one after the other. */
+/** Maximum number of keys examined: keys that begin with the same digits are not adjacent. */
 const maxKeys = 1000
 const nothing: Completion = { values: [], total: 0, hasMore: false }
 

@@ -35,7 +35,7 @@ export function jsonContent(value: unknown, mimeType: string, meta?: Readonly<Re
   return textContent(`${JSON.stringify(value, null, 2)}\n`, mimeType, meta)
 }
 
-/** What clients read of a table or view. `null` stands where something is not known, so that every document has every key. */
+/** Returns the JSON document of a table or view. Unknown values are `null`, so that every document has every key. */
 export function relationDocument(relation: Relation) {
   const { schema, name, kind, owner, comment, definition, columns, primaryKey, rowEstimate } = relation
   return {

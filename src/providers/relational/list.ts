@@ -5,14 +5,14 @@ import { behind } from './overview.ts'
 import { depthOf, type Leaf, leaves } from './places.ts'
 import type { Listed, Source, SourceContext } from './source.ts'
 
-/** So many objects are asked for at once: as many as the longest page of a list holds. */
+/** Number of objects per query: the maximum length of a list page. */
 const pageLength = 2000
 
 export interface Lister {
   list(query: ListQuery, context: SourceContext): AsyncGenerator<Entry>
   /** The entries of one object, by its key. */
   entriesAt(key: string, context: SourceContext): Promise<readonly Entry[]>
-  /** What is there beside objects. */
+  /** Entries beside the objects. */
   readonly pages: readonly Entry[]
 }
 
@@ -65,8 +65,8 @@ export function createLister(source: Source, hasRows: (key: string) => boolean):
 }
 
 /**
- * Where in the order of keys a listing begins; `undefined` where nothing is left of it. Entries of the object that `after`
- * lies in may still be to come.
+ * Returns the key at which a listing begins; `undefined` when nothing is left. Entries of the object that contains `after` may
+ * still follow.
  */
 function startOf(prefix: string, after: string | undefined, depth: number): string | undefined {
   const segments = prefix.split('/').length - 1

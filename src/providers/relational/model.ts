@@ -1,6 +1,6 @@
 /**
- * What a relational database holds, as every provider over one describes it. Everything here is JSON, and becomes part of
- * what clients read: a source leaves out what its role may not see.
+ * The model of a relational database that all relational providers share. Everything here is JSON and becomes part of documents
+ * that clients read: a source leaves out everything that its role may not see.
  */
 
 /** The name of an object in the words of the database: never escaped, folded or quoted. */
@@ -85,7 +85,7 @@ export interface Relation extends ObjectName {
   readonly triggers: readonly Trigger[]
   /** About how many rows there are, rounded (see {@link roundEstimate}): never counted. Left out where nobody knows. */
   readonly rowEstimate?: number
-  /** What rows can be read by; left out where rows have no key (a view), or rows cannot be read at all. */
+  /** Access to rows; left out when rows have no key (a view) or cannot be read. */
   readonly rows?: RowAccess
 }
 

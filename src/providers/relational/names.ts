@@ -1,9 +1,9 @@
 import type { ObjectName } from './model.ts'
 
 /**
- * Names of a database as segments of paths, one to one. What a segment cannot hold (`/`, control characters, the names
- * `.` and `..`, the empty name) is written as `~` and the two hexadecimal digits of each byte of UTF-8; so is `~` itself.
- * All else stays as it is.
+ * Converts database names to path segments and back, one to one. Characters and names that a segment cannot hold (`/`, control
+ * characters, `.`, `..`, the empty name) and `~` itself are written as `~` and the two hexadecimal digits of each UTF-8 byte.
+ * All others stay unchanged.
  */
 
 /** The characters that are escaped wherever they stand, `~` first. Sources in SQL build their expression from it. */
@@ -46,7 +46,7 @@ export function nameOf(segment: string): string | undefined {
   return segmentOf(name) === segment ? name : undefined
 }
 
-/** Where everything of a name is, as a directory. */
+/** Returns the directory path of an object. */
 export function keyOf({ schema, name }: ObjectName, only: string | undefined): string {
   return only === undefined ? `${segmentOf(schema)}/${segmentOf(name)}/` : `${segmentOf(name)}/`
 }

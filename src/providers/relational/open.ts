@@ -9,7 +9,7 @@ export interface Opening<C> extends Omit<RelationalOptions, 'rows' | 'watch' | '
   readonly pool: Pool<C>
   /** Whether an operator has to mend something: trying again does not help. */
   readonly isFault: (error: ResourceError) => boolean
-  /** What is said of a fault. Default: its message. */
+  /** Returns the text that reports a fault. Default: its message. */
   readonly explain?: (error: ResourceError) => string
   readonly options: Partial<Pick<RelationalOptions, 'rows' | 'watch' | 'reconcile'>> & { readonly log?: Log }
 }

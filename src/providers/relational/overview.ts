@@ -7,9 +7,9 @@ import type { ObjectName, Relation } from './model.ts'
 import { segmentOf } from './names.ts'
 import type { Source, SourceContext } from './source.ts'
 
-/** So many tables and views are told of at most; a diagram has so many of them. */
+/** Maximum number of tables and views in the overview, and in the diagram. */
 const [maxRelations, maxDrawn] = [1000, 100]
-/** So many columns of a table are drawn, keys first. */
+/** Maximum number of columns drawn per table, keys first. */
 const maxColumns = 30
 const chunk = 200
 

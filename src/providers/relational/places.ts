@@ -1,14 +1,14 @@
 import type { ObjectName } from './model.ts'
 import { nameOf } from './names.ts'
 
-/** What a path of a relational provider means. */
+/** Parsed path of a relational provider. */
 export type Place =
   | { readonly kind: 'overview'; readonly schema?: string }
   | { readonly kind: 'extensions' }
   | { readonly kind: Leaf; readonly name: ObjectName; readonly key: string }
   | { readonly kind: 'row'; readonly name: ObjectName; readonly key: string; readonly row: string }
 
-/** What there can be of an object, by the last segment of its path; in path order. */
+/** Possible last segments of an object's paths, in path order. */
 export const leaves = ['enum', 'function', 'rows', 'schema', 'schema.sql'] as const
 export type Leaf = (typeof leaves)[number]
 
@@ -17,7 +17,7 @@ export function depthOf(only: string | undefined): 1 | 2 {
   return only === undefined ? 2 : 1
 }
 
-/** What a path means, `undefined` where nothing can be there. Whether something is, the source knows. */
+/** Parses a path; `undefined` when nothing can exist there. Only the source knows whether the object exists. */
 export function placeOf(path: string, only: string | undefined): Place | undefined {
   if (path === 'overview') return only === undefined ? { kind: 'overview' } : { kind: 'overview', schema: only }
   if (path === 'extensions') return { kind: 'extensions' }

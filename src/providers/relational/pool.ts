@@ -1,7 +1,7 @@
 import { ResourceError } from '../../core/errors.ts'
 
 export interface PoolOptions<C> {
-  /** Makes a connection. What it throws, whoever waits for one gets. It ends soon after the signal is aborted. */
+  /** Opens a connection. Callers that wait for a connection receive its error. It ends soon after the signal aborts. */
   readonly open: (signal: AbortSignal) => Promise<C>
   /** Ends a connection; it has to do so at once, whatever the connection is doing. */
   readonly close: (connection: C) => void
@@ -25,7 +25,7 @@ export interface Pool<C> {
    * @throws ResourceError `unavailable` where none is free in time.
    */
   use<T>(signal: AbortSignal, work: (connection: C) => Promise<T>): Promise<T>
-  /** Ends every connection. What is under way fails. */
+  /** Ends every connection. Running statements fail. */
   close(): void
 }
 

@@ -83,7 +83,7 @@ export async function* rowParts(
 /** Types whose values are no words. */
 const bytesType = /bytea|blob|binary/i
 
-/** What a row says: a line for each value, behind the name of its column. */
+/** Returns the text of a row: one line per value, after the name of its column. */
 function wordsOf({ values }: Row, columns: readonly string[]): string {
   return columns
     .flatMap((column, i) => {

@@ -22,7 +22,7 @@ export interface RowRules {
   readonly maxBytes: number
   /** Whether rows of a table are served, by its key. */
   hasRows(key: string): boolean
-  /** What may be read of a table, `undefined` where nothing may. */
+  /** Returns the row access that a table allows; `undefined` when its rows may not be read. */
   accessTo(relation: Relation, key: string): RowAccess | undefined
 }
 

@@ -1,6 +1,6 @@
 import type { Log } from '../../core/log.ts'
 
-/** What every source over a database server takes, besides where that is. */
+/** Options that every source over a database server takes, besides its address. */
 export interface ServerOptions {
   /** The schemas that are served. Of a single one the name is left out of paths. Default: all but those of the system. */
   readonly schemas?: readonly string[]

@@ -55,10 +55,10 @@ export async function takeSnapshot(source: Source, context: SourceContext): Prom
 
 type Named = Extract<Listed, { name: string }>
 
-/** What changed from one time to another. */
+/** Yields the changes between two snapshots. */
 export function* differences(before: Snapshot, now: Snapshot, only: string | undefined): Generator<Change> {
   const changed = new Set<string>()
-  // What is there of an object may have come or gone as well, and what is told of it in the listing.
+  // Entries of the object may have appeared or disappeared, and its facts in the listing may have changed.
   for (const key of changesIn(before.listed, now.listed)) {
     changed.add(key)
     yield { path: key, listed: true }

@@ -3,8 +3,8 @@ import type { EnumType, Extension, ObjectName, Relation, RelationKind, Routine }
 
 /**
  * A relational database, as far as `relational` needs it. Every method throws only ResourceError (`unavailable` where the
- * database does not answer, with nothing of its text), and ends its statement soon after the signal is aborted. What the
- * role may not see is left out everywhere, as if it were not there.
+ * database does not answer, with nothing of its text), and ends its statement soon after the signal is aborted. Objects
+ * that the role may not see are left out everywhere: denied and missing look the same.
  */
 export interface Source {
   /**
@@ -19,7 +19,7 @@ export interface Source {
    * segments of the name, each followed by `/` (`public/customers/`; `customers/` where the schema is left out), and of a
    * schema, where paths begin with one, `public/overview`. Keys are ordered by the bytes of their UTF-8 form. Fewer than `limit`: there are no more.
    *
-   * It is one query, whatever there is. Where `from` and `until` allow it, it looks at less than everything.
+   * It is always one query. `from` and `until` limit the rows that it examines.
    */
   page(query: PageQuery, context: SourceContext): Promise<readonly Listed[]>
   /** All that is told of objects, in any order; those that are not there are left out. One query for each kind, or less. */
@@ -73,8 +73,8 @@ export interface RowSource {
   /** Keys that come at or after a text in the order of the first column of the key, for completion. */
   keys(query: KeyQuery, context: SourceContext): Promise<readonly (readonly string[])[]>
   /**
-   * For each relation whose rows can be read, a text that changes when its rows do; by key. Where there is none, changes of
-   * rows are not told.
+   * For each relation whose rows can be read, a text that changes when its rows do; by key. Without one, changes of
+   * rows are not reported.
    */
   stamps?(context: SourceContext): Promise<ReadonlyMap<string, string>>
 }

@@ -15,7 +15,7 @@ export interface WatchOptions {
 /** Hints that come in a crowd are one, in milliseconds. */
 const settling = 100
 
-/** What was seen at one look. */
+/** Observation of one poll. */
 interface Sight {
   readonly fingerprint: string
   /** `undefined` where there is too much to compare. */
@@ -112,7 +112,7 @@ function createHints(source: Source, signal: AbortSignal): Hints {
       // They are lost either way.
     }
     armed = false
-    // What was not told in between is looked for.
+    // Check for changes that were not notified in between.
     note()
   }
 
