@@ -3,11 +3,11 @@ import type { Change } from '../../core/provider.ts'
 /** Changes on their way to who watches, each path once. */
 export interface ChangeQueue {
   push(change: Change): void
-  /** What is pushed, until the signal aborts. */
+  /** Yields pushed changes until the signal aborts. */
   changes(): AsyncGenerator<Change>
 }
 
-/** So many wait apart; beyond it, everything has changed. */
+/** Maximum number of waiting changes kept one by one. Above it, the queue counts as "everything changed". */
 const maxWaiting = 5000
 
 export function createChangeQueue(signal: AbortSignal): ChangeQueue {

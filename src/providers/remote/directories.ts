@@ -6,12 +6,12 @@ import type { Entry } from '../../core/provider.ts'
 import { directoryMimeType, type Resource } from '../../core/view.ts'
 import { knownOf } from './entries.ts'
 
-/** So many children of one directory are looked at. */
+/** Maximum number of children read of one directory. */
 const maxChildren = 100_000
 
 /**
- * What a server says that is directly in a directory, in the order of the paths: some have more in there than they list.
- * Nothing where it does not read directories, or lists all that is in them.
+ * Returns the direct children of a directory as the server reads it, in path order: some servers have more entries than they
+ * list. Empty when the server does not read directories, or lists all their entries.
  */
 export async function childrenThere(
   view: RemoteView,

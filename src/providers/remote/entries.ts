@@ -26,9 +26,9 @@ export interface Known {
 }
 
 /**
- * What a server lists, as an entry with the mark of this process. `undefined`: it came from here.
+ * Converts a listed resource of a server to an entry with the mark of this process. `undefined`: it came from this process.
  *
- * @param mark What this process puts on everything that it relays.
+ * @param mark Mark that this process puts on everything it relays.
  */
 export function knownOf({ uri, name, size, modified, version, ...facts }: Resource, mark: string): Known | undefined {
   const described = describe(facts, mark)
@@ -80,7 +80,7 @@ const protocolKey = /^(?:[\w-]+\.)?(?:modelcontextprotocol|mcp)[./]/i
 /** Keys by which this server says something: another one cannot say it in its place. */
 const ownKey = /^dev\.hikidashi(?:[./]|$)/i
 
-/** What a server says in `_meta`, without the keys of the protocol and without ours, however deep they stand. */
+/** Returns the server's `_meta` without the keys of the protocol and of hikidashi, at any depth. */
 export function relayed(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const kept = Object.entries(meta).filter(([key, value]) => !protocolKey.test(key) && depthOf(value) <= deepestMeta)
   const all = withoutOwnKeys(Object.fromEntries(kept)) as Readonly<Record<string, unknown>>

@@ -8,9 +8,9 @@ const knownReasons = new Set<unknown>(['range', 'query', 'not-a-directory', 'unk
 const retryAfter = 2
 
 /**
- * What a failure of the server is here. Its words stay in the log: they are a stranger's.
+ * Converts a failure of the server to an error of this process. Its message goes only to the log: it is untrusted text.
  *
- * What it answers says nothing against the way to it, so that one thing that fails there takes nothing else with it.
+ * An error answer does not make the connection unavailable: one failing resource does not affect the others.
  */
 export function faultOf(error: unknown): ResourceError {
   if (!isResourceError(error)) return new ResourceError('internal', 'The client failed.', {}, { cause: error })
@@ -36,7 +36,7 @@ export function faultOf(error: unknown): ResourceError {
   }
 }
 
-/** What a failure to read means: of one URI, "invalid" says that it is none of the server's. */
+/** Converts a failure to read: for a single URI, "invalid" means that the server does not have it. */
 export function readFaultOf(error: unknown, hasParams: boolean): ResourceError {
   if (isUnknownMethod(error)) return notFound('the server has no resources to read')
   const isForeign = isResourceError(error, 'invalid') && !knownReasons.has(error.detail.reason)
@@ -44,7 +44,7 @@ export function readFaultOf(error: unknown, hasParams: boolean): ResourceError {
   return faultOf(error)
 }
 
-/** What a failure to list means: that the mount is left out for now, whatever it is, so that others are listed. */
+/** Converts a failure to list to `unavailable`: the mount is left out for now, so that the others are listed. */
 export function listFaultOf(error: unknown): ResourceError {
   if (isResourceError(error, 'unavailable')) return faultOf(error)
   const message = error instanceof Error ? error.message : String(error)

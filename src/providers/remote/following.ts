@@ -9,7 +9,7 @@ import { listFaultOf } from './faults.ts'
 import type { Kept } from './kept.ts'
 import { differences, entriesIn, entryAt, type Snapshot } from './snapshot.ts'
 
-/** So many resources of one directory are listened to, at a server that does not know directories. */
+/** Maximum number of subscribed resources per directory, at a server that has no directories. */
 const maxInDirectory = 1000
 
 /** Which changes of a server are told: of what it lists, and of the paths that are followed. */
@@ -40,9 +40,9 @@ interface Run {
 }
 
 export function createFollowing({ open, listing, isSpelled, refresh, onListed, log }: FollowingOptions): Following {
-  /** What is followed, and by which of the server's URIs. */
+  /** URIs at the server, by the path that is followed. */
   const followed = new Map<string, readonly string[]>()
-  /** What a change of a URI is a change of. */
+  /** Followed paths that a change of a URI affects, by URI. */
   const paths = new Map<string, Set<string>>()
   let running: Run | undefined
   let hears = true
@@ -85,7 +85,7 @@ export function createFollowing({ open, listing, isSpelled, refresh, onListed, l
     followed.delete(path)
   }
 
-  /** What is changed, by the URI that it was told by. */
+  /** Returns the changed paths of a URI that the server notified. */
   const pathsOf = (uri: string): readonly string[] => {
     const own = pathOfForeign(uri)
     return [...(paths.get(uri) ?? [])].map((path) => {
@@ -109,7 +109,7 @@ export function createFollowing({ open, listing, isSpelled, refresh, onListed, l
         const { before, now } = await listing.renew(ending.signal)
         if (before === undefined) queue.push({})
         else for (const change of differences(before, now)) queue.push(change)
-        // What came into a directory is to be told of as well.
+        // New entries in a directory must be reported too.
         const directories = [...followed.keys()].filter((path) => entryAt(now, path) === undefined)
         await Promise.all(directories.map(follow))
       } catch (error) {
@@ -132,7 +132,7 @@ export function createFollowing({ open, listing, isSpelled, refresh, onListed, l
       if (listed) void renewSoon()
       for (const uri of uris) for (const path of pathsOf(uri)) if (isTold(path)) queue.push({ path })
     })
-    /** What comes around from here is not told again, and again. */
+    /** Whether a change is reported. Changes that come back in a circle are not reported again. */
     const isTold = (path: string) =>
       listing.last?.circular !== true || path.endsWith('/') || entryAt(listing.last, path) !== undefined
 
@@ -166,7 +166,7 @@ export function createFollowing({ open, listing, isSpelled, refresh, onListed, l
       const hearsList = (await subscription?.addList({ signal })) ?? false
       hears = hearsList && subscription !== undefined
       if (hearsList) {
-        // What came in between was not told.
+        // Changes in between were not notified.
         await listing.renew(signal)
         listing.told = true
       } else {

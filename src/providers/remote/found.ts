@@ -3,7 +3,7 @@ import { type FoundHit, foundMimeType, parseFound } from '../../core/found.ts'
 import type { Content } from '../../core/provider.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 
-/** What a search found, with URIs by which it can be read here. Anything else is as it was. */
+/** Rewrites the URIs in search results, so that they can be read here. Other content stays unchanged. */
 export function withFound(content: Content, address: string | undefined): Content {
   if (address === undefined || content.mimeType !== foundMimeType || !('text' in content)) return content
   const found = parseFound(content.text)

@@ -33,7 +33,7 @@ export interface RemoteOptions {
   readonly maxBytes?: number
   /** How much memory a command and all that it starts may hold together, in bytes. Default 4 GiB. */
   readonly memoryBytes?: number
-  /** Where it is mounted: what a search there finds is then told by our URIs. */
+  /** Address of the mount. When set, search results of the server are given with URIs of this process. */
   readonly address?: string
   readonly log?: Log
 }
@@ -50,8 +50,8 @@ const mark = randomBytes(6).toString('base64url')
  * Another MCP server, of any revision: its resources at the paths of their URIs ({@link pathOfForeign}), its templates below
  * them, its completions and changes.
  *
- * The server is started or connected to when it is first asked for something. What it lists is kept in order, and fetched
- * anew when it says so, or after a while. A URI that it does not list can be read as well, as it usually is spelled.
+ * The server is started or connected to when it is first asked for something. Its list is kept in order, and fetched
+ * again when the server notifies a change, or after a while. A URI that it does not list can be read as well, as it usually is spelled.
  */
 export function remote(options: RemoteOptions): Provider {
   requireKeys('remote({ target })', options, { target: 'an object' })
@@ -105,7 +105,7 @@ export function remote(options: RemoteOptions): Provider {
     }
   }
 
-  /** The server's URI of a path. What it does not list has to be spelled as usual: there is one way to it, for rules too. */
+  /** The server's URI of a path. An unlisted URI must be in the usual spelling: it has one path, for access rules too. */
   const uriOf = async (path: string, context: Context): Promise<string> => {
     const listed = isUsual(path) ? undefined : entryAt(await snapshot(context), path)?.uri
     const uri = listed ?? ((await isSpelled(path, context.signal)) ? foreignOf(path) : undefined)
@@ -113,7 +113,7 @@ export function remote(options: RemoteOptions): Provider {
     return uri
   }
 
-  /** What is in a directory beside what is listed. A server that fails at it is shown as it lists. */
+  /** Returns unlisted entries of a directory. When the server fails to read it, only listed entries are shown. */
   const unlisted = async (prefix: string, { signal }: Context): Promise<readonly Entry[]> => {
     try {
       return await session.ask((view) => childrenThere(view, prefix, { mark, signal }), signal)

@@ -4,14 +4,14 @@ import { isResourceError, ResourceError } from '../../core/errors.ts'
 /** Something of a server that takes long to fetch, kept for a while. */
 export interface Kept<T> {
   /**
-   * What it is by now. Fetched once however many ask, and not for any of them: who leaves ends nothing.
+   * Returns the current value. Single-flight: concurrent callers share one fetch, and a caller that aborts does not end it.
    *
-   * @throws ResourceError whatever the fetching throws; `unavailable` where it takes longer than anybody waits.
+   * @throws ResourceError whatever the fetching throws; `unavailable` when it takes longer than the time-out.
    */
   current(signal: AbortSignal): Promise<T>
-  /** Has it fetched anew, and tells what it was before. */
+  /** Fetches the value again, and returns it with the previous one. */
   renew(signal: AbortSignal): Promise<{ readonly before: T | undefined; readonly now: T }>
-  /** What was fetched last, however old. */
+  /** Value of the last fetch, however old; undefined before the first. */
   readonly last: T | undefined
   /** Whether changes are told of, so that what was fetched stays good without being looked at. */
   told: boolean
@@ -68,7 +68,7 @@ export function createKept<T>({ fetch, refresh, patience }: KeptOptions<T>): Kep
       return waitFor(fetching ?? begin(), signal)
     },
     renew: async (signal) => {
-      // What is being fetched just now may have been looked at before the change.
+      // A fetch in progress may have read the data before the change.
       await fetching?.catch(() => {})
       signal.throwIfAborted()
       const before = last?.value

@@ -11,7 +11,7 @@ export interface Session {
    * @throws ResourceError `unavailable` where none comes about, and at once where it is too early to try again.
    */
   open(signal: AbortSignal): Promise<RemoteView>
-  /** Asks the server. What fails because the connection was lost is asked once more, on another one. */
+  /** Sends a request to the server. A request that fails because the connection was lost is retried once on a new one. */
   ask<T>(work: (view: RemoteView) => Promise<T>, signal: AbortSignal): Promise<T>
   close(): Promise<void>
 }

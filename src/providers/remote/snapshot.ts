@@ -5,7 +5,7 @@ import { comparePaths } from '../../core/path.ts'
 import type { Change, ListQuery } from '../../core/provider.ts'
 import { type Known, knownOf } from './entries.ts'
 
-/** What a server lists, in the order of the paths. */
+/** The list of a server, in path order. */
 export interface Snapshot {
   readonly known: readonly Known[]
   readonly taken: number
@@ -21,7 +21,7 @@ export interface Bounds {
 
 /** More pages than this are no listing that anybody makes. */
 const maxPages = 20_000
-/** So long may everything be that is kept of a listing, in characters. */
+/** Maximum total length of a kept listing, in characters. */
 const maxLength = 256 * 1024 * 1024
 
 /**
@@ -100,7 +100,7 @@ function firstAfter(known: readonly Known[], path: string): number {
   return search(known, (entry) => comparePaths(entry, path) > 0)
 }
 
-/** Where the first entry is that is as asked; all behind it are so too. */
+/** Binary search for the first entry that satisfies the predicate; all entries after it satisfy it too. */
 function search(known: readonly Known[], isThere: (path: string) => boolean): number {
   let low = 0
   let high = known.length
@@ -112,7 +112,7 @@ function search(known: readonly Known[], isThere: (path: string) => boolean): nu
   return low
 }
 
-/** What is different in a later snapshot. */
+/** Returns the changes from one snapshot to a later one. */
 export function differences(before: Snapshot, now: Snapshot): readonly Change[] {
   const changes: Change[] = []
   let i = 0
