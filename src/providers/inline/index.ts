@@ -126,7 +126,7 @@ function bodyOf({ text, bytes, data }: Given): {
   return { mimeType, bytes: inUtf8(stored, mimeType, parameters.get('charset')) }
 }
 
-/** Text in the charset that a `data:` URI names, as UTF-8. What is not in that charset stays as it is. */
+/** Text in the charset that a `data:` URI names, as UTF-8. Bytes that do not decode stay unchanged. */
 function inUtf8(bytes: Buffer, mimeType: string, charset: string | undefined): Buffer {
   const label = charset === undefined || !/^text\/|[/+](?:json|xml)$/.test(mimeType) ? undefined : labelOf(charset)
   if (label === undefined || label === 'utf-8') return bytes

@@ -5,14 +5,14 @@ import { invalid, isResourceError, type ResourceError } from '../../core/errors.
 import type { PromptArgument } from '../../core/provider.ts'
 import { compileTemplate } from '../../core/template.ts'
 
-/** What a prompt says of itself, between `---` and `---`. */
+/** Front matter of a prompt, between `---` and `---`. */
 export interface Header {
   readonly name?: string
   readonly title?: string
   readonly description?: string
-  /** What is declared; absent where nothing is, and the text tells. */
+  /** Declared arguments; absent when none are declared: then they are taken from the text. */
   readonly arguments?: readonly PromptArgument[]
-  /** What other tools call the one argument of a prompt. */
+  /** Argument hint (`argument-hint`), the name that other tools use for the single argument of a prompt. */
   readonly hint?: string
   /** URIs of resources that come before the text. */
   readonly resources: readonly string[]
@@ -33,7 +33,7 @@ const line = (most: number) =>
     .transform((text) => text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim())
     .pipe(z.string().min(1).max(most))
 
-/** What arguments are called: what `{{…}}` may hold. */
+/** Form of an argument name, as `{{…}}` may hold it. */
 export const argumentName = /^[A-Za-z_][\w-]{0,63}$/
 
 const named = z.string().regex(argumentName)
@@ -53,7 +53,7 @@ const argument = z.union([
   }),
 ])
 
-/** What other tools write there as well is passed over. */
+/** Schema of the front matter. Keys of other tools are ignored. */
 const header = z.object({
   name: line(128).exactOptional(),
   title: line(200).exactOptional(),

@@ -9,9 +9,9 @@ import { type Header, parseHeader } from './header.ts'
 import { fillSections, parseSections, placesIn, type Section } from './text.ts'
 
 export interface PromptsOptions {
-  /** What holds the files: those whose names end in `.md` are prompts, but for `README.md`. */
+  /** Provider of the files. Files whose names end in `.md` are prompts, except `README.md`. */
   readonly source: Provider
-  /** So many prompts are offered; the others are left out. Default 1,000. */
+  /** Maximum number of prompts; the others are left out. Default 1,000. */
   readonly limit?: number
   readonly log?: Log
 }
@@ -121,7 +121,7 @@ function isPromptPath(path: string): boolean {
   return /\.md$/i.test(path) && !/(?:^|\/)readme\.md$/i.test(path)
 }
 
-/** What the list of prompts says of one is in its text. */
+/** Marks changes of prompts as changes of the listing too: the list shows facts from a prompt's text. */
 async function* asListed(changes: AsyncIterable<Change>): AsyncGenerator<Change> {
   for await (const change of changes)
     yield change.path !== undefined && isPromptPath(change.path) ? { ...change, listed: true } : change

@@ -9,7 +9,7 @@ export type Piece =
   | { readonly argument: string; readonly source: string; readonly required: boolean }
   | { readonly uri: readonly Piece[]; readonly source: string }
 
-/** What one side of the conversation says. */
+/** Section of the text that one role speaks. */
 export interface Section {
   readonly role: Audience
   readonly pieces: readonly Piece[]
