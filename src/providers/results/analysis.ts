@@ -2,9 +2,9 @@
 export const taskTypes = ['basic', 'premium', 'critical'] as const
 export type TaskType = (typeof taskTypes)[number]
 
-/** What one provider answered. What belongs to an answer is missing where there is an `error` instead. */
+/** Answer of one provider. When it has an `error`, the members of an answer are missing. */
 export interface Vote {
-  /** Who answered. No other vote of the analysis has this name. */
+  /** Name of the provider, unique within the analysis. */
   readonly provider: string
   readonly model: string
   readonly content?: string
@@ -21,9 +21,9 @@ export interface Vote {
   readonly error?: string
 }
 
-/** What is put: everything that the writer knows of an analysis. `analysisJsonSchema` tells the limits. */
+/** Input of a write: all data that the writer has about an analysis. `analysisJsonSchema` has the limits. */
 export interface NewAnalysis {
-  /** What was there under the same id is replaced. By default made from the content. */
+  /** Id of the analysis; an analysis with the same id is replaced. Default: derived from the content. */
   readonly id?: string
   /** The question that was asked. */
   readonly prompt: string
@@ -32,9 +32,9 @@ export interface NewAnalysis {
   readonly language?: string
   readonly rounds: number
   readonly votes: readonly Vote[]
-  /** What the aggregator made of the votes. `confidence` is from 0 to 1. */
+  /** Result that the aggregator made from the votes. `confidence` is from 0 to 1. */
   readonly consensus: { readonly content: string; readonly confidence: number; readonly reasoning?: string }
-  /** What was asked of the consensus, from 0 to 1, and whether it was met. */
+  /** Required confidence and agreement of the consensus, from 0 to 1, and whether it met them. */
   readonly thresholds: { readonly met: boolean; readonly confidence?: number; readonly agreement?: number }
   /** In US dollars. By default the sum over the votes. */
   readonly totalCost?: number

@@ -9,7 +9,7 @@ import { parseRow } from './row.ts'
 import type { Tags } from './tags.ts'
 
 const mostValues = 100
-/** So many results are looked at for the names of providers. */
+/** Maximum number of results examined for names of providers. */
 const looked = 100
 
 /** Completes ids, tags, names of providers, task types and languages of reports. */

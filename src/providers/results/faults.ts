@@ -8,7 +8,7 @@ export interface Fault {
   readonly text: string
 }
 
-/** So many faults are told at once, and so much of a name that is none of ours. */
+/** Maximum number of faults reported at once, and maximum number of characters shown of an unknown name. */
 const [maxFaults, maxName] = [5, 64]
 
 const typeWords: Readonly<Record<string, string>> = {
@@ -20,7 +20,7 @@ const typeWords: Readonly<Record<string, string>> = {
   array: 'an array',
 }
 
-/** What is wrong with one value. It repeats numbers and lengths, and nothing else of what was sent. */
+/** Returns the message for one wrong value. It repeats numbers and lengths, and nothing else of the input. */
 export function wordsFor(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':

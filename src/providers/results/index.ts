@@ -16,7 +16,7 @@ import { createTags } from './tags.ts'
 import { watchResults } from './watch.ts'
 import { createWriter, type Stored, type WriteOptions } from './write.ts'
 
-/** What keeps them. */
+/** Store of the results. */
 export { openStore, type Store, type StoreOptions } from '../../store/index.ts'
 export { type Analysis, type NewAnalysis, type TaskType, taskTypes, type Vote } from './analysis.ts'
 export type { ComputeOptions } from './compute.ts'
@@ -27,9 +27,9 @@ export { hashPrompt, normalizePrompt } from './text.ts'
 export type { Keep, Stored } from './write.ts'
 
 export interface ResultsOptions extends WriteOptions {
-  /** Where results are kept. It is not closed with this: others may use it. */
+  /** Store of the results. The provider does not close it: others may use it. */
   readonly store: Store
-  /** What tells these results from others in the same store, at most 200 bytes. Default `results`. */
+  /** Name of the collection in the store, at most 200 bytes. Default `results`. */
   readonly collection?: string
 }
 
@@ -59,9 +59,9 @@ export interface Results extends Provider {
     question: Question,
   ): Promise<{ readonly match: 'exact' | 'similar' | 'none'; readonly found: readonly Closest[] }>
   /**
-   * The newest analysis of the same prompt and task type; where there is none, `compute` makes it, and it is kept. Of all who
-   * ask at the same time, in whatever process, one computes, and the others get what it made. Whoever dies while it computes is
-   * replaced. What `compute` throws is thrown here, and not kept.
+   * Returns the newest analysis of the same prompt and task type; when there is none, `compute` makes it, and it is stored.
+   * Single-flight across processes: of all concurrent callers one computes, and the others get its result. If the computing
+   * process dies, another takes over. An error of `compute` is thrown here and not stored.
    */
   getOrCompute(
     key: Required<Question>,
@@ -170,7 +170,7 @@ export function results(options: ResultsOptions): Results {
       const content = await readPlace(findPlace(path), mapParams(params, clean), records)
       if (!('text' in content)) return [content]
       const text = clean(content.text)
-      // What was written by somebody who did not know of the secret is shorter or longer now.
+      // Redaction may have changed the length of a text that was stored before the secret was known.
       const { size: _, ...rest } = content
       return [text === content.text ? content : { ...rest, text }]
     },

@@ -10,7 +10,7 @@ import type { Tags } from './tags.ts'
 
 const json = 'application/json'
 
-/** So many rows are fetched at a time, with everything in them. */
+/** Number of complete rows fetched per query. */
 const pageSize = 32
 /** Longer than any id, and than the segment of any tag, in characters. */
 const longest = 300
@@ -62,7 +62,7 @@ function factsOf({ modified, revision }: Found['row']): Pick<Entry, 'modified' |
   return { modified, version: String(revision) }
 }
 
-/** What lies in the folder of an analysis, in path order. */
+/** Yields the entries in the folder of an analysis, in path order. */
 function* partsOf(found: Found): Generator<Entry> {
   yield reportEntry(found)
   const votes = found.head.providers.map((provider) => voteEntry(found, provider))
@@ -89,7 +89,7 @@ export async function* listEntries(
   for await (const entry of recordsIn(records, prefix, inRecords, signal)) if (isLeft(entry)) yield entry
 }
 
-/** Where a listing enters a folder: after which path in it. `undefined`: it asks for nothing in there. */
+/** Returns the path in a folder after which a listing begins. `undefined`: the listing covers nothing in the folder. */
 function sectionIn(folder: string, { prefix = '', after }: ListQuery): { readonly after?: string } | undefined {
   if (!prefix.startsWith(folder) && !folder.startsWith(prefix)) return undefined
   if (after === undefined || comparePaths(after, folder) <= 0) return {}

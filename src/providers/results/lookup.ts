@@ -5,7 +5,7 @@ import { recordPath } from './places.ts'
 import { type Found, gramTerms, hashTerm, parseRow } from './row.ts'
 import { gramsOf, sampled, similarityOf } from './text.ts'
 
-/** What is looked for: the prompt as a person writes it. Without a task type, an analysis of any will do. */
+/** Query of a look-up: the prompt as a person writes it. Without a task type, analyses of every task type match. */
 export interface Question {
   readonly prompt: string
   readonly taskType?: TaskType
@@ -17,10 +17,10 @@ export interface Match {
   readonly found: readonly { readonly record: Found; readonly similarity: number }[]
 }
 
-/** So many are answered, and so many looked at for that. */
+/** Maximum number of results per kind of match, and of candidates examined. */
 const most = { exact: 20, same: 1000, similar: 5, candidates: 16 }
 
-/** What has less in common with the prompt is not similar. */
+/** Minimum similarity to the prompt. */
 const leastSimilarity = 0.5
 
 export async function look(records: Collection, question: Question): Promise<Match> {
@@ -67,7 +67,7 @@ function isOf({ taskType }: Question): (found: Found) => boolean {
   return ({ head }) => taskType === undefined || head.taskType === taskType
 }
 
-/** What lists of results say of each. */
+/** Facts about one result in lists of results. */
 export interface Summary {
   readonly id: string
   /** Relative to the mount. */

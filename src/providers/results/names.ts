@@ -15,10 +15,10 @@ export function nameOf(segment: string): string | undefined {
   return segmentOf(name) === segment ? name : undefined
 }
 
-/** What ends a line somewhere, and what no terminal should be sent: refused in ids, tags and names. */
+/** Line terminators and control characters of terminals: refused in ids, tags and names. */
 const controls = /[\p{Cc}\u2028\u2029]/u
 
-/** What is wrong with a name that becomes a segment of a path, beside its length. */
+/** Returns the fault of a name that becomes a path segment; its length is not checked here. */
 export function nameFault(name: string): string | undefined {
   if (controls.test(name)) return 'It holds a control character.'
   if (!name.isWellFormed()) return 'It holds half of a character (a lone surrogate).'

@@ -1,6 +1,6 @@
 import { idPattern, nameOf, segmentOf } from './names.ts'
 
-/** What a path of the mount names. */
+/** Parsed path of the mount. */
 export type Place =
   | { readonly kind: 'recent' | 'lookup' }
   | { readonly kind: 'tag'; readonly tag: string }

@@ -9,7 +9,7 @@ import { formatReport, reportLanguageOf, reportLanguages } from './report.ts'
 import { type Found, parseRow, tagTerm } from './row.ts'
 
 const json = 'application/json'
-/** So many results are in a list of them. */
+/** Maximum number of results per list. */
 const listed = { recent: 50, tag: 200 }
 
 /** Reads what a place names. */

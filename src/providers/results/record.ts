@@ -36,7 +36,7 @@ const vote = z
         context.addIssue({ code: 'custom', path: [key], message: 'It is missing, and there is no "error" either.' })
   })
 
-/** What is put: everything that the writer knows of an analysis. The descriptions are those of the MCP tool, too. */
+/** Schema of a write: all data that the writer has about an analysis. The MCP tool uses the same descriptions. */
 const analysisSchema = z.strictObject({
   id: z
     .string()

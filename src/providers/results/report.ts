@@ -106,8 +106,8 @@ export function reportLanguageOf(language: string): ReportLanguage {
 }
 
 /**
- * An analysis as Markdown, for people: the consensus first, then the facts and the votes. What models wrote is quoted, so that
- * no heading or table of theirs is one of the report; names are escaped.
+ * An analysis as Markdown, for people: the consensus first, then the facts and the votes. Text of models is quoted, so that
+ * its headings and tables do not become part of the report; names are escaped.
  */
 export function formatReport(analysis: Analysis, language: ReportLanguage): string {
   const { [language]: say } = words

@@ -4,7 +4,7 @@ import type { Row } from '../../store/store.ts'
 import type { Analysis, TaskType } from './analysis.ts'
 import { gramsOf, hashPrompt, sampled, sampleGrams, sha256 } from './text.ts'
 
-/** What listings say of an analysis. It stands in front of the analysis in its row, so that none of that need be parsed. */
+/** Facts about an analysis for listings. They precede the analysis in its row, so that a listing need not parse the analysis. */
 export interface Head {
   /** The beginning of the prompt, in one line. */
   readonly title: string
@@ -85,7 +85,7 @@ export function tagsIn(terms: readonly string[]): readonly string[] {
   return terms.flatMap((term) => (term.startsWith('tag:') ? [term.slice('tag:'.length)] : []))
 }
 
-/** What is the same for the same content, whatever the id, the tags and the times of an analysis. */
+/** Returns a hash of the content of an analysis. Id, tags and times do not change it. */
 export function digestOf(analysis: Omit<Analysis, 'id'>): string {
   const content = Object.entries(analysis).filter(([key]) => !facts.has(key))
   return sha256(canonical(Object.fromEntries(content)))

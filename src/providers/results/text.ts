@@ -13,7 +13,7 @@ export function normalizePrompt(prompt: string): string {
     .trim()
 }
 
-/** What two prompts have in common just when they are the same, once they are normalized. */
+/** Returns the hash of the normalized prompt. */
 export function hashPrompt(prompt: string): string {
   return sha256(normalizePrompt(prompt))
 }
@@ -22,7 +22,7 @@ export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** So many characters of a prompt are compared: beyond that, prompts that begin alike are alike. */
+/** Maximum number of characters compared of a prompt. Text after them does not affect the similarity. */
 const maxCompared = 20_000
 
 /** The pairs of neighbouring characters of a prompt, its ends included: words need no spaces between them for that. */
@@ -33,7 +33,7 @@ export function gramsOf(prompt: string): ReadonlySet<string> {
   return grams
 }
 
-/** So many pairs of a prompt are kept, and so many looked for: those of all prompts cost, and a part of them tells enough. */
+/** Maximum number of pairs stored and queried per prompt. A sample suffices; all pairs would cost too much. */
 export const sampled = { kept: 48, asked: 24 }
 
 /**

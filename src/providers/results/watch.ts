@@ -4,7 +4,7 @@ import type { Collection, Row, Store } from '../../store/store.ts'
 import { folders, recordPath, tagPath } from './places.ts'
 import { tagsIn } from './row.ts'
 
-/** What is known of a result while it is watched: what to tell when it goes. */
+/** Facts kept of a watched result, to report its paths when it is removed. */
 interface Known {
   readonly revision: number
   readonly tags: readonly string[]
@@ -12,11 +12,11 @@ interface Known {
 }
 
 const pageSize = 1000
-/** What expires within so many milliseconds of each other is told at once. */
+/** Window, in milliseconds, in which expirations are reported together. */
 const together = 100
 /** The longest that a timer waits: clocks are set. */
 const longestWait = 60_000
-/** So many results are told one by one; of more, that everything changed. */
+/** Maximum number of changed results reported one by one. Above it, "everything changed" is reported. */
 const maxTold = 1000
 
 /**
@@ -30,7 +30,7 @@ export async function watchResults(
   signal: AbortSignal,
 ): Promise<AsyncIterable<Change>> {
   const news = await store.watch(name, signal)
-  // What happens from here on is news, so what is known is never older than that.
+  // The subscription is active from here on, so the scan misses no change.
   let known = await scan(records, signal)
 
   const tellOf = function* (id: string, after: Known | undefined): Generator<Change> {
@@ -45,7 +45,7 @@ export async function watchResults(
       yield { path: tagPath(tag), listed: true }
   }
 
-  /** What has become of results. Of no particular ones: of those that are not as they were. */
+  /** Yields the changes of the given results; without ids, of all results that differ from the known ones. */
   const tell = async function* (ids: readonly string[] | undefined): AsyncGenerator<Change> {
     const all = ids === undefined ? await scan(records, signal) : undefined
     const changed = all === undefined ? new Set(ids) : difference(known, all)

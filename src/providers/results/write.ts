@@ -8,7 +8,7 @@ import { mapTexts, parseAnalysis, timeOf } from './record.ts'
 import { digestOf, type Found, formatRow, idOf, parseRow, termsOf } from './row.ts'
 import type { Tags } from './tags.ts'
 
-/** What is kept at most. What expires first goes first, then what was written first. */
+/** Limits of the stored results. Eviction order: earliest expiry first, then oldest write. */
 export interface Keep {
   readonly records?: number
   readonly bytes?: number
@@ -29,7 +29,7 @@ export interface WriteOptions {
   readonly log?: Log
 }
 
-/** What became of an analysis that was put. */
+/** Outcome of a write. */
 export interface Stored {
   readonly id: string
   /** `unchanged`: the same was there already. */
@@ -81,7 +81,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
     if (timer === undefined) return
     clearTimeout(timer)
     timer = undefined
-    // Whoever writes next looks again.
+    // The next write tries again.
     await evict().catch((error) => log('warn', 'old results could not be removed', { error }))
   }
 
