@@ -11,7 +11,7 @@ import { parseToml } from './toml.ts'
 import { childOf, type Node, type Tree } from './tree.ts'
 import { parseYaml } from './yaml.ts'
 
-/** What is asked of a file of settings: the file as it is, a part of it as JSON, or names to complete a pointer with. */
+/** Request for a settings file: the file as it is, a part of it as JSON, or names that complete a pointer. */
 export type Want =
   | { readonly kind: 'source' }
   | { readonly kind: 'json'; readonly steps: readonly string[] }
@@ -50,7 +50,7 @@ export async function answer(ask: Ask): Promise<Answer> {
     return await find(ask)
   } catch (error) {
     if (isParseFault(error)) return { fault: error.fault }
-    // What calls itself for each level ran out of stack: a RangeError, wherever it was.
+    // A recursive function ran out of stack: always a RangeError.
     if (error instanceof RangeError) return fault('It is nested too deep to be read.', 0, ask.limits.maxDepth)
     throw error
   }

@@ -20,7 +20,7 @@ export async function completeSettings(
     if (!('pointers' in answer)) return all([])
     return answer.hasMore ? { values: answer.pointers, hasMore: true } : all(answer.pointers)
   } catch (error) {
-    // What cannot be read has nothing to complete; the reason comes when it is read.
+    // A file that cannot be read has no completions; reading it reports the reason.
     if (isResourceError(error) && error.kind !== 'unavailable') return all([])
     throw error
   }

@@ -17,11 +17,11 @@ export interface DeskOptions {
   readonly limits: Limits
   readonly deadlineMs: number
   readonly without: readonly Layer[]
-  /** What the worker runs; tests put one that hangs in its place. */
+  /** File that the worker runs; tests use one that hangs. */
   readonly file?: string
 }
 
-/** What was answered of a file, with the facts of the file. */
+/** Answer about a file, with the facts of the file. */
 export interface Answered {
   readonly answer: Exclude<Answer, { readonly fault: unknown }>
   readonly facts: ContentFacts

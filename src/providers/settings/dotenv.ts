@@ -6,9 +6,9 @@ import { type Entry, type Scalar, type Tree, textNode } from './tree.ts'
 const assignment = /^[ \t]*(#[ \t]*)?(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*(?:=|:[ \t])[ \t]*/
 
 /**
- * Reads dotenv: `NAME=value`, with or without `export`, values in `'`, `"` or `` ` `` over several lines. Nothing is expanded. What is
- * not in quotes reaches to the end of its line, whatever is in it: programs differ in what they take for a comment. A line
- * that is none of this is unknown.
+ * Reads dotenv: `NAME=value`, with or without `export`, values in `'`, `"` or `` ` `` over several lines. Nothing is expanded. An unquoted
+ * value reaches to the end of its line, including any `#`: programs differ in what they take for a comment. Other lines are
+ * unknown.
  */
 export function parseDotenv(text: string, budget: Budget): Tree {
   const entries: Entry[] = []

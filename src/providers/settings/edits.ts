@@ -32,8 +32,8 @@ export function replaceScalar({ start, end, writing, json }: Scalar, text: strin
 }
 
 /**
- * Takes parts out of a value. What stands without quotes gets some where the mark could be read as something else: it begins
- * as a list does.
+ * Returns the edits that remove parts of a value. An unquoted value is quoted when the mark could be misread: the mark begins
+ * like a list.
  */
 export function editScalar(scalar: Scalar, text: string, parts: readonly Span[]): readonly Edit[] {
   const { start, end, writing } = scalar
@@ -72,7 +72,7 @@ function withoutParts(text: string, of: Span, parts: readonly Span[]): string {
   return replaceSpans(text.slice(of.start, of.end), relative)
 }
 
-/** What a span shares with another. */
+/** Returns the intersection of two spans. */
 const clip = ({ start, end }: Span, of: Span): Span => ({
   start: Math.max(start, of.start),
   end: Math.min(end, of.end),

@@ -8,7 +8,7 @@ export const formats = ['json', 'yaml', 'toml', 'ini', 'dotenv', 'properties'] a
 
 export type Format = (typeof formats)[number]
 
-/** What names of files stand for. The first that fits counts. */
+/** Formats by file name. The first match counts. */
 const names: readonly (readonly [RegExp, Format])[] = [
   [/^\.env(?:\..+)?$|\.env$|^\.(?:flask|dev|prod|test)env$|^\.dev\.vars$/, 'dotenv'],
   [/\.(?:jsonc?|webmanifest|code-workspace)$|^\.(?:babel|eslint|jshint|swc|lintstaged|stylelint)rc$/, 'json'],
@@ -19,7 +19,7 @@ const names: readonly (readonly [RegExp, Format])[] = [
   [/\.properties$/, 'properties'],
 ]
 
-/** What tools write for themselves is nobody's setting. */
+/** Lock files, which tools write for themselves: not settings. */
 const locks = /^(?:package-lock|npm-shrinkwrap)\.json$|^composer\.lock$|^pnpm-lock\.yaml$/
 
 /** How a file of settings is written; `undefined` for a file that is none. */

@@ -18,15 +18,15 @@ import { parsePointer } from './pointer.ts'
 export type { Format } from './formats.ts'
 
 export interface SettingsOptions extends FormatRules, Partial<Policy>, Partial<Limits> {
-  /** Where the files come from, as text; not redacted, since only whole files can be read. It is closed with this. */
+  /** Provider of the files, as text; not redacted, since only whole files can be parsed. It is closed with this provider. */
   readonly source: Provider
-  /** What versions are hashed with. Replicas share it; by default one is made for this process. */
+  /** Key of the version hashes. Replicas share it. Default: a random key per process. */
   readonly key?: Uint8Array
   /** Values that are known to be secret: they are taken out as well. */
   readonly scrubber?: Scrubber
   /** How long reading one file may take, in milliseconds. Default `workerLimits.settings`: 5000. */
   readonly deadlineMs?: number
-  /** What the worker runs, and layers that are left out: for tests. */
+  /** File that the worker runs, and layers that are left out: for tests. */
   readonly file?: string
   readonly without?: readonly Layer[]
 }
@@ -44,8 +44,8 @@ const template: Template = {
  * Files of settings in JSON (with comments), YAML, TOML, INI, dotenv and properties: each as it is, as JSON, or one value of it.
  *
  * Values are shown unless something speaks against it: a name above them that sounds secret, a look of chance, anything that
- * the detectors of `redacted` find. Of dotenv, and with `show: 'allowed'` of everything, only what `allow` names is shown. What
- * stands instead is `[redacted]`; names are always shown. Nothing is expanded, included or looked up.
+ * the detectors of `redacted` find. Of dotenv, and with `show: 'allowed'` of everything, only what `allow` names is shown. Hidden
+ * values are replaced with `[redacted]`; names are always shown. Nothing is expanded, included or looked up.
  *
  * Reads throw ResourceError `invalid` (reason `settings`, with `line` and `column`) for a file that is not what its name says,
  * `too-large` beyond a limit, `invalid` (reason `pointer` or `as`) for a malformed request, `not-found` for a pointer to
@@ -132,7 +132,7 @@ function wantIn(params: Params): Want {
   return { kind: 'json', steps: parsePointer(pointer ?? '') }
 }
 
-/** What is read may change with every policy: nobody may keep it for ever. Its range is that of the source. */
+/** Drops `immutable`, because the content depends on the policy, and `range`, which is that of the source. */
 function contentFacts({ immutable: _, range: __, ...facts }: ContentFacts, text: string): ContentFacts {
   return text.includes(redactedMark) ? { ...facts, meta: { ...facts.meta, [redactedKey]: true } } : facts
 }

@@ -10,8 +10,8 @@ export interface Policy {
   /** `safe`: values that look secret by no name and no look. `allowed`: only those that `allow` names. */
   readonly show: 'safe' | 'allowed'
   /**
-   * Globs over pointers (`/db/*`) or, without a slash, over names at any depth (`*_HOST`). What looks secret for its name is
-   * shown only where a pattern without wildcards names it.
+   * Globs over pointers (`/db/*`) or, without a slash, over names at any depth (`*_HOST`). A value whose name sounds secret is
+   * shown only when a pattern without wildcards names it.
    */
   readonly allow: readonly string[]
 }
@@ -21,7 +21,7 @@ export type Denied = ReadonlySet<Scalar>
 
 const wildcard = /[*?[\]{}\\]/
 
-/** Decides of each value, by the names above it, whether it is shown. What it looks like is for the detectors. */
+/** Decides of each value, by the names above it, whether it is shown. The detectors judge the value itself. */
 export function judge({ root, commented = [] }: Tree, { show, allow }: Policy): Denied {
   const named = compileGlobs(allow.filter((pattern) => !wildcard.test(pattern)))
   const matched = compileGlobs(allow)

@@ -1,6 +1,6 @@
 import { defined } from '../../core/defined.ts'
 
-/** How large and how deep a file of settings may be. What is larger ends in an error, before it can fill anything. */
+/** How large and how deep a file of settings may be. A larger file is refused before it fills the memory. */
 export interface Limits {
   /** Bytes of the file. */
   readonly maxBytes: number
@@ -21,7 +21,7 @@ export interface Fault {
   readonly limit?: number
 }
 
-/** What a parser throws. It is no Error: it never leaves the module, and has no text but ours. */
+/** Value that a parser throws. It is not an Error: it never leaves the module, and holds no text of the file. */
 export interface ParseFault {
   readonly fault: Fault
 }

@@ -3,7 +3,7 @@ import type { Span } from '../../wrap/redacted/spans.ts'
 import type { Denied } from './judge.ts'
 import type { Node, Scalar } from './tree.ts'
 
-/** Where in the JSON a value stands, without its quotes. */
+/** Span of a value in the JSON, without its quotes. */
 export interface Leaf {
   readonly scalar: Scalar
   readonly start: number
@@ -13,7 +13,7 @@ export interface Leaf {
 export interface Normal {
   readonly text: string
   readonly leaves: readonly Leaf[]
-  /** Where names and values stand, without their quotes, in order: all that is not of JSON itself. */
+  /** Spans of names and values, without their quotes, in order: everything except the syntax of JSON. */
   readonly words: readonly Span[]
 }
 

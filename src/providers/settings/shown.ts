@@ -77,7 +77,7 @@ function isOfName({ start, end, key }: Span, scalars: readonly Scalar[]): boolea
   return scalar !== undefined && scalar.start < end && key < scalar.start
 }
 
-/** What the detectors find in JSON. Names of values are not for them: only names within a value are. */
+/** Returns the spans that the detectors find in JSON. Names of values are excluded; names within a value are not. */
 async function findInJson({ text, leaves }: Normal, { without }: Source): Promise<readonly Span[]> {
   const found = await findSecrets(text, { path: 'settings.json', without })
   return mergeSpans(
@@ -88,7 +88,7 @@ async function findInJson({ text, leaves }: Normal, { without }: Source): Promis
   )
 }
 
-/** What is found in the decoded values: as parts of the source where it stands there as well, else as whole values. */
+/** Returns the findings in the decoded values: as spans of the source when the text occurs there too, else as whole values. */
 async function findInValues(source: Source) {
   const normal = writeJson(source.tree.root, source.denied)
   const inLeaves = new Map<Scalar, string[]>()
@@ -111,7 +111,7 @@ async function findInValues(source: Source) {
   return { spans, whole }
 }
 
-/** Where parts of a decoded value stand in the source; `undefined` where one of them is written otherwise there. */
+/** Returns the spans of parts of a decoded value in the source; `undefined` when the source writes one of them differently. */
 function partsInSource({ start, end }: Scalar, parts: readonly string[], text: string): readonly Span[] | undefined {
   const written = text.slice(start, end)
   const spans: Span[] = []

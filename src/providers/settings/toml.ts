@@ -6,8 +6,8 @@ type Table = Map<string, Value>
 type Value = Table | Value[] | Scalar
 
 /**
- * Reads TOML. smol-toml says whether it is TOML, and what it means; where values stand it does not say, so they are read once
- * more here. Where the two differ, nothing is shown.
+ * Parses TOML. smol-toml validates and decodes it, but gives no positions of values, so this parser reads them a second time.
+ * When the two differ, nothing is shown.
  */
 export function parseToml(text: string, budget: Budget): Tree {
   measure(text, budget)

@@ -34,7 +34,7 @@ export interface Entry {
 
 export type Node = Scalar | List | Table
 
-/** What a file holds. Nodes may be shared (aliases of YAML), never within themselves. */
+/** Parsed content of a file. Nodes may be shared (aliases of YAML), but never contain themselves. */
 export interface Tree {
   readonly root: Node
   /** Settings that were commented out: they are judged, and are none. */
