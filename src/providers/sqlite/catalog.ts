@@ -10,7 +10,7 @@ import { indexesOf, type KnownIndex } from './indexes.ts'
 import { type Affinity, affinityOf } from './names.ts'
 import { checksOf, generatedOf } from './parse.ts'
 
-/** What rows are reached by, with what of it only statements need to know. */
+/** Key column of a table, with the facts that only statements need. */
 export interface KnownKey {
   readonly name: string
   readonly affinity: Affinity
@@ -19,14 +19,14 @@ export interface KnownKey {
   readonly collation: string
 }
 
-/** What there is of a relation. */
+/** Description of a relation. */
 export interface Known {
   readonly item: Item
   readonly relation: Relation
   readonly key: readonly KnownKey[]
 }
 
-/** The catalog of a database. Whoever asks it is in a transaction. */
+/** The catalog of a database. Callers must be in a transaction. */
 export interface Catalog {
   /** Everything, in the order of keys. */
   items(): readonly Item[]
@@ -195,7 +195,7 @@ function keyOf(
   })
 }
 
-/** What `ANALYZE` found out the last time. */
+/** Returns the row estimate of the last `ANALYZE`. */
 function estimateOf(run: Run, table: string): number | undefined {
   const rows = tryTo(() => run('select stat from sqlite_stat1 where tbl = ?1 and stat is not null limit 1', table))
   const rowCount = Number.parseInt(String(rows[0]?.[0] ?? ''), 10)

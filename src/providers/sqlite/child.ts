@@ -6,7 +6,7 @@ import { failureOf, isLost, stale } from './failures.ts'
 import { openFile } from './file.ts'
 import { createOperations, type Operations } from './operations.ts'
 
-/** What the process is asked. `open` comes first, with the file and how long to wait for its locks. */
+/** Request to the child process. `open` comes first, with the file and the lock time-out. */
 export interface Question {
   readonly id: number
   readonly name: keyof Operations | 'open'
@@ -44,7 +44,7 @@ process.on('message', (question: Question) => {
   }
 })
 
-// Whoever started it ends it: a terminal tells both.
+// The parent process ends this one: a terminal sends signals to both.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit())
 

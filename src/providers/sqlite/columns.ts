@@ -28,7 +28,7 @@ export function columnsOf(run: Run, table: string): readonly RawColumn[] {
   })
 }
 
-/** What a statement answers, and nothing where it cannot be answered. */
+/** Returns the rows of a statement; empty when the statement fails. */
 export function tryTo(act: () => readonly Cells[]): readonly Cells[] {
   try {
     return act()

@@ -4,7 +4,7 @@ import { codeOf } from '../../store/sqlite/database.ts'
 /** Why a file does not answer, as `detail.reason`. */
 export type Reason = 'refused' | 'stale' | 'away'
 
-/** What an operator has to mend before the file can be served. */
+/** Error for a fault that an operator must fix before the file can be served. */
 export function refused(message: string): ResourceError {
   return new ResourceError('unavailable', message, { reason: 'refused' satisfies Reason })
 }
@@ -16,7 +16,7 @@ export function stale(): ResourceError {
   })
 }
 
-/** What does not answer just now. */
+/** Error for a database that does not answer at the moment. */
 export function away(message: string, code?: string): ResourceError {
   const text = code === undefined ? message : `${message} (${code})`
   return new ResourceError('unavailable', text, { reason: 'away' satisfies Reason })
@@ -41,7 +41,7 @@ const messages: Readonly<Record<number, string>> = {
   26: 'The file is not a database of SQLite, or it is encrypted.', // NOTADB
 }
 
-/** What a view or a generated column computes takes more memory, or is longer, than it may: NOMEM and TOOBIG. */
+/** Codes of a view or generated column that exceeds the memory or length limit: NOMEM and TOOBIG. */
 const tooMuch = new Set([7, 18])
 
 function tooLarge(): ResourceError {
@@ -59,7 +59,7 @@ export function isLost(error: unknown): boolean {
   return code !== undefined && reopened.has(code & 0xff)
 }
 
-/** What is told of an error: no path, and no text of SQLite. */
+/** Converts an error to a ResourceError without a path and without text of SQLite. */
 export function failureOf(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const code = codeOf(error)
@@ -68,7 +68,7 @@ export function failureOf(error: unknown): ResourceError {
     if (tooMuch.has(primary)) return tooLarge()
     const message = messages[primary]
     if (message !== undefined) return away(message, `SQLite ${code}`)
-    // What a view or a generated column does wrong is no reason to leave the source alone.
+    // An error in a view or a generated column does not make the source unavailable.
     return new ResourceError('internal', `The database cannot answer this. (SQLite ${code})`)
   }
   const system = systemCodeOf(error)

@@ -117,7 +117,7 @@ function wayOf(file: string, isLogged: boolean): Way {
   throw away('The database has a log that was never worked in. Open it once with a program that may write to it.')
 }
 
-/** What tells whether anybody touched a file, or a log appeared beside it. */
+/** Returns a text that changes when the file changes or a log appears beside it. */
 function traceOf(file: string): string {
   const traces = ['', ...companions].map((end) => {
     const found = lstatSync(`${file}${end}`, { bigint: true, throwIfNoEntry: false })

@@ -44,7 +44,7 @@ export function foreignKeysOf(run: Run, table: string, spelled: (name: string) =
   })
 }
 
-/** What points at each table. */
+/** Returns the foreign keys that reference each table. */
 export function referencesIn(
   run: Run,
   items: readonly Item[],

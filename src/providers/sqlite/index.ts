@@ -115,8 +115,8 @@ function createSource(options: SqliteOptions): { readonly source: Source; readon
 }
 
 /**
- * What some work comes to, unless the signal aborts before. The work is told a moment later: most statements are over by then, and
- * their process can be kept.
+ * Returns the result of some work, unless the signal aborts first. The work's own signal aborts a moment later: most statements
+ * have ended by then, and their process can be kept.
  */
 async function leaving<T>(signal: AbortSignal, work: (patient: AbortSignal) => Promise<T>): Promise<T> {
   signal.throwIfAborted()
@@ -130,7 +130,7 @@ async function leaving<T>(signal: AbortSignal, work: (patient: AbortSignal) => P
     }
     signal.addEventListener('abort', leave, { once: true })
   })
-  // Where it was left, nobody is there to hear of it.
+  // After an abort no caller handles the rejection.
   going.catch(() => {})
   return Promise.race([going, left]).finally(() => signal.removeEventListener('abort', leave))
 }

@@ -3,7 +3,7 @@ export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** What SQLite makes of a declared type (https://www.sqlite.org/datatype3.html#determination_of_column_affinity). */
+/** Affinity that SQLite derives from a declared type (https://www.sqlite.org/datatype3.html#determination_of_column_affinity). */
 export type Affinity = 'numeric' | 'text' | 'none'
 
 export function affinityOf(type: string, isStrict: boolean): Affinity {

@@ -5,7 +5,7 @@ import type { Catalog } from './catalog.ts'
 import type { OpenFile } from './file.ts'
 import { createRowReader, type PlainKeyQuery, type PlainRowQuery } from './rows.ts'
 
-/** What is asked of an open file, each in one snapshot of it. */
+/** Operations on an open file, each in one snapshot of it. */
 export interface Operations {
   page(query: PageQuery, views: boolean): readonly Listed[]
   relations(names: readonly ObjectName[], views: boolean): readonly Relation[]

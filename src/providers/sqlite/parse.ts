@@ -1,4 +1,4 @@
-/** What a statement of SQL is made of, as far as its parts have to be found: SQLite keeps definitions as they were written. */
+/** Token of an SQL statement. Definitions are tokenized because SQLite keeps them as they were written. */
 export interface Token {
   readonly text: string
   /** How many parentheses it lies in; of a parenthesis, how many its pair lies in. */

@@ -112,8 +112,8 @@ function hold(child: ChildProcess, isBusy: boolean): void {
 const heapMb = 128
 
 /**
- * A process without our environment, and with nothing of ours open. What goes beyond the memory that it may have ends it, or the
- * statement. Its sources need a loader where they run as they are, on a Node that reads no TypeScript.
+ * Starts a child process that inherits neither the environment nor file descriptors. Exceeding its memory limit ends the process
+ * or the statement. Its TypeScript source needs a loader when it is not built and Node.js does not run TypeScript.
  */
 function startProcess(): ChildProcess {
   const code = new URL(import.meta.url.endsWith('.ts') ? './child.ts' : './child.js', import.meta.url)

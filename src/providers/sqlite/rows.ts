@@ -6,7 +6,7 @@ import type { Catalog, Known, KnownKey } from './catalog.ts'
 import { quoteName } from './names.ts'
 import { boundOf, type Cell, createDecoder, pieceOf } from './values.ts'
 
-/** What is asked of rows, without the description that it was asked by: that of now counts. */
+/** Row query without the caller's description of the relation: the current description counts. */
 export type PlainRowQuery = Omit<RowQuery, 'relation'> & Asked
 export type PlainKeyQuery = Omit<KeyQuery, 'relation'> & Asked
 
@@ -48,7 +48,7 @@ export function createRowReader(database: DatabaseSyncInstance, catalog: Catalog
       const isUnusable = values.some((value, i) => key[i]?.isRowid === true && typeof value !== 'bigint')
       if (isUnusable && only !== undefined) return { rows: [], more: false }
       if (isUnusable) throw invalid('The parameter "after" is not the key of a row of this table.', 'after')
-      // What the key holds is needed whole.
+      // Key values are needed in full.
       const parts = new Map([
         ...columns.map((name) => [name, maxValueBytes] as const),
         ...key.map(({ name }) => [name, maxKey] as const),

@@ -70,7 +70,7 @@ function base64Of(digits: string): string {
 
 const [smallest, largest] = [-(2n ** 63n), 2n ** 63n - 1n]
 
-/** What a part of a key means to a column: `x'00'` are bytes, `'7'` is a text, and `7` is one where the column holds texts. */
+/** Parses a part of a key for a column: `x'00'` is bytes, `'7'` is a string, and `7` is a string when the column holds text. */
 export function boundOf(text: string, affinity: Affinity): Cell {
   if (/^x'(?:[0-9A-F]{2})*'$/.test(text)) return Uint8Array.from(Buffer.from(text.slice(2, -1), 'hex'))
   if (/^'(?:[^']|'')*'$/.test(text)) return text.slice(1, -1).replaceAll("''", "'")
