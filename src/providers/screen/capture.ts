@@ -13,7 +13,7 @@ export interface CaptureLimits {
   readonly maxBytes: number
 }
 
-/** What every PNG begins with (PNG specification, section 5.2). */
+/** Signature of a PNG file (PNG specification, section 5.2). */
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
 /**

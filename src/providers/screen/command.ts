@@ -6,7 +6,7 @@ export interface CaptureCommand {
   readonly args: readonly string[]
   /** All of its environment. */
   readonly env: Readonly<Record<string, string>>
-  /** Where the picture comes from: its output, its output in base64, or a file whose name follows the arguments. */
+  /** Channel of the picture: standard output, standard output in base64, or a file whose name follows the arguments. */
   readonly from: 'stdout' | 'base64' | 'file'
 }
 
@@ -69,10 +69,10 @@ export function captureCommand(program: string, display: string, machine: Machin
     args: isMaim ? ['--hidecursor', '--format=png'] : ['--silent', '--overwrite'],
     env: {
       ...{ PATH: '/usr/bin:/bin', LC_ALL: 'C', DISPLAY: display },
-      // Who may look at the display is said there.
+      // This file authorizes access to the display.
       ...(env.XAUTHORITY ? { XAUTHORITY: env.XAUTHORITY } : env.HOME ? { HOME: env.HOME } : {}),
     },
-    // What scrot calls its output is opened by a path, which a pipe of Node's does not have.
+    // scrot opens its output by path, and a pipe of Node.js has no path.
     from: isMaim ? 'stdout' : 'file',
   }
 }

@@ -27,7 +27,7 @@ const template: Template = {
   mimeType: 'image/png',
 }
 
-/** So many wait for their turn; the others are told to come again. */
+/** Maximum number of waiting captures. Further callers get an error that asks them to retry. */
 const maxWaiting = 8
 
 /**
@@ -75,7 +75,7 @@ export async function createScreen(options: ScreenOptions, machine: Machine): Pr
     void last.then(() => {
       waiting--
     })
-    // Whoever gives up does not wait for its turn.
+    // An aborted caller does not wait for its turn.
     return new Promise((resolve, reject) => {
       const abort = () => reject(signal.reason)
       signal.addEventListener('abort', abort, { once: true })

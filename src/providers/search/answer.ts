@@ -7,7 +7,7 @@ import type { SearchHit } from '../../search/search-index.ts'
 /** How a part of a document is asked for. */
 const partTemplate = compileTemplate('{?as,lines}')
 
-/** What parts of the documents of a mount can be asked for. */
+/** Kinds of document parts that a mount can return. */
 export interface Parts {
   readonly lines: boolean
   readonly as: boolean
@@ -41,7 +41,7 @@ export function formatFound(found: Found): string {
   return `${JSON.stringify(found, undefined, 2)}\n`
 }
 
-/** An answer for a model or a person to read. What was found stands in quotes: it is what others wrote. */
+/** An answer for a model or a person to read. Found text is quoted, because it is untrusted. */
 export function formatMarkdown({ query, hits, next, total, notes, fallback }: Found): string {
   const many = total === undefined ? `the first ${hits.length}` : String(total)
   const lines = [

@@ -3,10 +3,10 @@ import type { Completion, CompletionRequest } from '../../core/provider.ts'
 import { isOf } from '../../search/feed-document.ts'
 import type { Allows, SearchIndex, Suggestion } from '../../search/search-index.ts'
 
-/** So many values are answered, and so many of all looked at for that. */
+/** Maximum number of values returned, and of values examined. */
 const mostValues = 100
 const mostLooks = 2000
-/** So many documents are looked at to find out whether one of them may be seen. */
+/** Maximum number of documents examined to find one that the principal may see. */
 const mostDocuments = 200
 
 interface Known {

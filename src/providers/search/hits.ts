@@ -26,7 +26,7 @@ export interface Searched {
   isCurrent(address: string): boolean
 }
 
-/** So many hits are looked at for one answer, and for so long. */
+/** Maximum number of hits examined for one answer, and maximum time in milliseconds. */
 const mostLooks = 20_000
 const mostMs = 10_000
 /** How long is waited to hear whether something is still there. */
@@ -34,7 +34,7 @@ const patienceMs = 1000
 
 export const stoppedNote = 'Not everything was looked at: ask for something that is less frequent.'
 
-/** What a principal may see of what the index holds, by the rules of now. */
+/** Returns the check whether a principal may see an indexed document by the current rules. */
 export function allowsFor(mounts: Searched['mounts'], principal: Principal): Allows {
   const known = new Map(
     [...mounts].map(([address, mount]): [string, MountVisibility] => {

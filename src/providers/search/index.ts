@@ -23,13 +23,13 @@ export type { FeedStatus, MountProgress } from '../../search/feed-status.ts'
 export interface SearchOptions {
   readonly index: SearchIndex
   readonly store: Store
-  /** What tells the indexes of one store apart. */
+  /** Name of the index, unique within the store. */
   readonly name: string
   /** The mounts to search. Asked for when they are first needed: they are opened together with this one. */
   readonly mounts: () => readonly FedMount[]
   /** So much of a text is indexed, in bytes. */
   readonly maxBytes?: number
-  /** So many rows of a table are indexed. */
+  /** Maximum number of rows indexed per table. */
   readonly maxRows?: number
   /** How often a mount is compared that cannot tell of changes, in milliseconds. */
   readonly interval?: number
@@ -52,7 +52,7 @@ const description =
   'Words are looked for in texts, titles and paths; "quoted words" have to stand as they are. limit: 1-100. mount: an address. ' +
   'mime: text/markdown, text/*. since: 2026-01-31, 7d. minPriority: 0-1. audience: user, assistant. path: a glob. after: `next` ' +
   'of the answer before. as: json, markdown.'
-/** What can be anything: nothing completes it. */
+/** Variables with free text: they have no completion. */
 const free = ['path', 'after']
 const templates: readonly Template[] = [
   { template: `{?q,${filters}}`, name: 'search', title: 'Search', description, mimeType: foundMimeType, free },
@@ -67,8 +67,8 @@ const templates: readonly Template[] = [
 ]
 
 /**
- * Search over other mounts. Whoever asks finds what it may see, and is told nothing of the rest: hits, counts, snippets and
- * completions are filtered by the rules of now, and scores are told beside the best hit that may be seen.
+ * Search over other mounts. A caller finds only documents it may see and learns nothing of the others: hits, counts, snippets and
+ * completions are filtered by the current rules, and scores are relative to the best visible hit.
  *
  * Reading `status.json` says how far the index is; anything else is searched for.
  */
@@ -95,7 +95,7 @@ export function search(options: SearchOptions): Search {
   }
   const feedStatus = () => feeding?.status() ?? readFeedStatus(store, name)
 
-  /** What parts a mount has of its documents. A source that does not answer is asked again. */
+  /** Document parts of each mount. A source that does not answer is asked again. */
   const partsOf = (address: string, signal: AbortSignal): Promise<Parts> => {
     const mount = mounts().get(address)
     if (mount === undefined) return Promise.resolve({ lines: false, as: false })

@@ -24,7 +24,7 @@ export interface WebOptions extends OriginOptions {
   readonly poll?: number
 }
 
-/** What is served unless it is said otherwise: what a model or a person can read or look at. */
+/** MIME types served by default: those that a model or a person can read or view. */
 export const defaultTypes: readonly string[] = [
   'text/*',
   'image/*',
@@ -36,7 +36,7 @@ export const defaultTypes: readonly string[] = [
   'application/vnd.openxmlformats-officedocument.*',
 ]
 
-/** So many pages are looked at at once. */
+/** Maximum number of pages fetched concurrently. */
 const atOnce = 4
 
 /**
