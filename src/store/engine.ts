@@ -2,7 +2,7 @@ import type { WholeRow } from './rules.ts'
 import type { Condition, Row, RowQuery, Store } from './store.ts'
 import type { TextSet, Texts, WeighedPart } from './texts.ts'
 
-/** What is done with rows, each of it at once and whole. Whoever calls it has checked what it is given. */
+/** Operations on rows, each of them atomic. The caller has checked the arguments. */
 export interface Operations {
   get(collection: string, key: string): Row | undefined
   put(collection: string, row: WholeRow, condition?: Condition): Row | undefined
@@ -18,7 +18,7 @@ export interface Operations {
   dropLease(name: string, holder: string): void
 }
 
-/** What is done with texts: the same as {@link Texts}, each under the name of the texts that it is of. */
+/** Operations on texts: the same as {@link Texts}, each with the name of the text collection. */
 export interface TextOperations {
   textsPut(name: string, texts: Parameters<Texts['put']>[0]): void
   /** Does a part of it, so that nobody waits for long. `false`: nothing was left to do. */

@@ -22,7 +22,7 @@ export function fault(code: string): ResourceError {
   return new ResourceError('internal', `The store does not understand what is asked of it. (${code})`)
 }
 
-/** What cannot be stored, or asked for. */
+/** Returns the error for a value that cannot be stored, or a query that cannot be answered. */
 export function refused(message: string, reason: string): ResourceError {
   return invalid(message, reason)
 }

@@ -23,9 +23,9 @@ export type {
   WeightedTerm,
 } from './texts.ts'
 
-/** Where a store is. */
+/** Location of a store. */
 export type StoreOptions = (SqliteStore | PostgresStore) & {
-  /** What the operator is told: that a damaged file was put aside, that a server is gone. By default nobody is. */
+  /** Log for the operator: a damaged file was put aside, a server is gone. Default: no log. */
   readonly log?: Log
 }
 

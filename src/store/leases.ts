@@ -5,8 +5,8 @@ import type { Lease } from './store.ts'
 type Leasing = Pick<Engine, 'takeLease' | 'renewLease' | 'dropLease'>
 
 /**
- * Takes a lease and renews it at a third of its time. What is measured here is only how long ago that last worked, by a clock
- * that nobody sets, and from when it was asked for: the lease is lost here before it is free there.
+ * Takes a lease and renews it at a third of its time. The time since the last successful renewal is measured by a monotonic
+ * clock, from the start of the request: this process gives the lease up before the store frees it.
  */
 export async function holdLease(engine: Leasing, name: string, ttlMs: number): Promise<Lease | undefined> {
   const holder = randomUUID()

@@ -1,14 +1,14 @@
-/** What may have changed: these keys, or anything. */
+/** Keys that may have changed; undefined means "everything". */
 export type Change = readonly string[] | undefined
 
-/** Who listens to what. What is told is joined until it is taken: nobody is slow enough to make it grow. */
+/** Listeners by collection. Changes are merged until a listener takes them, so a slow listener cannot make the queue grow. */
 export interface News {
   /** From now on. Ends when the signal aborts. */
   listen(collection: string, signal: AbortSignal): AsyncIterable<Change>
   tell(collection: string, change: Change): void
   /** To everybody: anything may have changed. */
   tellAll(): void
-  /** What is listened to. */
+  /** Collections that have listeners. */
   readonly collections: readonly string[]
   /** Ends all that listen. */
   close(): void

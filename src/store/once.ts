@@ -11,7 +11,7 @@ export interface OnceOptions {
   readonly signal?: AbortSignal
 }
 
-/** What is written under the key. */
+/** Value that is stored under the key. */
 export type OnceValue = Omit<NewRow, 'key'>
 
 export interface OnceOutcome {
@@ -32,14 +32,14 @@ interface Shared {
 const shared = new WeakMap<Store, Map<string, Shared>>()
 
 /**
- * What is stored under a key; where nothing is, it is computed: once, however many ask for it at the same time in whatever
- * processes. Who comes late waits, and is woken when it is there. Where the computation fails, those who wait in this process
- * fail with it, and one of those in others tries next; where its process dies, that is so once its lease is over.
+ * Returns the row stored under a key, or computes it. Single-flight across processes: concurrent callers share one computation,
+ * and later callers wait and are woken when it ends. When the computation fails, the waiting callers of this process fail with
+ * it, and a caller in another process tries next; when its process dies, that happens once its lease has expired.
  *
- * A store that is gone keeps nobody from computing: then there is one computation in each process.
+ * When the store is unavailable, each process computes the value once for itself.
  *
- * @param compute Given a signal that aborts when nobody waits any more, or when the lease is lost.
- * @throws whatever `compute` does, the reason of the signal, or ResourceError `unavailable` when the wait was too long.
+ * @param compute Receives a signal that aborts when no caller waits any more, or when the lease is lost.
+ * @throws The error of `compute`, the reason of the signal, or ResourceError `unavailable` when the wait was too long.
  */
 export async function once(
   store: Store,
@@ -67,7 +67,7 @@ export async function once(
 
 function begin(mine: Map<string, Shared>, name: string, run: (signal: AbortSignal) => Promise<OnceOutcome>): Shared {
   const abort = new AbortController()
-  // Whoever comes once nobody waited for it any more begins another.
+  // A caller that arrives after all callers have left begins a new computation.
   const forget = () => mine.get(name) === made && mine.delete(name)
   const made: Shared = { outcome: run(abort.signal).finally(forget), abort, callers: 0 }
   made.outcome.catch(() => {})
@@ -83,7 +83,7 @@ function leaseName(collection: string, key: string): string {
     .digest('base64url')}`
 }
 
-/** Where something is stored, and how it is come by. */
+/** A computation: its store, its collection and its parameters. */
 interface Wanted {
   readonly store: Store
   readonly rows: Collection
@@ -112,7 +112,7 @@ async function settle(wanted: Wanted, signal: AbortSignal): Promise<OnceOutcome>
       }
       if (lease !== undefined) return await computeHolding(wanted, lease, signal)
       if (performance.now() > end) throw failure('busy')
-      // What is asked after this point is told of, so the next round misses nothing.
+      // Changes after this point are notified, so the next round misses none.
       if (others === undefined) others = await watchOthers(wanted, AbortSignal.any([signal, leaving.signal]))
       else await others.wait(Math.min(wanted.ttlMs, end - performance.now()))
     }
@@ -157,13 +157,13 @@ async function keep({ rows, key }: Wanted, made: OnceValue): Promise<OnceOutcome
     const row = written ?? (await rows.get(key))
     return row === undefined ? undefined : { value: row.value, row, computed: true }
   } catch (error) {
-    // What has been computed is not thrown away because it cannot be kept.
+    // A computed value is returned even if it cannot be stored.
     if (isResourceError(error, 'invalid')) throw error
     return undefined
   }
 }
 
-/** What cannot be given back is over when its time is. */
+/** Releases a lease. When that fails, the lease expires. */
 async function giveBack(lease: Lease): Promise<void> {
   await lease.release().catch(() => {})
 }

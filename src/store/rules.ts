@@ -2,7 +2,7 @@ import { defined } from '../core/defined.ts'
 import { refused } from './failure.ts'
 import type { NewRow, RowQuery } from './store.ts'
 
-/** What a store takes, so that both engines take the same. In bytes, where nothing else is said. */
+/** Limits that both engines share, in bytes unless noted. */
 export const limits = {
   name: 255,
   key: 1024,
@@ -68,7 +68,7 @@ export function checkTerms(terms: readonly string[]): readonly string[] {
 
 export function checkQuery(query: RowQuery): RowQuery {
   if (query.prefix !== undefined && query.prefix !== '') checkText(query.prefix, 'prefix', limits.key)
-  // Where a listing goes on is no key: anything that sorts will do.
+  // The position at which a listing continues need not be a key: every string that sorts is valid.
   if (query.after !== undefined && query.after !== '') checkText(query.after, 'key', 4 * limits.key)
   if (query.term !== undefined) checkText(query.term, 'term', limits.term)
   return { ...query, limit: checkLimit(query.limit) }

@@ -18,7 +18,7 @@ export interface Sql {
   readonly values: readonly (string | number)[]
 }
 
-/** What `list` asks. */
+/** Returns the statement of `list`. */
 export function listSql(dialect: Dialect, collection: string, query: RowQuery): Sql {
   const values: (string | number)[] = []
   const value = (given: string | number) => dialect.parameter(values.push(given))
@@ -29,7 +29,7 @@ export function listSql(dialect: Dialect, collection: string, query: RowQuery): 
       ? `${dialect.table('rows')} r where r.collection = ${home}`
       : `${dialect.table('terms')} t join ${dialect.table('rows')} r on r.collection = t.collection and r.key = t.key
          where t.collection = ${home} and t.term = ${value(term)}`
-  // What the rows are found in the order of.
+  // Column by which the rows are ordered.
   const key = term === undefined ? 'r.key' : 't.key'
   const end = prefix === '' ? undefined : endOf(prefix)
   const conditions = [

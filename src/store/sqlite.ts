@@ -74,7 +74,7 @@ function engineOver(thread: ReturnType<typeof createThread>): Engine {
 
 /** Looks for changes while anybody listens: now and then for those of other processes, at once for those of this one. */
 function createWatching(changes: Remote<SqliteOperations>['changes']) {
-  /** Up to which revision each collection is known. What is not known at all is told as anything. */
+  /** Up to which revision each collection is known. For an unknown collection, "everything changed" is reported. */
   const known = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   let looking = false
@@ -128,10 +128,10 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
       if (!known.has(collection)) {
         try {
           const [now] = await changes({ [collection]: -1 })
-          // Who came at the same time may know of more by now, which is not to be forgotten.
+          // A concurrent listener may have set a later revision, which must not be overwritten.
           if (!known.has(collection)) known.set(collection, now?.revision ?? 0)
         } catch {
-          // Whatever it has once it answers counts as changed.
+          // Once the file answers again, everything in it counts as changed.
         }
       }
       return heard

@@ -42,13 +42,13 @@ export interface Row {
   readonly modified: number
   /** Milliseconds since 1970, from which on the row is not there. Left out: never. */
   readonly expires?: number
-  /** What the row is found by, beside its key: `tag:weekly`, `hash:…`, `gram:…`. */
+  /** Index terms of the row, beside its key: `tag:weekly`, `hash:…`, `gram:…`. */
   readonly terms: readonly string[]
 }
 
 export type NewRow = Pick<Row, 'key' | 'value'> & Partial<Pick<Row, 'expires' | 'terms'>>
 
-/** What a write depends on. `absent`: nothing (that has not expired) may be there. `revision`: just that may be there. */
+/** Condition of a write. `absent`: no unexpired row may exist. `revision`: the row must have exactly this revision. */
 export type Condition = { readonly absent: true } | { readonly revision: number }
 
 export interface Collection {
@@ -67,7 +67,7 @@ export interface Collection {
     terms: readonly string[],
     limit: number,
   ): Promise<readonly { readonly key: string; readonly shared: number }[]>
-  /** How many rows there are, and the bytes of their values. What has expired counts until it is removed. */
+  /** How many rows there are, and the bytes of their values. Expired rows count until they are removed. */
   size(): Promise<{ readonly rows: number; readonly bytes: number }>
   /**
    * Removes what has expired, what was last written longer ago than `age` milliseconds, and then what was not written for

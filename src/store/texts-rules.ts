@@ -3,7 +3,7 @@ import { refused } from './failure.ts'
 import { checkLimit, checkText, limits } from './rules.ts'
 import type { NewText, PartQuery, Texts } from './texts.ts'
 
-/** What a term is made of, so that both engines take it as it is. */
+/** Form of a term that both engines accept unchanged. */
 const termText = /^[0-9A-Za-z!._\u0080-\uffff]+$/
 
 /** Texts over an engine: what is the same for all of them. */
@@ -120,7 +120,7 @@ function checkQuery(query: PartQuery): PartQuery {
   return { ...query, limit: Math.min(query.limit, limits.found) }
 }
 
-/** What a text takes, without its terms. */
+/** Returns the size of a text in bytes, without its terms. */
 export function bytesOf({ key, version, value, parts }: NewText): number {
   const own = Buffer.byteLength(key) + Buffer.byteLength(version) + Buffer.byteLength(value)
   return parts.reduce((sum, part) => sum + Buffer.byteLength(part.value), own)

@@ -7,9 +7,9 @@
 export interface Texts {
   /** Puts texts in the place of what was there under their keys: all of them or none. */
   put(texts: readonly NewText[]): Promise<void>
-  /** A key that ends in `/`: everything that begins with it. What is not there is passed over. */
+  /** Removes texts by key. A key that ends in `/` removes all keys with this prefix. Missing keys are ignored. */
   remove(keys: readonly string[]): Promise<void>
-  /** What is there, in the order of the keys' bytes, strictly after `after`. */
+  /** Lists texts in the byte order of their keys, strictly after `after`. */
   list(query: TextsQuery): Promise<readonly ListedText[]>
   /** Texts in the order of their ids, after an id. A text that is put again gets a new id, greater than all before. */
   entries(after: number, limit: number): Promise<readonly TextEntry[]>
@@ -31,7 +31,7 @@ export interface Texts {
   size(model?: string): Promise<TextsSize>
   /** Parts whose vector was not made by `model`, the older first, after an id. */
   unembedded(model: string, after: number, limit: number): Promise<readonly Pick<FoundPart, 'id' | 'value'>[]>
-  /** What is not there any more is passed over. */
+  /** Stores vectors. Parts that no longer exist are ignored. */
   embed(model: string, vectors: readonly PartVector[]): Promise<void>
   /** Vectors of a model, in the order in which they were kept, after a number of that order. */
   vectors(model: string, after: number, limit: number): Promise<readonly KeptVector[]>
@@ -44,12 +44,12 @@ export interface NewText {
   /** Of the rules that the terms were made by. */
   readonly edition: number
   readonly labels: TextLabels
-  /** What is known of it, for whoever put it. */
+  /** Opaque value of the writer. */
   readonly value: string
   readonly parts: readonly NewPart[]
 }
 
-/** What texts are told apart by, beside their terms. */
+/** Labels by which texts are filtered, beside their terms. */
 export interface TextLabels {
   readonly mount: string
   readonly mimeType?: string
@@ -63,7 +63,7 @@ export interface NewPart {
   readonly value: string
   /** Without white space and control characters. */
   readonly terms: readonly string[]
-  /** What is summed up over all parts, for an average. */
+  /** Length that is summed over all parts, for an average. */
   readonly length: number
 }
 
@@ -80,7 +80,7 @@ export interface ListedText {
   readonly edition: number
 }
 
-/** What a text counts for in statistics, and what decides who may see it. */
+/** Facts about a text for statistics and for access checks. */
 export interface TextEntry {
   /** Never used again for another. */
   readonly id: number
@@ -91,7 +91,7 @@ export interface TextEntry {
   readonly length: number
 }
 
-/** A set of texts. Where one is given, the texts outside of it count as if they were not there. */
+/** A set of texts. When given, texts outside of it do not count, as if they did not exist. */
 export interface TextSet {
   /** Another one for each content that a set has had in this process. */
   readonly version: number

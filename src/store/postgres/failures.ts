@@ -26,7 +26,7 @@ const reasons: Readonly<Record<string, Reason>> = {
 /** Those after which the tables are looked for again: somebody has removed them. */
 const missing: ReadonlySet<string> = new Set(['3F000', '42P01', '42883'])
 
-/** What is told of an error: no text of the server, and nothing of how it is reached. */
+/** Converts an error to a ResourceError without text of the server and without its address. */
 export function failureOf(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   if (error instanceof pg.DatabaseError) {

@@ -108,7 +108,7 @@ async function beat(client: pg.Client, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** What a notification says; without a collection it is not one of ours. */
+/** Parses the payload of a notification. Without a collection it is not from a store. */
 function parse(payload = ''): { readonly collection?: string; readonly keys: Change } {
   try {
     const news = JSON.parse(payload) as { collection?: unknown; keys?: unknown }

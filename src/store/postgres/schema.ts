@@ -3,10 +3,10 @@ import type { Ask } from './server.ts'
 import { textsMigration } from './texts-schema.ts'
 
 /**
- * What makes each version out of the one before. They are never changed once they are released: a new one is added.
+ * Migrations, each from the version before it. A released migration never changes: a new one is added.
  *
- * Whatever writes is a function, so that it is one question and one transaction. It begins by taking the row of its
- * collection: the writes of a collection come one after the other, and are seen in the order of their revisions.
+ * Every write is an SQL function, so that it is one round trip and one transaction. It first locks the row of its collection:
+ * the writes of a collection are serialized, and become visible in the order of their revisions.
  */
 function migrations(schema: string, channel: string): readonly string[] {
   return [
@@ -203,7 +203,7 @@ export async function migrate(
   })
 }
 
-/** 0: nothing is there. What is cached of names may be older than what another process has just made: this looks. */
+/** Reads the version of the schema; 0 when it does not exist. It queries the catalog, because cached names may be out of date. */
 async function versionOf(name: string, quoted: string, ask: Ask): Promise<number> {
   const [there] = await ask(
     `select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace s on s.oid = c.relnamespace

@@ -15,7 +15,7 @@ export interface Server {
   readonly ask: Ask
   /** Asks several things in one transaction. */
   within(act: (ask: Ask) => Promise<void>): Promise<void>
-  /** A connection of its own, that is not yet connected. Whoever has it ends it. */
+  /** Returns a separate client that is not yet connected. The caller ends it. */
   connection(): pg.Client
   close(): Promise<void>
 }

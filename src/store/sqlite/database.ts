@@ -57,7 +57,7 @@ export function transaction<Result>(database: Database, act: () => Result): Resu
   }
 }
 
-/** What errors of a statement with several rows are told apart by: the library gives them no code. */
+/** Codes by message for errors of a statement with several rows: the library gives them no code. */
 const codes: Readonly<Record<string, number>> = {
   'access permission denied': 3,
   'database is locked': 5,

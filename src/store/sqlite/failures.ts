@@ -19,7 +19,7 @@ const reasons: Readonly<Record<number, Reason>> = {
 
 /** Those where the extension says more. */
 const extended: Readonly<Record<number, Reason>> = {
-  // What is shared by the processes cannot be made longer (IOERR_SHMSIZE), or the file was put elsewhere (READONLY_DBMOVED).
+  // The shared memory cannot be enlarged (IOERR_SHMSIZE), or the file was moved (READONLY_DBMOVED).
   4874: 'full',
   1032: 'gone',
 }
@@ -42,7 +42,7 @@ export function reasonOf(error: unknown): Reason | undefined {
   return system === undefined ? undefined : (bySystem[system] ?? 'gone')
 }
 
-/** What is told of it: no path, and no text of SQLite. */
+/** Converts an error to a ResourceError without a path and without text of SQLite. */
 export function failureOf(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const code = codeOf(error)

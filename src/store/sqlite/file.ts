@@ -36,7 +36,7 @@ export interface OpenFile {
   close(): void
 }
 
-/** What is told of a file that is put aside. */
+/** Reports a file that is put aside. */
 export type Warn = (message: string) => void
 
 /**
@@ -78,7 +78,7 @@ function openSound(file: string, warn: Warn): OpenFile {
     database.exec('pragma journal_mode = wal')
     // In KiB, and only as much as is used: an index of terms is read all over the place.
     database.exec('pragma cache_size = -32768')
-    // What is written last may be lost with the power, never with the process; nothing is torn by either.
+    // A power failure may lose the last writes, a crash of the process none. Neither leaves a partial write.
     database.exec('pragma synchronous = normal; pragma journal_size_limit = 67108864')
     const operations = prepare(database)
     const identity = identify(file)
@@ -119,7 +119,7 @@ function prepare(database: Database): SqliteOperations {
   }
 }
 
-/** Made by its own hand, so that there is no moment in which others may read it. What is there is not opened. */
+/** Creates the file with mode 0600 from the start, so that other users can never read it. An existing file is not opened. */
 function make(file: string): void {
   try {
     closeSync(openSync(file, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600))
@@ -164,7 +164,7 @@ function putAside(file: string, warn: Warn): void {
 function alone<Result>(file: string, act: () => Result): Result {
   const guard = `${file}-guard`
   make(guard)
-  // It never has anything in it. Whatever else is there has no business to be.
+  // The guard file is always empty; other content is removed.
   if ((look(guard)?.size ?? 0) > 0) truncateSync(guard)
   const database = openDatabase(guard, busyMs)
   try {

@@ -1,4 +1,4 @@
-/** What was looked up of texts, as long as these are as they were: common terms are asked for again and again. */
+/** Cache of look-ups in texts, valid until the texts change: common terms are queried repeatedly. */
 export interface Known {
   count(home: Version, token: string, find: () => number): number
   ids(home: Version, match: string, find: () => readonly number[]): readonly number[]

@@ -6,7 +6,7 @@ import { type Dialect, listSql } from '../sql.ts'
 import type { Condition, Row } from '../store.ts'
 import { type Database, type Found, type Statement, transaction, type Value } from './database.ts'
 
-/** What has changed in a collection since a revision: these keys, or anything. */
+/** Changes of a collection since a revision: some keys, or everything. */
 export interface Changed {
   readonly collection: string
   readonly revision: number
@@ -63,7 +63,7 @@ export function createRows(database: Database): RowOperations {
     return { ...home, revision, removed: revision, rows: home.rows - rows.length, bytes: home.bytes - bytes }
   }
 
-  /** What is to be removed first. None: the bounds hold. */
+  /** Returns the rows to remove first; empty when the bounds hold. */
   const surplus = (home: Home, bounds: Bounds, now: number): readonly Found[] => {
     const expired = statements.expired.all(home.id, now, batch)
     if (expired.length > 0) return expired

@@ -1,14 +1,14 @@
 import { refused } from '../failure.ts'
 import { type Database, transaction } from './database.ts'
 
-/** What says that a file is ours: "hiki". */
+/** Application id that marks a file of hikidashi: "hiki". */
 const applicationId = 0x68696b69
 
 /**
- * What makes each version out of the one before. They are never changed once they are released: a new one is added.
+ * Migrations, each from the version before it. A released migration never changes: a new one is added.
  *
- * A key is compared by its UTF-8 bytes, since that is how SQLite keeps text. `sum` is over the value and `seal` over the rest
- * of the row: what the disk has changed is found when it is read.
+ * A key is compared by its UTF-8 bytes, since that is how SQLite keeps text. `sum` is a checksum of the value and `seal` of the
+ * rest of the row: a read detects corruption on the disk.
  */
 export const migrations: readonly string[] = [
   `create table collections (

@@ -8,7 +8,7 @@ export interface Weighed {
 const span = 1 << 14
 const sums = new Float64Array(span)
 const touched = new Uint16Array(span)
-/** Where fewer than one in so many ids has a sum, those that have are sorted; else all are gone through. */
+/** When fewer than one in this many ids has a sum, only the ids with a sum are sorted; otherwise all ids are scanned. */
 const sparse = 16
 
 /**

@@ -1,6 +1,6 @@
 import type { Database } from './database.ts'
 
-/** What is asked of the tables of texts. */
+/** Prepares the statements on the tables of texts. */
 export function prepareTexts(database: Database) {
   const prepare = (sql: string) => database.prepare(sql)
   const lastId = prepare('select last_insert_rowid() as id')

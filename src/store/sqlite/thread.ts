@@ -15,9 +15,9 @@ export interface ThreadOptions {
   readonly warn: (message: string) => void
 }
 
-/** How long a question is waited for, in milliseconds. What has not begun by then is not begun any more. */
+/** Time-out of a request, in milliseconds. A request that has not begun by then is dropped. */
 const waitMs = 10_000
-/** How many questions may wait. */
+/** Maximum number of waiting requests. */
 const mostWaiting = 10_000
 
 interface Waiting {

@@ -4,7 +4,7 @@ import { failureOf } from './failures.ts'
 import { checkInTime, createKeeper } from './keeper.ts'
 import type { SqliteOperations } from './operations.ts'
 
-/** What the thread is asked. `open` opens the file, which anything else does as well; `close` is the last that it is asked. */
+/** Request to the worker thread. `open` opens the file, as every other request does too; `close` is the last request. */
 export interface Question {
   readonly id: number
   readonly name: keyof SqliteOperations | 'open' | 'close'
@@ -13,7 +13,7 @@ export interface Question {
   readonly deadline: number
 }
 
-/** What it says: an answer, what the operator should know, or that it ends and another should take what is left. */
+/** Message of the worker: an answer, a warning for the operator, or that it ends and another worker should take the rest. */
 export type Message =
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly failed: Pick<ResourceError, 'kind' | 'message' | 'detail'> }
