@@ -14,7 +14,7 @@ export interface Alternate {
 /** Finds the same document in other languages, by its path. */
 export type FindAlternates = (path: string, context: Context) => Promise<readonly Alternate[]>
 
-/** What was found holds while none of the folders that it was looked for in has another version. */
+/** Cached alternates; valid while the versions of all examined folders stay the same. */
 interface Known {
   readonly folders: ReadonlyMap<string, string>
   readonly alternates: readonly Alternate[]
@@ -60,9 +60,9 @@ export function createAlternates(
   }
 
   /**
-   * What tells of the twins: the folder of each, or where that is not there the last one above it that is.
+   * Reads the folders that decide about the twins: the folder of each twin, or its nearest existing ancestor.
    *
-   * @returns Whether there can be a twin in a folder, and the versions of those that tell; `undefined` where one has none.
+   * @returns Whether a folder can hold a twin, and the versions of the folders; `undefined` when a folder has no version.
    */
   const foldersOf = async (twins: readonly Twin[], context: Context) => {
     const asked = new Map<string, Promise<Seen>>()

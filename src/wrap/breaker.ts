@@ -38,7 +38,7 @@ export function createBreaker(options: BreakerOptions): Breaker {
       if (until === undefined) return 0
       const left = until - now()
       if (left > 0) return left
-      // Whoever comes while one tries is told to come back about when the next may.
+      // Callers that arrive during a trial are told to retry about when the next trial is allowed.
       if (trying) return pause
       trying = true
       return 0

@@ -6,14 +6,14 @@ import { badRange } from './part.ts'
 /** Some bytes of a resource, in order. */
 export interface Chunk {
   readonly bytes: Buffer
-  /** Where in the resource they begin. */
+  /** Byte offset of the chunk in the resource. */
   readonly start: number
   /** Whether nothing follows. */
   readonly final: boolean
   readonly facts: ContentFacts
 }
 
-/** What a resource was when it was not the same throughout: it is read again from the beginning. */
+/** Signals that the resource changed while it was read: it is read again from the beginning. */
 export const changed = Symbol('changed')
 
 /**
@@ -92,14 +92,14 @@ async function collect(content: Content): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-/** What is known of a content as a whole. */
+/** Returns the facts of the whole content. */
 function factsOf(content: Content): ContentFacts {
   const { range: _, text: __, bytes: ___, stream: ____, length: _____, ...facts } = content as ContentFacts & Held
   const size = content.size ?? sizeOf(content)
   return size === undefined ? facts : { ...facts, size }
 }
 
-/** Where a content holds what it is about. */
+/** Members of a content that hold its payload. */
 type Held = Readonly<Partial<Record<'text' | 'bytes' | 'stream' | 'length', unknown>>>
 
 function sizeOf(content: Content): number | undefined {

@@ -9,7 +9,7 @@ export async function bytesOf(content: Content): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-/** What is said of a content, without the content. */
+/** Returns the facts of a content without its payload. */
 export function factsOf(content: Content): ContentFacts {
   const { text, bytes, stream, length, ...facts } = content as ContentFacts & Readonly<Record<Payload, unknown>>
   return facts

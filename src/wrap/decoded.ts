@@ -14,18 +14,18 @@ import { placeless, withoutTail } from './tail.ts'
 import { readWhole } from './whole.ts'
 
 export interface DecodedOptions {
-  /** What is in an encoding that is not found by itself. What is UTF-8 is read as that, whatever a rule says. */
+  /** Encodings of files for which detection fails. Valid UTF-8 is always read as UTF-8. */
   readonly rules?: readonly EncodingRule[]
-  /** What most texts are written in, as a language tag (`ja`, `zh-TW`, `ko`, `de`) or several: it decides where bytes leave it open. */
+  /** Language of most texts, as one or more language tags (`ja`, `zh-TW`, `ko`, `de`). It decides when the bytes are ambiguous. */
   readonly language?: string | readonly string[]
-  /** The largest text that is decoded, in bytes. Default 64 MiB. What is in UTF-8 needs no decoding. */
+  /** The largest text that is decoded, in bytes. Default 64 MiB. UTF-8 needs no decoding and has no limit. */
   readonly maxBytes?: number
 }
 
 /** The key in `_meta` of the encoding that a text is stored in, where it is not plain UTF-8. */
 export const encodingKey = metaKeys.encoding
 
-/** What the beginning of a resource told. `ascii`: there was nothing else in it. */
+/** Encoding detected at the beginning of a resource. `ascii`: the beginning is pure ASCII. */
 interface Verdict {
   readonly label: string | undefined
   readonly ascii: boolean
@@ -181,7 +181,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
   }
 }
 
-/** What names one version of what is read. */
+/** Returns the cache key of one version of a resource; undefined without a version. */
 function keyOf({ version }: ContentFacts, request: ReadRequest, { principal }: Context): string | undefined {
   const { path, params } = withoutTail(request)
   return version === undefined ? undefined : JSON.stringify([principal.id, path, [...params], version])

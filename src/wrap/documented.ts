@@ -41,7 +41,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
   const languages = (options.languages ?? ['ja', 'en']).map((language) => language.toLowerCase())
   const known = createRecent<FrontMatter>(20_000)
 
-  /** What the beginning of a document says of it. */
+  /** Reads the front matter at the beginning of a document. */
   const readStart = async ({ path, title }: Entry, context: Context): Promise<FrontMatter> => {
     try {
       const range = { start: 0, end: frontMatterBytes }
@@ -82,7 +82,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
 
   return {
     ...provider,
-    // Where nothing is read for it, a listing costs nothing more.
+    // Without front matter and headings the listing is passed through at no cost.
     ...(frontMatter.length + headings.length === 0 ? {} : entries),
     read: async (request, context) => {
       // A part is read for the sake of something else, which asks for the whole too.

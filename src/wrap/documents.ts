@@ -10,9 +10,9 @@ import { type SlicedOptions, sliced } from './sliced.ts'
 import { type TailedOptions, tailed } from './tailed.ts'
 
 export interface DocumentsOptions {
-  /** What most texts are written in, as a language tag (`ja`, `zh-TW`, `de`) or several: it decides where their bytes leave it open. */
+  /** Language of most texts, as one or more language tags (`ja`, `zh-TW`, `de`). It decides when the bytes are ambiguous. */
   readonly language?: string | readonly string[]
-  /** What is in an encoding that is not found by itself. */
+  /** Encodings of files for which detection fails. */
   readonly encodings?: readonly EncodingRule[]
   /** The largest text in another encoding than UTF-8 that is decoded, in bytes. Default 64 MiB. */
   readonly maxDecodedBytes?: number
@@ -26,7 +26,7 @@ export interface DocumentsOptions {
   readonly readings?: ReadableOptions | false
   readonly ends?: TailedOptions
   readonly parts?: SlicedOptions
-  /** What every text goes through before a part of it is cut off, such as `redacted`. */
+  /** Wrapper for every text, such as `redacted`, applied before a part is cut off. */
   readonly through?: (provider: Provider) => Provider
 }
 

@@ -8,17 +8,17 @@ import { badTail } from './tail.ts'
 /** The last bytes of a resource, as one version of it had them. */
 export interface Ending {
   readonly bytes: Buffer
-  /** Where in the resource they begin. */
+  /** Byte offset of the bytes in the resource. */
   readonly start: number
   readonly facts: ContentFacts
   /** Whether the provider sees text in them. */
   readonly text: boolean
-  /** Where in the resource its first line begins, behind a byte order mark. */
+  /** Byte offset of the first line in the resource, after a byte order mark. */
   readonly first: number
   readonly newline: Newline
 }
 
-/** What ends a line. In UTF-16 it is two bytes, at an even place. */
+/** Bytes of a newline. In UTF-16 they are two bytes at an even offset. */
 export type Newline = Buffer
 
 const newlines = {
@@ -100,7 +100,7 @@ async function readBackwards(
   }
 }
 
-/** Where nothing is known to count back from, everything is read, and its end is kept. */
+/** Reads the whole resource and keeps its end. Used when the size is unknown, so that counting back is impossible. */
 async function readThrough(
   provider: Provider,
   request: ReadRequest,
@@ -128,7 +128,7 @@ async function readOne(provider: Provider, request: ReadRequest, context: Contex
   return content
 }
 
-/** Where the last newline before an index ends; 0 where there is none. */
+/** Returns the offset after the last newline before an index; 0 when there is none. */
 export function behindNewline(bytes: Buffer, before: number, newline: Newline): number {
   for (let at = before - newline.length; at >= 0; at--) {
     at = bytes.lastIndexOf(newline, at)

@@ -4,15 +4,15 @@ import type { Audience, Description } from '../core/provider.ts'
 export const frontMatterBytes = 8192
 const [maxTitle, maxDescription] = [200, 1000]
 
-/** What a document says of itself. */
+/** Facts from the front matter of a document. */
 export type FrontMatter = Pick<Description, 'title' | 'description' | 'priority' | 'audience'>
 
 /**
- * What the YAML between `---` and `---` at the beginning of a text says of it: `title`, `description`, `priority` (from 0 to 1) and
- * `audience` (`user`, `assistant`, or a list of them). What is none of this, or is not valid, is passed over.
+ * Parses the YAML between `---` and `---` at the beginning of a text: `title`, `description`, `priority` (from 0 to 1) and
+ * `audience` (`user`, `assistant`, or a list of them). Other keys and invalid values are ignored.
  *
  * Only the YAML is read that people write there: `key: value` at the beginning of a line, the value plain, quoted, or a list
- * in either form. A whole parser would find meaning in what a stranger wrote to keep it busy.
+ * in either form. A full parser could be kept busy by malicious input.
  */
 export function frontMatterOf(start: string): FrontMatter {
   const lines = start.replace(/^\ufeff/, '').split(/\r?\n/)

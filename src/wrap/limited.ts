@@ -47,10 +47,10 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     const wasOpen = breaker.open
     observe(error === undefined ? 'ok' : isResourceError(error) ? error.kind : 'ended')
     if (isResourceError(error, 'unavailable')) {
-      // What was refused here was never asked.
+      // A request refused here never reached the source.
       if (error.detail.retryAfter === undefined) breaker.failed()
     } else if (error === undefined || isResourceError(error)) breaker.succeeded()
-    // Whoever asked is gone, or it is a fault of ours: that tells nothing of the source.
+    // The caller aborted, or this process has a bug: neither is a failure of the source.
     else breaker.abandoned()
     if (breaker.open !== wasOpen)
       log('warn', breaker.open ? 'the source is left alone for a while' : 'the source answers again')
@@ -90,7 +90,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     }
   }
 
-  /** What is brought in a stream goes on behind the answer: it ends with whoever asked, too. */
+  /** Reads under the limits. A stream continues after the answer, and also ends when the caller aborts. */
   const read = async (request: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const own = followAbort(context.signal)
     let isStreamed = false
@@ -161,7 +161,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   }
 }
 
-/** What a work comes to, unless it takes too long, which its signal then says, or that ends before. */
+/** Returns the result of the work. Rejects on time-out, which also aborts the work's signal, and when that signal aborts first. */
 async function inTime<T>(work: () => Promise<T>, timeout: number, own: AbortController): Promise<T> {
   const watch = createStopwatch(timeout, own)
   try {

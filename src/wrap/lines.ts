@@ -12,7 +12,7 @@ const newline = 0x0a
 
 export type LineReader = (part: PartQuery, request: ReadRequest, context: Context) => Promise<Content>
 
-/** What is gathered of the lines that were asked for. */
+/** Bytes of the requested lines gathered so far. */
 interface Gathered {
   readonly pieces: Buffer[]
   length: number
@@ -39,7 +39,7 @@ export function createLineReader(provider: Provider, limit: number): LineReader 
     try {
       for await (const chunk of chunksOf(provider, request, { start: mark.at, length: chunkBytes }, context)) {
         facts = chunk.facts
-        // What was marked holds for one version.
+        // A mark is valid for one version only.
         if (mark.version !== undefined && facts.version !== mark.version) throw changed
         if (!isTextPart(chunk.bytes, facts))
           throw badRange('Lines can be counted in text only, and this is none. Write ?bytes=0-4095.')
@@ -59,13 +59,13 @@ export function createLineReader(provider: Provider, limit: number): LineReader 
   }
 }
 
-/** Where counting has come to. */
+/** State of the line count. */
 interface Scan {
   /** The number of the line that `at` lies in, and where that line begins. */
   line: number
   at: number
   begins: number
-  /** Where the first line that was asked for begins, once it was reached. */
+  /** Byte offset of the first requested line; undefined until it is reached. */
   start: number | undefined
   /** Whether there is more of the lines than may be answered. */
   full: boolean

@@ -5,7 +5,7 @@ import { compileTemplate } from '../core/template.ts'
 
 export interface LinkedOptions {
   /**
-   * An RFC 6570 template of a URL of the web. `path` is the path below the mount. Where the template has `ref`, that is the first
+   * An RFC 6570 template of a URL of the web. `path` is the path below the mount. When the template has `ref`, that is the first
    * segment, and `path` the rest.
    */
   readonly link: string

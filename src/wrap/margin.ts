@@ -24,7 +24,7 @@ export function withMargin(provider: Provider, through: (provider: Provider) => 
   }
 }
 
-/** The last lines of a text. What it says of lines is said of these; places in bytes are those of the source, and left out. */
+/** Returns the last lines of a text. Facts about lines refer to these; byte offsets refer to the source and are left out. */
 function lastLines(content: Content, count: number): Content {
   if (!('text' in content)) return content
   const { text, ...facts } = content

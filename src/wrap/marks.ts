@@ -1,4 +1,4 @@
-/** Where a line of one version of a resource begins. */
+/** Position at which a line begins in one version of a resource. */
 export interface Mark {
   readonly version: string | undefined
   readonly line: number

@@ -9,7 +9,7 @@ export interface PartQuery {
   readonly last: number | undefined
 }
 
-/** What is said of a part in its `_meta`: which it is, of how much, and how to ask for the next one. */
+/** Facts about a part in its `_meta`: its range, the total, and how to request the next part. */
 export interface PartFacts {
   readonly unit: 'lines' | 'bytes'
   readonly first: number
@@ -64,7 +64,7 @@ export function formatPart(unit: 'lines' | 'bytes', first: number, count: number
   return `${unit}=${first}-${count === undefined ? '' : first + count - 1}`
 }
 
-/** What is wrong with a range. The message shows the right form. */
+/** Returns the error for a wrong range. The message shows the right form. */
 export function badRange(message: string, detail: Readonly<Record<string, number>> = {}): ResourceError {
   return invalid(message, 'range', detail)
 }

@@ -9,7 +9,7 @@ export interface PolledOptions {
   readonly longest?: number
   /** How many entries are compared. A source with more cannot be polled. Default 100,000. */
   readonly limit?: number
-  /** What is compared. By default everything that is listed. */
+  /** Yields the entries to compare. Default: all listed entries. */
   readonly look?: (signal: AbortSignal) => AsyncIterable<Entry>
 }
 

@@ -21,9 +21,9 @@ export interface ReadableOptions {
   readonly memoryMb?: number
 }
 
-/** What is said in `_meta` of a document that has readings, and of a reading. */
+/** Facts in the `_meta` of a document that has readings, and of a reading. */
 export interface ReadingFacts {
-  /** What the document can be read as: values of `?as=`. */
+  /** Forms of the document: values of `?as=`. */
   readonly forms?: readonly Form[]
   /** The MIME type of the document that this is a reading of. */
   readonly of?: string
@@ -43,9 +43,9 @@ const template: Template = {
     'and links of all but PDF.',
 }
 
-/** So many readings may be waited for. */
+/** Maximum number of waiting readings. */
 const maxWaiting = 16
-/** What is unpacked of a document, for each byte that it may have. */
+/** Maximum number of unpacked bytes per byte of the document size limit. */
 const unpackedPerByte = 8
 /** How much text is kept, in characters: a reading is asked for part after part. */
 const keptCharacters = 16 * 1024 * 1024
@@ -57,7 +57,7 @@ const forms: readonly string[] = ['text', 'markdown'] satisfies readonly Form[]
 
 /**
  * Gives PDF, Word, Excel, PowerPoint and HTML documents a reading beside themselves: `?as=text`, and `?as=markdown` for all
- * but PDF. What is text already is its own reading.
+ * but PDF. A text file is its own reading.
  *
  * Documents are read in a worker thread, within limits of size, memory and time, one after the other; the libraries are
  * loaded there when the first one is asked for. One that breaks the worker costs one request. The size of a reading
@@ -118,7 +118,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     const entry = await provider.stat?.(request.path, context)
     const format = formatOf(request.path, entry?.mimeType)
     if (format !== undefined) return [await readAs(form, format, whole, entry?.version, context)]
-    // What it is may only show in its bytes. What is text needs no reading, and keeps its ranges.
+    // The format may only be visible in the bytes. Text needs no reading, and keeps its ranges.
     const contents = await provider.read(request, context)
     const [content] = contents
     const shown = content === undefined ? undefined : formatOf('', content.mimeType)

@@ -22,12 +22,12 @@ export function labelOf(name: string): string | undefined {
   }
 }
 
-/** What 0x80 to 0x9F are in Windows-1252; the rest of it is Latin-1. */
+/** Characters of 0x80 to 0x9F in Windows-1252; all other bytes are Latin-1. */
 const punctuation = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'
 
 /**
- * Decodes bytes by the label of an encoding. A byte order mark is taken off, and what is malformed becomes U+FFFD. Where
- * `strict`, what is malformed makes it `undefined`, but for a character that the end of the bytes cuts in two.
+ * Decodes bytes by the label of an encoding. Removes a byte order mark; malformed bytes become U+FFFD. With `strict`, malformed
+ * bytes make the result `undefined`, except a character that the end of the bytes cuts in two.
  */
 export function decodeBytes(bytes: Uint8Array, label: string, strict?: 'strict'): string | undefined {
   // Node's decoder of Windows-1252 is one of Latin-1 in some releases (nodejs/node#56542).

@@ -7,7 +7,7 @@ import { isDamagedUtf8, isMostlyUtf8 } from './utf8.ts'
 import { guessUtf16, isUtf16, markOf } from './utf16.ts'
 import { westernness } from './western.ts'
 
-/** What a text is written in, as far as its encoding tells: `western` is what Windows-1252 is made for. */
+/** Language group that an encoding implies; `western` covers the languages of Windows-1252. */
 export type Language = 'ja' | 'zh' | 'ko' | 'western'
 
 /** How much of a text is looked at, in bytes, from its beginning or from its first byte that is not ASCII. */
@@ -52,7 +52,7 @@ export function isTextOfUnknownEncoding(bytes: Uint8Array, mimeType?: string): b
   return detectEncoding(bytes) === undefined
 }
 
-/** What the likeliest encoding is told by. `ends`: the text ends here too, and so no character can be cut in two. */
+/** Sample for the detection. `ends`: the text ends with the sample, so no character can be cut in two. */
 interface Scored {
   readonly bytes: Uint8Array
   readonly ends: boolean
@@ -65,7 +65,7 @@ function sampleOf(bytes: Uint8Array): { readonly sample: Uint8Array; readonly cu
   return { sample: bytes.subarray(Math.max(0, first - 1), end), cut: bytes.length >= end }
 }
 
-/** Where the first byte is that is not ASCII, or an escape of ISO-2022-JP; the length where there is none. */
+/** Returns the offset of the first byte that is not ASCII, or of an escape of ISO-2022-JP; the length when there is none. */
 function firstBeyondAscii(bytes: Uint8Array): number {
   const escaped = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).indexOf('\x1b$')
   let at = 0
@@ -125,7 +125,7 @@ const candidates: readonly (readonly [label: string, model: Model, language: Lan
 const [leastEast, leastWest, lead] = [4, 1.5, 3]
 /** How much likelier than chance it has to be for each byte beyond ASCII, so that length alone proves nothing. */
 const leastPerByte = 0.5
-/** What knowing the language is worth. */
+/** Score bonus for a known language. */
 const known = 8
 
 function likeliest({ bytes: sample, ends }: Scored, languages: readonly (Language | undefined)[]): string | undefined {
@@ -148,8 +148,8 @@ function likeliest({ bytes: sample, ends }: Scored, languages: readonly (Languag
 }
 
 /**
- * Where no encoding makes a text that is likely enough, as with a few words, or kana of half width (which cost a byte each,
- * and look like anything), but the languages are known: the likeliest of their encodings that the bytes can be in.
+ * Returns the likeliest valid encoding of the known languages. Used when no encoding scores high enough, as with a few words, or
+ * with half-width kana (one byte each, so they look like any other encoding).
  */
 function ofLanguages({ bytes, ends }: Scored, languages: readonly (Language | undefined)[]): string | undefined {
   const high = countHigh(bytes)

@@ -41,12 +41,12 @@ function knownLabel(encoding: string): string {
   )
 }
 
-/** What language tags stand for, each once. */
+/** Returns the language groups of language tags, each once. */
 export function languagesOf(tags: string | readonly string[] = []): readonly Language[] {
   return [...new Set([tags].flat().map(languageOf))].filter((language) => language !== undefined)
 }
 
-/** What a language tag stands for: `zh-TW` is `zh`, `de` is `western`. */
+/** Returns the language group of a language tag: `zh-TW` is `zh`, `de` is `western`. */
 export function languageOf(tag: string | undefined): Language | undefined {
   const primary = tag?.toLowerCase().split('-')[0]
   if (primary === 'ja' || primary === 'zh' || primary === 'ko') return primary

@@ -6,7 +6,7 @@
 const [firstSyllable, lastSyllable] = [0xac00, 0xd7a3]
 let table: Uint16Array | undefined
 
-/** What each pair of bytes means; 0 where it means nothing. */
+/** Returns the character of each pair of bytes; 0 for an invalid pair. */
 function pairs(): Uint16Array {
   if (table !== undefined) return table
   const made = new Uint16Array(0x10000)
@@ -20,7 +20,7 @@ function pairs(): Uint16Array {
       made[lead * 0x100 + trail] = code
       known.add(code)
     }
-  // What KS X 1001 left out follows in the order of Unicode, around its square.
+  // The syllables missing from KS X 1001 follow in Unicode order, around its square.
   let syllable = firstSyllable
   for (let lead = 0x81; lead <= 0xc6; lead++)
     for (let trail = 0x41; trail <= 0xfe; trail++) {

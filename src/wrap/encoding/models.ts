@@ -28,7 +28,7 @@ const marks: readonly Range[] = [
   { first: 0xff61, last: 0xff9f, share: 0.001 },
 ]
 
-/** What a byte above 0x7F and one of ASCII cost by chance. */
+/** Cost (log probability) of a byte above 0x7F and an ASCII byte by chance. */
 const chance = Math.log(1 / 128) + Math.log(1 / 2)
 const letterByChance = Math.log(1 / 20)
 /** The cost of going from ASCII to the language or back, and of staying in it. */

@@ -1,7 +1,7 @@
-/** What is no ASCII, Latin letter, kana, ideograph, Hangul, or the punctuation of one of them: few texts have much of it. */
+/** Characters other than ASCII, Latin letters, kana, ideographs, Hangul and their punctuation: rare in most texts. */
 const unusual =
   /[^\t\n\r\x20-\x7e\xa0-\u017f\u0370-\u045f\u200b-\u2027\u2030-\u205e\u20ac\u2100-\u27bf\u3000-\u30ff\u3131-\u318e\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff9f\uffe0-\uffe6\p{Emoji_Presentation}]/gu
-/** What no text has in it at all. */
+/** Characters that occur in no text. */
 const impossible = /(?![\t-\r])[\p{Cc}\p{Co}\p{Noncharacter_Code_Point}]/u
 
 type Utf16 = 'utf-16le' | 'utf-16be'

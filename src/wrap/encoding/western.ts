@@ -38,8 +38,8 @@ const alphabets: readonly string[] = [
 ]
 
 /**
- * What speaks against a text by the letters that even the language which has most of them has not. French and Danish are
- * rarely in one text; Czech and Hungarian, in the code page next to this one, look like several at once.
+ * Returns the penalty for letters outside the best-matching alphabet. French and Danish rarely occur in one text; Czech and
+ * Hungarian, in the neighbouring code page, look like several languages at once.
  */
 function strangers(letters: ReadonlyMap<string, number>): number {
   const all = [...letters.values()].reduce((sum, times) => sum + times, 0)

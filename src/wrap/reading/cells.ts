@@ -10,10 +10,10 @@ const builtIn = (id: number): NumberKind => {
   return id === 9 || id === 10 ? 'percent' : 'plain'
 }
 
-/** What a number format makes of a number. `code` is given for those that the document defines itself. */
+/** Returns the kind of number that a number format shows. `code` is given for formats that the document defines itself. */
 export function numberKindOf(id: number, code: string | undefined): NumberKind {
   if (code === undefined) return builtIn(id)
-  // What is quoted, escaped, or says a colour, locale or condition is no part of the format.
+  // Quoted and escaped text, colours, locales and conditions do not count as format.
   const bare = code.slice(0, 300).replace(/"[^"]*"|\\.|_.|\*./g, '')
   if (/\[(?:h+|m+|s+)\]/i.test(bare)) return 'duration'
   const format = bare.replace(/\[[^\]]*\]/g, '').replace(/general/gi, '')

@@ -1,7 +1,7 @@
 import { type SheetText, tooMuch } from './job.ts'
 import type { Writer } from './writer.ts'
 
-/** What writes the sheets of a workbook, each as CSV. */
+/** Writer of the sheets of a workbook, each as CSV. */
 export type SheetWriter = Pick<Writer, 'plain' | 'heading' | 'row' | 'end'> & {
   readonly sheets: readonly SheetText[]
 }

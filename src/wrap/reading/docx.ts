@@ -5,7 +5,7 @@ import { createWriter, type Writer } from './writer.ts'
 import { type Attributes, mainPartOf, relationshipsOf, walkXml } from './xml.ts'
 import { openZip, type Zip } from './zip.ts'
 
-/** What is not part of the text: what was deleted, codes of fields, pronunciation, second versions of drawings. */
+/** Elements that are not part of the text: deletions, field codes, pronunciation, fallback versions of drawings. */
 const skipped = new Set([
   'del',
   'moveFrom',
@@ -181,7 +181,7 @@ function setProperty(paragraph: Paragraph, name: string, value: string): void {
   else if (name === 'ilvl') paragraph.depth = Math.min(8, Number(value) || 0)
 }
 
-/** What a style makes of a paragraph. */
+/** Effect of a style on a paragraph. */
 interface Style {
   readonly level?: number
   readonly list?: string

@@ -1,7 +1,7 @@
 /** Documents that have a reading as text. */
 export type Format = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'html'
 
-/** What a document is read as. Of a PDF only the text is known, not what is a heading or a table in it. */
+/** Form of a reading. A PDF has only text: its headings and tables are unknown. */
 export type Form = 'text' | 'markdown'
 
 const types: Readonly<Record<string, Format>> = {

@@ -5,7 +5,7 @@ import type { Form } from './formats.ts'
 import { type Reading, type ReadingLimits, unreadable } from './job.ts'
 import { createWriter, type Writer } from './writer.ts'
 
-/** What no reader sees. */
+/** Elements that are not displayed as text. */
 const skipped = new Set(['script', 'style', 'template', 'svg', 'math', 'iframe', 'object', 'noembed', 'noframes'])
 const blocks = new Set(
   (
@@ -73,7 +73,7 @@ function createPage(writer: Writer) {
   let preformatted = 0
   let codes = 0
   const lists: List[] = []
-  /** What is open within the line: what came before it, and how it is written once it ends. */
+  /** Open inline elements: the text before each, and how each is written once it ends. */
   const spans: Span[] = []
   let cells: string[] | undefined
   let tables = 0
@@ -117,7 +117,7 @@ function createPage(writer: Writer) {
     if (lists.length > 0) {
       const list = lists.at(-1)
       const number = itemOpen && list?.number !== undefined ? list.number++ : undefined
-      // What follows the first block of an item is still in it.
+      // Blocks after the first block of an item still belong to the item.
       writer.item(lists.length - (itemOpen ? 1 : 0), number, text)
       itemOpen = false
     } else writer.paragraph(text)

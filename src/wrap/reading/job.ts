@@ -1,7 +1,7 @@
 import { ResourceError } from '../../core/errors.ts'
 import type { Form, Format } from './formats.ts'
 
-/** What the worker is asked to do. */
+/** Job of the worker. */
 export interface ReadingJob {
   readonly format: Format
   /** `csv`: each sheet of a workbook by itself. */
@@ -19,7 +19,7 @@ export interface ReadingLimits {
 
 export interface Reading {
   readonly text: string
-  /** What the document calls itself. */
+  /** Title from the document. */
   readonly title?: string
   /** How many pages, slides or sheets it has. */
   readonly parts?: number
@@ -33,7 +33,7 @@ export interface SheetText {
   readonly text: string
 }
 
-/** What the worker answers: a reading, or why there is none, as a ResourceError would say it. */
+/** Answer of the worker: a reading, or the kind, reason and message of a ResourceError. */
 export type ReadingAnswer =
   | { readonly reading: Reading }
   | { readonly kind: 'invalid' | 'too-large'; readonly reason: string; readonly message: string }

@@ -9,7 +9,7 @@ export interface Numbering {
 
 /** Reads how the lists of a document are numbered (ECMA-376, part 1, section 17.9). */
 export async function readNumbering(zip: Zip, part: string | undefined): Promise<Numbering> {
-  /** What an item looks like at each depth, by the definition, and the definition of each list. */
+  /** Number formats per depth, by definition; below, the definition of each list. */
   const formats = new Map<string, string[]>()
   const definitions = new Map<string, string>()
   if (part !== undefined && zip.has(part)) {
@@ -25,7 +25,7 @@ export async function readNumbering(zip: Zip, part: string | undefined): Promise
         else if (name === 'numFmt') format[depth] = val
         else if (name === 'num') {
           list = numId
-          // What a list changes in its definition is only about where it begins, mostly.
+          // Overrides of a list mostly change only its start number.
           format = []
         } else if (name === 'abstractNumId') definitions.set(list, val)
       },

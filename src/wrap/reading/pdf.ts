@@ -9,7 +9,7 @@ const maxPages = 10_000
 
 let loaded: Promise<WrappedPdfiumModule> | undefined
 
-/** Reads the text of a PDF, page by page. What is only pictures of text is none. */
+/** Reads the text of a PDF, page by page. Scanned text is not recognized. */
 export async function readPdf(bytes: Uint8Array, limits: ReadingLimits): Promise<Reading> {
   loaded ??= load()
   const pdfium = await loaded
@@ -28,7 +28,7 @@ export async function readPdf(bytes: Uint8Array, limits: ReadingLimits): Promise
   }
 }
 
-/** What the types of the library leave out: its memory. `HEAPU8` is another view once the memory has grown. */
+/** Memory of the library, missing from its types. `HEAPU8` is replaced when the memory grows. */
 interface Heap {
   readonly HEAPU8: Uint8Array
   readonly wasmExports: { malloc(size: number): number; free(at: number): void }

@@ -8,7 +8,7 @@ const maxSlides = 5000
 
 /** A text on a slide, in the order of the slide. */
 interface Shape {
-  /** What the layout has it for: `title`, `body`; of a text box nothing. */
+  /** Placeholder type from the layout: `title`, `body`; undefined for a text box. */
   kind: string | undefined
   readonly lines: { depth: number; text: string }[]
   readonly rows: string[][]

@@ -6,8 +6,8 @@ import { readPptx } from './pptx.ts'
 import { readSheets, readXlsx } from './xlsx.ts'
 
 /**
- * Reads a document. What a document can do wrong ends in a ResourceError `invalid` or `too-large`; after any other error the
- * thread is not to be used again.
+ * Reads a document. Faults of the document throw a ResourceError `invalid` or `too-large`; after any other error the thread must
+ * not be used again.
  */
 export async function readDocument({ format, form, bytes, limits }: ReadingJob): Promise<Reading> {
   if (bytes.length === 0) throw unreadable('The document is empty.', 'damaged')

@@ -3,7 +3,7 @@ import { isResourceError } from '../../core/errors.ts'
 import type { ReadingAnswer, ReadingJob } from './job.ts'
 import { readDocument } from './read.ts'
 
-/** Reads documents away from the thread that serves, one after the other. What it does not expect ends it. */
+/** Reads documents away from the thread that serves, one after the other. An unexpected error ends the worker. */
 parentPort?.on('message', async (job: ReadingJob) => {
   parentPort?.postMessage(await answer(job))
 })

@@ -13,7 +13,7 @@ export interface Writer {
   emphasis(text: string): string
   /** A piece of code within a line, which is given as it is. */
   code(text: string): string
-  /** What a picture shows, in words. */
+  /** Writes the alternative text of a picture. */
   image(alternative: string): string
   heading(level: number, text: string): void
   paragraph(text: string): void
@@ -25,7 +25,7 @@ export interface Writer {
   block(text: string): void
   /** Ends a table or list, so that the next row or item begins another. */
   end(): void
-  /** What follows is quoted, once more or once less. */
+  /** Raises or lowers the quote depth by one. */
   quote(change: 1 | -1): void
   finish(): string
 }
@@ -49,7 +49,7 @@ export function createWriter(form: Form, limit: number): Writer {
   const write = (kind: Block, text: string) => {
     const markOf = (depth: number) => (markdown ? '> '.repeat(Math.min(depth, 20)) : '')
     const mark = markOf(quotes)
-    // What lies between two blocks is quoted as deep as both are.
+    // The space between two blocks has the smaller quote depth of the two.
     const between = markOf(Math.min(quotes, lastQuotes)).trimEnd()
     lastQuotes = quotes
     if (last !== undefined) add(last === kind && kind !== 'other' ? '\n' : `\n${between}\n`)
@@ -81,7 +81,7 @@ export function createWriter(form: Form, limit: number): Writer {
     paragraph: (text) => {
       const trimmed = text.replace(/[ \t]+$/gm, '').replace(/^\n+|\s+$/g, '')
       if (trimmed === '') return
-      // What begins a block in Markdown is only text here; a line break in it is one.
+      // Escape characters that would begin a Markdown block; keep line breaks as hard breaks.
       write(
         'other',
         markdown ? trimmed.replace(/^(\s*)([#+-]|\d+[.)])(?=\s|$)/gm, '$1\\$2').replace(/\n/g, '\\\n') : trimmed,

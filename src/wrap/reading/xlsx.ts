@@ -9,7 +9,7 @@ import { openZip, type Zip } from './zip.ts'
 /** Pronunciation is beside the text, not in it. */
 const skipped = new Set(['rPh', 'phoneticPr', 'f', 'extLst', 'Fallback'])
 
-/** What the cells of a workbook refer to. */
+/** Shared tables that the cells of a workbook refer to. */
 interface Workbook {
   readonly strings: readonly string[]
   readonly kinds: readonly NumberKind[]
@@ -83,7 +83,7 @@ async function readStrings(zip: Zip, part: string | undefined, limit: number): P
   return strings
 }
 
-/** What each style of a cell makes of a number. */
+/** Reads the kind of number of each cell style. */
 async function readKinds(zip: Zip, part: string | undefined): Promise<readonly NumberKind[]> {
   const kinds: NumberKind[] = []
   if (part === undefined || !zip.has(part)) return kinds

@@ -4,8 +4,8 @@ import { targetOf, type Zip } from './zip.ts'
 
 export type Attributes = Readonly<Record<string, string>>
 
-/** What is done with the elements of an XML document. Names are local: `w:p` is `p`. So are those of attributes, which are
- *  there under their full names as well. */
+/** Handlers for the elements of an XML document. Names are local: `w:p` is `p`. Attributes have their local names and also
+ *  their full names. */
 export interface XmlHandlers {
   readonly open?: (name: string, attributes: Attributes) => void
   readonly text?: (text: string) => void
