@@ -16,7 +16,7 @@ export interface RedactedOptions {
    * is taken out. Default `mask`.
    */
   readonly mode?: 'mask' | 'withhold' | 'off'
-  /** What versions are hashed with. Replicas share it; by default one is made for this process. */
+  /** Key of the version hashes. Replicas share it. Default: a random key per process. */
   readonly key?: Uint8Array
   /** Values that are known to be secret: they are taken out as well, before any part is cut off. */
   readonly scrubber?: Scrubber
@@ -32,10 +32,10 @@ export interface RedactedOptions {
 /**
  * Takes the secrets out of everything that a provider says: contents, titles, descriptions, metadata, completions.
  *
- * Each is replaced by the constant `[redacted]`. Sizes are left out, and versions are hashed with a key, since both tell of
- * what was taken out; what has a secret in its path is not there. Texts are gone through as a whole, or in windows that
- * overlap, before a part is cut off: this wrapper goes inside of `sliced`, and outside of whatever decodes. What cannot be
- * gone through is withheld, with a text that says so. What is found, and what is not: docs/redaction.md.
+ * Each is replaced by the constant `[redacted]`. Sizes are left out, and versions are hashed with a key, since both reveal
+ * facts about the secret; an entry with a secret in its path looks missing. Texts are scanned as a whole, or in overlapping
+ * windows, before a part is cut off: this wrapper goes inside of `sliced`, and outside of decoding wrappers. A content that
+ * cannot be scanned is withheld, with a text that says so. docs/redaction.md lists the secrets that are found and those that are not.
  *
  * @throws ResourceError `invalid` (reason `mode`) for another mode, and for a malformed glob.
  */

@@ -25,12 +25,12 @@ const template: Template = {
 /**
  * Gives every resource of a provider parts: `?lines=10-40` (of a text, from 1) and `?bytes=0-4095` (from 0).
  *
- * A part of a text is text: parts in bytes are cut where characters end, and say where that is. What is read of a resource
- * is not more than its part where the provider can read ranges, and for lines what lies before them, in small chunks. Each
+ * A part of a text is text: parts in bytes are cut where characters end, and say where that is. When the
+ * provider can read ranges, only the part is read, and for lines also the bytes before them, in small chunks. Each
  * answer is of one version. It has the facts of its part in `meta`, see {@link PartFacts}.
  *
- * Reads throw ResourceError `invalid` (reason `range`) for a malformed range, one that begins behind the end, and lines of
- * what is not text.
+ * Reads throw ResourceError `invalid` (reason `range`) for a malformed range, a range that begins after the end, and lines of
+ * a resource that is not text.
  */
 export function sliced(provider: Provider, options: SlicedOptions = {}): Provider {
   requireProvider('sliced(provider, options)', provider)

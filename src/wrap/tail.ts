@@ -2,7 +2,7 @@ import { invalid, type ResourceError } from '../core/errors.ts'
 import type { ContentFacts, Params, ReadRequest } from '../core/provider.ts'
 import { partKey } from './part.ts'
 
-/** What is said of the end of a text in its `_meta`. */
+/** Facts about the end of a text in its `_meta`. */
 export interface TailFacts {
   /** How many lines it has: less than were asked for where there are no more, or no more are answered at once. */
   readonly lines: number

@@ -76,7 +76,7 @@ function answer(ending: Ending, count: number, to: number, unfinished: Pick<Tail
   let lines = 0
   while (lines < count && from > 0) {
     const behind = behindNewline(bytes, from - newline.length, newline)
-    // What does not begin in these bytes is no line of theirs, unless there is nothing else.
+    // A line that begins before these bytes does not count, unless it is the only one.
     if (behind === 0 && start > first && lines > 0) break
     from = behind
     lines++

@@ -9,10 +9,10 @@ export interface Twin {
 }
 
 /**
- * Where the same document would be in other languages: `README.md` and `README.ja.md`, `README_JA.md` or `README-ja.md`,
- * `docs/ja/x.md` and `docs/en/x.md` or `docs/x.md`. None need be there.
+ * Returns the possible paths of the same document in other languages: `README.md` and `README.ja.md`, `README_JA.md` or
+ * `README-ja.md`, `docs/ja/x.md` and `docs/en/x.md` or `docs/x.md`. None of them need exist.
  *
- * @param languages As they are written in names, in lower case: `ja`, `zh-cn`.
+ * @param languages Language tags as file names have them, in lower case: `ja`, `zh-cn`.
  */
 export function twinsOf(path: string, languages: readonly string[]): readonly Twin[] {
   const [directory, name] = [parentOf(path), baseName(path)]

@@ -12,7 +12,7 @@ export function styleOf(path: string): Style {
   return prose.test(path) ? 'prose' : 'config'
 }
 
-/** What separates a name from its value; `::` is none. */
+/** Separator between a name and its value; `::` is not a separator. */
 const separator = /(?<![:=!<>+])(?:===?|!==?|=>|:=|=|:(?![:=]))(?![=>])/g
 
 /**
@@ -31,7 +31,7 @@ function findSeparated(text: string, style: Style): readonly Span[] {
   let nextLine = 0
   let until = 0
   for (const { 0: sign, index } of text.matchAll(separator)) {
-    // What is in a value is a part of it.
+    // A separator inside a value belongs to the value.
     if (index < until) continue
     const name = nameBefore(text, index)
     if (name === undefined) continue
@@ -98,7 +98,7 @@ function nameBefore(text: string, at: number): { readonly text: string; readonly
   return start === end ? undefined : { text: text.slice(start, end), start }
 }
 
-/** What marks a name other than by a separator behind it. The groups: `name`, and whatever else stands before the value. */
+/** Marks of a name other than a separator after it. Groups: `name`, and other text before the value. */
 const marks: readonly { readonly pattern: RegExp; readonly config?: boolean; readonly quotedOnly?: boolean }[] = [
   // --password hunter2
   { pattern: /(?<![\w-])--?(?<name>[A-Za-z][\w-]{1,40})[ \t]{1,4}(?![-|&;<>=])/g, config: true },
@@ -136,7 +136,7 @@ const forms: readonly RegExp[] = [
   pgpass,
 ]
 
-/** What stands in every text that {@link marks} and {@link forms} match, but for {@link pgpass}. */
+/** Characters of which every match of {@link marks} and {@link forms} holds one, except {@link pgpass}. */
 const signs = /[\s"',;<]/
 
 function findMarked(text: string, style: Style): readonly Span[] {

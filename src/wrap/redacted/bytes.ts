@@ -12,8 +12,8 @@ export type Withheld = 'secret' | 'encoding'
 
 /**
  * Takes the secrets out of bytes. Text in UTF-8, UTF-16 and encodings of which ASCII is a part is edited in place; other
- * bytes are shown if no secret is found in them, as ASCII or as UTF-16, and withheld otherwise. What looks like text in an
- * encoding that hides ASCII (EBCDIC, UTF-32) is withheld.
+ * bytes are shown if no secret is found in them, as ASCII or as UTF-16, and withheld otherwise. Bytes that look like text in an
+ * encoding that hides ASCII (EBCDIC, UTF-32) are withheld.
  */
 export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<CleanBytes> {
   const encoding = encodingOf(bytes)
@@ -24,7 +24,7 @@ export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<
   const text = decode(bytes, encoding)
   const clean = replaceSpans(text, mergeSpans(await findSecrets(text, options)))
   const shown = clean === text ? bytes : encode(clean, encoding)
-  // What was only taken for text may hold texts that begin at other places.
+  // Bytes that were only guessed to be text may hold texts at other offsets.
   if (encoding !== 'utf8' && (await holdsSecret(shown, options))) return { withheld: 'secret' }
   return { bytes: shown, changed: clean !== text }
 }

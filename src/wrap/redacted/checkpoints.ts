@@ -1,4 +1,4 @@
-/** Where in a text without its secrets a part begins, and where the same is in the source. Both in bytes. */
+/** Byte offset of a part in the redacted text, and the same position in the source. */
 export interface Checkpoint {
   readonly source: number
   readonly clean: number
@@ -24,7 +24,7 @@ export function createCheckpoints(): Checkpoints {
       return known === undefined || point === undefined ? { source: 0, clean: 0 } : { ...point, version: known.version }
     },
     add: (key, version, checkpoint) => {
-      // What cannot be told from another version is not remembered.
+      // Without a version, offsets cannot be cached.
       if (version === undefined) return
       const known = resources.get(key)
       const points = known?.version === version ? known.points : []

@@ -29,7 +29,7 @@ export interface Cleaner {
   /** The parts of a text at a path, from a place on where one begins; in the place of the last, why it is withheld. */
   parts(path: string, read: ReadPiece, from: number, signal: AbortSignal): AsyncGenerator<Clean | Reason>
   facts(facts: ContentFacts, requested: string): ContentFacts
-  /** What stands in the place of a content that is not shown. */
+  /** Returns the replacement for a withheld content. */
   withhold(reason: Reason, path: string, facts: ContentFacts): Content
   isVault(path: string): boolean
 }

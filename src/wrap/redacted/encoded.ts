@@ -22,7 +22,7 @@ export function findEncoded(text: string, holdsSecret: Finder): readonly Span[] 
 }
 
 function holdsEncoded(run: string, holdsSecret: Finder, depth: number): boolean {
-  // What stands before base64 may look like a part of it: a path, a name with an underscore.
+  // Text before base64 may look like a part of it: a path, a name with an underscore.
   const starts = new Set([0, 1, 2, 3, run.lastIndexOf('/') + 1, run.lastIndexOf('_') + 1, run.lastIndexOf('-') + 1])
   for (const start of starts) {
     if (run.length - start < 16) continue

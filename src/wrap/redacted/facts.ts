@@ -44,7 +44,7 @@ export function cleanEntry({ size: _, version, name, title, description, meta, .
   }
 }
 
-/** What is said of a content, without secrets, sizes and ranges: those of the source are not those of what is shown. */
+/** Returns the facts of a content without secrets, sizes and ranges: redaction changes sizes and ranges. */
 export function cleanFacts(content: ContentFacts, requested: string, seal: Seal): ContentFacts {
   const { path, title, mimeType, version, immutable, meta } = content
   return {
@@ -57,7 +57,7 @@ export function cleanFacts(content: ContentFacts, requested: string, seal: Seal)
   }
 }
 
-/** A JSON value with the secrets taken out of its texts. What is nested deeper than any metadata is left out. */
+/** A JSON value with the secrets taken out of its texts. Values nested deeper than any metadata are left out. */
 function cleanValue(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return redactPhrase(value)
   if (typeof value !== 'object' || value === null) return value
@@ -86,7 +86,7 @@ const reasons: Readonly<Record<Reason, string>> = {
   crashed: 'it could not be looked through for secrets.',
 }
 
-/** What stands in the place of a content that is not shown. */
+/** Returns the replacement for a withheld content. */
 export function withheld(reason: Reason, { path, title }: ContentFacts): Content {
   return {
     ...defined({ path, title }),

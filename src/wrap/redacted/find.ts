@@ -13,10 +13,10 @@ import type { Style } from './values.ts'
 import { type View, viewsOf } from './views.ts'
 
 /**
- * What looks for secrets, each by what it goes by: the structure around them (`blocks`, `urls`, `headers`, `kubernetes`),
- * the names that they have (`keys`), their own looks (`shapes`), what they are once decoded (`encoded`), and the rules of
- * secretlint (`lint`). `views` lets all of them look at the text with its escapes read and its lines joined as well;
- * `vaults` withholds files for their names, `bytes` looks into what is no text in UTF-8.
+ * Detection layers, by the evidence they use: the structure around a secret (`blocks`, `urls`, `headers`, `kubernetes`), its
+ * name (`keys`), its form (`shapes`), its decoded form (`encoded`), and the rules of secretlint (`lint`). `views` also gives
+ * all of them the text with its escapes decoded and its lines joined; `vaults` withholds files by name; `bytes` scans content
+ * that is not UTF-8 text.
  */
 export const layers = [
   'blocks',
@@ -37,7 +37,7 @@ export type Layer = (typeof layers)[number]
 export interface FindOptions {
   /** The path of the file, by whose name it is known how it is written. */
   readonly path: string
-  /** What is left out: by tests, to show that each layer is needed. */
+  /** Layers that are left out: tests use it to show that each layer is needed. */
   readonly without?: readonly Layer[]
   /** The first line of the file, where the text is a later part of it: it may name the columns of a table. */
   readonly head?: string
@@ -70,7 +70,7 @@ export function viewsFor(text: string, { without = [] }: FindOptions): readonly 
   return without.includes('views') ? viewsOf(text).slice(0, 1) : viewsOf(text)
 }
 
-/** What was found in a view, as a part of the text that it is of. */
+/** Converts a span in a view to a finding in the source text. */
 export function inSource(view: View, layer: Layer, { start, end, key }: Span): Finding {
   return {
     layer,
@@ -107,7 +107,7 @@ function finders({ path, without = [], head }: FindOptions): readonly Finder[] {
   ]
   const kept = plain.filter(([layer]) => !without.includes(layer))
   if (without.includes('encoded')) return kept
-  // What was encoded is a text of its own: how the file around it is written says nothing of it.
+  // Decoded text is separate: the format of the file around it does not apply.
   const inside = kept.map(([layer, find]): Finder => [layer, layer === 'keys' ? findDecoded : find])
   return [
     ...kept,

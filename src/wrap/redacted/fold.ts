@@ -31,7 +31,7 @@ const plainOf = new Map(
   Object.entries(lookalikes).flatMap(([plain, others]) => Array.from(others, (other) => [other, plain] as const)),
 )
 
-/** What has no width: it parts words for a program and not for a reader. */
+/** Zero-width characters: they split words for a program but not for a reader. */
 export const unseen =
   /[\u00ad\u061c\u115f\u1160\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|[\u034f\u180b-\u180f\ufe00-\ufe0f]/g
 

@@ -3,10 +3,10 @@ import { createRecent } from '../../core/recent.ts'
 
 /**
  * Remembers contents in which no secret was found, so that the same content at the same path is not looked through again. A content is known
- * by its SHA-256: neither the content nor anything of it is kept. What a secret was found in is never remembered.
+ * by its SHA-256: neither the content nor anything of it is kept. A content with a secret is never remembered.
  */
 export interface Harmless {
-  /** Where the part of the content ended that was found harmless. `undefined`: nothing is known of this content. */
+  /** Returns the end of the harmless part of a content; `undefined` when the content is unknown. */
   get(key: string): number | undefined
   add(key: string, cut: number): void
 }

@@ -7,7 +7,7 @@ const header = /(?<![\w-])(?:(?:proxy-)?authorization|(?:set-)?cookie2?)(?![\w-]
 /** How much of a value is looked at to tell what it is. */
 const maxProbe = 256
 
-/** What may stand between a header's name and its value: quotes, brackets, a colon or another sign. */
+/** Text allowed between a header's name and its value: quotes, brackets, a colon or another sign. */
 const separator = /^\\?["'`]?\]?\s{0,4}(?:=>|:=|[:=,])\s{0,4}(?:[a-z]{0,2}\\?["'`]{1,3})?/i
 
 /** An authentication scheme in front of the credentials stays. */

@@ -74,7 +74,7 @@ export function createHost<Job, Result>({ file, deadlineMs, memoryMb }: HostOpti
     ready = false
     current = undefined
     dead?.removeAllListeners()
-    // What it throws on its way out is of no interest any more.
+    // Ignore errors of a worker that is being terminated.
     dead?.on('error', () => {})
     void dead?.terminate()
     task?.settle({ failure })

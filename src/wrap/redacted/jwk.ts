@@ -27,7 +27,7 @@ interface Member extends Span {
   readonly name: string
 }
 
-/** What was found in one pair of braces so far. */
+/** Members found so far in one pair of braces. */
 interface Frame {
   readonly members: Member[]
   readonly kinds: number[]

@@ -23,7 +23,7 @@ const weakWords = words(`
   otp totp cvv cvc mnemonic
 `)
 
-/** What makes a `key` behind it one that opens something. */
+/** Words that make a following `key` a secret key. */
 const keyOwners = words(`
   api access private secret auth account storage shared encryption encrypt decryption master signing sign ssh deploy
   service webhook hmac aes rsa ecdsa des license licence admin root server client app consumer subscription host function
@@ -31,7 +31,7 @@ const keyOwners = words(`
   aws gcp azure s3 openai anthropic stripe sentry datadog algolia sendgrid mailgun twilio maps
 `)
 
-/** What may follow the word that counts without making the name another. */
+/** Words that may follow the significant word without changing the meaning of the name. */
 const tails = words(`
   value values data base64 b64 hex raw plain text string str old new current previous prod production dev staging test
   default id
@@ -55,7 +55,7 @@ const harmless = [
 const known = new Map<string, KeyKind>()
 
 /**
- * What a name says of its value. The name is read as a person would: in any case and style (`dbPassword`, `DB-PASS`,
+ * Returns the kind of value that a name implies. The name is read as a person would: in any case and style (`dbPassword`, `DB-PASS`,
  * `API.KEY`, `x_token_url`), with look-alike letters, and with digits for letters.
  */
 export function kindOfKey(name: string): KeyKind {

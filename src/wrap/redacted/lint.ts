@@ -28,8 +28,8 @@ type Source = Parameters<NonNullable<ReturnType<Rule['create']>['file']>>[0]
 type Report = Parameters<RuleContext['report']>[0]
 
 /**
- * What the rules of secretlint find in a text. They are run without its core, which keeps every measurement that it takes of
- * them, and looks through all of them for each: a process that lives long would stand still.
+ * Returns the findings of the rules of secretlint. The rules run without its core, which keeps all its performance measurements
+ * and scans all of them for each new one: a long-lived process would stall.
  */
 export async function findByLint(text: string): Promise<readonly Span[]> {
   if (!gate.test(text)) return []
@@ -82,7 +82,7 @@ function withoutHost(text: string, { start, end }: Span): Span {
   return host === '' || head.length === end - start ? { start, end } : { start: start + head.length, end }
 }
 
-/** Where a value is, from a place on: each time that it is there, it is found again. */
+/** Returns the span of the next occurrence of a value from an index on; empty when there is none. */
 function occurrence(text: string, value: string, from: number): readonly Span[] {
   const start = value.length < 3 ? -1 : text.indexOf(value, from)
   return start === -1 ? [] : [{ start, end: start + value.length }]

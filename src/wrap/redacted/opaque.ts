@@ -1,7 +1,7 @@
 /** Runs of letters and digits, and of the signs that base64 and tokens have. */
 const runs = /[A-Za-z0-9+/_=~.-]{20,}/g
 
-/** What looks random and is no secret: UUIDs, digests and object ids by their length, integrity fields, times. */
+/** Random-looking values that are not secret: UUIDs, digests and object ids by their length, integrity fields, times. */
 const harmless =
   /^(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?:0x)?(?:[0-9a-f]{24}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})|sha(?:1|224|256|384|512)-[a-z0-9+/=]+|\d{4}-\d\d-\d\dT[\d:.+Z-]+)$/i
 

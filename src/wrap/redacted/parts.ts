@@ -6,7 +6,7 @@ import { type CleanPart, contextBytes, type Window, windowBytes } from './window
 /** Some bytes of a text, from its beginning or a later character on. */
 export interface Piece {
   readonly bytes: Buffer
-  /** Where in the text they begin. */
+  /** Byte offset of the bytes in the text. */
   readonly start: number
   /** Whether the text ends with them. */
   readonly final: boolean
@@ -40,7 +40,7 @@ export async function* cleanParts(
     if (needsHead && head === undefined && at > contextBytes) head = firstLine((await read(0, maxHeadBytes)).bytes)
     const piece = await read(Math.max(0, at - contextBytes), at + windowBytes + contextBytes)
     const whole = wholeCharacters(piece.bytes)
-    // What a text ends with is shown, even where it is no character.
+    // The last bytes of a text are shown even if they are not a complete character.
     const bytes = piece.bytes.subarray(piece.start === 0 ? 0 : whole.from, piece.final ? undefined : whole.to)
     const start = piece.start + (piece.start === 0 ? 0 : whole.from)
     const text = bytes.toString()

@@ -35,7 +35,7 @@ export function findKeyBlocks(text: string): readonly Span[] {
   return found.concat(findPutty(text))
 }
 
-/** Where the lines of base64 behind a first line end. */
+/** Returns the end of the base64 lines after a first line. */
 function openBehind(text: string, body: number): number {
   const rest = text.slice(body, body + maxKey)
   const stop = rest.search(/[^A-Za-z0-9+/=\s\\"'#>|*,:.-]/)

@@ -4,7 +4,7 @@ import type { Cleaner } from './cleaner.ts'
 import { isSecretPath } from './facts.ts'
 import { redactPhrase } from './find.ts'
 
-/** Prompts with the secrets taken out of what is said of them, and of their texts. What they embed is read elsewhere. */
+/** Returns prompts with secrets removed from their descriptions and texts. Embedded resources are read, and redacted, elsewhere. */
 export function cleanPrompts(prompts: Prompts, cleaner: Cleaner): Prompts {
   const cleanMessage = async (message: PromptMessage, path: string, signal: AbortSignal): Promise<PromptMessage> => {
     const { content } = message

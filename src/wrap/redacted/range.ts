@@ -14,7 +14,7 @@ const maxWay = 64 * 1024 * 1024
 /** The largest part, in bytes. */
 const maxPart = 16 * 1024 * 1024
 
-/** What a source is that has no parts, or is no text. */
+/** Marks a source that has no parts, or is not text. */
 const whole = Symbol('whole')
 
 /**

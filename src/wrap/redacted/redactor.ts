@@ -9,7 +9,7 @@ import type { CleanPart, Window } from './window.ts'
 import type { Answer, Job } from './worker.ts'
 
 /**
- * Takes secrets out of contents, in a worker. What cannot be gone through in time is not shown. A content in which nothing was found is not
+ * Takes secrets out of contents, in a worker. A content that cannot be scanned in time is not shown. A content in which nothing was found is not
  * sent to the worker again, as long as it is the same, at the same path.
  */
 export interface Redactor {
@@ -22,7 +22,7 @@ export interface Redactor {
 export interface RedactorOptions {
   /** How long a part of half a megabyte may take, in milliseconds. Default `workerLimits.redaction`: 5000. */
   readonly deadlineMs?: number
-  /** What the worker runs; tests put one that hangs or dies in its place. */
+  /** File that the worker runs; tests use one that hangs or dies. */
   readonly file?: string
 }
 

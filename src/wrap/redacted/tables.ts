@@ -8,7 +8,7 @@ const tableFile = /\.(?:csv|tsv|tab|psv|xlsx|xlsm|ods)$/i
 /** The longest line of names, in characters. */
 const maxHeader = 4096
 
-/** What a line of names with a secret among them holds at least. */
+/** Quick check for a header line that may hold the name of a secret. */
 const secretName = /pass|pwd|secret|token|key|cred|auth|pin|cvv|cookie|session|jwt|[^\0-\x7f]/i
 
 /** The name of a column. */
@@ -90,7 +90,7 @@ function secretCell(text: string, cell: Span | undefined, { kind, counts }: Colu
   return [cell]
 }
 
-/** What a line of names says of the columns below it; `undefined` for one without the name of a secret. */
+/** Parses a header line of a table; `undefined` when no column has the name of a secret. */
 function headerOf(line: string, isTable: boolean): Header | undefined {
   if (line.length > maxHeader || !secretName.test(line)) return undefined
   for (const delimiter of ['\t', '|', ';', ',']) {

@@ -1,7 +1,7 @@
 import { kindOfKey } from './keys.ts'
 import type { Span } from './spans.ts'
 
-/** What ends a URL in a text. */
+/** Characters that end a URL in a text. */
 const boundary = /[\s"'`<>\\]/
 
 /** A reference to a value that is kept elsewhere, without a default: `${NAME}`, `$NAME`, `%NAME%`, `{{ name }}`, `<name>`. */
@@ -20,8 +20,8 @@ const hooks =
   /(hooks\.slack\.com\/(?:services|workflows|triggers)\/|discord(?:app)?\.com\/api\/(?:v\d+\/)?webhooks\/|outlook\.office(?:365)?\.com\/webhook\/|\.webhook\.office\.com\/webhookb2\/|hooks\.zapier\.com\/hooks\/|maker\.ifttt\.com\/trigger\/|api\.telegram\.org\/(?:file\/)?bot|chat\.googleapis\.com\/v1\/spaces\/|\.logic\.azure\.com(?::\d+)?\/workflows\/|open\.(?:feishu|larksuite)\.(?:cn|com)\/open-apis\/bot\/|hook\.[a-z0-9.]{0,20}make\.com\/|sentry\.io\/api\/hooks\/|hooks\.[a-z0-9-]{1,60}\.[a-z]{2,10}\/)[^\s"'`<>\\?#]+/gi
 
 /**
- * What is secret in URLs and other connection strings of that form: the user information, values of a query that are
- * secret for their names, the path of a webhook. The host stays.
+ * Returns the secrets in URLs and similar connection strings: the user information, query values with secret names, the path of a
+ * webhook. The host stays.
  */
 export function findUrlSecrets(text: string): readonly Span[] {
   if (!text.includes('://') && !text.includes('?') && !text.includes('thin:')) return []
@@ -56,7 +56,7 @@ function endOfRun(text: string, start: number): number {
   return end
 }
 
-/** Where the `@` of the user information is; `undefined` where there is none. */
+/** Returns the index of the `@` of the user information; `undefined` when there is none. */
 function endOfUserinfo(text: string, start: number, runEnd: number, lastAt: number): number | undefined {
   let slash = start
   while (slash < runEnd && !/[/?#]/.test(text[slash] ?? '')) slash++

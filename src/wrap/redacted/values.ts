@@ -8,7 +8,7 @@ import { reference } from './urls.ts'
 export type Style = 'config' | 'code' | 'prose'
 
 export interface Assignment {
-  /** Where what follows the separator begins. */
+  /** Index after the separator. */
   readonly from: number
   readonly kind: Exclude<KeyKind, undefined>
   readonly style: Style
@@ -33,7 +33,7 @@ const maxProbe = 1024
 /** So much is looked at of one that nobody closes, in prose. */
 const maxOpen = 256
 
-/** What stands for no secret whatever its name is: words for nothing, blanks to fill in, versions of a package. */
+/** Values that are never secret, regardless of their name: words for nothing, placeholders, package versions. */
 const nothing =
   /^(?:true|false|null|nil|none|undefined|yes|no|on|off|~|n\/a|-+|\*+|x+|\.{3,}|…|[\^~<>=v]{0,3}\d+\.\d+\.\d+(?:-[a-z]+(?:\.\d+)*)?)$/i
 
@@ -89,8 +89,8 @@ function quotedValues(text: string, start: number, quote: string, assignment: As
 }
 
 /**
- * Where a quoted scalar of YAML over several lines is closed: its lines are empty, or indented further than its name, and
- * nothing but a comma, a bracket or a comment stands behind it. `undefined` for any other value.
+ * Returns the index of the closing quote of a multi-line YAML scalar: its lines are empty, or indented further than its name,
+ * and only a comma, a bracket or a comment follows it. `undefined` for any other value.
  */
 function endOfScalar(text: string, start: number, quote: string, assignment: Assignment): number | undefined {
   const { style, first, indent } = assignment
@@ -206,7 +206,7 @@ function listed(text: string, from: number, assignment: Assignment): readonly Sp
 
 let closings = { text: '', from: 0, at: -1 }
 
-/** Where the next bracket closes. It is remembered: in a text that opens many, each is looked for once. */
+/** Returns the index of the next closing bracket. It is cached: a text with many opening brackets is searched only once. */
 function closingAfter(text: string, from: number): number {
   if (closings.text !== text || from < closings.from || from > closings.at) {
     const at = text.indexOf(']', from)
@@ -242,8 +242,8 @@ function bareValue(text: string, from: number, assignment: Assignment): readonly
 }
 
 /**
- * Where a plain scalar of YAML ends that goes over lines: those that are empty, or indented further than its name, up to a
- * comment, a name or a bracket. Where its first line does not end with it, there is one line.
+ * Returns the end of a multi-line plain YAML scalar: its lines are empty, or indented further than its name, up to a comment, a
+ * name or a bracket. When other text follows on its first line, the scalar is that one line.
  */
 function endOfPlain(text: string, near: number, { style, first, indent, from, isBelow = false }: Assignment): number {
   const isOpen = style !== 'code' && first && (isBelow || text[from - 1] === ':')
@@ -259,7 +259,7 @@ function endOfPlain(text: string, near: number, { style, first, indent, from, is
   return end
 }
 
-/** What stands at a place without a space, a quote or a bracket. In code, signs end it that values seldom have. */
+/** Returns the word at an index, up to a space, quote or bracket. In code, signs that are rare in values end it too. */
 function wordAt(text: string, from: number, style: Style): string {
   const word = style === 'code' ? /^[^\s"'`,;&|<>(){}[\]=:]{0,512}={0,2}/ : /^[^\s"'`,;&|<>(){}[\]]{0,512}/
   return word.exec(text.slice(from, from + 514))?.[0] ?? ''

@@ -3,9 +3,9 @@ import { narrow, unseen } from './fold.ts'
 /** A text as a program or a reader takes it, and where in the source each of its characters comes from. */
 export interface View {
   readonly text: string
-  /** Where the character at an index begins in the source. */
+  /** Returns the start in the source of the character at an index. */
   startOf(index: number): number
-  /** Where the character before an index ends in the source. */
+  /** Returns the end in the source of the character before an index. */
   endOf(index: number): number
 }
 
@@ -52,9 +52,8 @@ function readPercents(view: View): View | undefined {
 }
 
 /**
- * Where a line continues on the next: behind a backslash, between the halves of a text that is joined with `+` or by
- * standing beside each other, and where a long run of base64 was wrapped. A sign of equality is at its end only: what has one
- * within is another setting.
+ * Joints at which a line continues on the next: after a backslash, between string literals joined with `+` or by adjacency, and in
+ * a wrapped run of base64. An equals sign occurs only at the end of base64: text with one inside is another setting.
  */
 const joints =
   /(?<=[\w+/=.-])(?:\\\r?\n[ \t]*|(["'`])[ \t]*(?:[+.&][ \t]*)?\\?\r?\n[ \t]*(?:[+.&][ \t]*)?\1|(["'])[ \t]*[+.&][ \t]*\2)(?=[\w+/=.-])|(?<=[A-Za-z0-9+/_.-]{40})\r?\n[ \t"'#*>|-]*(?=[A-Za-z0-9+/_.-]{1,200}={0,2}["',]*[ \t]*\r?(?:\n|$)|[A-Za-z0-9+/_-]{1,200}={1,2}(?!\w)|[A-Za-z0-9+/_-]{16,200}(?![\w=]))/g
@@ -106,7 +105,7 @@ function rewrite(
     startOf: (index) => view.startOf(index + (shifts[changesUpTo(index) - 1] ?? 0)),
     endOf: (index) => {
       let change = changesUpTo(index)
-      // What was taken out behind the character does not belong to it.
+      // Text removed after the character does not belong to it.
       while (change > 0 && ends[change - 1] === index && removed.has(change - 1)) change--
       return view.endOf(index + (shifts[change - 1] ?? 0))
     },

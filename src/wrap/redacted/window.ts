@@ -5,7 +5,7 @@ import { mergeSpans, replaceSpans, type Span } from './spans.ts'
 /** A part of a text, with what lies around it. */
 export interface Window {
   readonly text: string
-  /** Where the part begins that is asked for, in UTF-16 code units; what lies before it is only looked at. */
+  /** Index of the requested part, in UTF-16 code units; text before it is only context. */
   readonly from: number
   /** Whether the text ends with this. */
   readonly final: boolean
@@ -15,7 +15,7 @@ export interface Window {
 
 export interface CleanPart {
   readonly text: string
-  /** Where in the window the part ends: what follows is the next one's. */
+  /** End of the part in the window; the next part begins there. */
   readonly cut: number
   readonly changed: boolean
 }

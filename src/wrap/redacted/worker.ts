@@ -3,10 +3,10 @@ import { type CleanBytes, redactBytes } from './bytes.ts'
 import type { FindOptions } from './find.ts'
 import { type CleanPart, redactWindow, type Window } from './window.ts'
 
-/** What the worker is asked: to take the secrets out of a part of a text, or out of bytes. */
+/** Job of the worker: remove the secrets from a part of a text, or from bytes. */
 export type Job = FindOptions & ({ readonly window: Window } | { readonly bytes: Uint8Array })
 
-/** What it answers; an error has no text, since that might hold a part of what was looked through. */
+/** Answer of the worker. An error has no text, because that might hold a part of the scanned content. */
 export type Answer = { readonly part: CleanPart } | { readonly clean: CleanBytes } | { readonly error: true }
 
 async function answer(job: Job): Promise<Answer> {
