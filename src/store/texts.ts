@@ -41,7 +41,7 @@ export interface NewText {
   /** Unique in its texts, compared by UTF-8 bytes. At most 8 KiB. */
   readonly key: string
   readonly version: string
-  /** Of the rules that the terms were made by. */
+  /** Edition of the rules by which the terms were made. */
   readonly edition: number
   readonly labels: TextLabels
   /** Opaque value of the writer. */

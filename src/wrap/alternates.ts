@@ -73,7 +73,7 @@ export function createAlternates(
       asked.set(folder, found)
       return found
     }
-    // From the top down: what is not there came, if it comes, after the version of the folder above it was told.
+    // From the top down: a folder that appears later changes the version of its parent, which was read before.
     const below = async (folder: string): Promise<Seen> => {
       const above = await ask(parentOf(folder))
       return typeof above === 'string' ? seen(folder, context) : above

@@ -41,7 +41,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
   const languages = (options.languages ?? ['ja', 'en']).map((language) => language.toLowerCase())
   const known = createRecent<FrontMatter>(20_000)
 
-  /** Reads the front matter at the beginning of a document. */
+  /** Reads the front matter and the first heading at the beginning of a document. */
   const readStart = async ({ path, title }: Entry, context: Context): Promise<FrontMatter> => {
     try {
       const range = { start: 0, end: frontMatterBytes }
@@ -55,7 +55,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
         ...(hasFrontMatter(path) ? frontMatterOf(start) : {}),
       }
     } catch (error) {
-      // It is listed all the same; reading it says what is the matter.
+      // The document is listed anyway; a read reports the fault.
       if (isResourceError(error)) return {}
       throw error
     }
@@ -82,7 +82,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
 
   return {
     ...provider,
-    // Without front matter and headings the listing is passed through at no cost.
+    // When neither front matter nor headings are read, listings are passed through at no cost.
     ...(frontMatter.length + headings.length === 0 ? {} : entries),
     read: async (request, context) => {
       // A part is read for the sake of something else, which asks for the whole too.

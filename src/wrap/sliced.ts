@@ -25,7 +25,7 @@ const template: Template = {
 /**
  * Gives every resource of a provider parts: `?lines=10-40` (of a text, from 1) and `?bytes=0-4095` (from 0).
  *
- * A part of a text is text: parts in bytes are cut where characters end, and say where that is. When the
+ * A part of a text is text: byte ranges are cut at character boundaries, and report their actual range. When the
  * provider can read ranges, only the part is read, and for lines also the bytes before them, in small chunks. Each
  * answer is of one version. It has the facts of its part in `meta`, see {@link PartFacts}.
  *

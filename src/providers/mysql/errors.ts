@@ -115,7 +115,7 @@ export function openingError(error: unknown): unknown {
 export function statementError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const [number, code] = [numberOf(error), codeOf(error)]
-  // The client says so of connections, and of nothing else.
+  // Errors without a server error number concern the connection only.
   if (number === undefined || ends.has(number)) return endedError()
   if (gone.has(number)) return new ResourceError('not-found', `not there (${code})`, { code, reason: 'gone' })
   const message = away[number]

@@ -69,7 +69,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
       const result = await client.query({
         text,
         values: [...values],
-        // Without this, pg sends what has no values as text that may be several statements.
+        // Without this, pg sends a query without values as text, which may hold several statements.
         queryMode: 'extended',
         rowMode: 'array',
         ...(fixed && named ? { name: createHash('sha256').update(text).digest('hex').slice(0, 32) } : {}),

@@ -32,7 +32,7 @@ export function createBatcher<T extends ObjectName>(load: Load<T>) {
     setImmediate(flush)
   }
 
-  /** The query of a batch goes on while anybody waits for it. */
+  /** Runs the query of a batch. It is aborted when no caller waits for it any more. */
   const run = async (batch: readonly Waiting<T>[]): Promise<void> => {
     running++
     const gone = new AbortController()

@@ -170,7 +170,7 @@ export function search(options: SearchOptions): Search {
       context.signal.throwIfAborted()
       if (path === statusEntry.path && params.size === 0) return [await readStatus(context)]
       const text = path === '' ? params.get('q') : path
-      // What is not asked for with words is not there: a directory, for one.
+      // Paths without a query do not exist, such as directories.
       if (text === undefined || (path !== '' && params.has('q'))) throw notFound('nothing is searched for')
       return [await answer(parseAsked(text, params), context)]
     },

@@ -23,11 +23,11 @@ export const maxLimit = 100
 /** How far one can go on, in hits. */
 export const maxAfter = 1000
 
-/** What narrows a search, and says how it is answered. */
+/** Parameters that narrow a search and choose the form of its answer. */
 export const parameters = ['limit', 'mount', 'mime', 'since', 'minPriority', 'audience', 'path', 'after', 'as'] as const
 
 /**
- * Reads a search. Whatever stands in its text is looked for: nothing in it is an operator but quotation marks.
+ * Parses a search. Its text is searched literally: only quotation marks are operators.
  *
  * @throws ResourceError `invalid`, which names the parameter in `detail.parameter`.
  */

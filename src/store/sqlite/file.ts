@@ -128,7 +128,7 @@ function make(file: string): void {
   }
 }
 
-/** Refuses what is not a file of its own, and takes from others what rights they have to it. */
+/** Refuses anything but a regular file, and removes the permissions of other users. */
 function checkOwn(name: string): void {
   const found = look(name)
   if (found === undefined) return

@@ -54,7 +54,7 @@ function strangers(letters: ReadonlyMap<string, number>): number {
 
 const common = 'éèêëàâáäãåçñóôöòõúüûùíîïìæøßœ'
 const capitals = 'ÉÈÊËÀÂÁÄÃÅÇÑÓÔÖÒÕÚÜÛÙÍÎÏÌÆØŒ'
-/** Icelandic, and what Turkish and Slavic letters look like: they prove nothing. */
+/** Icelandic letters, and letters that Turkish and Slavic letters look like in this code page: no evidence. */
 const rare = 'ðþýÿšžÐÞÝŠŽŸ'
 
 function weigh(character: string, previous: string, next: string): number {
