@@ -14,7 +14,7 @@ export interface News {
   close(): void
 }
 
-/** More keys than this are told as anything. */
+/** Maximum number of keys kept one by one. Above it, the change counts as "everything". */
 const most = 1000
 
 interface Listener {

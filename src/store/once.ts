@@ -16,7 +16,7 @@ export type OnceValue = Omit<NewRow, 'key'>
 
 export interface OnceOutcome {
   readonly value: Uint8Array
-  /** As it is stored. `undefined`: it could not be, and whoever asks next computes it again. */
+  /** As it is stored. `undefined`: it could not be stored, and the next caller computes it again. */
   readonly row: Row | undefined
   /** Whether it was computed now, by this process. */
   readonly computed: boolean
@@ -169,7 +169,7 @@ async function giveBack(lease: Lease): Promise<void> {
 }
 
 interface Others {
-  /** Until whoever had the lease gives it back, the time is over, or nobody waits any more. */
+  /** Waits until the holder releases the lease, the time is over, or no caller waits any more. */
   wait(ms: number): Promise<void>
 }
 

@@ -72,7 +72,7 @@ function engineOver(thread: ReturnType<typeof createThread>): Engine {
   }
 }
 
-/** Looks for changes while anybody listens: now and then for those of other processes, at once for those of this one. */
+/** Polls for changes of other processes while a listener exists, and reports changes of this process at once. */
 function createWatching(changes: Remote<SqliteOperations>['changes']) {
   /** Up to which revision each collection is known. For an unknown collection, "everything changed" is reported. */
   const known = new Map<string, number>()

@@ -1,18 +1,18 @@
 /** Keeps callers away from a source that does not answer. Times are in milliseconds. */
 export interface Breaker {
-  /** How long nobody may ask yet. 0: the source may be asked, and what comes of it is told by one of the others. */
+  /** Returns the remaining pause. 0: a request may start, and its caller reports the outcome by one of the other methods. */
   admit(): number
   /** It has answered, be it that nothing is there. */
   succeeded(): void
   /** It has not answered. */
   failed(): void
-  /** Nothing was learnt of it: whoever asked has gone away. */
+  /** Reports a request without an outcome: its caller aborted. */
   abandoned(): void
   readonly open: boolean
 }
 
 export interface BreakerOptions {
-  /** After so many failures in a row nobody is let through. */
+  /** Number of consecutive failures that opens the circuit breaker. */
   readonly failures: number
   /** For how long, in milliseconds, a quarter more or less. It doubles while the source stays away. */
   readonly pause: number

@@ -19,7 +19,7 @@ export interface DeferredAbilities {
 export interface DeferredOptions {
   readonly abilities: DeferredAbilities
   readonly log?: Log
-  /** After a failure nobody tries to open it for so long, in milliseconds. It doubles with each failure. Default 1,000. */
+  /** Pause after a failure to open, in milliseconds. It doubles with each failure (backoff). Default 1,000. */
   readonly pauseMs?: number
   /** The longest of these pauses, in milliseconds. Default 60,000. */
   readonly longestPauseMs?: number

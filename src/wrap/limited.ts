@@ -18,7 +18,7 @@ export interface LimitedOptions {
   readonly pause?: number
   readonly longestPause?: number
   readonly log?: Log
-  /** Hears what came of each question: an answer, an error of a kind, or that whoever asked has gone (or a fault of ours). */
+  /** Receives the outcome of each request: an answer, the kind of an error, or that the caller aborted (or a bug here). */
   readonly observe?: (outcome: Outcome) => void
 }
 
@@ -66,7 +66,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     throw refused('The source is left alone: it did not answer.', wait)
   }
 
-  /** Asks the source for one answer. The signal that it is given ends when nobody waits any longer. */
+  /** Sends one request to the source. Its signal aborts when no caller waits any longer. */
   const ask = async <T>(context: Context, work: (context: Context) => Promise<T>): Promise<T> => {
     const own = followAbort(context.signal)
     try {
@@ -241,7 +241,7 @@ function createPlaces(concurrent: number, waiting: number) {
   const leave = () => {
     const [next] = queue
     if (next === undefined) inside--
-    // The place goes straight to the next one, so that nobody who just came can take it.
+    // Hand the slot directly to the next waiter, so that a new caller cannot take it.
     else next()
   }
   return {

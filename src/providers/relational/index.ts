@@ -29,7 +29,7 @@ export interface RelationalOptions {
   readonly source: Source
   /** Which rows are served. Left out: none. */
   readonly rows?: RowOptions
-  /** Whether changes are told. Default `true`. */
+  /** Whether changes are reported. Default `true`. */
   readonly watch?: boolean
   /** How often the catalog is looked at where nothing hints at a change, in milliseconds. Default 30,000. */
   readonly reconcile?: number

@@ -33,7 +33,7 @@ interface Waiting {
   readonly enter: () => void
 }
 
-/** A bounded pool of connections: so many at once, and whoever waits does so for a while and no longer. */
+/** A bounded pool of connections with a time-out for waiting callers. */
 export function createPool<C>(options: PoolOptions<C>): Pool<C> {
   const { open, close, isUsable, reset, size, patience, idle } = options
   const free = new Map<C, NodeJS.Timeout>()
@@ -66,7 +66,7 @@ export function createPool<C>(options: PoolOptions<C>): Pool<C> {
 
   const leave = (): void => {
     const [next] = queue
-    // The place goes straight to the next one, so that nobody who just came can take it.
+    // Hand the slot directly to the next waiter, so that a new caller cannot take it.
     if (next === undefined) taken--
     else next.enter()
   }

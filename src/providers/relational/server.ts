@@ -20,7 +20,7 @@ export interface ServerOptions {
   readonly waitTimeoutMs?: number
   /** After how long without use a connection is ended, in milliseconds. Default 60,000. */
   readonly idleTimeoutMs?: number
-  /** Whether changes are told. Default `true`. */
+  /** Whether changes are reported. Default `true`. */
   readonly watch?: boolean
   /** How often the catalog is looked at, in milliseconds, where nothing tells of changes. Default 30,000. */
   readonly reconcile?: number

@@ -39,7 +39,7 @@ export async function takeSnapshot(source: Source, context: SourceContext): Prom
       for (const found of await load(names.slice(at, at + chunk), context))
         versions.set(`${keyOf(found, source.schema)}${leaf}`, versionOf(JSON.stringify(documentOf(found))))
   }
-  // How many rows there are about is told to whoever reads, and changes too often to be told of.
+  // The row estimate is shown by a read, but it changes too often to be reported as a change.
   await look(
     'schema',
     (item) => item.relation !== undefined,

@@ -89,7 +89,7 @@ export async function watchResults(
         }
       }
     } finally {
-      // It may never settle, now that nobody waits for it.
+      // It may never settle, now that no caller waits for it.
       next.catch(() => {})
       void incoming.return?.()?.catch(() => {})
     }

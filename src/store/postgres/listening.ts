@@ -8,7 +8,7 @@ const retryMs = { first: 100, most: 2000 }
 /** How often a connection on which nothing is said is asked whether it is still one, in milliseconds. */
 const beatMs = 10_000
 
-/** One connection that hears of all changes, as long as anybody listens. */
+/** One connection that receives all notifications, as long as a listener exists. */
 export interface Listening {
   watch(collection: string, signal: AbortSignal): Promise<AsyncIterable<Change>>
   close(): Promise<void>

@@ -57,7 +57,7 @@ export function connectTo(options: PostgresStore['postgres']): Server {
     )
   }
   const pool = new pg.Pool({ ...config, max: connections, idleTimeoutMillis: 30_000 })
-  // A connection that ends while nobody uses it. The pool makes another.
+  // An idle connection ended. The pool opens another.
   pool.on('error', () => {})
 
   const running = new Set<Promise<unknown>>()

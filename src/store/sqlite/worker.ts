@@ -9,7 +9,7 @@ export interface Question {
   readonly id: number
   readonly name: keyof SqliteOperations | 'open' | 'close'
   readonly values: readonly unknown[]
-  /** By the clock: after this nobody waits for it. */
+  /** Deadline by the clock: after it no caller waits for the answer. */
   readonly deadline: number
 }
 
