@@ -4,7 +4,7 @@ import { createGate, type Gate, type Pass } from './gate.ts'
 import { formatJson } from './json.ts'
 import { listen } from './listen.ts'
 import { classify, failure, idKey, type Notification, type Request, type RequestId, type Response } from './messages.ts'
-import { passesGate, type ServedOpening } from './opening.ts'
+import { passesGate } from './opening.ts'
 import { overloaded } from './overload.ts'
 import type { Channel } from './protocol/channel.ts'
 import { claimedRevision, envelopeFault } from './protocol/envelope.ts'
@@ -63,8 +63,8 @@ export interface Connection {
 
 /**
  * @param open Opens the channel of an era; called once for each era that is needed.
- * @param server Name and version for the result of a `subscriptions/listen`, the share of the gate to use, the catalog that is
- * still being opened, and the revisions that the transport serves (default all).
+ * @param server Name and version for the result of a `subscriptions/listen`, the share of the gate to use, and the revisions that
+ * the transport serves (default all).
  */
 export function createConnection(
   open: (era: 'modern' | 'legacy') => Promise<Channel>,
@@ -74,7 +74,6 @@ export function createConnection(
     readonly version: string
     readonly log: Log
     readonly share?: string
-    readonly opening?: ServedOpening
     readonly offered?: readonly Revision[]
   },
 ): Connection {
@@ -141,7 +140,7 @@ export function createConnection(
         await deliver(response)
         return undefined
       }
-      if (passesGate(server.opening, request.method)) return await ask()
+      if (passesGate(request.method)) return await ask()
       const ran = await gate.run(async (pass) => {
         if (options.taken !== undefined) pass.until(options.taken)
         return ask(pass)

@@ -96,7 +96,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       stream.send(answered)
       stream.end()
     }
-    if (passesGate(options.opening, message.method)) return ask()
+    if (passesGate(message.method)) return ask()
     const ran = await gate.run(ask, caller.share)
     if (!('refused' in ran)) return
     const refused = overloaded(message.id, ran.refused)

@@ -13,9 +13,12 @@ export interface ServedOpening {
 /** Methods that are answered from the configuration alone. */
 const immediate = new Set(['initialize', 'server/discover', 'ping'])
 
-/** Whether a request runs outside of the gate while the catalog is opening: waiting requests may have taken every slot of the gate. */
-export function passesGate(opening: ServedOpening | undefined, method: string): boolean {
-  return opening !== undefined && opening.opened === undefined && immediate.has(method)
+/**
+ * Whether a request runs outside of the gate. It is answered without any mount, so it must not wait for requests that a slow mount
+ * keeps in every slot.
+ */
+export function passesGate(method: string): boolean {
+  return immediate.has(method)
 }
 
 /** Returns a promise for the moment when a request can be handled; undefined when it can be at once. */

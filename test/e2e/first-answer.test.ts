@@ -120,12 +120,19 @@ describe('before a mount is open', () => {
     expect(await answers.to(2)).toMatchObject({ result: { capabilities, instructions: 'Ask about the notes.' } })
     say({ jsonrpc: '2.0', id: 6, method: 'ping' })
     await answers.to(6)
-    expect([...answers.seen.keys()].sort()).toEqual([1, 2, 6])
+    // The subscription needs the notes alone, which may be open by now; the listings need both mounts.
+    expect([...answers.seen.keys()].filter((id) => id !== 4).sort()).toEqual([1, 2, 6])
+    expect(await answers.to(4)).toMatchObject({ result: {} })
+    // The catalog is open, and the listings have taken every slot of the gate.
+    say({ ...discover, id: 7 })
+    expect(await answers.to(7)).toMatchObject({ result: { capabilities } })
+    say({ jsonrpc: '2.0', id: 8, method: 'ping' })
+    expect(await answers.to(8)).toMatchObject({ result: {} })
+    expect([...answers.seen.keys()].sort()).toEqual([1, 2, 4, 6, 7, 8])
 
     await write(certificates)
     const { result } = (await answers.to(3)) as { result: { resources: { uri: string }[] } }
     expect(result.resources.map(({ uri }) => uri)).toContain('file:///notes/README.md')
-    expect(await answers.to(4)).toMatchObject({ result: {} })
     for (let id = 100; id < 130; id++) expect(await answers.to(id)).toMatchObject({ result })
     expect(answers.seen.has(5)).toBe(false)
     server.child.stdin.end()
