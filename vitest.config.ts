@@ -2,7 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { defineConfig, type Plugin } from 'vitest/config'
-import { bundlesFolder, bundleVariable, home, stateFolderOf } from './test/support/bundle-folder.ts'
+import {
+  bundlesFolder,
+  bundleVariable,
+  home,
+  sharedFolderOf,
+  sharedVariable,
+  stateFolderOf,
+} from './test/support/bundle-folder.ts'
 
 /** Tests that fill the memory and the processors, and watch what other clients notice: nothing else runs beside them. */
 const alone = ['backpressure', 'bombs', 'http-slow'].map((name) => `test/attack/${name}.test.ts`)
@@ -76,7 +83,11 @@ export default defineConfig({
     globalSetup: './test/support/bundle-setup.ts',
     setupFiles: './test/support/seeded.ts',
     // Folders that are served without a configuration keep their index in the state folder of the user: here, of this run.
-    env: { [bundleVariable]: bundle, XDG_STATE_HOME: stateFolderOf(process.pid) },
+    env: {
+      [bundleVariable]: bundle,
+      [sharedVariable]: sharedFolderOf(process.pid),
+      XDG_STATE_HOME: stateFolderOf(process.pid),
+    },
     reporters: ['default', './test/support/summary.ts'],
     // Most tests wait for processes and servers: twice as many files as a small machine has cores keep it busy.
     maxWorkers: 4,

@@ -12,3 +12,9 @@ export const bundleVariable = 'HIKIDASHI_TEST_BUNDLE'
 
 /** The state folder (XDG) of a test run, by the id of the run's process. It lies outside of every folder that tests serve. */
 export const stateFolderOf = (pid: number) => join(tmpdir(), `hikidashi-test-state-${pid}`)
+
+/** The environment variable that tells the files of a test run where they keep what is made once for all of them. */
+export const sharedVariable = 'HIKIDASHI_TEST_SHARED'
+
+/** The folder that `sharedVariable` names, by the id of the run's process. */
+export const sharedFolderOf = (pid: number) => join(tmpdir(), `hikidashi-test-shared-${pid}`)

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { bundle } from '../../scripts/bundle.ts'
-import { bundlesFolder, home, stateFolderOf } from './bundle-folder.ts'
+import { bundlesFolder, home, sharedFolderOf, stateFolderOf } from './bundle-folder.ts'
 
 /** The programs that tests start: each is an entry `tests/NAME` of the bundle. */
 const programs = ['support/attack-server', 'support/watch-child', 'fixtures/mcp/live-ours', 'support/host-file-writer']
@@ -21,7 +21,8 @@ async function make(target: string): Promise<void> {
   const root = dirname(target)
   mkdirSync(root, { recursive: true })
   process.once('exit', () => {
-    for (const folder of [root, stateFolderOf(process.pid)]) rmSync(folder, { recursive: true, force: true })
+    for (const folder of [root, stateFolderOf(process.pid), sharedFolderOf(process.pid)])
+      rmSync(folder, { recursive: true, force: true })
   })
   // The bundle reads these beside its own folder.
   for (const name of ['package.json', 'config.schema.json']) copyFileSync(join(home, name), join(root, name))

@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -77,6 +78,9 @@ function emptyRepository(bare: boolean, format: string): string {
   process.once('exit', () => rmSync(dir, { recursive: true, force: true }))
   const flags = ['-q', '-b', 'main', `--object-format=${format}`, ...(bare ? ['--bare'] : [])]
   execFileSync('git', ['init', ...flags], { cwd: dir, env: plainEnvironment })
+  // Samples that nothing uses, and that are most of its files.
+  const hooks = join(dir, bare ? 'hooks' : '.git/hooks')
+  for (const name of readdirSync(hooks)) rmSync(join(hooks, name))
   emptyRepositories.set(kind, dir)
   return dir
 }

