@@ -1,8 +1,9 @@
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { isResourceError } from '../core/errors.ts'
-import { directoryMimeType, type ResourceContent } from '../core/view.ts'
+import { defined } from '../core/defined.ts'
+import { isResourceError, type ResourceError } from '../core/errors.ts'
+import { directoryMimeType, type ResourceContent, type View } from '../core/view.ts'
 import { lengthOf, writeContent, writeContentsJson } from './contents.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed, misused } from './exit.ts'
 import { formatSize } from './format.ts'
@@ -75,13 +76,12 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
     const uri = withPart(uriOf(argument), options)
     const progress = createProgress(io, { what: `Reading ${escapeText(readableUri(uri))}`, besideOutput: true })
     const reading = view.read(uri).finally(progress.end)
-    const { contents } = await asked(uri, reading, view).catch((error: unknown) => {
+    const result = await asked(uri, reading, view).catch((error: unknown) => {
       if (!isResourceError(error, 'too-large')) throw error
-      throw new CommandError(
-        exitCodes.failed,
-        `${error.message}\nTo read a part of it: --lines 1-200, --tail 200, or --bytes 0-65535.`,
-      )
+      return error
     })
+    if (isResourceError(result)) return readLarge(uri, result, { view, options, io })
+    const { contents } = result
     if (options.json) return writeContentsJson(io.out, uri, contents)
     if (options.output !== undefined) return writeFile(options.output, contents, io)
     for (const content of contents) {
@@ -95,6 +95,37 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
       if ((contents.length > 1 || io.out.isTerminal) && needsLineEnd(content)) await io.out.write('\n')
     }
   })
+}
+
+/** Writes a content that is too large for an answer, to a file or a pipe. A person at a terminal is told to ask for a part. */
+async function readLarge(
+  uri: string,
+  error: ResourceError,
+  { view, options, io }: { readonly view: View; readonly options: ReadOptions; readonly io: Io },
+): Promise<void> {
+  const isPart = uri.includes('?')
+  if (isPart || options.json || (options.output === undefined && io.out.isTerminal))
+    throw new CommandError(
+      exitCodes.failed,
+      `${error.message}\nTo read a part of it: --lines 1-200, --tail 200, or --bytes 0-65535.${isPart ? '' : ' To keep all of it: --output FILE.'}`,
+    )
+  const { openWhole } = await import('./read-whole.ts')
+  const whole = await openWhole(view, uri, error, options.url)
+  const write = async (out: Output): Promise<void> => {
+    const progress = createProgress(
+      { saysToTerminal: io.saysToTerminal, out },
+      { done: 0, ...defined({ total: whole.length }), what: '', format: formatSize },
+    )
+    try {
+      for await (const piece of whole.bytes) {
+        await out.write(piece)
+        progress.add(piece.length)
+      }
+    } finally {
+      progress.end()
+    }
+  }
+  await (options.output === undefined ? write(io.out) : toFile(options.output, write))
 }
 
 /** The URI of what is to be read of a resource: docs/providers/documents.md. */
@@ -127,12 +158,18 @@ async function writeFile(file: string, contents: readonly ResourceContent[], io:
   const [content] = contents
   if (content === undefined || contents.length > 1)
     throw failed(`There are ${contents.length} contents, and --output takes one. Print them with --json.`)
+  await toFile(file, (out) => writeTold(out, content, io))
+}
+
+async function toFile(file: string, write: (out: Output) => Promise<void>): Promise<void> {
   const stream = createWriteStream(file)
   try {
-    await writeTold({ ...createOutput(stream), isTerminal: false }, content, io)
+    await write({ ...createOutput(stream), isTerminal: false })
     stream.end()
     await finished(stream)
   } catch (error) {
+    stream.destroy()
+    if (isResourceError(error)) throw error
     throw failed(`The file ${file} cannot be written: ${error instanceof Error ? error.message : String(error)}`)
   }
 }

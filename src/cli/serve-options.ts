@@ -4,6 +4,7 @@ import { resolveFolder } from '../config/folder.ts'
 import type { Listen } from '../config/values.ts'
 import { defined } from '../core/defined.ts'
 import type { Log } from '../core/log.ts'
+import type { ContentLinkOptions } from '../server/index.ts'
 import { failed, misused } from './exit.ts'
 import type { Local } from './local.ts'
 import type { logFormats, logLevels } from './log.ts'
@@ -24,13 +25,24 @@ export interface ServeOptions {
 }
 
 export function httpOptions({ config }: Local, { allowHost = [], tokens, insecure = false }: ServeOptions) {
-  const { listen: _, auth: __, explorer: ___, allowedHosts = [], ...rest } = config?.http ?? {}
+  const { listen: _, auth: __, explorer: ___, contentLinks = {}, allowedHosts = [], ...rest } = config?.http ?? {}
   const auth = tokens === undefined ? config?.auth : { ...config?.auth, tokens: resolve(tokens) }
   return {
     ...rest,
+    contentLinks: contentLinks === false ? contentLinks : linkOptions(contentLinks, config),
     allowedHosts: [...allowedHosts, ...allowHost],
     insecure,
     ...defined({ auth }),
+  }
+}
+
+/** Links are signed with the secrets of cursors, if there are some. */
+function linkOptions({ lifetime }: { readonly lifetime?: number }, config: Local['config']): ContentLinkOptions {
+  const { cursorSecret, earlierCursorSecrets = [] } = config ?? {}
+  return {
+    ...defined({ lifetimeMs: lifetime }),
+    ...(cursorSecret === undefined ? {} : { secret: Buffer.from(cursorSecret) }),
+    earlierSecrets: earlierCursorSecrets.map((secret) => Buffer.from(secret)),
   }
 }
 

@@ -64,6 +64,22 @@ export const http = z.strictObject({
     .describe(
       'Tells measurements of this server at /metrics, for Prometheus: to who asks from this machine, where nobody is asked who they are; with `http.auth`, to who has a token, or a token with one of some roles. By default false.',
     ),
+  contentLinks: z
+    .union(
+      [
+        z.literal(false),
+        z.strictObject({
+          lifetime: seconds.exactOptional().describe('How long a link is valid. By default "5m".'),
+        }),
+      ],
+      {
+        error: refusal('This does not say how links to contents are made.', 'Write false or { "lifetime": "5m" }.'),
+      },
+    )
+    .exactOptional()
+    .describe(
+      'Links to contents that are too large for an answer, below /content/: the error of such a read has one, from which the bytes can be fetched without a token until it expires. false: there are no links.',
+    ),
   sse: z
     .boolean()
     .exactOptional()

@@ -38,7 +38,7 @@ export interface AuditRecord {
    * `not-found`; `unheard`: the URI cannot be listened to.
    *
    * A refusal over HTTP has a status, too. Of authentication: `no-token`, `malformed-token`, `bad-token`, `unjudged-token`,
-   * `scope`, `host`. Of a limit: `rate`, `share`, `busy`, `sessions`, `connections`, `bad-tokens`, `too-large`. `left-out`: that
+   * `scope`, `host`, `no-link` (a link to a content that is forged or has expired). Of a limit: `rate`, `share`, `busy`, `sessions`, `connections`, `bad-tokens`, `too-large`. `left-out`: that
    * many more refusals (`items`) were not recorded, since there were too many.
    */
   readonly outcome: string

@@ -1,6 +1,7 @@
 import { defined } from '../core/defined.ts'
 import { invalid, notFound } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { metaKeys } from '../core/meta.ts'
 import type { Subscription, View } from '../core/view.ts'
 import { isObject } from './messages.ts'
 import { filledIn, optionalString, requiredString } from './params.ts'
@@ -98,8 +99,18 @@ const resourceMethods: Readonly<Record<string, Method>> = {
     const cursor = optionalString(params, 'cursor')
     return templatesToWire(await view.templates(cursor === undefined ? {} : { cursor }, { signal }), revision)
   },
-  'resources/read': async ({ params, revision, signal, view, pass: { room, turn } }) =>
-    readToWire(await view.read(requiredString(params, 'uri'), { signal, room }), revision, turn),
+  'resources/read': async ({ params, revision, signal, view, pass: { room, turn }, linkFor }) => {
+    const uri = requiredString(params, 'uri')
+    const read = view.read(uri, { signal, room })
+    if (linkFor === undefined) return readToWire(await read, revision, turn)
+    const result = await read.catch(async (error: unknown) => {
+      const { linkedError } = await import('./content/with-link.ts')
+      throw linkedError(error, uri, linkFor)
+    })
+    if (result.contents[0]?.meta?.[metaKeys.truncated] !== true) return readToWire(result, revision, turn)
+    const { linkedResult } = await import('./content/with-link.ts')
+    return readToWire(linkedResult(result, uri, linkFor), revision, turn)
+  },
   'resources/directory/read': async ({ params, revision, signal, view }) => {
     const uri = requiredString(params, 'uri')
     const cursor = optionalString(params, 'cursor')

@@ -1,4 +1,5 @@
 import type { Log } from '../core/log.ts'
+import type { LinkFor } from './content/link.ts'
 import { codes, type WireError, wireError } from './errors.ts'
 import { createGate, type Gate, type Pass } from './gate.ts'
 import { formatJson } from './json.ts'
@@ -24,6 +25,8 @@ export interface ReceiveOptions {
   readonly deliver?: ((answer: Response | readonly Response[]) => Promise<void>) | undefined
   /** Resolves when the reader has taken the answer; undefined when that cannot be known. */
   readonly taken?: Promise<unknown>
+  /** Creates links to contents that are too large for an answer. */
+  readonly linkFor?: LinkFor | undefined
 }
 
 const tooLong: WireError = {
@@ -106,7 +109,7 @@ export function createConnection(
     inFlight.set(key, controller)
     const signal =
       options.signal === undefined ? controller.signal : AbortSignal.any([controller.signal, options.signal])
-    const { onNotification, deliver } = options
+    const { onNotification, deliver, linkFor } = options
     try {
       let channel: Channel
       try {
@@ -134,7 +137,7 @@ export function createConnection(
         return undefined
       }
       const ask = async (pass?: Pass) => {
-        const own = { signal, ...(pass && { pass }), ...(onNotification && { onNotification }) }
+        const own = { signal, linkFor, ...(pass && { pass }), ...(onNotification && { onNotification }) }
         const response = await channel.request(request, own)
         if (response === undefined || deliver === undefined) return response
         await deliver(response)

@@ -69,7 +69,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     const message = await readPermitted(request, response, caller, given)
     if (message === undefined) return
     if (modernHttp.isModern(request, message.value)) return modernHttp.post(request, response, caller, message.value)
-    return legacyHttp.post(request, response, caller.principal, message.value)
+    return legacyHttp.post(request, response, caller, message.value)
   }
 
   const serveSessionMethod = async (request: IncomingMessage, response: ServerResponse, caller: Caller) => {

@@ -15,6 +15,8 @@ import { createTurnstile } from './turnstile.ts'
 export interface Entrance {
   /** Returns the caller of a request. Undefined when the request was refused, and answered. */
   callerOf(request: IncomingMessage, response: ServerResponse): Promise<Caller | undefined>
+  /** Applies the rate limits to a caller that is known already. Undefined when the request was refused, and answered. */
+  admit(caller: Caller, request: IncomingMessage, response: ServerResponse): Promise<Caller | undefined>
   /** Whether a caller may do what a body requests. When false, the request was refused, and answered. */
   permits(caller: Caller, body: unknown, response: ServerResponse): boolean
   /** Answers a caller whose body is too long. Reading a part of it was work, so it is charged as several requests. */
@@ -57,23 +59,29 @@ export function createEntrance(options: EntranceOptions): Entrance {
     replyJson(response, 429, later, { ...statusOfOverload(later)?.headers, ...end })
   }
 
+  const admit: Entrance['admit'] = async (caller, request, response) => {
+    const { principal } = caller
+    const share = turnstile.shareOf(principal, request)
+    const over = turnstile.take(share, request)
+    if (over === undefined) return { ...caller, share }
+    const { reason, answer } = over
+    onRefused({ outcome: reason === 'share' ? 'connections' : reason, status: 429, principal: principal.id })
+    const key = limits.perPrincipal === undefined ? `address ${addresses.of(request.socket)}` : share
+    // A connection beyond the share is closed at once.
+    const paced = reason === 'rate' && (await pace.wait(key, response))
+    const { status = 429, headers } = statusOfOverload(answer) ?? {}
+    replyJson(response, status, answer, { ...headers, ...ending(!paced || !isShort(request, limits.body)) })
+    return undefined
+  }
+
   return {
     callerOf: async (request, response) => {
       const caller = (await authorizer()?.authenticate(request)) ?? everybody
       if ('status' in caller) return void (await turnAway(request, response, caller))
-      const { principal } = caller
-      const share = turnstile.shareOf(principal, request)
-      const over = turnstile.take(share, request)
-      if (over === undefined) return { ...caller, share }
-      const { reason, answer } = over
-      onRefused({ outcome: reason === 'share' ? 'connections' : reason, status: 429, principal: principal.id })
-      const key = limits.perPrincipal === undefined ? `address ${addresses.of(request.socket)}` : share
-      // A connection beyond the share is closed at once.
-      const paced = reason === 'rate' && (await pace.wait(key, response))
-      const { status = 429, headers } = statusOfOverload(answer) ?? {}
-      replyJson(response, status, answer, { ...headers, ...ending(!paced || !isShort(request, limits.body)) })
-      return undefined
+      return admit(caller, request, response)
     },
+
+    admit,
 
     permits: (caller, body, response) => {
       const refused = authorizer()?.refusalOf(caller, body)

@@ -6,6 +6,8 @@ import { requireKeys } from '../core/required.ts'
 import { auditedPosting } from './audit.ts'
 import type { Caller } from './authorize/caller.ts'
 import { createAuthorizer } from './authorize/index.ts'
+import { type ContentLinkOptions, contentPath, createContentLinks } from './content/links.ts'
+import { createContentServer } from './content/serve.ts'
 import { createEgress } from './egress.ts'
 import { createEndpoint, type EndpointOptions } from './endpoint.ts'
 import { createExposed, metricsPath } from './exposed.ts'
@@ -36,6 +38,11 @@ export interface HttpOptions extends EndpointOptions {
   readonly degraded?: () => readonly DegradedMount[]
   /** Endpoints besides MCP that accept posts. Default none. */
   readonly postings?: Postings
+  /**
+   * Signed links to contents that are too large for an answer, below `/content/`: in the error of such a read (`data.link`), and in
+   * the metadata of a content of which only the beginning was read. False: no links. Default: links of 5 minutes.
+   */
+  readonly contentLinks?: ContentLinkOptions | false
   /** Pages for people, besides MCP: called for every request that passes the guard, before authentication. */
   readonly pages?: Pages
   /**
@@ -76,6 +83,8 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   let guard: Guard = () => ({ status: 403, message: 'Not ready' })
   let draining = false
   const egress = createEgress(options.scrubber)
+  const links = options.contentLinks === false ? undefined : createContentLinks(options.contentLinks ?? {}, limits.path)
+  const serveContent = links === undefined ? undefined : createContentServer(links, endpoint, options)
   const { measurements, metrics } = options
   const exposed =
     measurements === undefined || metrics === undefined || metrics === false
@@ -98,11 +107,13 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     }
     if (options.pages !== undefined && (await servePages(options.pages, request, response))) return
     if (request.url === metricsPath && exposed !== undefined) return exposed(request, response)
+    if (serveContent !== undefined && request.url?.startsWith(contentPath)) return serveContent(request, response)
     const [place = ''] = (request.url ?? '').split('?', 1)
     const posted = postedTo(request, options.postings)
     if (!routes.has(place) && posted === undefined) return refuse(response, 404, nothingHere)
-    const caller = await entrance.callerOf(request, response)
-    if (caller === undefined) return
+    const known = await entrance.callerOf(request, response)
+    if (known === undefined) return
+    const caller = links === undefined ? known : { ...known, linkFor: links.linkFor(known, baseOf(request)) }
     const route = options.sse ? place : request.url
     if (route === path) return endpoint.serveMcp(request, response, caller)
     if (posted !== undefined) return servePosts(request, response, caller, posted)
@@ -124,6 +135,14 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     const facts = { principal: caller.principal, transport: 'http' as const, revision: () => undefined }
     const recorded = audit === undefined ? posting : auditedPosting(posting, at, audit, facts)
     await servePosting(recorded, message.value, response, caller, { gate, egress, log, timeout: limits.timeout })
+  }
+
+  /** The URL at which the caller reaches this server: the one of its tokens, or the one of its request. The guard has checked its host. */
+  const baseOf = ({ headers }: IncomingMessage) => {
+    const { resource } = options.auth ?? {}
+    if (resource === undefined) return `http://${headers.host}`
+    // A proxy may serve everything below a path of its own.
+    return resource.endsWith(path) ? resource.slice(0, -path.length) : resource.replace(/\/+$/, '')
   }
 
   const take = inTurn(
@@ -194,6 +213,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       clearTimeout(timer)
       clearInterval(idle)
       liveness.close()
+      links?.close()
       await endpoint.close()
     },
   }

@@ -18,7 +18,7 @@ import { createSessions, type Session } from './sessions.ts'
 /** HTTP for the revisions before 2026-07-28: with sessions. */
 export interface LegacyHttp {
   /** Streamable HTTP (2025-03-26 to 2025-11-25): a message, or a batch in revisions that have batches. */
-  post(request: IncomingMessage, response: ServerResponse, principal: Principal, body: unknown): Promise<void>
+  post(request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Promise<void>
   /** `GET`: the stream on which the server sends messages of its own accord. */
   openStream(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void>
   /** `DELETE`: the client ends its session. */
@@ -74,7 +74,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   const exchange = async (
     connection: Connection,
     response: ServerResponse,
-    principal: Principal,
+    { principal, linkFor }: Caller,
     body: unknown,
     headers: () => Readonly<Record<string, string>> = () => ({}),
   ) => {
@@ -82,6 +82,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     // In these revisions a disconnect does not cancel the request.
     const answer = await connection.receive(body, {
       taken: taken(response),
+      linkFor,
       onNotification: (message) => {
         stream ??= openEventStream(response, headers())
         stream.send(message)
@@ -100,7 +101,8 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     }
   }
 
-  const initialize = async (response: ServerResponse, principal: Principal, body: { readonly id?: unknown }) => {
+  const initialize = async (response: ServerResponse, caller: Caller, body: { readonly id?: unknown }) => {
+    const { principal } = caller
     const id = typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
     const mailbox = createMailbox(randomUUID())
     const owner = ownerOf(principal)
@@ -112,7 +114,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     const session = sessions.open(owner, connection, mailbox)
     if (session === undefined) return replyFull(response, id, principal, body)
     try {
-      await exchange(connection, response, principal, body, () =>
+      await exchange(connection, response, caller, body, () =>
         connection.revision === undefined ? {} : { [idHeader]: session.id },
       )
     } finally {
@@ -122,13 +124,13 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   }
 
   return {
-    post: async (request, response, principal, body) => {
+    post: async (request, response, caller, body) => {
       const isInitialize = isObject(body) && body.method === 'initialize'
-      if (isInitialize && request.headers['mcp-session-id'] === undefined) return initialize(response, principal, body)
-      const session = sessionOf(request, response, principal)
+      if (isInitialize && request.headers['mcp-session-id'] === undefined) return initialize(response, caller, body)
+      const session = sessionOf(request, response, caller.principal)
       if (session === undefined) return
       if (isInitialize) return refuse(response, 400, 'The session has begun already.')
-      await exchange(session.connection, response, principal, body)
+      await exchange(session.connection, response, caller, body)
     },
 
     openStream: async (request, response, caller) => {

@@ -84,6 +84,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       pass?.until(taken(response))
       const answered = await channel.request(message, {
         ...(pass && { pass }),
+        linkFor: caller.linkFor,
         signal: controller.signal,
         // An answer becomes a stream only when a notification precedes it.
         onNotification: (notification) => {

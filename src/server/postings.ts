@@ -68,7 +68,8 @@ export function postedTo({ url = '' }: IncomingMessage, postings: Postings | und
   return postings !== undefined && url.startsWith(postings.under) ? url : undefined
 }
 
-function statusOf(error: unknown): number {
+/** Returns the HTTP status of an error outside of MCP. */
+export function statusOf(error: unknown): number {
   if (!isResourceError(error)) return 500
   switch (error.kind) {
     case 'invalid':

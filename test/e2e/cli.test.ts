@@ -226,9 +226,25 @@ describe('read', () => {
       join(home, 'small.json'),
       JSON.stringify({ mounts: { 'x://a': { provider: 'files', root: 'notes', maxBytes: 100 } } }),
     )
-    const { code, err } = await cli('read', 'x://a/docs/numbers.txt', '--config', join(home, 'small.json'))
+    const asked = ['read', 'x://a/docs/numbers.txt', '--config', join(home, 'small.json')]
+    const { code, err } = await cli(...asked, '--json')
     expect(code).toBe(1)
     expect(err).toContain('--lines 1-200')
+    expect(err).toContain('--output FILE')
+  })
+
+  test('writes all of what is too large into a pipe or a file, part by part', async () => {
+    const large = 'a line of text, and another one\n'.repeat(80_000)
+    await mkdir(join(home, 'large'))
+    await writeFile(join(home, 'large/lines.txt'), large)
+    const mounts = { 'x://a': { provider: 'files', root: 'large', maxBytes: '1MiB' } }
+    await writeFile(join(home, 'large.json'), JSON.stringify({ mounts }))
+    const asked = ['read', 'x://a/lines.txt', '--config', join(home, 'large.json')]
+    const piped = await cli(...asked)
+    expect([piped.code, piped.out === large]).toEqual([0, true])
+    const file = join(home, 'all.txt')
+    expect(await cli(...asked, '-o', file)).toMatchObject({ code: 0, out: '' })
+    expect((await readFile(file, 'utf8')) === large).toBe(true)
   })
 
   test('says so when the file to write to cannot be', async () => {

@@ -1,11 +1,16 @@
 import { setMaxListeners } from 'node:events'
 import type { Principal } from '../../core/provider.ts'
+import type { LinkFor } from '../content/link.ts'
 
 /** An authenticated caller, for as long as its credentials are valid. */
 export interface Caller {
   readonly principal: Principal
   /** Key of the share of the concurrency limits that it uses. */
   readonly share?: string
+  /** Digest of the credentials. Undefined without authentication. */
+  readonly credential?: string
+  /** Creates links to contents that are too large for an answer. Undefined when there are none. */
+  readonly linkFor?: LinkFor | undefined
   /** Calls `end` when the credentials are no longer valid. Returns a function that cancels this. */
   untilEnd(end: () => void): () => void
 }

@@ -51,6 +51,7 @@ export async function createAuthorizer(options: AuthorizerOptions): Promise<Auth
 
   const callerOf = (token: string, grant: Grant, verifier: Verifier): Caller => ({
     principal: grant.principal,
+    credential: digestOf(token),
     untilEnd: (end) => {
       const forget = [callAt(grant.expires, end), verifier.watch?.(token, grant, end)]
       return () => {

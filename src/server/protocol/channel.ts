@@ -1,6 +1,7 @@
 import type { Log } from '../../core/log.ts'
 import type { View } from '../../core/view.ts'
 import { type ClientName, clientIn } from '../clients.ts'
+import type { LinkFor } from '../content/link.ts'
 import type { Egress } from '../egress.ts'
 import { codes, ProtocolError, type WireError, wireError } from '../errors.ts'
 import type { Pass } from '../gate.ts'
@@ -30,6 +31,8 @@ export interface RequestOptions {
   readonly onNotification?: (notification: Notification) => void
   /** The request's admission from the gate. Default: no waiting. */
   readonly pass?: Pass
+  /** Creates links to contents that are too large for an answer. */
+  readonly linkFor?: LinkFor | undefined
 }
 
 /**
@@ -135,7 +138,11 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   }
 
   /** Runs the method of a request. This is the only place where an error becomes an answer. */
-  const run = async (message: Request, signal: AbortSignal, notify: Call['notify'], pass: Pass): Promise<Response> => {
+  const run = async (
+    message: Request,
+    signal: AbortSignal,
+    { notify, pass, linkFor }: Pick<Call, 'notify' | 'pass' | 'linkFor'>,
+  ): Promise<Response> => {
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
     const method = methodOf(name)
@@ -155,7 +162,8 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
         // The request has ended meanwhile, so nobody gets this answer.
         if (signal.aborted) return failure(id, timedOut)
       }
-      const call: Call = { params, revision: spoken, signal, pass, client, view: viewOf(client), notify, log: sendLog }
+      const asked = { params, revision: spoken, signal, client, view: viewOf(client) }
+      const call: Call = { ...asked, pass, linkFor, notify, log: sendLog }
       return { jsonrpc: '2.0', id, result: completeResult(name, await method(call), spoken, served.server) }
     } catch (error) {
       if (signal.aborted) {
@@ -169,7 +177,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     }
   }
 
-  const request: Channel['request'] = (message, { signal, onNotification, pass = freePass } = {}) =>
+  const request: Channel['request'] = (message, { signal, onNotification, pass = freePass, linkFor } = {}) =>
     new Promise((resolve) => {
       if (signal?.aborted) return resolve(undefined)
       const controller = new AbortController()
@@ -197,7 +205,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       const notify = (notification: Notification) => {
         if (!ended) onNotification?.(notification)
       }
-      void run(message, controller.signal, notify, pass).then(end)
+      void run(message, controller.signal, { notify, pass, linkFor }).then(end)
     })
 
   return {

@@ -1,5 +1,6 @@
 import type { View } from '../../core/view.ts'
 import type { ClientName } from '../clients.ts'
+import type { LinkFor } from '../content/link.ts'
 import type { Pass } from '../gate.ts'
 import type { Notification } from '../messages.ts'
 import type { Params } from '../params.ts'
@@ -18,6 +19,8 @@ export interface Call {
   /** Aborts when the client cancels, when the request times out, and when the channel closes. */
   readonly signal: AbortSignal
   readonly pass: Pass
+  /** Creates a link to a content that is too large for an answer. Undefined when the transport serves none. */
+  readonly linkFor?: LinkFor | undefined
   /** The name that the client declares. */
   readonly client: ClientName | undefined
   /** The view for this client. */

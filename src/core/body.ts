@@ -1,0 +1,169 @@
+import { createHash } from 'node:crypto'
+import { isResourceError, ResourceError } from './errors.ts'
+import { metaKeys } from './meta.ts'
+import type { ReadOptions, ReadResult, ResourceContent } from './view.ts'
+
+/** A resource as a stream of bytes, such as the body of an answer over HTTP. */
+export interface Body {
+  readonly mimeType: string | undefined
+  /** Entity tag in quotes. Undefined when the source has no versions. */
+  readonly etag: string | undefined
+  /** Length of the whole, in bytes; undefined when it is known only at the end. Without it there are no ranges. */
+  readonly length: number | undefined
+  /**
+   * Yields the bytes from `start` up to, but not including, `end`. Without them, all bytes.
+   *
+   * @throws ResourceError `unavailable` when the resource changes meanwhile.
+   */
+  bytes(start?: number, end?: number): AsyncIterable<Uint8Array>
+  /** Ends the reading of a body of which no bytes are needed. */
+  release(): void
+}
+
+/** Reads a URI as the caller of the link. */
+export type ReadFor = (uri: string, options: ReadOptions) => Promise<ReadResult>
+
+/** Number of bytes that are requested of a source at once. */
+const partBytes = 1024 * 1024
+
+/**
+ * Opens a resource as a body. A resource within the limit of its source is read at once; a larger one in parts of 1 MiB, all of one
+ * version, each when the last one has been taken.
+ *
+ * @param tooLarge The error of a read as a whole, when it was tried before: then only parts are read.
+ * @throws ResourceError as a read does, and `invalid` (reason `contents`) for a URI with several contents, such as a directory.
+ */
+export async function openBody(
+  read: ReadFor,
+  uri: string,
+  options: ReadOptions,
+  tooLarge?: ResourceError,
+): Promise<Body> {
+  if (tooLarge !== undefined) return openParts(read, uri, options, tooLarge)
+  let whole: ReadResult
+  try {
+    whole = await read(uri, options)
+  } catch (error) {
+    if (!isResourceError(error, 'too-large')) throw error
+    return openParts(read, uri, options, error)
+  }
+  const content = onlyContent(whole)
+  const isTruncated = content.meta?.[metaKeys.truncated] === true
+  return isTruncated ? openParts(read, uri, options, truncated) : wholeBody(content)
+}
+
+const truncated = new ResourceError('too-large', 'The resource is too large to be read at once.', {
+  reason: 'too-large',
+})
+
+function onlyContent({ contents }: ReadResult): ResourceContent {
+  const [content] = contents
+  if (content === undefined || contents.length > 1)
+    throw new ResourceError('invalid', 'This URI has several contents: a link is for one.', { reason: 'contents' })
+  return content
+}
+
+function wholeBody(content: ResourceContent): Body {
+  const facts = factsOf(content)
+  if ('stream' in content) {
+    const { stream, length } = content
+    return {
+      ...facts,
+      length,
+      bytes: (start = 0, end = length) => cut(stream, start, end),
+      release: () => void stream[Symbol.asyncIterator]().return?.(),
+    }
+  }
+  const bytes = 'text' in content ? Buffer.from(content.text) : content.bytes
+  return {
+    ...facts,
+    length: bytes.length,
+    bytes: async function* (start = 0, end = bytes.length) {
+      yield bytes.subarray(start, end)
+    },
+    release: () => {},
+  }
+}
+
+/** A resource that is read in parts. A text has no ranges: redaction and the encoding decide how long it is. */
+async function openParts(read: ReadFor, uri: string, options: ReadOptions, error: Error): Promise<Body> {
+  let step = partBytes
+  const part = async (start: number, end = Number.POSITIVE_INFINITY): Promise<Part> => {
+    const last = Math.min(end, start + step) - 1
+    try {
+      return partOf(onlyContent(await read(`${uri}?bytes=${start}-${last}`, options)), error)
+    } catch (failure) {
+      // The source has a smaller limit, and says so.
+      const limit = isResourceError(failure, 'too-large') ? Number(failure.detail.limit) : Number.NaN
+      if (!(limit >= 1 && limit < step)) throw failure
+      step = limit
+      return part(start, end)
+    }
+  }
+  const first = await part(0)
+  const bytes = async function* (start = 0, end?: number): AsyncGenerator<Uint8Array> {
+    let at = start
+    let piece = start === 0 && end === undefined ? first : await part(start, end)
+    for (;;) {
+      if (piece.content.version !== first.content.version || piece.first !== at)
+        throw new ResourceError('unavailable', 'The resource changed while it was read.')
+      yield piece.bytes
+      at = piece.last + 1
+      if (piece.next === undefined || at >= (end ?? Number.POSITIVE_INFINITY)) return
+      piece = await part(at, end)
+    }
+  }
+  return {
+    ...factsOf(first.content),
+    length: 'bytes' in first.content ? first.size : undefined,
+    bytes,
+    release: () => {},
+  }
+}
+
+/** A part of a resource: its bytes, the offsets of the first and the last one, and the query for what follows. */
+interface Part {
+  readonly content: ResourceContent
+  readonly bytes: Uint8Array
+  readonly first: number
+  readonly last: number
+  readonly next: string | undefined
+  readonly size: number | undefined
+}
+
+/** @param error Error for a source without parts: the one of the read as a whole. */
+function partOf(content: ResourceContent, error: Error): Part {
+  const facts = content.meta?.[metaKeys.part]
+  if ('stream' in content || typeof facts !== 'object' || facts === null) throw error
+  const { first, last, next, size } = facts as { first?: unknown; last?: unknown; next?: unknown; size?: unknown }
+  return {
+    content,
+    first: Number(first),
+    bytes: 'text' in content ? Buffer.from(content.text) : content.bytes,
+    last: Number(last),
+    next: typeof next === 'string' ? next : undefined,
+    size: typeof size === 'number' ? size : undefined,
+  }
+}
+
+function factsOf({ mimeType, version, uri }: ResourceContent) {
+  return {
+    mimeType,
+    etag:
+      version === undefined
+        ? undefined
+        : `"${createHash('sha256')
+            .update(JSON.stringify([uri, version]))
+            .digest('base64url')}"`,
+  }
+}
+
+async function* cut(stream: AsyncIterable<Uint8Array>, start: number, end: number): AsyncGenerator<Uint8Array> {
+  let at = 0
+  for await (const chunk of stream) {
+    const piece = chunk.subarray(Math.max(0, start - at), Math.max(0, end - at))
+    at += chunk.length
+    if (piece.length > 0) yield piece
+    if (at >= end) return
+  }
+}
