@@ -221,7 +221,7 @@ test.runIf(process.platform === 'linux')('GT18 descriptors that were opened are 
   const one = count()
   expect(one).toBeGreaterThan(0)
   repository.git('gc', '-q')
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < volumeOf(20, 12); round++) {
     await answers(asked)
     repository.write('a.txt', `${round}\n`)
     repository.commit(`${round}`)

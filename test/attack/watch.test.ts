@@ -52,7 +52,7 @@ const treeOf = (paths: readonly string[], text = '') => Object.fromEntries(paths
 
 describe('SB09: a change between the baseline and the acknowledgement', () => {
   test('is in the listing that follows, or is told', async () => {
-    folder.write(treeOf(numbered(500, (i) => `d${i % 50}/${i}`)))
+    folder.write(treeOf(numbered(volumeOf(500, 100), (i) => `d${i % 50}/${i}`)))
     const opened = await createFiles({ root: folder.root }, {})
     provider = opened
     const writer = spawn(
@@ -419,10 +419,11 @@ describe('fault 24: storms', () => {
         stdio: ['ignore', 'pipe', 'ignore'],
         encoding: 'utf8',
       })
+    const part = volumeOf(500, 100)
     git('init', '-q', '-b', 'main')
     folder.write(
       treeOf(
-        numbered(3000, (i) => `a${i % 60}/b${i % 7}/f${i}`),
+        numbered(6 * part, (i) => `a${i % 60}/b${i % 7}/f${i}`),
         'main',
       ),
     )
@@ -431,21 +432,21 @@ describe('fault 24: storms', () => {
     git('checkout', '-qb', 'other')
     folder.write(
       treeOf(
-        numbered(1500, (i) => `a${i % 60}/b${i % 7}/f${i}`),
+        numbered(3 * part, (i) => `a${i % 60}/b${i % 7}/f${i}`),
         'other',
       ),
     )
     folder.write(
       treeOf(
-        numbered(1000, (i) => `c${i % 40}/f${i}`),
+        numbered(2 * part, (i) => `c${i % 40}/f${i}`),
         'other',
       ),
     )
-    for (let i = 2000; i < 2500; i++) fs.rmSync(folder.at(`a${i % 60}/b${i % 7}/f${i}`))
+    for (let i = 4 * part; i < 5 * part; i++) fs.rmSync(folder.at(`a${i % 60}/b${i % 7}/f${i}`))
     git('add', '-A')
     git('commit', '-qm', 'other')
     const differ = git('diff', '--name-only', 'main', 'other').trim().split('\n')
-    expect(differ).toHaveLength(3000)
+    expect(differ).toHaveLength(6 * part)
     const [watching] = await begin()
     for (const branch of ['main', 'other']) {
       git('checkout', '-q', branch)

@@ -7,6 +7,7 @@ import { openStore, type Row, type Store, type StoreOptions } from '../../src/st
 import { type Postgres, startPostgres } from '../support/postgres.ts'
 import { requires } from '../support/require.ts'
 import { killStoreChildren, type Said, startStoreChild, startUnder, storedValue } from '../support/store-child.ts'
+import { volumeOf } from '../support/volume.ts'
 import { eventually } from '../support/watching.ts'
 
 // Each takes a second or less; on a machine that is busy with other things, whatever that makes of it.
@@ -92,7 +93,7 @@ describe.each(engines)('%s between processes', (engine, options) => {
     const where = options()
     const next = chance(6)
     // A server writes by itself: nobody who is killed was writing to its files.
-    const rounds = engine === 'SQLite' ? 10 : 3
+    const rounds = engine === 'SQLite' ? volumeOf(10, 3) : volumeOf(3, 2)
     for (let round = 0; round < rounds; round++) {
       const collection = `round-${round}`
       const done = await killedAt(next, where, 'write', collection)
@@ -124,7 +125,7 @@ describe.each(engines)('%s between processes', (engine, options) => {
   test('has texts wholly or not at all, whenever a process is killed', async () => {
     const where = options()
     const next = chance(7)
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < volumeOf(3, 2); round++) {
       const name = `texts-${round}`
       const done = await killedAt(next, where, 'texts', name)
       store = await openStore(where)

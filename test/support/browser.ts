@@ -18,6 +18,19 @@ import { type Listening, listening } from './listening.ts'
 
 const found = findChromium()
 
+/**
+ * The features of Chromium that it does without. The list takes the place of the one that Playwright gives it, which is repeated
+ * here. The last two are what opens below the address bar: two pages that nobody sees, drawn anew for each tab, which took as
+ * long as the page under test.
+ */
+const disabledFeatures = [
+  ...['AvoidUnnecessaryBeforeUnloadCheckSync', 'DestroyProfileOnBrowserClose', 'HttpsUpgrades', 'LensOverlay'],
+  ...['HttpsFirstBalancedModeAutoEnable', 'MediaRouter', 'PaintHolding', 'ThirdPartyStoragePartitioning'],
+  ...['AvoidCorsURLLoaderRestartOnRedirect', 'TcpPortRandomizationWin', 'OptimizationHints'],
+  ...['NetworkTimeServiceQuerying', 'AimEnabled', 'PreconnectToSearch'],
+  ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup'],
+]
+
 /** Whether there is a Chromium here, for `requires('chromium', hasChromium, chromiumReason)`. */
 export const hasChromium = found !== undefined
 export const chromiumReason =
@@ -70,7 +83,7 @@ export function useBrowser(): Tabs {
       `MAP * 127.0.0.1:${elsewhere.port}`,
       ...['127.0.0.1', 'localhost'].map((name) => `EXCLUDE ${name}`),
     ]
-    const args = [`--host-resolver-rules=${rules.join(', ')}`]
+    const args = [`--host-resolver-rules=${rules.join(', ')}`, `--disable-features=${disabledFeatures.join()}`]
     // Chromium does not run its own sandbox as root, as which containers run.
     if (process.getuid?.() === 0) args.push('--no-sandbox')
     browser = await chromium.launch({ executablePath: found, args })
