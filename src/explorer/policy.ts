@@ -20,7 +20,7 @@ const pagePolicy = [
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self' blob: data:",
-  'media-src blob:',
+  "media-src 'self' blob:",
   "font-src 'self' data:",
   "connect-src 'self'",
   "worker-src 'self'",

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -13,7 +13,7 @@ import {
 } from '../support/browser.ts'
 import { createFolder } from '../support/folder.ts'
 import { countPixels } from '../support/pixels.ts'
-import { createShop, previewFiles, seriesDocument } from '../support/preview-files.ts'
+import { createShop, previewFiles, seriesDocument, wav } from '../support/preview-files.ts'
 import { requires } from '../support/require.ts'
 
 requires(
@@ -237,6 +237,35 @@ requires(
     await page.getByRole('heading', { name: 'Nothing is here' }).waitFor()
     await show(page, 'file:///site/sound.wav')
     await page.locator('audio[src^="blob:"]').waitFor()
+  })
+
+  test('a sound that is too large for an answer is played from a link, and saved by it', async () => {
+    const seconds = 2100
+    const sound = wav(seconds * 8000)
+    folder.write({ 'site/long.wav': sound })
+    const page = await open('file:///site/long.wav')
+    const player = page.locator('audio[src*="/content/"]')
+    await player.waitFor()
+    expect(new URL((await player.getAttribute('src')) ?? '').origin).toBe(new URL(explorer.url).origin)
+    // The browser has read the beginning, and then jumps to the end without reading what lies between.
+    const reached = await player.evaluate(
+      (element: HTMLAudioElement) =>
+        new Promise<number>((resolve, reject) => {
+          element.onerror = () => reject(new Error(element.error?.message))
+          element.onseeked = () => resolve(element.currentTime)
+          const jump = () => {
+            element.currentTime = element.duration - 1
+          }
+          if (element.readyState >= HTMLMediaElement.HAVE_METADATA) jump()
+          else element.onloadedmetadata = jump
+        }),
+    )
+    expect(reached).toBeCloseTo(seconds - 1, 0)
+    const saved = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download' }).click()
+    const download = await saved
+    expect(download.suggestedFilename()).toBe('long.wav')
+    expect(readFileSync(await download.path()).equals(sound)).toBe(true)
   })
 
   test('what changes is read anew where it stands, and what is deleted says so', async () => {

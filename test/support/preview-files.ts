@@ -120,8 +120,8 @@ function crc32(data: Buffer): number {
 }
 
 /** A tenth of a second of a tone. */
-function wav(): Buffer {
-  const samples = 800
+/** A sound of 8,000 samples a second, of one byte each. */
+export function wav(samples = 800): Buffer {
   const data = Buffer.alloc(44 + samples)
   data.write('RIFF', 0, 'latin1')
   data.writeUInt32LE(36 + samples, 4)

@@ -12,12 +12,13 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
 /**
  * What an error of the protocol is here. `-32602` with a URI and nothing else: nothing is there (2026-07-28).
  *
+ * @param data The data of the error, which becomes the `cause`.
  * @param status The status of the HTTP answer that it came with.
  */
 export function errorOf(code: unknown, message: unknown, data: unknown, status = 200): ResourceError {
   const detail = detailOf(data)
   const text = typeof message === 'string' && message !== '' ? message : 'The server answered with an error.'
-  return new ResourceError(kindOf(code, detail, status), text, detail)
+  return new ResourceError(kindOf(code, detail, status), text, detail, { cause: data })
 }
 
 function kindOf(code: unknown, detail: ErrorDetail, status: number): ErrorKind {

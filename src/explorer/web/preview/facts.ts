@@ -1,7 +1,9 @@
 import { lastSegment } from '../../../client/wire.ts'
+import { isResourceError } from '../../../core/errors.ts'
 import type { ResourceContent } from '../../../core/view.ts'
 import { announce } from '../state/announce.ts'
-import { download } from '../state/download.ts'
+import { linkIn } from '../state/content-link.ts'
+import { download, downloadFrom } from '../state/download.ts'
 import { reasonOf } from '../state/reason.ts'
 import { connected } from '../state/session.ts'
 import type { Reader } from './load.ts'
@@ -22,7 +24,10 @@ export async function saveContent({ uri, reading }: Reader): Promise<void> {
     const contents = isPart ? (await connected().view.read(withPart(uri, undefined))).contents : value.contents
     for (const content of contents) download(nameOf(content.uri), bodyOf(content))
   } catch (error) {
-    announce(reasonOf(error))
+    // A content that is too large for an answer has a link of its own.
+    const link = isResourceError(error, 'too-large') ? linkIn(error.cause) : undefined
+    if (link === undefined) announce(reasonOf(error))
+    else downloadFrom(nameOf(uri), link)
   }
 }
 

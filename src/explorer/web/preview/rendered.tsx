@@ -14,6 +14,7 @@ const Csv = lazily(async () => (await import('./csv.tsx')).Csv)
 const Page = lazily(async () => (await import('./page.tsx')).Page)
 const Picture = lazily(async () => (await import('./picture.tsx')).Picture)
 const Media = lazily(async () => (await import('./media.tsx')).Media)
+const LargeMedia = lazily(async () => (await import('./media.tsx')).LargeMedia)
 const Log = lazily(async () => (await import('./log.tsx')).Log)
 const Pdf = lazily(async () => (await import('./pdf.tsx')).Pdf)
 
@@ -49,6 +50,8 @@ export function Rendered({ uri, shape, content, text = '', bytes, part }: Props)
   if (kind === 'drawing') return <Picture content={text || (bytes ?? '')} mediaType="image/svg+xml" uri={uri} />
   if (bytes === undefined) return <p class="preview-note">{t('empty')}</p>
   const isBeginning = part?.next !== undefined
+  if (isBeginning && (kind === 'audio' || kind === 'video'))
+    return <LargeMedia kind={kind} uri={uri} bytes={bytes} size={part?.size} mediaType={mediaType ?? ''} />
   if (isBeginning) return <Binary bytes={bytes} size={part?.size} />
   if (kind === 'image') return <Picture content={bytes} mediaType={mediaType ?? ''} uri={uri} />
   if (kind === 'audio' || kind === 'video') return <Media kind={kind} bytes={bytes} mediaType={mediaType ?? ''} />

@@ -1,0 +1,121 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fixed, median, progress, table } from './support.ts'
+
+// A file of 256 MiB by its signed link, beside a bare server that pipes the same file, each in a process of its own, in turns. While
+// it is sent, a small request is asked again and again: its slowest answer shows the pauses of the event loop. The first argument is
+// the number of rounds.
+
+const rounds = Number(process.argv[2] ?? 5)
+const size = 256 * 2 ** 20
+const folder = mkdtempSync(join(tmpdir(), 'hikidashi-bench-content-'))
+const file = join(folder, 'large.bin')
+for (let at = 0; at < size; at += 2 ** 24) appendFileSync(file, randomBytes(2 ** 24))
+
+const bare = `
+const { createReadStream, statSync } = require('node:fs')
+const size = statSync(process.argv[1]).size
+require('node:http').createServer((request, response) => {
+  if (request.url === '/healthz') return response.end('ok')
+  response.writeHead(200, { 'content-length': size })
+  createReadStream(process.argv[1]).pipe(response)
+}).listen(0, '127.0.0.1', function () { console.error('http://127.0.0.1:' + this.address().port + '/mcp') })`
+
+async function startServer(args: readonly string[]): Promise<{ child: ChildProcess; url: string }> {
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  let said = ''
+  for await (const chunk of child.stderr ?? []) {
+    said += String(chunk)
+    const [url] = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(said) ?? []
+    if (url !== undefined) return { child, url }
+  }
+  throw new Error(`The server has ended: ${said}`)
+}
+
+const serverOf = {
+  bare: () => startServer(['-e', bare, file]),
+  hikidashi: () => startServer(['dist/cli/main.js', 'serve', folder, '--only', 'files', '--http', '0']),
+}
+
+const cpuOf = ({ pid }: ChildProcess): number => {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+const peakOf = ({ pid }: ChildProcess): number =>
+  Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+
+async function hrefOf(url: string): Promise<string> {
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  }
+  const uri = `file://${file}`
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      ...{ 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'resources/read', 'mcp-name': uri },
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri, _meta } }),
+  })
+  const { error } = (await response.json()) as { error: { data: { link: { href: string } } } }
+  return error.data.link.href
+}
+
+async function measureOne(name: keyof typeof serverOf) {
+  const { child, url } = await serverOf[name]()
+  try {
+    const href = name === 'bare' ? new URL('/', url).href : await hrefOf(url)
+    const cpu = cpuOf(child)
+    let isOver = false
+    let slowest = 0
+    const small = (async () => {
+      while (!isOver) {
+        const begun = performance.now()
+        await (await fetch(new URL('/healthz', url))).text()
+        slowest = Math.max(slowest, performance.now() - begun)
+      }
+    })()
+    const begun = performance.now()
+    let first: number | undefined
+    let length = 0
+    const { body } = await fetch(href)
+    for await (const chunk of body ?? []) {
+      first ??= performance.now() - begun
+      length += chunk.length
+    }
+    const ms = performance.now() - begun
+    isOver = true
+    await small
+    if (length !== size) throw new Error(`${length} bytes came.`)
+    return { first: first ?? 0, ms, cpu: cpuOf(child) - cpu, peak: peakOf(child), slowest }
+  } finally {
+    child.kill()
+  }
+}
+
+const measured = {
+  bare: [] as Awaited<ReturnType<typeof measureOne>>[],
+  hikidashi: [] as Awaited<ReturnType<typeof measureOne>>[],
+}
+for (let round = 0; round < rounds; round++) {
+  progress(`round ${round + 1} of ${rounds}`)
+  for (const name of ['bare', 'hikidashi'] as const) measured[name].push(await measureOne(name))
+}
+rmSync(folder, { recursive: true })
+const of = (name: keyof typeof measured, key: keyof Awaited<ReturnType<typeof measureOne>>) =>
+  median(measured[name].map((one) => one[key]))
+console.log(
+  table(
+    ['256 MiB', 'first byte, ms', 'all, ms', 'CPU, s', 'peak memory, MiB', 'slowest small request meanwhile, ms'],
+    (['bare', 'hikidashi'] as const).map((name) => [
+      name,
+      ...[fixed(of(name, 'first')), fixed(of(name, 'ms'), 0), fixed(of(name, 'cpu'), 2), fixed(of(name, 'peak'), 0)],
+      fixed(of(name, 'slowest')),
+    ]),
+  ),
+)

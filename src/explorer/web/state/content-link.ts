@@ -1,0 +1,27 @@
+import { isResourceError } from '../../../core/errors.ts'
+import { connected } from './session.ts'
+
+/**
+ * Returns a URL for the bytes of a resource that is too large for an answer, from the error of reading it. Undefined when it is not
+ * too large, or when the server gives no such link. A link to another origin is not followed.
+ *
+ * @throws ResourceError of any other failure of the read.
+ */
+export async function largeContentUrl(uri: string, signal?: AbortSignal): Promise<string | undefined> {
+  try {
+    await connected().view.read(uri, signal === undefined ? {} : { signal })
+    return undefined
+  } catch (error) {
+    if (!isResourceError(error, 'too-large')) throw error
+    return linkIn(error.cause)
+  }
+}
+
+/** @param data The data of the JSON-RPC error. */
+export function linkIn(data: unknown): string | undefined {
+  const link = typeof data === 'object' && data !== null && 'link' in data ? data.link : undefined
+  const href = typeof link === 'object' && link !== null && 'href' in link ? link.href : undefined
+  if (typeof href !== 'string' || !URL.canParse(href, document.baseURI)) return undefined
+  const url = new URL(href, document.baseURI)
+  return url.origin === location.origin ? url.href : undefined
+}
