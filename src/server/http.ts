@@ -137,10 +137,13 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     await servePosting(recorded, message.value, response, caller, { gate, egress, log, timeout: limits.timeout })
   }
 
-  /** The URL at which the caller reaches this server: the one of its tokens, or the one of its request. The guard has checked its host. */
-  const baseOf = ({ headers }: IncomingMessage) => {
+  /**
+   * The URL at which the caller reaches this server, without a final slash: the one of its tokens, or the one of its request, whose
+   * host the guard has checked. Empty behind a proxy, whose scheme is unknown: then links are relative to the URL of the endpoint.
+   */
+  const baseOf = ({ headers: { host = '' } }: IncomingMessage) => {
     const { resource } = options.auth ?? {}
-    if (resource === undefined) return `http://${headers.host}`
+    if (resource === undefined) return isLoopback(host.replace(/:\d+$/, '')) ? `http://${host}` : ''
     // A proxy may serve everything below a path of its own.
     return resource.endsWith(path) ? resource.slice(0, -path.length) : resource.replace(/\/+$/, '')
   }

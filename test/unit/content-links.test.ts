@@ -54,12 +54,13 @@ interface Link {
   readonly expires: string
 }
 
+const _meta = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+
 async function read(url: string, uri: string, headers: Record<string, string> = {}): Promise<Answered> {
-  const _meta = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-    'io.modelcontextprotocol/clientCapabilities': {},
-  }
   const response = await fetch(url, {
     method: 'POST',
     headers: {
@@ -214,6 +215,31 @@ describe('a content over the limit', () => {
         .end()
     })
     expect(outcome).toBe('cut')
+  })
+
+  test.each([
+    [{ allowedHosts: ['context.example.org'] }, '/content/'],
+    [{ allowedHosts: ['localhost:1'] }, 'http://localhost:1/content/'],
+  ] as const)('has a link that begins as its reader reaches the server: %j', async (options, beginning) => {
+    const { url } = await start(options)
+    const body = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'file:///r/movie.mp4', _meta } }
+    const text = await new Promise<string>((resolve, reject) => {
+      const headers = {
+        ...{ host: options.allowedHosts[0], 'content-type': 'application/json', 'mcp-name': 'file:///r/movie.mp4' },
+        ...{ accept: 'application/json, text/event-stream', 'mcp-method': 'resources/read' },
+        'mcp-protocol-version': '2026-07-28',
+      }
+      httpRequest(url, { method: 'POST', headers, agent: false }, (response) => {
+        let said = ''
+        response.on('data', (chunk) => {
+          said += chunk
+        })
+        response.on('end', () => resolve(said))
+      })
+        .on('error', reject)
+        .end(JSON.stringify(body))
+    })
+    expect((JSON.parse(text) as Answered).error?.data.link?.href.startsWith(beginning)).toBe(true)
   })
 
   test('has no link where links are off', async () => {
