@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import {
   copyFileSync,
   mkdirSync,
@@ -10,12 +11,16 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { connect as connectTo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import ts from 'typescript'
 import { afterAll, expect, test, vi } from 'vitest'
 import { entryPoints, withTables } from '../scripts/toolkit.ts'
+import { connect } from '../src/client/index.ts'
+import { freePort } from './support/reverse-proxy.ts'
 
 // The compiler reads the whole source.
 vi.setConfig({ testTimeout: 180_000 })
@@ -82,6 +87,73 @@ test('the program of docs/toolkit.md serves what it says', async () => {
     rmSync(place, { recursive: true })
   }
 })
+
+test('the programs of docs/attach.md and docs/context.md do what they say', async () => {
+  const place = mkdtempSync(join(tmpdir(), 'hikidashi-snippets-'))
+  const port = String(await freePort())
+  const snippets = (page: string) =>
+    [...textOf(page).matchAll(/^```ts\n([\s\S]*?)^```/gm)].map(([, code = '']) => code.replaceAll('8787', port))
+  const [handler = '', attached = ''] = snippets('docs/attach.md')
+  const [context = ''] = snippets('docs/context.md')
+  const start = (name: string, code: string) => {
+    writeFileSync(join(place, name), code)
+    return promisify(execFile)(process.execPath, [name], { cwd: place })
+  }
+  let server: ReturnType<typeof start> | undefined
+  try {
+    mkdirSync(join(place, 'node_modules'))
+    symlinkSync(root, join(place, 'node_modules/hikidashi'))
+    symlinkSync(join(root, 'node_modules/@modelcontextprotocol'), join(place, 'node_modules/@modelcontextprotocol'))
+    writeFileSync(join(place, 'cursors.md'), '# Cursors\n\nA cursor is sealed with a key of its own.\n')
+
+    server = start('handler.mjs', handler)
+    const ended = server.then(
+      ({ stderr }) => stderr,
+      ({ message }: Error) => message,
+    )
+    await Promise.race([listens(Number(port)), ended])
+    const view = await connect({ url: `http://127.0.0.1:${port}/mcp` })
+    expect((await view.list()).items.map(({ uri }) => uri)).toContain('docs://manual/cursors.md')
+    await view.close?.()
+    const packing = start('context.mjs', context)
+    expect((await packing).stdout).toContain('A cursor is sealed with a key of its own.')
+
+    const own = start('attached.mjs', attached)
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+    for (const message of [
+      { id: 1, method: 'initialize', params },
+      { method: 'notifications/initialized' },
+      { id: 2, method: 'resources/read', params: { uri: 'docs://manual/cursors.md' } },
+    ])
+      own.child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+    const said: string[] = []
+    for await (const line of createInterface({ input: own.child.stdout ?? process.stdin })) {
+      said.push(line)
+      if (said.length === 2) break
+    }
+    own.child.kill()
+    await own.catch(() => {})
+    expect(said[1]).toContain('A cursor is sealed with a key of its own.')
+  } finally {
+    server?.child.kill()
+    await server?.catch(() => {})
+    rmSync(place, { recursive: true })
+  }
+})
+
+/** Resolves when a server accepts connections. */
+async function listens(port: number): Promise<void> {
+  for (;;) {
+    const socket = connectTo(port, '127.0.0.1')
+    const isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    )
+    socket.destroy()
+    if (isOpen) return
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
 
 test('examples are programs that can be copied out: with the packed package, into an empty folder', async () => {
   const run = promisify(execFile)
