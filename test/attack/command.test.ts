@@ -8,7 +8,7 @@ import { checkAnswer, expectOutcome } from '../support/attack-oracles.ts'
 import { openLegacyStdio, openStdio } from '../support/attack-stdio.ts'
 import { ended, startCommand, type Target } from '../support/attack-target.ts'
 import type { Wire } from '../support/attack-wire.ts'
-import { createWorld, type World } from '../support/attack-world.ts'
+import { createWorld, manyFiles, type World } from '../support/attack-world.ts'
 import { identity } from './corpus/hostile-identity.ts'
 import { folder, traversal } from './corpus/hostile-uris.ts'
 
@@ -28,7 +28,7 @@ async function start(...args: readonly string[]): Promise<Target> {
 beforeAll(async () => {
   const main = join(import.meta.dirname, '../../dist/cli/main.js')
   if (!existsSync(main)) throw new Error('The command line is not built: npm run build')
-  world = createWorld()
+  world = createWorld(manyFiles)
   wires.push(await openStdio(await start('--stdio'), world), await openLegacyStdio(await start('--stdio'), world))
   const http = await start('--http', '127.0.0.1:0')
   wires.push(await openHttp(http, world), await openLegacyHttp(http, world))

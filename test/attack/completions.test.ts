@@ -3,9 +3,10 @@ import { env } from '../../src/providers/env/index.ts'
 import { useArena, wireNames } from '../support/attack-arena.ts'
 import { expectOutcome } from '../support/attack-oracles.ts'
 import { type Params, patience, type Wire } from '../support/attack-wire.ts'
+import { manyFiles } from '../support/attack-world.ts'
 import { volumeOf } from '../support/volume.ts'
 
-const arena = useArena()
+const arena = useArena({}, undefined, { filesInMany: manyFiles })
 
 const complete = (wire: Wire, uri: string, value: string, name = 'path', more: Params = {}) =>
   arena.ask(wire, 'completion/complete', { ref: { type: 'ref/resource', uri }, argument: { name, value }, ...more })

@@ -6,9 +6,12 @@ import type { Setup } from '../support/attack-server.ts'
 import { openStdio } from '../support/attack-stdio.ts'
 import { startFixture, type Target } from '../support/attack-target.ts'
 import type { Answer, Wire } from '../support/attack-wire.ts'
+import { manyFiles } from '../support/attack-world.ts'
 import { volumeOf } from '../support/volume.ts'
 
-const arena = useArena({ many: 3000, pages: { first: 100, most: 400, scan: 700 } })
+const arena = useArena({ many: 3000, pages: { first: 100, most: 400, scan: 700 } }, undefined, {
+  filesInMany: manyFiles,
+})
 
 const started: Target[] = []
 afterAll(() => Promise.all(started.map((target) => target.stop())))

@@ -33,12 +33,13 @@ const maxKept = 32
  * Starts servers for the tests of a file, and applies the global oracles after each test and at the end.
  *
  * @param launch Starts something else than the fixture. It serves the folder of the world at its address, too.
- * @param bounds What the oracles allow, where a file needs more than others; with the reason, where it is used.
+ * @param options What the oracles allow, where a file needs more than others; with the reason, where it is used. And
+ *   `filesInMany`: how many files are in the folder `many/`.
  */
 export function useArena(
   setup: Partial<Omit<Setup, 'root' | 'transport'>> = {},
   launch: (world: World, setup: Omit<Setup, 'root'>) => Promise<Target> = startFixture,
-  bounds: SentryOptions = {},
+  { filesInMany, ...bounds }: SentryOptions & { readonly filesInMany?: number } = {},
 ): Arena {
   let world: World
   let targets: readonly Target[] = []
@@ -46,7 +47,7 @@ export function useArena(
   let oracles: Oracles
 
   beforeAll(async () => {
-    world = createWorld()
+    world = createWorld(filesInMany)
     const transports = ['stdio', 'stdio', 'http'] as const
     targets = await Promise.all(transports.map((transport) => launch(world, { ...setup, transport })))
     const [first, second, http] = targets as readonly [Target, Target, Target]

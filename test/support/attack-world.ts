@@ -24,10 +24,11 @@ const controlText = 'still here\n'.repeat(94).slice(0, 1024)
 
 export const fifoCount = 64
 
-/** How many files are in `many/`. */
-export const manyCount = 1200
+/** So many files in `many/` that a list of all resources has several pages. To make them takes a second. */
+export const manyFiles = 1200
 
-export function createWorld(): World {
+/** @param filesInMany How many files are in `many/`. */
+export function createWorld(filesInMany = 20): World {
   const dir = realpathSync(mkdtempSync(join(tmpdir(), 'hikidashi-attack-')))
   const root = join(dir, 'root')
   const canaries = createCanaryWatch()
@@ -67,7 +68,7 @@ export function createWorld(): World {
     ['env', 'not .env\n'],
   ])
   for (const [path, text] of files) put(join('root', path), text)
-  for (let i = 0; i < manyCount; i++) put(join('root/many', `f${String(i).padStart(4, '0')}`), `${i}\n`)
+  for (let i = 0; i < filesInMany; i++) put(join('root/many', `f${String(i).padStart(4, '0')}`), `${i}\n`)
   put('root/big.txt', 'The quick brown fox jumps over the lazy dog 012345.\n'.repeat(80_000))
   put('root/blob.bin', Buffer.alloc(512 * 1024, 0xa5))
 
