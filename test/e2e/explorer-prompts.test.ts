@@ -2,7 +2,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { axe, chromiumReason, type Explored, hasChromium, serveExplorer, useBrowser } from '../support/browser.ts'
 import { createFolder } from '../support/folder.ts'
+import { wav } from '../support/preview-files.ts'
 import { requires } from '../support/require.ts'
+
+/** An image of one pixel. */
+const dot = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
 
 const review = `---
 name: review
@@ -37,6 +44,9 @@ requires(
     folder.write({
       'site/opening.md': '# Opening\n\nA shop opens at nine.\n',
       'prompts/review.md': review,
+      'prompts/look.md': '---\nname: look\n---\n![[file:///site/dot.png]]\n\n![[file:///site/beep.wav]]\n',
+      'site/dot.png': dot,
+      'site/beep.wav': wav(),
       'hikidashi.json': JSON.stringify({
         mounts: {
           'file:///site': { provider: 'files', root: 'site' },
@@ -97,5 +107,31 @@ requires(
     await page.getByRole('alert').waitFor()
     expect(await page.locator('.prompt-message').count()).toBe(0)
     expect(await axe(page)).toEqual([])
+  })
+
+  test('images and sounds in messages are shown', async () => {
+    const page = await tabs.open(`${explorer.url}#view=templates&prompt=look`)
+    await page.getByRole('button', { name: 'Show the messages' }).click()
+    const image = page.getByRole('img', { name: 'The image of this message' })
+    await image.waitFor()
+    await expect.poll(() => image.evaluate((element: HTMLImageElement) => element.naturalWidth)).toBeGreaterThan(0)
+    const sound = page.locator('.prompt-media audio')
+    await expect.poll(() => sound.evaluate((element: HTMLAudioElement) => element.readyState)).toBeGreaterThanOrEqual(1)
+    expect(await axe(page)).toEqual([])
+  })
+
+  test('Ctrl K finds prompts, and one that is new is in the list without a reload', async () => {
+    const page = await tabs.open(`${explorer.url}#view=templates`)
+    const pane = page.getByRole('region', { name: 'Prompts' })
+    await pane.getByRole('link', { name: 'Review a document' }).waitFor()
+    folder.write({ 'prompts/new.md': '---\nname: fresh\ntitle: A fresh prompt\n---\nFresh.\n' })
+    await pane.getByRole('link', { name: 'A fresh prompt' }).waitFor()
+    await page.keyboard.press('Control+K')
+    await page.keyboard.type('fresh prompt')
+    await page.getByRole('option', { name: 'A fresh prompt fresh prompt' }).waitFor()
+    await page.keyboard.press('Enter')
+    await pane.getByRole('heading', { name: 'A fresh prompt' }).waitFor()
+    folder.write({ 'prompts/new.md': '---\nname: fresh\ntitle: A changed prompt\n---\nChanged.\n' })
+    await pane.getByRole('heading', { name: 'A changed prompt' }).waitFor()
   })
 })

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { defined } from '../../../core/defined.ts'
 import type { FilledPrompt } from '../../../core/provider.ts'
 import type { ListedPrompt, PromptContent, Resource } from '../../../core/view.ts'
+import { lazily } from '../shell/lazily.tsx'
 import { add } from '../state/basket.ts'
 import { copy } from '../state/copy.ts'
 import { langOf } from '../state/lang.ts'
@@ -13,6 +14,8 @@ import { shown } from '../state/shown.ts'
 import { Combobox } from './combobox.tsx'
 import { textOfValues, valuesOf } from './form.ts'
 import { t } from './words.ts'
+
+const PromptMedia = lazily(async () => (await import('./prompt-media.tsx')).PromptMedia)
 
 /** The most characters of a message that are drawn. All of it is copied. */
 const maxShown = 100_000
@@ -143,7 +146,8 @@ function Messages({ filled: { messages } }: { readonly filled: FilledPrompt<Prom
 
 function MessageContent({ content }: { readonly content: PromptContent }) {
   const resource = resourceOf(content)
-  const text = 'link' in content ? '' : textOf(content)
+  const media = mediaOf(content)
+  const text = 'link' in content || media !== undefined ? '' : textOf(content)
   return (
     <>
       {resource === undefined ? null : (
@@ -157,7 +161,7 @@ function MessageContent({ content }: { readonly content: PromptContent }) {
           {shown(text.slice(0, maxShown))}
         </pre>
       )}
-      {'bytes' in content ? <p class="quiet">{shown(content.mimeType)}</p> : null}
+      {media === undefined ? null : <PromptMedia {...media} />}
     </>
   )
 }
@@ -167,6 +171,14 @@ function resourceOf(content: PromptContent): Resource | undefined {
   if (!('resource' in content)) return undefined
   const { uri, mimeType } = content.resource
   return { uri, name: uri.split('/').at(-1) ?? uri, ...defined({ mimeType }) }
+}
+
+/** The bytes of a message that is an image or a sound, or another resource that is no text. */
+function mediaOf(content: PromptContent): { readonly bytes: Uint8Array; readonly mimeType: string } | undefined {
+  if ('bytes' in content) return content
+  if (!('resource' in content) || !('bytes' in content.resource)) return undefined
+  const { bytes, mimeType = 'application/octet-stream' } = content.resource
+  return { bytes, mimeType }
 }
 
 /** A message as text, to be copied. */

@@ -76,6 +76,8 @@ export const t = createWords(
     roleAssistant: 'Assistant',
     pickResources: 'Add {count} {count:resource|resources} to the basket',
     noMessages: 'This prompt has no messages.',
+    messageImage: 'The image of this message',
+    messageSound: 'The sound of this message',
   },
   {
     results: '検索結果',
@@ -152,5 +154,7 @@ export const t = createWords(
     roleAssistant: 'アシスタント',
     pickResources: 'リソース {count} 件をバスケットに追加',
     noMessages: 'このプロンプトにメッセージはありません。',
+    messageImage: 'このメッセージの画像',
+    messageSound: 'このメッセージの音声',
   },
 )

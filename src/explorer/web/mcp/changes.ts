@@ -44,6 +44,7 @@ interface Listener {
   readonly tell: (change: PageChange) => void
   readonly uris: Set<string>
   list: boolean
+  prompts: boolean
 }
 
 export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}): Changes {
@@ -72,6 +73,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
   const wanted = (): Wanted => ({
     uris: new Set([...listeners].flatMap(({ uris }) => [...uris])),
     list: [...listeners].some(({ list }) => list),
+    prompts: [...listeners].some(({ prompts }) => prompts),
   })
   const tellAll = (changeFor: (listener: Listener) => PageChange | undefined) => {
     for (const listener of [...listeners]) {
@@ -83,6 +85,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
   const heard = {
     onUpdated: (uri: string) => tellAll(({ uris }) => (uris.has(uri) ? { uris: [uri], listed: false } : undefined)),
     onListed: () => tellAll(({ list }) => (list ? { uris: [], listed: true } : undefined)),
+    onPrompts: () => tellAll(({ prompts }) => (prompts ? { uris: [], listed: false, prompts } : undefined)),
   }
   const plan = (wait: number) => {
     clearTimeout(timer)
@@ -131,7 +134,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
     const those = waiting
     waiting = []
     const want = wanted()
-    if (want.uris.size === 0 && !want.list) {
+    if (want.uris.size === 0 && !want.list && !want.prompts) {
       drop()
       setState('off')
       return release(those)
@@ -147,7 +150,13 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
       failures = 0
       void next.ended.then(() => void (current === next && lose()))
       setState('live')
-      if (isGap) tellAll(({ uris, list }) => ({ uris: [...uris], listed: list, missed: true }))
+      if (isGap)
+        tellAll(({ uris, list, prompts }) => ({
+          uris: [...uris],
+          listed: list,
+          ...(prompts ? { prompts } : {}),
+          missed: true,
+        }))
       isGap = false
     } catch {
       if (!isPaused) backOff()
@@ -168,7 +177,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
 
   return {
     open: (tell) => {
-      const own: Listener = { tell, uris: new Set(), list: false }
+      const own: Listener = { tell, uris: new Set(), list: false, prompts: false }
       listeners.add(own)
       return {
         get uris() {
@@ -186,6 +195,11 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
           own.list = true
           await asked()
           return current?.told.list ?? false
+        },
+        addPrompts: async () => {
+          own.prompts = true
+          await asked()
+          return current?.told.prompts ?? false
         },
         remove: (uri) => {
           if (own.uris.delete(uri)) void asked()
@@ -222,8 +236,8 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
 }
 
 /** Whether a stream tells enough. One that tells of a little too much costs less than another one. */
-function suffices({ asked }: Listening, { uris, list }: Wanted): boolean {
-  if (list && !asked.list) return false
+function suffices({ asked }: Listening, { uris, list, prompts }: Wanted): boolean {
+  if ((list && !asked.list) || (prompts && !asked.prompts)) return false
   if (asked.uris.size > 2 * uris.size + 50) return false
   return [...uris].every((uri) => asked.uris.has(uri))
 }

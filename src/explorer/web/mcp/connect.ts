@@ -56,7 +56,7 @@ export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions 
   ])
   const { resources, prompts } = objectOf(discovered.capabilities)
   const { subscribe, listChanged } = objectOf(resources)
-  const isLive = subscribe === true || listChanged === true
+  const isLive = subscribe === true || listChanged === true || objectOf(prompts).listChanged === true
   const changes = isLive ? createChanges(endpoint, onChanges === undefined ? {} : { onState: onChanges }) : undefined
   const tools = Array.isArray(listed.tools) ? listed.tools : []
   return {

@@ -6,6 +6,7 @@ import type { Wire } from './sse.ts'
 export interface Wanted {
   readonly uris: ReadonlySet<string>
   readonly list: boolean
+  readonly prompts: boolean
 }
 
 /** One `subscriptions/listen` (2026-07-28) that the server has acknowledged. */
@@ -21,6 +22,7 @@ export interface Listening {
 export interface Heard {
   onUpdated(uri: string): void
   onListed(): void
+  onPrompts(): void
 }
 
 /** The server sends a sign of life every 15 seconds. A stream without one for so long, in milliseconds, is dead. */
@@ -31,7 +33,11 @@ const silence = 50_000
  *
  * @throws ResourceError where it is refused, or ends before.
  */
-export function listen(endpoint: Endpoint, asked: Wanted, { onUpdated, onListed }: Heard): Promise<Listening> {
+export function listen(
+  endpoint: Endpoint,
+  asked: Wanted,
+  { onUpdated, onListed, onPrompts }: Heard,
+): Promise<Listening> {
   const controller = new AbortController()
   const { signal } = controller
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -42,6 +48,7 @@ export function listen(endpoint: Endpoint, asked: Wanted, { onUpdated, onListed 
   const notifications = {
     ...(asked.uris.size > 0 ? { resourceSubscriptions: [...asked.uris] } : {}),
     ...(asked.list ? { resourcesListChanged: true } : {}),
+    ...(asked.prompts ? { promptsListChanged: true } : {}),
   }
 
   return new Promise((acknowledge, refuse) => {
@@ -58,6 +65,7 @@ export function listen(endpoint: Endpoint, asked: Wanted, { onUpdated, onListed 
           } else if (message.method === 'notifications/resources/updated' && typeof params.uri === 'string')
             onUpdated(params.uri)
           else if (message.method === 'notifications/resources/list_changed') onListed()
+          else if (message.method === 'notifications/prompts/list_changed') onPrompts()
         }
         refuse(new ResourceError('unavailable', 'The server does not tell of changes just now.'))
       } catch (error) {
@@ -76,9 +84,13 @@ export function listen(endpoint: Endpoint, asked: Wanted, { onUpdated, onListed 
   })
 }
 
-function agreedOf({ resourceSubscriptions, resourcesListChanged }: Wire): Wanted {
+function agreedOf({ resourceSubscriptions, resourcesListChanged, promptsListChanged }: Wire): Wanted {
   const uris = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : []
-  return { uris: new Set(uris.filter((uri) => typeof uri === 'string')), list: resourcesListChanged === true }
+  return {
+    uris: new Set(uris.filter((uri) => typeof uri === 'string')),
+    list: resourcesListChanged === true,
+    prompts: promptsListChanged === true,
+  }
 }
 
 function objectOf(value: unknown): Wire {

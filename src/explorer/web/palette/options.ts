@@ -4,6 +4,7 @@ import { isPicked, toggle } from '../state/basket.ts'
 import { theme } from '../state/choices.ts'
 import { copy } from '../state/copy.ts'
 import { addressOf, go, linkTo, place } from '../state/place.ts'
+import { prompts } from '../state/prompts.ts'
 import { templates } from '../state/templates.ts'
 import { language } from '../words/language.ts'
 import { focusSearch, open, toggleBasket } from './keys.ts'
@@ -37,7 +38,9 @@ export function actions(): readonly Option[] {
     action('search', t('search'), focusSearch, '/'),
     action('tree', t('tree'), () => go({ view: 'tree' })),
     action('list', t('list'), () => go({ view: 'list' })),
-    action('templates', t('templates'), () => go({ view: 'templates', template: undefined, values: undefined })),
+    action('templates', t('templates'), () =>
+      go({ view: 'templates', template: undefined, prompt: undefined, values: undefined }),
+    ),
     action('basket', basket === '1' ? t('basketClose') : t('basketOpen'), toggleBasket),
     ...ofShown,
     ...ofPlace,
@@ -70,7 +73,17 @@ export function templateOptions(): readonly Option[] {
     label: title ?? name,
     detail: uriTemplate,
     kind: 'template',
-    run: () => go({ view: 'templates', template: uriTemplate, values: undefined }),
+    run: () => go({ view: 'templates', template: uriTemplate, prompt: undefined, values: undefined }),
+  }))
+}
+
+export function promptOptions(): readonly Option[] {
+  return prompts.value.items.map(({ name, title }) => ({
+    id: `prompt ${name}`,
+    label: title ?? name,
+    ...(title === undefined || title === name ? {} : { detail: name }),
+    kind: 'prompt',
+    run: () => go({ view: 'templates', template: undefined, prompt: name, values: undefined }),
   }))
 }
 

@@ -6,13 +6,14 @@ import { find } from '../find/finder.ts'
 import { groupsOf } from '../find/groups.ts'
 import { resourceOf } from '../find/hit.tsx'
 import { loadNames, names } from '../state/names.ts'
+import { loadPrompts, prompts } from '../state/prompts.ts'
 import { connected } from '../state/session.ts'
 import { shown, tailOf } from '../state/shown.ts'
 import { loadTemplates, places, templates } from '../state/templates.ts'
 import { readableUri } from '../tree/columns.ts'
 import { Help } from './help.tsx'
 import { open } from './keys.ts'
-import { actions, resourceOption, templateOptions, typedOptions } from './options.ts'
+import { actions, promptOptions, resourceOption, templateOptions, typedOptions } from './options.ts'
 import { type Option, ranked } from './rank.ts'
 import { t } from './words.ts'
 
@@ -32,6 +33,7 @@ function CommandPalette() {
   useEffect(() => {
     dialog.current?.showModal()
     if (templates.value.state !== 'loaded') void loadTemplates()
+    if (prompts.value.state !== 'loaded') void loadPrompts()
     loadNames(connected().view).catch(() => {})
   }, [])
   useAsking(query, asked, isAsking)
@@ -40,7 +42,8 @@ function CommandPalette() {
   const fitting = useComputed(() => {
     const text = query.value
     if (text.trim() === '') return actions()
-    const named = ranked([...actions(), ...templateOptions(), ...names.value.resources.map(resourceOption)], text, 12)
+    const known = [...actions(), ...templateOptions(), ...promptOptions()]
+    const named = ranked([...known, ...names.value.resources.map(resourceOption)], text, 12)
     return [...named, ...unlisted(asked.value, named), ...typedOptions(text)]
   })
   const text = query.value

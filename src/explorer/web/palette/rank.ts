@@ -9,7 +9,7 @@ export interface Option {
   readonly aside?: string
   /** Shown behind it, and matched too: an address, a key. */
   readonly detail?: string
-  readonly kind: 'action' | 'mount' | 'template' | 'resource'
+  readonly kind: 'action' | 'mount' | 'template' | 'prompt' | 'resource'
   readonly run: () => void
 }
 
@@ -49,7 +49,7 @@ function beginningOf(character: string, text: string): number {
   return at
 }
 
-const kinds = ['action', 'mount', 'template', 'resource'] as const
+const kinds = ['action', 'mount', 'template', 'prompt', 'resource'] as const
 
 /** The options that fit, best first; what can be done before what can be opened where both fit as well. */
 export function ranked(options: readonly Option[], query: string, most = 50): readonly Option[] {

@@ -35,6 +35,7 @@ type ListListener = (change: { readonly missed: boolean }) => void
 
 const ofUri = new Map<string, Set<(missed: boolean) => void>>()
 const ofList = new Set<ListListener>()
+const ofPrompts = new Set<() => void>()
 let subscription: Subscription | undefined
 
 /**
@@ -62,10 +63,30 @@ export function onListChange(listener: ListListener): () => void {
   return () => ofList.delete(listener)
 }
 
-function hear({ uris, listed, missed: isMissed }: PageChange): void {
+/**
+ * Has a listener hear when prompts come, go or change, and once when the server begins to tell of it: what changed before that was not
+ * told.
+ */
+export function onPromptsChange(listener: () => void): () => void {
+  ofPrompts.add(listener)
+  if (ofPrompts.size === 1) addPrompts(subscription)
+  return () => ofPrompts.delete(listener)
+}
+
+function addPrompts(opened: Subscription | undefined): void {
+  opened?.addPrompts?.().then(
+    (isTold) => {
+      if (isTold) for (const listener of [...ofPrompts]) listener()
+    },
+    () => {},
+  )
+}
+
+function hear({ uris, listed, prompts, missed: isMissed }: PageChange): void {
   const missed = isMissed === true
   for (const uri of uris) for (const listener of [...(ofUri.get(uri) ?? [])]) listener(missed)
   if (listed) for (const listener of [...ofList]) listener({ missed })
+  if (prompts === true) for (const listener of [...ofPrompts]) listener()
 }
 
 /** Listens by the one subscription of the page, once there is a connection. */
@@ -77,6 +98,7 @@ export function followChanges(): void {
     subscription = opened
     if (ofUri.size > 0) opened.add([...ofUri.keys()]).catch(() => {})
     if (ofList.size > 0) opened.addList().catch(() => {})
+    if (ofPrompts.size > 0) addPrompts(opened)
     return () => opened.close()
   })
 }
