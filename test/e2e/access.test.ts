@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { run, writeNotes } from '../support/cli.ts'
+import { runHere } from '../support/cli-here.ts'
 
 const home = realpathSync(mkdtempSync(join(tmpdir(), 'hikidashi-access-')))
 const audit = join(home, 'log', 'audit.jsonl')
@@ -27,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(home, { recursive: true }))
 
 describe('hikidashi access check', () => {
-  const check = (...words: readonly string[]) => run(['access', 'check', ...words], { cwd: home })
+  const check = (...words: readonly string[]) => runHere(['access', 'check', ...words], { cwd: home })
 
   test('names the mount and the rule that allows, or denies, and ends with 0 or 4', async () => {
     const allowed = await check('docs://notes/docs/numbers.txt', '--as', 'analyst')

@@ -2,7 +2,8 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { main, run } from '../support/cli.ts'
+import { main } from '../support/cli.ts'
+import { runHere } from '../support/cli-here.ts'
 
 const home = realpathSync(mkdtempSync(join(tmpdir(), 'hikidashi-roots-')))
 beforeAll(() => {
@@ -19,7 +20,7 @@ describe.each([
   ['a server', ['--command', `${process.execPath} ${main} serve --config hikidashi.json --stdio`]],
 ])('a mount of %s that is a single resource is that resource', (_, options) => {
   const ask = async (...words: readonly string[]) => {
-    const { code, out, err } = await run([...words, ...options], { cwd: home })
+    const { code, out, err } = await runHere([...words, ...options], { cwd: home })
     expect(code, err).toBe(0)
     return out
   }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { main, picture, run, writeNotes } from '../support/cli.ts'
+import { runHere } from '../support/cli-here.ts'
 
 let home = ''
 let folder = ''
@@ -15,14 +16,16 @@ beforeAll(async () => {
 afterAll(() => rm(home, { recursive: true, force: true }))
 
 const uri = (path: string) => `file://${folder}${path === '' ? '' : `/${path}`}`
-const cli = (...args: readonly string[]) => run(args, { cwd: folder })
+/** A command, in this process; and one as users start it. */
+const cli = (...args: readonly string[]) => runHere(args, { cwd: folder })
+const started = (...args: readonly string[]) => run(args, { cwd: folder })
 
 describe('the command line itself', () => {
   test('tells its version and how it is used', async () => {
-    const version = await cli('--version')
+    const version = await started('--version')
     expect(version).toMatchObject({ code: 0, err: '' })
     expect(version.out).toMatch(/^\d+\.\d+\.\d+\n$/)
-    const help = await cli('--help')
+    const help = await started('--help')
     expect(help).toMatchObject({ code: 0, err: '' })
     for (const command of [
       'serve',
@@ -38,7 +41,7 @@ describe('the command line itself', () => {
     ])
       expect(help.out).toContain(`  ${command}`)
     // The help of each command is looked at in test/unit/cli-commands.test.ts, without a process for it.
-    const own = await cli('serve', '--help')
+    const own = await started('serve', '--help')
     expect(own).toMatchObject({ code: 0, err: '' })
     expect(own.out).toMatch(/Examples:\n {2}hikidashi/)
     expect(own.out).toContain('Exit codes: 0')
@@ -50,7 +53,7 @@ describe('the command line itself', () => {
     [['lss'], 'Did you mean ls?'],
     [['read'], "missing required argument 'uri'"],
   ])('%j is a wrong command line: 2, on stderr, without a stack trace', async (args, message) => {
-    const { code, out, err } = await cli(...args)
+    const { code, out, err } = await started(...args)
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(message)
     expect(err).not.toMatch(/\n +at /)
@@ -59,8 +62,8 @@ describe('the command line itself', () => {
 
 describe('ls', () => {
   test('shows the mounts', async () => {
-    expect(await cli('ls')).toMatchObject({ code: 0, out: `${uri('')}\nsearch://notes\n`, err: '' })
-    expect(await cli('ls', '--only', 'files')).toMatchObject({ code: 0, out: `${uri('')}\n`, err: '' })
+    expect(await started('ls')).toMatchObject({ code: 0, out: `${uri('')}\nsearch://notes\n`, err: '' })
+    expect(await started('ls', '--only', 'files')).toMatchObject({ code: 0, out: `${uri('')}\n`, err: '' })
   })
 
   test.each(['docs', './docs/', 'file:docs', 'file:docs/'])('shows what lies directly in %s', async (directory) => {
@@ -216,7 +219,7 @@ describe('read', () => {
   })
 
   test('ends with 4 where nothing is', async () => {
-    const { code, out, err } = await cli('read', 'docs/nope.txt')
+    const { code, out, err } = await started('read', 'docs/nope.txt')
     expect({ code, out }).toEqual({ code: 4, out: '' })
     expect(err).toContain(uri('docs/nope.txt'))
   })

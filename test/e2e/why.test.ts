@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { run } from '../support/cli.ts'
+import { runHere } from '../support/cli-here.ts'
 
 const base = realpathSync(mkdtempSync(join(tmpdir(), 'hikidashi-why-')))
 const home = join(base, 'home')
@@ -51,7 +52,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(base, { recursive: true }))
 
-const why = (...words: readonly string[]) => run(['why', ...words], { cwd: home })
+const why = (...words: readonly string[]) => runHere(['why', ...words], { cwd: home })
 
 describe('hikidashi why', () => {
   test.each([
