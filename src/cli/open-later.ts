@@ -15,7 +15,7 @@ import type { Local } from './local.ts'
 /** What is served of mounts that are opened later. */
 export interface ServedLater
   extends Pick<ServeOptions, 'view' | 'profileOf' | 'guide' | 'readingTools' | 'tools'>,
-    Pick<HttpOptions, 'postings'> {
+    Pick<HttpOptions, 'postings' | 'llms'> {
   readonly opening: Opening<OpenedCatalog>
 }
 
@@ -36,14 +36,18 @@ export function openLater(local: Local, open: () => Promise<OpenedCatalog>, log:
   })
   const context = contextFor(local, createOpeningViews(opening, abilitiesOf(mounts)))
   const name = config?.name ?? 'hikidashi'
-  const overseen =
-    config?.overview === false ? context : withOverview(context, { name, mounts, opened: () => opening.opened })
+  const sources = { name, mounts, opened: () => opening.opened }
+  const overseen = config?.overview === false ? context : withOverview(context, sources)
   const views = withMountedSkills(overseen, { mounts, log })
   return {
     opening,
     view: views.view,
     profileOf: profilesOf(config?.clients, views),
     guide: guideFor(mounts),
+    llms: async (principal, endpoint) => {
+      const { writeLlms } = await import('../config/llms-text.ts')
+      return writeLlms(sources, principal, endpoint)
+    },
     readingTools: context.tools,
     ...(takesWriting(mounts)
       ? {

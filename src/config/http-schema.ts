@@ -1,5 +1,6 @@
 import { auth } from './auth.ts'
 import { count, duration, listen, size, text } from './fields.ts'
+import { httpUrl } from './providers/origin.ts'
 import * as z from './schema-builder.ts'
 import { refusal } from './words.ts'
 
@@ -63,6 +64,29 @@ export const http = z.strictObject({
     .exactOptional()
     .describe(
       'Tells measurements of this server at /metrics, for Prometheus: to who asks from this machine, where nobody is asked who they are; with `http.auth`, to who has a token, or a token with one of some roles. By default false.',
+    ),
+  public: z
+    .strictObject({
+      name: z
+        .string()
+        .max(200)
+        .regex(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/, {
+          error: refusal(
+            'This is no name of a public server.',
+            'Write a domain in reverse and a name, such as "org.example/context".',
+          ),
+        })
+        .describe(
+          'The unique name of this server: a domain in reverse and a name in it, such as "org.example/context".',
+        ),
+      url: httpUrl.describe('The URL of the MCP endpoint, as clients reach it.'),
+      description: text.max(100).describe('What this server is for, in 100 characters at most.'),
+      title: text.max(100).exactOptional().describe('What people call it.'),
+      websiteUrl: httpUrl.exactOptional().describe('A page about it.'),
+    })
+    .exactOptional()
+    .describe(
+      'Tells anyone that this server is here, without authentication: a server card at the path of the endpoint and /server-card, and the catalog /.well-known/ai-catalog.json. Neither says what is mounted. By default there is neither.',
     ),
   contentLinks: z
     .union(

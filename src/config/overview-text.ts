@@ -15,7 +15,7 @@ const maxRows = 200
 const statusTimeoutMs = 1000
 
 /** One mount, as far as a principal may know of it. */
-interface Row {
+export interface Row {
   readonly mount: PlannedMount
   readonly address: string
   readonly opening: MountOpening['state']
@@ -26,9 +26,9 @@ interface Row {
 }
 
 /** Writes the overview for a principal. It opens no mount, and asks only the indexes that are open how far they are. */
-export async function writeOverview({ name, mounts, opened }: OverviewSources, principal: Principal): Promise<string> {
-  const catalog = opened()
-  const rows = catalog === undefined ? rowsBefore(mounts, principal) : await rowsOf(catalog, principal)
+export async function writeOverview(sources: OverviewSources, principal: Principal): Promise<string> {
+  const { name } = sources
+  const rows = await rowsFor(sources, principal)
   const count = `${rows.length.toLocaleString('en')} ${rows.length === 1 ? 'mount' : 'mounts'}`
   if (rows.length === 0)
     return `# ${plainText(name)}\n\nThis server serves data as MCP resources. Nothing is mounted.\n`
@@ -46,6 +46,12 @@ export async function writeOverview({ name, mounts, opened }: OverviewSources, p
     ...adviceOn(rows),
     '',
   ].join('\n')
+}
+
+/** The mounts that a principal may see something of. */
+export async function rowsFor({ mounts, opened }: OverviewSources, principal: Principal): Promise<readonly Row[]> {
+  const catalog = opened()
+  return catalog === undefined ? rowsBefore(mounts, principal) : rowsOf(catalog, principal)
 }
 
 function rowsBefore(mounts: readonly PlannedMount[], principal: Principal): readonly Row[] {
@@ -96,12 +102,15 @@ async function withinTime(status: Promise<FeedStatus | undefined>): Promise<Feed
 }
 
 function writeRow(row: Row): string {
-  const { config } = row.mount
-  const kind = kindOf(config)
-  const title = config.title === undefined ? '' : cleanText(config.title).trim()
+  const { title, kind } = mountName(row.mount)
   const named = title === '' ? kind : title.toLowerCase() === kind ? title : `${title} (${kind})`
   const cells = [plainText(named), `\`${row.address}\``, stateOf(row), extentOf(row), freshnessOf(row)]
   return `| ${cells.join(' | ')} |`
+}
+
+/** The title of a mount, or an empty text, and the kind of its data. */
+export function mountName({ config }: PlannedMount): { readonly title: string; readonly kind: string } {
+  return { title: config.title === undefined ? '' : cleanText(config.title).trim(), kind: kindOf(config) }
 }
 
 function stateOf({ opening, progress }: Row): string {
@@ -141,7 +150,7 @@ function changesOf({ config }: PlannedMount, progress: MountProgress | undefined
 }
 
 /** How to get at the mounts, with an address of this server in each example. */
-function adviceOn(rows: readonly Row[]): readonly string[] {
+export function adviceOn(rows: readonly Row[]): readonly string[] {
   const search = rows.find(({ mount }) => mount.config.provider === 'search')
   const files = rows.find(({ mount }) => mount.config.provider === 'files')
   return [
@@ -153,6 +162,6 @@ function adviceOn(rows: readonly Row[]): readonly string[] {
 }
 
 /** A text in which nothing is Markdown. */
-function plainText(text: string): string {
+export function plainText(text: string): string {
   return cleanText(text).replace(/[\\`*_[\]<>|#]/g, '\\$&')
 }

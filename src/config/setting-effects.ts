@@ -30,6 +30,7 @@ const http: Rules<Http> = {
   auth: (value, context) => effectsBy(auth, value, context),
   explorer: 'none',
   metrics: 'none',
+  public: 'none',
   contentLinks: 'none',
   sse: 'none',
   limits: 'none',

@@ -8,6 +8,7 @@ import type { Caller } from './authorize/caller.ts'
 import { createAuthorizer } from './authorize/index.ts'
 import { type ContentLinkOptions, contentPath, createContentLinks } from './content/links.ts'
 import { createContentServer } from './content/serve.ts'
+import { createDiscovery, type PublicOptions } from './discovery.ts'
 import { createEgress } from './egress.ts'
 import { createEndpoint, type EndpointOptions } from './endpoint.ts'
 import { createExposed, metricsPath } from './exposed.ts'
@@ -15,6 +16,7 @@ import { createGuard, type Guard } from './guard.ts'
 import { serveHealth } from './health.ts'
 import { deadlinesOf } from './limits.ts'
 import { createLiveness } from './liveness.ts'
+import { createLlms, llmsPath, type WriteLlms } from './llms.ts'
 import type { Meter } from './meter.ts'
 import { waitUntilOpen } from './opening.ts'
 import { type Pages, servePages } from './pages.ts'
@@ -45,6 +47,10 @@ export interface HttpOptions extends EndpointOptions {
   readonly contentLinks?: ContentLinkOptions | false
   /** Pages for people, besides MCP: called for every request that passes the guard, before authentication. */
   readonly pages?: Pages
+  /** Writes `/llms.txt` for a principal, served with the access of the MCP endpoint. Default: there is none. */
+  readonly llms?: WriteLlms
+  /** Public facts of the server, in a server card and a catalog that anyone may read. Default: there are none. */
+  readonly public?: PublicOptions
   /**
    * Whether to serve `measurements` at `/metrics`: without authentication to requests from this machine, otherwise to all callers
    * or those with one of these roles. Default false.
@@ -86,6 +92,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const links = options.contentLinks === false ? undefined : createContentLinks(options.contentLinks ?? {}, limits.path)
   const serveContent = links === undefined ? undefined : createContentServer(links, endpoint, options)
   const { measurements, metrics } = options
+  const serveDiscovery = options.public && createDiscovery(options.public, options.version, path)
   const exposed =
     measurements === undefined || metrics === undefined || metrics === false
       ? undefined
@@ -98,14 +105,15 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (!endpoint.takesPath(request, response)) return
     if (serveHealth(request, response, { ...options, draining })) return
-    // The metadata is public, for web pages of every origin.
-    if (endpoint.serveMetadata(request, response)) return
+    // The metadata and the server card are public, for web pages of every origin.
+    if (endpoint.serveMetadata(request, response) || serveDiscovery?.(request, response)) return
     const refused = guard(request)
     if (refused !== undefined) {
       onRefused({ outcome: 'host', status: refused.status, address: addresses.of(request.socket) })
       return refuse(response, refused.status, refused.message)
     }
     if (options.pages !== undefined && (await servePages(options.pages, request, response))) return
+    if (request.url === llmsPath && serveLlms !== undefined) return serveLlms(request, response)
     if (request.url === metricsPath && exposed !== undefined) return exposed(request, response)
     if (serveContent !== undefined && request.url?.startsWith(contentPath)) return serveContent(request, response)
     const [place = ''] = (request.url ?? '').split('?', 1)
@@ -147,6 +155,14 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     // A proxy may serve everything below a path of its own.
     return resource.endsWith(path) ? resource.slice(0, -path.length) : resource.replace(/\/+$/, '')
   }
+
+  const serveLlms =
+    options.llms &&
+    createLlms({
+      write: options.llms,
+      ...{ entrance, scrubber: options.scrubber, audit: options.audit },
+      endpointOf: (request) => `${baseOf(request)}${path}`,
+    })
 
   const take = inTurn(
     (request, response) => {
