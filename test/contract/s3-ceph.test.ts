@@ -15,6 +15,7 @@ import { describeProvider } from '../../src/testing/index.ts'
 import { polled } from '../../src/wrap/polled.ts'
 import { type Ceph, cephReason, hasCeph, startCeph } from '../support/ceph.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
+import { freeze } from '../support/freeze.ts'
 import { expectedObjects, heldObjects } from '../support/object-samples.ts'
 import { requires } from '../support/require.ts'
 
@@ -247,7 +248,7 @@ suite('s3, a gateway of Ceph', () => {
   test('gives up on a gateway that is frozen, and goes on when that does', async () => {
     const provider = await open({ timeoutMs: 1500 })
     expect(await recovered(provider, 'a.txt', 30_000)).toBe('dot')
-    process.kill(ceph.gateway.pid, 'SIGSTOP')
+    await freeze(ceph.gateway.pid)
     try {
       await expect(read(provider, 'a.txt')).rejects.toMatchObject({ kind: 'unavailable' })
       await expect(listed(provider)).rejects.toMatchObject({ kind: 'unavailable' })
