@@ -26,7 +26,12 @@ export async function createProgram(
       outputError: (text) => io.complain(text.trimEnd().replace(/^error: /, '')),
       getOutHasColors: () => isColourful(io.out.isTerminal),
     })
-    .configureHelp({ styleTitle: coloursFor(io.out.isTerminal).bold })
+    .configureHelp({
+      styleTitle: coloursFor(io.out.isTerminal).bold,
+      // A text of several lines in the source is one paragraph.
+      commandDescription: (one) => one.description().replace(/\s*\n\s*/g, ' '),
+      subcommandDescription: (one) => (one.summary() || one.description()).replace(/\s*\n\s*/g, ' '),
+    })
     .commandsGroup(otherCommands)
     .helpCommand('help [command]', 'show the help of a command')
     .showHelpAfterError('How it is used: hikidashi --help')

@@ -4,6 +4,7 @@ import { linkTo } from '../state/place.ts'
 import { shown } from '../state/shown.ts'
 import { formatNumber, formatTime, language } from '../words/language.ts'
 import { bare } from './load.ts'
+import { timeOf } from './model/analyses.ts'
 import { isRecord } from './model/series.ts'
 import { Region } from './region.tsx'
 import { t } from './words.ts'
@@ -62,11 +63,6 @@ function Facts({ value }: { readonly value: Wire }) {
     ...tags.map((tag) => `#${shown(tag)}`),
   ]
   return facts.length === 0 ? null : <p class="quiet analysis-facts">{facts.join(' · ')}</p>
-}
-
-function timeOf(value: unknown): number | undefined {
-  const time = typeof value === 'string' ? Date.parse(value) : Number.NaN
-  return Number.isNaN(time) ? undefined : time
 }
 
 function Share({ name, value }: { readonly name: string; readonly value: unknown }) {

@@ -2,6 +2,7 @@ import { useMemo } from 'preact/hooks'
 import { parseFound } from '../../../core/found.ts'
 import { JsonTree } from './json-tree.tsx'
 import { lazily } from './lazily.tsx'
+import { analysesOf } from './model/analyses.ts'
 import { boundedValue, maxColumns } from './model/bounds.ts'
 import { endingOf } from './model/kind.ts'
 import { notebookOf } from './model/notebook.ts'
@@ -16,6 +17,7 @@ const TableSchema = lazily(async () => (await import('./table-schema.tsx')).Tabl
 const DatabaseRows = lazily(async () => (await import('./database-rows.tsx')).DatabaseRows)
 const FoundList = lazily(async () => (await import('./found.tsx')).FoundList)
 const Notebook = lazily(async () => (await import('./notebook.tsx')).Notebook)
+const Analyses = lazily(async () => (await import('./analyses.tsx')).Analyses)
 const Analysis = lazily(async () => (await import('./analysis.tsx')).Analysis)
 
 interface Props {
@@ -63,6 +65,8 @@ function formOf(value: unknown, { uri, format }: Omit<Props, 'text'>) {
   if (format === 'DatabaseRows' && isRecord(value)) return <DatabaseRows value={value} uri={uri} />
   const found = format === 'SearchFound' ? parseFound(JSON.stringify(value)) : undefined
   if (found !== undefined) return <FoundList found={found} />
+  const listed = analysesOf(value, uri)
+  if (listed !== undefined) return <Analyses listed={listed} />
   if (isRecord(value) && Array.isArray(value.votes) && isRecord(value.consensus))
     return <Analysis value={value} uri={uri} />
   return undefined
