@@ -4,6 +4,7 @@ import { control, type StdioWire, useArena } from '../support/attack-arena.ts'
 import { jsonHeaders, modernHeaders, raw, send, sessionHeaders } from '../support/attack-http.ts'
 import { type Params, patience, type Wire, withMeta } from '../support/attack-wire.ts'
 import { controlPath } from '../support/attack-world.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const arena = useArena({ timeout: 8000 })
 const stdioNames = ['stdio 2026-07-28', 'stdio 2025-11-25'] as const
@@ -94,9 +95,9 @@ describe('cancelling', () => {
       const before = wire.target.facts().resident
       const start = performance.now()
       const block = line.repeat(1000)
-      for (let i = 0; i < 200; i++) await wire.pipe.write(block)
-      await control(wire)
       // 200,000 of them.
+      for (let i = 0; i < volumeOf(200, 60); i++) await wire.pipe.write(block)
+      await control(wire)
       expect(performance.now() - start).toBeLessThan(patience)
       expect(wire.target.facts().resident - before).toBeLessThan(300)
     },
@@ -141,7 +142,7 @@ describe('cancelling', () => {
     'T9: a source that never answers gives its place back, and its client is told, over %s',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
-      const count = 2000
+      const count = volumeOf(2000, 400)
       let lines = ''
       for (let i = 0; i < 16; i++) lines += lineOf(wire, `n${i}`, i % 2 === 0 ? slow : forever)
       for (let i = 0; i < count; i++) lines += lineOf(wire, `q${i}`, { uri: `${arena.world.address}/${controlPath}` })
