@@ -146,11 +146,12 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   }
 
   /**
-   * The URL at which the caller reaches this server, without a final slash: the one of its tokens, or the one of its request, whose
-   * host the guard has checked. Empty behind a proxy, whose scheme is unknown: then links are relative to the URL of the endpoint.
+   * The URL at which the caller reaches this server, without a final slash: the one of its tokens or of the server card, or else the
+   * one of its request, whose host the guard has checked. Empty behind a proxy, whose scheme is unknown: then links are relative to
+   * the URL of the endpoint.
    */
   const baseOf = ({ headers: { host = '' } }: IncomingMessage) => {
-    const { resource } = options.auth ?? {}
+    const resource = options.auth?.resource ?? options.public?.url
     if (resource === undefined) return isLoopback(host.replace(/:\d+$/, '')) ? `http://${host}` : ''
     // A proxy may serve everything below a path of its own.
     return resource.endsWith(path) ? resource.slice(0, -path.length) : resource.replace(/\/+$/, '')

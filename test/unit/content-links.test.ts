@@ -220,6 +220,13 @@ describe('a content over the limit', () => {
   test.each([
     [{ allowedHosts: ['context.example.org'] }, '/content/'],
     [{ allowedHosts: ['localhost:1'] }, 'http://localhost:1/content/'],
+    [
+      {
+        allowedHosts: ['inner'],
+        public: { name: 'org.example/context', description: 'Notes', url: 'https://context.example.org/team/mcp' },
+      },
+      'https://context.example.org/team/content/',
+    ],
   ] as const)('has a link that begins as its reader reaches the server: %j', async (options, beginning) => {
     const { url } = await start(options)
     const body = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'file:///r/movie.mp4', _meta } }
