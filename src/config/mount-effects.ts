@@ -209,7 +209,7 @@ export const mountEffects: { readonly [Name in Provider]: ProviderEffects<Name> 
   },
   web: {
     always: ({ url }, { address }) => service(url ?? address),
-    options: { ...documents, ...origin, url: 'none', pages: 'none', match: 'none', fetch: 'none' },
+    options: { ...documents, ...origin, url: 'none', pages: 'none', llms: 'none', match: 'none', fetch: 'none' },
   },
   api: {
     options: {

@@ -18,10 +18,10 @@ type ApiConfig = Extract<MountConfig, { readonly provider: 'api' }>
 
 /** Opens the pages that a mount names. */
 export async function openWeb(address: string, config: WebConfig, settings: MountSettings): Promise<Provider> {
-  const { pages = [], match, fetch, poll } = config
+  const { pages = [], llms, match, fetch, poll } = config
   const url = config.url ?? parseAddress(address).text
   if (!isHttpUrl(url)) throw invalid(noUrl, 'url')
-  if (poll !== undefined && (pages.length === 0 || fetch === false))
+  if (poll !== undefined && ((pages.length === 0 && llms === undefined) || fetch === false))
     throw invalid('There are no pages to look at: "pages" is empty, or "fetch" is false. Remove "poll".', 'poll')
   const { web } = await providers.web()
   const opened = web({
@@ -29,7 +29,7 @@ export async function openWeb(address: string, config: WebConfig, settings: Moun
     url,
     pages: pages.map((page) => (typeof page === 'string' ? { path: page } : page)),
     ...(match === undefined ? {} : { match: [match].flat() }),
-    ...defined({ fetch, poll }),
+    ...defined({ llms, fetch, poll }),
   })
   return withDocuments(opened, config, settings)
 }

@@ -44,6 +44,11 @@ export const webShape = {
     )
     .exactOptional()
     .describe('The pages that are listed, by their paths below the address. "" is the address itself.'),
+  llms: path
+    .exactOptional()
+    .describe(
+      'The path of an llms.txt below the address, such as "llms.txt": the pages that it names there are listed and can be read too. By default none.',
+    ),
   match: globs.exactOptional().describe('Which other pages may be read, by their paths. By default none.'),
   fetch: z
     .boolean()
@@ -61,11 +66,12 @@ export const webShape = {
 interface Given {
   readonly pages?: readonly unknown[]
   readonly match?: unknown
+  readonly llms?: unknown
 }
 
 /** Whether a mount names anything at all. */
 export function checkWeb(given: Given, context: z.RefinementCtx): void {
-  if ((given.pages?.length ?? 0) > 0 || given.match !== undefined) return
-  const message = refusal('No page is named.', 'Add "pages": ["docs/intro"], or "match": "docs/**".')
+  if ((given.pages?.length ?? 0) > 0 || given.match !== undefined || given.llms !== undefined) return
+  const message = refusal('No page is named.', 'Add "pages": ["docs/intro"], "match": "docs/**" or "llms": "llms.txt".')
   context.addIssue({ code: 'custom', path: ['pages'], message })
 }

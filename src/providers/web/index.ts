@@ -1,5 +1,5 @@
 import { defined } from '../../core/defined.ts'
-import { invalid, isResourceError, notFound } from '../../core/errors.ts'
+import { invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { httpUrlBelow } from '../../core/http-url.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
@@ -10,10 +10,13 @@ import { polled } from '../../wrap/polled.ts'
 import { createFetch } from '../http/fetched.ts'
 import { contentOf, mediaTypeOf } from '../http/media-type.ts'
 import { type OriginOptions, openOrigin } from '../http/origin.ts'
+import { type Page, pagesOf } from './llms.ts'
 
 export interface WebOptions extends OriginOptions {
   /** The pages that are listed, by their paths below `url`. The empty one is `url` itself. */
   readonly pages?: readonly (Description & { readonly path: string })[]
+  /** Path of an `llms.txt` below `url`: the pages that it names there are listed too. Default none. */
+  readonly llms?: string
   /** Globs over paths: what else may be read. Default nothing. */
   readonly match?: readonly string[]
   /** Whether pages are read through this server; else they are only listed, for clients to fetch. Default true. */
@@ -36,6 +39,11 @@ export const defaultTypes: readonly string[] = [
   'application/vnd.openxmlformats-officedocument.*',
 ]
 
+/** Time for which a list of pages (`llms`) is used, in milliseconds. */
+const listMs = 60_000
+/** Time until a list that could not be fetched again is tried once more, in milliseconds. */
+const retryMs = 5000
+
 /** Maximum number of pages fetched concurrently. */
 const atOnce = 4
 
@@ -48,19 +56,20 @@ const atOnce = 4
 export function web(options: WebOptions): Provider {
   requireKeys('web({ url })', options, { url: 'a text' })
   const { base, get } = openOrigin(options)
-  const { pages = [], match = [], fetch = true, types = defaultTypes, poll } = options
+  const { pages = [], llms, match = [], fetch = true, types = defaultTypes, poll } = options
   const matches = compileGlobs(match)
   const isWanted = compileGlobs(types)
   const load = createFetch({ get })
-  const entries = [...pages].sort((a, b) => comparePaths(a.path, b.path))
-  const byPath = new Map(entries.map((entry) => [entry.path, entry]))
-  const bad = entries.find(({ path }) => !isPath(path) || path.endsWith('/'))
+  const named = tableOf(pages)
+  const bad = [...pages, ...(llms === undefined ? [] : [{ path: llms }])].find(
+    ({ path }) => !isPath(path) || path.endsWith('/'),
+  )
   if (bad !== undefined)
     throw invalid(
       `${JSON.stringify(bad.path)} is no path of a page: write one such as "docs/intro", without a slash at either end.`,
       'path',
     )
-  if (byPath.size < entries.length) throw invalid('A page is named twice in "pages".', 'path')
+  if (named.size < pages.length) throw invalid('A page is named twice in "pages".', 'path')
 
   const accept = (contentType: string | undefined) => {
     const { mimeType } = mediaTypeOf(contentType)
@@ -68,9 +77,36 @@ export function web(options: WebOptions): Provider {
       throw invalid('What is there is of a media type that is not served ("types" of the mount).', 'type')
   }
 
+  let listed: { readonly table: PageTable; readonly until: number } | undefined
+  /** The pages that are listed now. A list that cannot be fetched again stays as it was. */
+  const table = async (signal: AbortSignal, fresh = false): Promise<PageTable> => {
+    if (llms === undefined) return named
+    if (listed !== undefined && !fresh && performance.now() < listed.until) return listed.table
+    const url = httpUrlBelow(base, encodePath(llms))
+    try {
+      const { body } = await load({ url, signal, fresh })
+      const found = pagesOf(body.toString('utf8'), url, base)
+      listed = {
+        table: tableOf([...found, { path: llms, title: 'The list of the pages' }, ...pages]),
+        until: performance.now() + listMs,
+      }
+      return listed.table
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!isResourceError(error)) throw error
+      if (listed !== undefined) {
+        listed = { table: listed.table, until: performance.now() + retryMs }
+        return listed.table
+      }
+      throw new ResourceError('unavailable', 'The list of the pages (llms) cannot be fetched.')
+    }
+  }
+  const isNamed = async (path: string, signal: AbortSignal) =>
+    named.has(path) || matches(path) || (llms !== undefined && (path === llms || (await table(signal)).has(path)))
+
   const loadPage = async (path: string, { signal }: Context, fresh = false) => {
     signal.throwIfAborted()
-    if (!isPath(path) || path.endsWith('/') || !(byPath.has(path) || matches(path)))
+    if (!isPath(path) || path.endsWith('/') || !(await isNamed(path, signal)))
       throw notFound('no page that the configuration names')
     if (!fetch)
       throw invalid('This page is not read through this server. Its URI is its address: fetch it from there.', 'direct')
@@ -87,6 +123,7 @@ export function web(options: WebOptions): Provider {
         return error.kind
       }
     }
+    const entries = [...(await table(context.signal, true)).values()]
     for (let at = 0; at < entries.length; at += atOnce) {
       const some = entries.slice(at, at + atOnce)
       const versions = await Promise.all(some.map(({ path }) => versionOf(path)))
@@ -96,15 +133,15 @@ export function web(options: WebOptions): Provider {
 
   const provider: Provider = {
     list: async function* ({ prefix = '', after }, { signal }) {
-      for (const entry of entries) {
+      for (const entry of (await table(signal)).values()) {
         signal.throwIfAborted()
         if (entry.path.startsWith(prefix) && (after === undefined || comparePaths(entry.path, after) > 0)) yield entry
       }
     },
     stat: async (path, context) => {
       context.signal.throwIfAborted()
-      const listed = byPath.get(path)
-      if (listed !== undefined) return listed
+      const entry = named.get(path) ?? (await table(context.signal)).get(path)
+      if (entry !== undefined) return entry
       const { mimeType, version } = await loadPage(path, context)
       return { path, ...defined({ mimeType }), version }
     },
@@ -127,6 +164,14 @@ export function web(options: WebOptions): Provider {
   }
   if (poll === undefined || !fetch) return provider
   return polled(provider, { interval: poll, look: (signal) => look({ principal: watcher, signal }) })
+}
+
+type PageTable = ReadonlyMap<string, Page>
+
+/** The pages by path, in path order. Of two at one path the later counts. */
+function tableOf(pages: readonly Page[]): PageTable {
+  const byPath = new Map(pages.map((page) => [page.path, page]))
+  return new Map([...byPath].sort(([a], [b]) => comparePaths(a, b)))
 }
 
 const watcher = { id: 'hikidashi-poll', roles: [] }

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { parseHttpUrl } from '../../src/core/http-url.ts'
+import type { Context } from '../../src/core/provider.ts'
+import { type WebOptions, web } from '../../src/providers/web/index.ts'
+import { pagesOf } from '../../src/providers/web/llms.ts'
+import { startWeb, type WebServer, watchConnections } from '../support/web.ts'
+
+// A machine with other work takes its time.
+vi.setConfig({ testTimeout: 60_000 })
+
+let server: WebServer
+const connections = watchConnections()
+const list = `# Example
+
+> Documents.
+
+- [No section](intro.md)
+
+## Docs
+
+- [Getting started](/docs/start): How to begin.
+- [With spaces](https://elsewhere.example/docs/x): elsewhere
+- [A query](/docs/start?x=1)
+- [Up](/other)
+- [日本語](./%E6%97%A5%20%E6%9C%AC)
+* [Again](/docs/start/)
+
+## Optional
+
+- [Old](<old.md>)
+`
+let text = list
+let status = 200
+
+beforeAll(async () => {
+  server = await startWeb((_, response) => void response.end())
+})
+beforeEach(() => {
+  text = list
+  status = 200
+  server.requests.length = 0
+  server.answer = (request, response) => {
+    const isList = request.url === '/docs/llms.txt'
+    response.writeHead(isList ? status : 200, { 'content-type': 'text/markdown', 'cache-control': 'no-store' })
+    response.end(isList ? text : `# ${request.url}`)
+  }
+})
+afterAll(() => {
+  connections.end()
+  server.close()
+  expect(connections.left).toEqual([])
+})
+
+const context = (signal = new AbortController().signal): Context => ({ principal: { id: 'x', roles: [] }, signal })
+const open = (options: Partial<WebOptions> = {}) =>
+  web({ url: `${server.url}/docs`, allowAddresses: ['127.0.0.1'], timeoutMs: 30_000, llms: 'llms.txt', ...options })
+const listed = async (provider: ReturnType<typeof open>) => {
+  const entries = []
+  for await (const entry of provider.list({}, context())) entries.push(entry)
+  return entries
+}
+const asked = () => server.requests.map(({ url }) => url)
+
+describe('an llms.txt as the list of a mount', () => {
+  test('lists the pages that it names at the address, in order, and nothing else', async () => {
+    const provider = open({ pages: [{ path: 'start', title: 'Ours' }, { path: 'more' }] })
+    expect(await listed(provider)).toEqual([
+      { path: 'intro.md', title: 'No section' },
+      { path: 'llms.txt', title: 'The list of the pages' },
+      { path: 'more' },
+      { path: 'old.md', title: 'Old', priority: 0.2 },
+      { path: 'start', title: 'Ours' },
+      { path: '日 本', title: '日本語' },
+    ])
+    // Another listing within a minute asks nobody.
+    await listed(provider)
+    expect(asked()).toEqual(['/docs/llms.txt'])
+  })
+
+  test('lets the pages be read that it names, and no others', async () => {
+    const provider = open()
+    const read = (path: string) => provider.read({ path, params: new Map() }, context())
+    expect(await read('日 本')).toMatchObject([{ text: '# /docs/%E6%97%A5%20%E6%9C%AC' }])
+    expect(await provider.stat?.('start', context())).toMatchObject({ description: 'How to begin.' })
+    await expect(read('other')).rejects.toMatchObject({ kind: 'not-found' })
+    await expect(read('absent')).rejects.toMatchObject({ kind: 'not-found' })
+    expect(await read('llms.txt')).toMatchObject([{ text: list }])
+    expect(asked().filter((url) => /other|absent/.test(url ?? ''))).toEqual([])
+  })
+
+  test('a list that is not there makes the mount unavailable, but not the pages of the configuration', async () => {
+    status = 404
+    const provider = open({ pages: [{ path: 'a' }] })
+    await expect(listed(provider)).rejects.toMatchObject({ kind: 'unavailable' })
+    expect(await provider.read({ path: 'a', params: new Map() }, context())).toMatchObject([{ text: '# /docs/a' }])
+  })
+
+  test('a list that changed is noticed by polling, and one that is lost keeps its pages', async () => {
+    const provider = open({ poll: 20 })
+    const stop = new AbortController()
+    const changes = (await provider.watch?.(stop.signal))?.[Symbol.asyncIterator]() ?? expect.fail('no changes')
+    expect(await listed(provider)).toHaveLength(5)
+    text = `${list}- [New](new.md)\n`
+    expect(await changes.next()).toMatchObject({ done: false })
+    expect(await listed(provider)).toHaveLength(6)
+    status = 500
+    server.requests.length = 0
+    const ended = (async () => {
+      while (!(await changes.next()).done);
+    })()
+    await vi.waitFor(() => expect(asked()).toContain('/docs/llms.txt'), { timeout: 15_000 })
+    await vi.waitFor(() => expect(asked()).toContain('/docs/new.md'), { timeout: 15_000 })
+    expect(await listed(provider)).toHaveLength(6)
+    stop.abort()
+    await ended
+  })
+
+  test('hostile links name no page, and no line takes long', () => {
+    const at = parseHttpUrl('https://x.example/docs/llms.txt')
+    const base = parseHttpUrl('https://x.example/docs')
+    const bad = [
+      ...['../secret', '/docs/../secret', '/docs/%2e%2e/secret', 'a%2Fb', 'a%00b', '%', '//evil.example/docs/a'],
+      ...[
+        'javascript:alert(1)',
+        'file:///etc/passwd',
+        'https://u:p@x.example/docs/a',
+        '/docsx/a',
+        'http://x.example/docs/a',
+      ],
+    ]
+    expect(pagesOf(bad.map((url) => `- [a](${url})`).join('\n'), at, base)).toEqual([])
+    expect(pagesOf(`- [${'['.repeat(200_000)}\n${'- [a]('.repeat(100_000)}`, at, base)).toEqual([])
+    const many = Array.from({ length: 10_050 }, (_, i) => `- [p](p${i})`).join('\n')
+    expect(pagesOf(many, at, base)).toHaveLength(10_000)
+  })
+})
