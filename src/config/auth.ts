@@ -215,7 +215,7 @@ export async function findTokens(file: string): Promise<string | undefined> {
 type AuthFile = z.output<typeof auth>
 type IssuerFile = NonNullable<AuthFile['issuers']>[number]
 
-/** What the schema describes, with its secrets fetched and its paths absolute. */
+/** The settings of authentication, with secrets read and paths absolute. */
 export interface Auth extends Omit<AuthFile, 'issuers'> {
   readonly issuers?: readonly (Omit<IssuerFile, 'introspection'> & {
     readonly introspection?: { readonly url: string; readonly clientId: string; readonly clientSecret: string }
@@ -229,7 +229,7 @@ export interface AuthOptions {
   readonly servedBy: (file: string) => string | undefined
 }
 
-/** Fetches what the file only points to. Whatever is not as the schema wants it is passed over: that is told already. */
+/** Reads the secrets that the configuration points to. It skips values that do not match the schema: they are reported elsewhere. */
 export async function loadAuth(
   value: unknown,
   { folder, env, servedBy }: AuthOptions,

@@ -11,7 +11,7 @@ import { postPath } from './writing.ts'
 /** A finding that may be about a key rather than its value. */
 export type Placed = Finding & { readonly at?: 'key' | 'value' }
 
-/** What an issue of zod's says, in our words and with its place. */
+/** Converts an issue of the schema library to findings, with their places in the document. */
 export function findingsOf(issue: Issue): readonly Placed[] {
   const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
   if (issue.code === 'unrecognized_keys') {

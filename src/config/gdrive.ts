@@ -47,7 +47,7 @@ export async function gdriveClient({ clientId, clientSecret }: GdriveConfig, fol
 
 const defaultTokenFile = 'gdrive-token.json'
 
-/** Where the permission of a person is kept. */
+/** Returns the path of the file with the OAuth tokens of a person. */
 export function tokenFileOf({ tokenFile = defaultTokenFile }: GdriveConfig, folder: string): string {
   return resolveFolder(tokenFile, folder)
 }

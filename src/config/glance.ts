@@ -23,7 +23,7 @@ export interface Glance {
 /** Usual folders of prompts. */
 const promptFolders = ['prompts', '.github/prompts', '.claude/commands']
 
-/** Where people and their agents keep skills. */
+/** Folders in which coding agents look for skills. */
 const skillFolders = ['.claude/skills', '.agents/skills', 'skills']
 
 /** Looks at the names at the top of a folder. Rejects as `readdir` does for one that cannot be read. */

@@ -13,7 +13,7 @@ type InlineConfig = Extract<MountConfig, { readonly provider: 'inline' }>
 export async function openInline(address: string, config: InlineConfig): Promise<Provider> {
   const { inline: open } = await providers.inline()
   const provider = open({ resources: resourcesIn(address, config) })
-  // What is at the address itself has no path that a part of it could be asked for by.
+  // A single resource is at the address of the mount: it has no path, so no template can ask for a part of it.
   return config.resources === undefined ? provider : sliced(provider)
 }
 
@@ -61,7 +61,7 @@ export function inlineFindings(mounts: ReadonlyMap<string, unknown>): readonly F
   })
 }
 
-/** What is wrong with resources: with each by itself, else with all of them together. */
+/** Returns the faults of resources: of each one, or if there are none, of all together. */
 function faultsIn(
   resources: Readonly<Record<string, InlineResource>>,
   path: readonly string[],

@@ -54,8 +54,8 @@ export interface LoadOptions {
   /** Environment variables for secrets of the form `{ "env": … }`. */
   readonly env?: Env
   /**
-   * Whether the user trusts a configuration with these bytes. Where it does not, the parts that do more than read the folder of the
-   * configuration are left out. By default the configuration is trusted.
+   * Returns whether the user trusts a configuration with these bytes. Without trust, the parts that do more than read the folder of
+   * the configuration are left out. Default: the configuration is trusted.
    */
   readonly isTrusted?: (content: Uint8Array) => Promise<boolean>
 }
@@ -214,7 +214,7 @@ function rootOf(mount: unknown, folder: string): string | undefined {
 }
 
 async function resolveSecrets(config: ConfigFile, options: { folder: string; env: Env }): Promise<readonly string[]> {
-  // Where the audit log goes is said as where a secret is; it holds none, and may be very long.
+  // `audit` has a member `file`, as a secret has. It is no secret, and the file may be very long.
   const { audit: _, ...others } = config
   const found = await Promise.all(secretSourcesIn(others).map((source) => resolveSecret(source, options)))
   return found.flatMap((secret) => ('value' in secret ? [secret.value] : []))

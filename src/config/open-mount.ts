@@ -92,7 +92,7 @@ function exceptionsOf({ provider }: MountConfig) {
   return provider === 'git' ? { except: (path: string) => historyPage.test(path) } : {}
 }
 
-/** Whose an answer is. What is found is of whoever asks, whatever the operator says. */
+/** Returns the cache scope of a mount. Hits of a search depend on the caller, so they are always private. */
 function scopeOf({ provider, cache }: MountConfig): 'public' | 'private' {
   return provider === 'search' ? 'private' : (cache?.scope ?? 'private')
 }

@@ -104,7 +104,7 @@ export async function openProvider(
 /** @throws ResourceError `invalid` for a source that needs no polling, or that never changes. */
 export async function withPolling(provider: Provider, config: MountConfig): Promise<Provider> {
   const { poll } = config
-  // What is fetched looks by itself whether it has changed: listing it tells nothing.
+  // These providers poll by themselves: their list has no versions to compare.
   if (poll === undefined || config.provider === 'web' || config.provider === 'api') return provider
   const refusal =
     provider.watch === undefined

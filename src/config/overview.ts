@@ -82,7 +82,7 @@ export function withOverview(views: Views, sources: OverviewSources): Views {
     view: (principal) => extended(views.view(principal), principal, true),
     narrowed: (narrowing) => {
       const { most } = narrowing
-      // It counts as one of the resources that a host takes. Where only one is listed, that is the most important of the mounts.
+      // The overview counts as one of the resources that a host accepts. A list of one resource has the most important resource instead.
       const isListed = most === undefined || most > 1
       const viewOf = views.narrowed(most === undefined || !isListed ? narrowing : { ...narrowing, most: most - 1 })
       return (principal) => extended(viewOf(principal), principal, isListed)

@@ -51,8 +51,8 @@ function addressOf(name: string): string {
 }
 
 /**
- * What a catalog of these mounts will be able to do, from their configuration alone. It says the same as the open catalog, except
- * that another MCP server may turn out to tell of no changes.
+ * Returns the abilities of a catalog of these mounts, from the configuration alone. They equal those of the open catalog, except that
+ * another MCP server may turn out to send no notifications of changes.
  */
 export function abilitiesOf(mounts: readonly PlannedMount[]): Abilities {
   const configs = mounts.map(({ config }) => config)

@@ -28,7 +28,7 @@ export function locate(document: Document, finding: Finding, at: 'key' | 'value'
   return { file: document.file, ...document.positionOf(path, at), key: formatKey(path), message, fix }
 }
 
-/** A problem as one line of text: `hikidashi.json:3:5: mounts: What is wrong. What to do.` */
+/** A problem as one line of text: `hikidashi.json:3:5: mounts: MESSAGE. FIX.` */
 export function formatConfigProblem({ file, line, column, key, message, fix }: ConfigProblem): string {
   const place = line === 0 ? file : `${file}:${line}:${column}`
   return `${place}: ${key === '' ? '' : `${key}: `}${message} ${fix}`

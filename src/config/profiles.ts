@@ -44,7 +44,7 @@ function noteOf({ most, pages }: { readonly most?: number | undefined; readonly 
   return `Your list holds ${extent} resources at most; search and templates reach the others.`
 }
 
-/** What a client is given, by its name and version. */
+/** Creates a function that returns the profile of a client, by its name and version. */
 export function profilesOf(
   config: ClientsConfig | undefined,
   catalog: Pick<Catalog, 'narrowed'>,

@@ -31,7 +31,7 @@ const refused = Symbol('refused')
 /** The output of a value that is accepted, or {@link refused}. */
 type Judge = (value: unknown) => unknown
 
-/** What is known of a schema besides its methods. */
+/** Data of a schema, besides its methods. */
 interface Facts {
   readonly judge: Judge
   readonly step: Step

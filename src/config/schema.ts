@@ -8,8 +8,8 @@ import { store } from './store.ts'
 import { refusal } from './words.ts'
 
 /**
- * The schema of `hikidashi.json`. Every key has a description, from which `config.schema.json` is generated. What only
- * the machine can tell (whether a folder is there, a variable set) is looked at when the file is loaded.
+ * The schema of `hikidashi.json`. Every key has a description, from which `config.schema.json` is generated. The loader checks what
+ * depends on the machine: whether a folder exists, whether a variable is set.
  */
 
 export const configSchema = z.strictObject({

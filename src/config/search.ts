@@ -97,7 +97,7 @@ export async function keptKey(store: LazyStore): Promise<Uint8Array | undefined>
   }
 }
 
-/** What makes no difference to what is read of a mount. */
+/** Keys of a mount that do not change the contents that are read from it. */
 const aside: readonly string[] = ['title', 'description', 'access', 'scopes', 'cache', 'limits', 'poll']
 
 /** Changes whenever a mount is read in another way: redacted, or with other rules. */

@@ -4,7 +4,7 @@ import type { Principal } from '../core/provider.ts'
 import type { SkillView, View } from '../core/view.ts'
 import { createDigests, ownSkills, ownSkillsProvider, skillsOf } from '../skills/index.ts'
 
-/** What is made when somebody first asks for skills. */
+/** Objects that are created at the first request for skills. */
 export interface OpenedSkills {
   /** The view of our own skills. */
   own(principal: Principal): View

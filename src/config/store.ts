@@ -8,7 +8,7 @@ import { resolveSecret } from './secret.ts'
 import { defaultStoreFile } from './state-folder.ts'
 import { refusal } from './words.ts'
 
-/** Where what the server itself remembers is kept. */
+/** Settings of the store: a database for the data that the server itself keeps. */
 export const store = z
   .strictObject({
     sqlite: text
@@ -54,7 +54,7 @@ interface StoreContext {
   readonly servedBy: (file: string) => string | undefined
 }
 
-/** Fetches what the file only points to. Whatever is not as the schema wants it is passed over: that is told already. */
+/** Reads the secrets that the configuration points to. It skips values that do not match the schema: they are reported elsewhere. */
 export async function loadStore(
   value: unknown,
   mounts: ReadonlyMap<string, { readonly provider?: unknown } | unknown>,

@@ -11,14 +11,14 @@ type SurveyedLanguage = 'ja' | 'zh' | 'ko'
 
 /** The properties of the documents in a folder. */
 export interface DocumentSurvey {
-  /** What texts in another encoding than UTF-8 are written in, if there are any; an array of several. */
+  /** Language of the texts that are not in UTF-8, or several languages. Undefined: all texts are in UTF-8. */
   readonly language?: SurveyedLanguage | SurveyedLanguage[]
   /** Whether documents are there in several languages. */
   readonly twins: boolean
   readonly frontMatter: boolean
 }
 
-/** What there is in a folder that a configuration can make something of. */
+/** Contents of a folder for which `init` writes mounts. */
 export interface Survey extends Glance, DocumentSurvey {
   /** The variable in `.env` that names a database of PostgreSQL. Its value is not kept. */
   readonly postgres?: string

@@ -2,8 +2,8 @@ import type { z } from 'zod'
 import { nearest } from './suggest.ts'
 
 /**
- * What the schema says when it refuses something. A refusal has two parts, what is wrong and what to do; zod knows only
- * one text, so they are its two lines.
+ * Creates the message with which the schema refuses a value. It has two parts: the fault and the fix. The schema library has one
+ * text for both, so they are its two lines.
  */
 export function refusal(message: string, fix: string): string {
   return `${message}\n${fix}`

@@ -12,10 +12,10 @@ export interface WritableMount extends Mount {
   readonly writers: readonly string[]
 }
 
-/** What a catalog can be told: the tools that a principal has, and the places that it may post to. */
+/** The ways to write into a catalog: tools, and paths that accept posts. */
 export interface Writing {
   tools(principal: Principal): readonly Tool[]
-  /** What takes posts below {@link postsUnder}. `undefined`: nothing that the principal may post to. */
+  /** Returns the endpoint at a path below {@link postsUnder}. Undefined when there is none that the principal may post to. */
   postingAt(path: string, principal: Principal): Posting | undefined
 }
 
@@ -87,7 +87,7 @@ const outputSchema: JsonObject = {
   required: ['uri', 'id', 'status', 'created'],
 }
 
-/** The tool of MCP. Where there are several mounts to write to, it is told which. */
+/** Creates the tool that saves a result. With several writable mounts, it has an argument for the mount. */
 function saveTool(mounts: readonly WritableMount[], put: Put): Tool {
   const [first] = mounts
   const addresses = mounts.map(({ address }) => parseAddress(address).text)

@@ -6,10 +6,10 @@ import { directoryMimeType, type Resource, type Skill, type SkillFile, type View
 import { bytesOf } from '../wrap/content.ts'
 import { readHeader, skillFile } from './header.ts'
 
-/** What every host accepts of one skill (SEP-2640): a skill with more is not served as one. */
+/** Maximum number of files and bytes of one skill (SEP-2640). A larger directory is not served as a skill. */
 export const skillLimits = { files: 512, bytes: 16 * 1024 * 1024 } as const
 
-/** What one walk through the directories of skills goes through at most. */
+/** Limits of one walk through the directories of skills. */
 const walkLimits = { directories: 2000, files: 50_000, depth: 16 } as const
 
 /** The digests of files, by their URIs and versions. */
@@ -39,7 +39,7 @@ export function createDigests(): Digests {
   }
 }
 
-/** What a read answers, as its client counts it. `undefined`: it is gone. */
+/** Reads one file, and returns its digest and size as a client computes them. Undefined when it is gone. */
 async function readOne(uri: string, view: View, signal: AbortSignal | undefined) {
   try {
     const { contents } = await view.read(uri, { ...defined({ signal }), bare: true })

@@ -30,7 +30,7 @@ const rule = z.strictObject({
     .describe('Whom they are for: people, models or both.'),
 })
 
-/** What one answer can hold: a longer text is no JavaScript string. */
+/** Maximum size of a file in an answer, in bytes: a longer text would exceed the length of a JavaScript string. */
 const mostBytes = 256 * 2 ** 20
 
 /** The options of a mount whose provider is `files`. */

@@ -13,7 +13,7 @@ const url = z.string().regex(/^https?:\/\/[^\s@/]+(?:\/[^\s?#]*)?$/, {
   ),
 })
 
-/** Where vectors come from, which find what is said in other words. */
+/** Settings of the embeddings service. Vectors find texts that say the same in other words. */
 const embeddings = z
   .strictObject({
     model: text.describe(

@@ -5,7 +5,7 @@ import { refusal } from '../words.ts'
 import { encodingShape } from './documents.ts'
 import { filesShape } from './files.ts'
 
-/** What a parser in a worker can hold. */
+/** Maximum size of a file, in bytes: the parser runs in a worker with limited memory. */
 const mostBytes = 8 * 2 ** 20
 
 const { root, include, exclude, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } = filesShape

@@ -11,7 +11,7 @@ const path = z.string().regex(/^(?!\/)(?!.*\/$)[^?#]*$/, {
   ),
 })
 
-/** What is told of a resource that a configuration names. */
+/** Description of a resource that a configuration names. */
 export const describedShape = {
   title: text.exactOptional().describe('What people call it.'),
   description: text.exactOptional().describe('What is in it, for people and models.'),
