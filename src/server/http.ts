@@ -145,16 +145,17 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     await servePosting(recorded, message.value, response, caller, { gate, egress, log, timeout: limits.timeout })
   }
 
+  /** The URL of the endpoint, as clients reach it; undefined when the configuration does not name it. */
+  const resource = options.auth?.resource ?? options.public?.url
   /**
    * The URL at which the caller reaches this server, without a final slash: the one of its tokens or of the server card, or else the
    * one of its request, whose host the guard has checked. Empty behind a proxy, whose scheme is unknown: then links are relative to
    * the URL of the endpoint.
    */
   const baseOf = ({ headers: { host = '' } }: IncomingMessage) => {
-    const resource = options.auth?.resource ?? options.public?.url
     if (resource === undefined) return isLoopback(host.replace(/:\d+$/, '')) ? `http://${host}` : ''
     // A proxy may serve everything below a path of its own.
-    return resource.endsWith(path) ? resource.slice(0, -path.length) : resource.replace(/\/+$/, '')
+    return resource.endsWith(path) ? resource.slice(0, -path.length) : resource.replace(/(?<=[^/])\/[^/]*$/, '')
   }
 
   const serveLlms =
@@ -162,7 +163,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     createLlms({
       write: options.llms,
       ...{ entrance, scrubber: options.scrubber, audit: options.audit },
-      endpointOf: (request) => `${baseOf(request)}${path}`,
+      endpointOf: (request) => resource ?? `${baseOf(request)}${path}`,
     })
 
   const take = inTurn(

@@ -227,6 +227,13 @@ describe('a content over the limit', () => {
       },
       'https://context.example.org/team/content/',
     ],
+    [
+      {
+        allowedHosts: ['inner'],
+        public: { name: 'org.example/context', description: 'Notes', url: 'https://example.org/context' },
+      },
+      'https://example.org/content/',
+    ],
   ] as const)('has a link that begins as its reader reaches the server: %j', async (options, beginning) => {
     const { url } = await start(options)
     const body = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'file:///r/movie.mp4', _meta } }
