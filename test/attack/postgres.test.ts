@@ -23,7 +23,7 @@ import { asRole, connectionsOf, type Database, grants, startDatabase, superuser 
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { authority, startTlsFront } from '../support/database-tls.ts'
 import { hasMariadb, type Mariadb, startMariadb } from '../support/mariadb.ts'
-import { volumeOf } from '../support/volume.ts'
+import { volume, volumeOf } from '../support/volume.ts'
 import { startWatching } from '../support/watching.ts'
 
 // The rows PG of the attack corpus, on a real PostgreSQL (and where they apply on SQLite, and on MariaDB where that is there): those that a client can try against the built command line, the
@@ -330,10 +330,13 @@ describe.each(hasMariadb ? ['sqlite', 'mysql'] : ['sqlite'])('a client of %s', (
     ]
     for (const [at, wire] of arena.wires.entries()) {
       for (const [i, name] of [...names, ...others].entries()) {
-        // Each name in one place over each transport, and everywhere over all of them.
         const paths = ['schema', 'rows', 'rows/1']
-        const uri = `${kind}://db/${encodeURIComponent(name)}/${paths[(i + at) % paths.length]}`
-        expectOutcome(wire, await arena.read(wire, uri), 'NF', uri)
+        // In a tenth of the volume each name in one place over each transport, and everywhere over all of them.
+        const tried = volume < 1 ? paths.filter((_, place) => place === (i + at) % paths.length) : paths
+        for (const path of tried) {
+          const uri = `${kind}://db/${encodeURIComponent(name)}/${path}`
+          expectOutcome(wire, await arena.read(wire, uri), 'NF', uri)
+        }
       }
       for (const key of keys) {
         const row = `${kind}://db/customers/rows/${encodeURIComponent(key)}`
