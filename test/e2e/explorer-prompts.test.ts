@@ -127,7 +127,8 @@ requires(
     folder.write({ 'prompts/new.md': '---\nname: fresh\ntitle: A fresh prompt\n---\nFresh.\n' })
     await pane.getByRole('link', { name: 'A fresh prompt' }).waitFor()
     await page.keyboard.press('Control+K')
-    await page.keyboard.type('fresh prompt')
+    // The palette is loaded at its first use: letters typed before it has the focus are lost.
+    await page.getByRole('dialog').getByRole('combobox').fill('fresh prompt')
     await page.getByRole('option', { name: 'A fresh prompt fresh prompt' }).waitFor()
     await page.keyboard.press('Enter')
     await pane.getByRole('heading', { name: 'A fresh prompt' }).waitFor()
