@@ -127,12 +127,35 @@ requires(
     folder.write({ 'prompts/new.md': '---\nname: fresh\ntitle: A fresh prompt\n---\nFresh.\n' })
     await pane.getByRole('link', { name: 'A fresh prompt' }).waitFor()
     await page.keyboard.press('Control+K')
-    // The palette is loaded at its first use: letters typed before it has the focus are lost.
     await page.getByRole('dialog').getByRole('combobox').fill('fresh prompt')
     await page.getByRole('option', { name: 'A fresh prompt fresh prompt' }).waitFor()
     await page.keyboard.press('Enter')
     await pane.getByRole('heading', { name: 'A fresh prompt' }).waitFor()
     folder.write({ 'prompts/new.md': '---\nname: fresh\ntitle: A changed prompt\n---\nChanged.\n' })
     await pane.getByRole('heading', { name: 'A changed prompt' }).waitFor()
+  })
+
+  test('letters that are typed after Ctrl K while the palette is still being loaded are in its field', async () => {
+    const page = await tabs.open(explorer.url)
+    await page.getByRole('tree').waitFor()
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await page.route(/palette-[^/]*\.js$/, async (route) => {
+      await held
+      await route.continue()
+    })
+    await page.keyboard.press('Control+K')
+    await page.keyboard.type('review?')
+    await page.keyboard.press('Backspace')
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    release()
+    const field = page.getByRole('dialog').getByRole('combobox')
+    await field.waitFor()
+    await expect.poll(() => field.inputValue()).toBe('review')
+    await page.keyboard.type(' a')
+    await expect.poll(() => field.inputValue()).toBe('review a')
+    await page.getByRole('option', { name: 'Review a document review' }).waitFor()
   })
 })

@@ -36,6 +36,7 @@ describe('docs/limits.md', () => {
   const mount = shapes[0]
   const keys = [
     ...leaves(http?.properties?.limits, 'http.limits'),
+    ...leaves(http, 'http').filter(([key]) => key.startsWith('http.contentLinks.')),
     ...leaves(pages, 'pages'),
     ...leaves(changes, 'changes'),
     ...leaves(audit, 'audit').filter(([key]) => key !== 'audit.file'),

@@ -4,6 +4,16 @@ import { go, place } from '../state/place.ts'
 /** What is open above the page. */
 export const open = signal<'palette' | 'help' | undefined>(undefined)
 
+/** The letters that were typed while the palette was still being loaded. */
+let typedAhead = ''
+
+/** Returns the letters that were typed before the palette was there, once. */
+export function takeTypedAhead(): string {
+  const text = typedAhead
+  typedAhead = ''
+  return text
+}
+
 const key = 'hikidashi.single-keys'
 
 /** Whether keys without Ctrl or Cmd do something (WCAG 2.1.4: they can be turned off). */
@@ -35,7 +45,12 @@ function onKey(event: KeyboardEvent): void {
   const command = isMac ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey
   if (command && !event.altKey && !event.shiftKey && event.key.toLowerCase() === 'k') {
     event.preventDefault()
+    typedAhead = ''
     open.value = open.value === 'palette' ? undefined : 'palette'
+    return
+  }
+  if (open.value === 'palette' && keepTyped(event)) {
+    event.preventDefault()
     return
   }
   if (event.ctrlKey || event.metaKey || event.altKey || open.value !== undefined) return
@@ -44,6 +59,15 @@ function onKey(event: KeyboardEvent): void {
   if (act === undefined) return
   event.preventDefault()
   act()
+}
+
+/** Keeps a key that is typed while the palette is open, and not there yet. Returns whether it is one. */
+function keepTyped({ key: typed, ctrlKey, metaKey, altKey, target }: KeyboardEvent): boolean {
+  if (ctrlKey || metaKey || altKey || (target instanceof Element && target.closest('dialog') !== null)) return false
+  if (typed === 'Backspace') typedAhead = [...typedAhead].slice(0, -1).join('')
+  else if ([...typed].length === 1) typedAhead += typed
+  else return false
+  return true
 }
 
 const singles: Readonly<Record<string, () => void>> = {

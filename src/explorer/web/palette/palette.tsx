@@ -12,7 +12,7 @@ import { shown, tailOf } from '../state/shown.ts'
 import { loadTemplates, places, templates } from '../state/templates.ts'
 import { readableUri } from '../tree/columns.ts'
 import { Help } from './help.tsx'
-import { open } from './keys.ts'
+import { open, takeTypedAhead } from './keys.ts'
 import { actions, promptOptions, resourceOption, templateOptions, typedOptions } from './options.ts'
 import { type Option, ranked } from './rank.ts'
 import { t } from './words.ts'
@@ -32,6 +32,7 @@ function CommandPalette() {
 
   useEffect(() => {
     dialog.current?.showModal()
+    query.value = takeTypedAhead()
     if (templates.value.state !== 'loaded') void loadTemplates()
     if (prompts.value.state !== 'loaded') void loadPrompts()
     loadNames(connected().view).catch(() => {})
