@@ -72,7 +72,15 @@ export function checkAnswer(wire: Wire, answer: Answer, params: Params = {}, met
   )
   expect(raw.length - echoes, `the length of ${raw.subarray(0, 300)}`).toBeLessThanOrEqual(maxError)
   if (error.data?.uri !== undefined) expect(error.data.uri).toBe(params.uri)
-  const own = JSON.stringify({ ...error, data: { ...error.data, uri: undefined } })
+  // A link to a large content is sealed, and its time looks like a line of a stack trace.
+  if (error.data?.link !== undefined) {
+    expect(wire.transport).toBe('http')
+    expect(error.data.link).toEqual({
+      href: expect.stringMatching(/^http:\/\/[^/]+\/content\/[\w-]+$/),
+      expires: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    })
+  }
+  const own = JSON.stringify({ ...error, data: { ...error.data, uri: undefined, link: undefined } })
   expect(own, 'no inner workings').not.toMatch(
     /\s+at .*:\d+:\d+|node:internal|node_modules|\/src\/|ENOENT|EACCES|ELOOP/,
   )

@@ -9,7 +9,8 @@ import type { LinkFor } from './link.ts'
  * parameters asks for a part or another reading, of which there is no link.
  */
 export function linkedError(error: unknown, uri: string, linkFor: LinkFor): unknown {
-  if (!isResourceError(error, 'too-large') || uri.includes('?')) return error
+  // Other reasons, such as what a service exports at most, hold for a link as well.
+  if (!isResourceError(error, 'too-large') || error.detail.reason !== 'too-large' || uri.includes('?')) return error
   const link = linkFor(uri)
   if (link === undefined) return error
   return new ProtocolError(codes.invalidParams, error.message, { ...error.detail, link })

@@ -102,9 +102,18 @@ export function offerOf(files: readonly Resource[]): Offer {
   }
 }
 
-/** Puts in all that is below a folder without asking, as for a range. Resolves with the URIs that were put in. */
-export async function addFolder(folder: string, signal: AbortSignal): Promise<readonly string[]> {
+/**
+ * Adds all files below a folder without asking, as for a range. Resolves to the URIs that were added.
+ *
+ * @param earlier Resolves when the folders before it have been added: they come first into a basket that has no room for all.
+ */
+export async function addFolder(
+  folder: string,
+  signal: AbortSignal,
+  earlier: Promise<unknown>,
+): Promise<readonly string[]> {
   const found = await below(folder, signal)
+  await earlier
   signal.throwIfAborted()
   return put(found)
 }

@@ -23,11 +23,13 @@ export function createRange(): Range {
   /** What this range has picked: it is put back where the range shrinks. */
   let own = new Set<string>()
   let folders = new Map<string, Taken>()
+  /** Resolves when all folders so far have been added, or could not be. */
+  let added: Promise<unknown> = Promise.resolve()
 
   const takeFolder = (uri: string) => {
     const taken: Taken = { controller: new AbortController(), uris: [] }
     folders.set(uri, taken)
-    addFolder(uri, taken.controller.signal).then(
+    added = addFolder(uri, taken.controller.signal, added).then(
       (uris) => {
         taken.uris = uris
       },
@@ -51,7 +53,8 @@ export function createRange(): Range {
         if (resource !== undefined) wanted.set(resource.uri, resource)
       }
       const picked = new Set(basket.value.map(({ resource }) => resource.uri))
-      for (const [uri, resource] of wanted) {
+      // From where the range begins: what is nearest to it comes first into a basket that has no room for all.
+      for (const [uri, resource] of anchor <= to ? wanted : [...wanted].reverse()) {
         if (isFolder(resource)) {
           if (!folders.has(uri)) takeFolder(uri)
         } else if (!picked.has(uri)) {
