@@ -8,6 +8,7 @@ import type { Catalog } from '../../src/core/catalog.ts'
 import { createMeasurements } from '../../src/core/measurements.ts'
 import { type HttpService, serveHttp } from '../../src/server/index.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
+import { freeze } from '../support/freeze.ts'
 import {
   hasPrometheus,
   noPrometheus,
@@ -260,7 +261,7 @@ scrape_configs:
     await expect(read('series/queue_bytes')).rejects.toThrow(/does not answer just now/)
     await prometheus.start()
     await until('series/queue_bytes?start=-6h', /"host":"a"/)
-    prometheus.signal('SIGSTOP')
+    await freeze(prometheus.pid)
     await expect(read('query?query=up')).rejects.toThrow(/does not answer just now/)
     prometheus.signal('SIGCONT')
     await until('query?query=vector(1)', /"series"/)
