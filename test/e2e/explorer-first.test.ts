@@ -47,8 +47,12 @@ requires(
   const open = (place = '', options = {}) => tabs.open(`${explorer.url}${place}`, options)
   /** Waits until the index has what is searched for: a search that begins at once may come before it. */
   const indexed = async (page: Page) => {
-    while ((await page.locator('.home-mount-facts', { hasText: /[1-9]\d* documents indexed$/ }).count()) === 0)
+    const facts = page.locator('.home-mount-facts', { hasText: /documents? indexed/ })
+    for (;;) {
+      await facts.waitFor()
+      if (/[1-9]\d* documents indexed$/.test(await facts.innerText())) return
       await page.reload()
+    }
   }
   /** Whether an element is a hit that has the focus. */
   const focusedText = (page: Page) => page.evaluate(() => document.activeElement?.textContent ?? '')
@@ -108,6 +112,28 @@ requires(
     await page.goto(`${explorer.url}#view=search`)
     await page.getByRole('button', { name: 'checkout', exact: true }).click()
     await page.locator('.group .hit-link').first().waitFor()
+  })
+
+  test('keeps every letter that is typed between two frames', async () => {
+    const page = await open()
+    await page.locator('#search').focus()
+    const typed = await page.evaluate(async () => {
+      const field = document.querySelector<HTMLInputElement>('#search')
+      if (field === null) return undefined
+      for (const letter of 'checkout ') {
+        field.value += letter
+        field.dispatchEvent(new InputEvent('input', { bubbles: true }))
+        // The page is rendered in a microtask; no frame is drawn before the next letter.
+        for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+      }
+      return field.value
+    })
+    expect(typed).toBe('checkout ')
+    await page.locator('.name-hits .hit-link', { hasText: 'checkout.ts' }).first().waitFor()
+    expect(await page.locator('#search').inputValue()).toBe('checkout ')
+    // A query of the history stands in the field.
+    await page.goto(`${explorer.url}#view=search&q=order`)
+    await expect.poll(() => page.locator('#search').inputValue()).toBe('order')
   })
 
   test('puts the hits of a file together, says how many there are, and shows code as code', async () => {

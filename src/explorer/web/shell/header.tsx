@@ -56,13 +56,19 @@ function Views() {
 /** The search: names and contents are looked for while one types. */
 function SearchField() {
   const field = useRef<HTMLInputElement>(null)
+  /** The query that was typed here last. A query that is not this one came from a link or from the history. */
+  const typed = useRef('')
   const { q = '' } = place.value
   useEffect(() => {
-    // The blank behind a word is not taken from somebody who types.
-    if (field.current !== null && field.current.value.trim() !== q) field.current.value = q
+    // An effect runs after the next frame, and more may have been typed since: the place of this moment counts, not that of the render.
+    const { q: now = '' } = place.value
+    if (field.current === null || now === typed.current) return
+    typed.current = now
+    field.current.value = now
   }, [q])
   const search = (text: string) => {
     const asked = text.trim()
+    typed.current = asked
     const { view, uri } = place.value
     if (view !== 'search' && asked === '') return
     // What was shown stays until there is a hit to show.
