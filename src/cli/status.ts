@@ -115,12 +115,13 @@ function formatSearch({ address, indexing, mounts, documents, passages, embeddin
   return `${escapeText(address)}${size}${vectors}${stopped}\n${layOut(rows)}`
 }
 
-function progressOf({ state, looked, of, degraded, partial }: SearchStatusMount): string {
+function progressOf({ state, looked, of, degraded, partial, firstPages }: SearchStatusMount): string {
   const number = (value: number) => value.toLocaleString('en')
   const far = looked === undefined ? '' : ` ${number(looked)}${of === undefined ? '' : ` of ${number(of)}`}`
   const words = state === 'comparing' ? `indexing${far}` : state === 'current' ? `indexed${far}` : state
   const rows = partial === undefined ? '' : `, of ${count(partial.entries, 'table')} only ${number(partial.limit)} rows`
-  return escapeText(`${words}${rows}${degraded === undefined ? '' : `, changes: ${degraded}`}`)
+  const first = firstPages === undefined ? '' : `, of ${count(firstPages, 'table')} without a key only the first page`
+  return escapeText(`${words}${rows}${first}${degraded === undefined ? '' : `, changes: ${degraded}`}`)
 }
 
 function sinceOf({ since }: SearchStatusMount): string {

@@ -239,6 +239,8 @@ export interface SearchStatusMount {
   readonly degraded?: string
   /** Number of tables that are indexed in part, and the maximum number of rows of each. */
   readonly partial?: { readonly entries: number; readonly limit: number }
+  /** Number of tables and views without a key of which only the first page of rows is indexed. */
+  readonly firstPages?: number
 }
 
 export interface SearchStatus {
@@ -266,7 +268,7 @@ export function parseSearchStatus(text: string): SearchStatus | undefined {
     const texts = textsOf(mount, ['title', 'since', 'changes', 'degraded'])
     const { entries, limit } = isRecord(mount.partial) ? countsOf(mount.partial, ['entries', 'limit']) : {}
     const partial = entries === undefined || limit === undefined ? {} : { partial: { entries, limit } }
-    return [{ address, state, ...texts, ...countsOf(mount, ['looked', 'of', 'indexed']), ...partial }]
+    return [{ address, state, ...texts, ...countsOf(mount, ['looked', 'of', 'indexed', 'firstPages']), ...partial }]
   })
   const { embedding } = value
   const waiting = isRecord(embedding) && isCount(embedding.waiting) ? embedding.waiting : undefined

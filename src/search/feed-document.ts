@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
+import { metaKeys } from '../core/meta.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import { originIn } from '../core/origin.ts'
 import type { Content, Entry } from '../core/provider.ts'
@@ -16,6 +17,8 @@ export interface Reading {
   /** So much of a text is indexed, in bytes. */
   readonly maxBytes: number
   readonly scrubber?: Scrubber
+  /** Called for each entry that was read: whether the source gave only a part of it, such as the first page of rows. */
+  readonly onRead?: (path: string, isPart: boolean) => void
   readonly signal: AbortSignal
 }
 
@@ -92,7 +95,8 @@ const binary =
   /^(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:zip|gzip|x-tar|x-7z|vnd\.rar|java-archive|wasm)\b)/
 
 /** The text of a document; empty where it has none, or none that can be read: its path and title are found all the same. */
-async function textOf({ path, mimeType = '' }: Entry, { mount, maxBytes, signal }: Reading): Promise<string> {
+async function textOf({ path, mimeType = '' }: Entry, reading: Reading): Promise<string> {
+  const { mount, maxBytes, onRead, signal } = reading
   const isDocument = hasTextForm(path, mimeType)
   if (!isDocument && binary.test(mimeType)) return ''
   const whole = { path, params: new Map<string, string>() }
@@ -102,6 +106,10 @@ async function textOf({ path, mimeType = '' }: Entry, { mount, maxBytes, signal 
       ? { ...whole, params: new Map([['as', 'text']]) }
       : { ...whole, range: { start: 0, end: maxBytes } }
     const contents = await mount.read(request, signal)
+    onRead?.(
+      path,
+      contents.some(({ meta }) => meta?.[metaKeys.truncated] === true),
+    )
     const texts: string[] = []
     for (const content of contents)
       if (content.path === undefined || content.path === path) texts.push(await textIn(content, maxBytes))

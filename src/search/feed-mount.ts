@@ -63,6 +63,12 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
   let failures = 0
   /** The entries of which not all parts are indexed. */
   const cut = new Set<string>()
+  /** URIs of the entries without parts of which only the first page is indexed: a table without a key cannot be paged through. */
+  const firstPages = new Set<string>()
+  const onRead = (path: string, isPart: boolean): void => {
+    if (isPart) firstPages.add(mount.uriOf(path))
+    else firstPages.delete(mount.uriOf(path))
+  }
 
   const enter = (next: MountState): void => {
     if (state === next) return
@@ -73,7 +79,11 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
   /** The document as it is now. `undefined`: it is gone. `later`: it cannot be read just now. */
   const read = async (entry: Entry, signal: AbortSignal): Promise<SearchDocument | 'later' | undefined> => {
     try {
-      const found = await readDocument(entry, { ...options, signal })
+      const found = await readDocument(entry, {
+        ...options,
+        ...(mount.parts === undefined ? {} : { onRead }),
+        signal,
+      })
       failures = 0
       return found
     } catch (error) {
@@ -116,6 +126,12 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     return true
   }
 
+  const remove = async (uris: readonly string[]): Promise<void> => {
+    if (uris.length === 0) return
+    await index.remove(uris)
+    for (const uri of uris) firstPages.delete(uri)
+  }
+
   /** Indexes what is at these paths now. */
   const renew = async (paths: readonly string[], signal: AbortSignal): Promise<void> => {
     const gone: string[] = []
@@ -132,7 +148,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
       if (document !== 'later') gone.push(`${mount.uriOf(path)}/`)
       return document
     })
-    if (gone.length > 0) await index.remove(gone)
+    await remove(gone)
     const documents = found.filter((one) => one !== undefined && one !== 'later')
     await put(documents)
     const later = found.filter((one) => one === 'later').length
@@ -153,7 +169,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
       const batch = entries.slice(at, at + batchSize)
       const found = await inTurns(batch, options.concurrent, (entry) => read(entry, signal))
       const gone = batch.filter((_, place) => found[place] === undefined)
-      if (gone.length > 0) await index.remove(gone.map(({ path }) => mount.uriOf(path)))
+      await remove(gone.map(({ path }) => mount.uriOf(path)))
       await put(found.filter((one) => one !== undefined && one !== 'later'))
       counts.looked += batch.length
       // Whoever asks the server for something goes first.
@@ -208,7 +224,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     if (listed === 0 && directory.endsWith('/')) await renewParts(directory.slice(0, -1), known, signal)
     counts = { ...counts, of: counts.looked + changed.length }
     const gone = [...known.keys()].filter((uri) => !touched.has(uri))
-    for (let at = 0; at < gone.length; at += pageSize) await index.remove(gone.slice(at, at + pageSize))
+    for (let at = 0; at < gone.length; at += pageSize) await remove(gone.slice(at, at + pageSize))
     await readChanged()
     if (all !== undefined) countAll(all - knownSize + counts.looked)
   }
@@ -268,6 +284,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
         changes: mount.watch === undefined ? 'compared' : 'watched',
         ...defined({ degraded }),
         ...(cut.size === 0 ? {} : { partial: { entries: cut.size, limit: options.maxParts } }),
+        ...(firstPages.size === 0 ? {} : { firstPages: firstPages.size }),
       }
     },
   }

@@ -21,6 +21,8 @@ export interface MountProgress {
   readonly degraded?: Degradation
   /** Entries of which not all parts are indexed: of so many tables, only so many rows each. */
   readonly partial?: { readonly entries: number; readonly limit: number }
+  /** Number of entries of which only the first page is indexed, such as tables and views without a key. */
+  readonly firstPages?: number
 }
 
 /** How far an index is, as it is kept in the store for whoever asks. */

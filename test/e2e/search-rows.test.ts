@@ -80,6 +80,24 @@ describe('a search over a database', () => {
     expect((await search('anchor2')).hits).toEqual([])
   })
 
+  test('says of a table without a key that only its first page is searched', async () => {
+    writer.exec(`CREATE TABLE log (line TEXT); INSERT INTO log SELECT 'halyard' || id FROM customers`)
+    const { hits, notes } = await search('halyard7')
+    expect(hits.map(({ uri }) => uri)).toEqual(['sqlite://app/log/rows'])
+    expect(notes).toContain('Of one table of sqlite://app without a key, only the first page of rows is searched.')
+    expect((await search('halyard2400')).hits).toEqual([])
+    const again = await run(['search', 'halyard7', '--config', 'hikidashi.json'], { cwd: home, env })
+    expect(again.err).toContain('without a key, only the first page')
+    writer.exec(`DELETE FROM log WHERE rowid > 50`)
+    expect((await search('halyard7')).notes.join()).not.toContain('without a key')
+    writer.exec(`INSERT INTO log SELECT 'halyard' || id FROM customers`)
+    expect((await search('halyard7')).notes.join()).toContain('without a key')
+    writer.exec('DROP TABLE log')
+    const { hits: none, notes: after } = await search('halyard7')
+    expect(none).toEqual([])
+    expect(after.join()).not.toContain('without a key')
+  })
+
   test('names the limit in its notes and in the status', async () => {
     configure({ maxRows: 100 })
     const { hits, notes } = await search('lantern2400')

@@ -33,7 +33,7 @@ function mountStatus(
 ): SearchStatusMount {
   const named = { address, ...defined({ title }) }
   if (known === undefined) return { ...named, state: 'waiting' }
-  const { state, since, looked, of, indexed, changes, degraded, partial } = known
+  const { state, since, looked, of, indexed, changes, degraded, partial, firstPages } = known
   return {
     ...named,
     state,
@@ -43,7 +43,7 @@ function mountStatus(
           looked,
           ...defined({ of }),
           indexed,
-          ...defined({ partial }),
+          ...defined({ partial, firstPages }),
         }
       : {}),
     changes,
@@ -53,22 +53,29 @@ function mountStatus(
 
 /** Why there may be more to find, as far as it is of the mounts that somebody sees. */
 export function notesOf({ indexing, mounts }: SearchStatus, asked: readonly string[] | undefined): readonly string[] {
-  const notes = mounts.flatMap(({ address, state, partial }) => {
+  const notes = mounts.flatMap((mount) => {
+    const { address, state } = mount
     if (asked !== undefined && !asked.includes(address)) return []
     if (state === 'unavailable') return [`${address} does not answer just now: what is found there may be old.`]
-    const cut = partial === undefined ? [] : [partialNote(address, partial)]
+    const cut = limitsOf(mount)
     return state === 'current' ? cut : [...cut, `${address} is still being indexed: there may be more to find.`]
   })
   if (indexing === 'running') return notes
-  const cut = mounts.flatMap(({ address, partial }) =>
-    partial === undefined || asked?.includes(address) === false ? [] : [partialNote(address, partial)],
-  )
+  const cut = mounts.flatMap((mount) => (asked?.includes(mount.address) === false ? [] : limitsOf(mount)))
   return mounts.length === 0 ? [] : [...cut, idleNote]
 }
 
-function partialNote(address: string, { entries, limit }: NonNullable<SearchStatusMount['partial']>): string {
-  const tables = entries === 1 ? 'one table' : `${entries.toLocaleString('en')} tables`
-  return `Of ${tables} of ${address}, only the first ${limit.toLocaleString('en')} rows are searched.`
+/** Sentences about tables that are searched in part. */
+function limitsOf({ address, partial, firstPages }: SearchStatusMount): readonly string[] {
+  const tables = (count: number) => (count === 1 ? 'one table' : `${count.toLocaleString('en')} tables`)
+  const notes: string[] = []
+  if (partial !== undefined) {
+    const { entries, limit } = partial
+    notes.push(`Of ${tables(entries)} of ${address}, only the first ${limit.toLocaleString('en')} rows are searched.`)
+  }
+  if (firstPages !== undefined)
+    notes.push(`Of ${tables(firstPages)} of ${address} without a key, only the first page of rows is searched.`)
+  return notes
 }
 
 export const statusEntry = {
