@@ -12,6 +12,7 @@ import { createNaming } from './feed-names.ts'
 import { entryWithParts, feedParts } from './feed-parts.ts'
 import type { MountProgress, MountState } from './feed-status.ts'
 import { createTasks } from './feed-tasks.ts'
+import { mapConcurrently } from './map-concurrently.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
 export interface FeedMountOptions {
@@ -136,7 +137,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
   const renew = async (paths: readonly string[], signal: AbortSignal): Promise<void> => {
     const gone: string[] = []
     const before = counts.of === undefined ? 0 : await countKnown(index, paths.map(mount.uriOf))
-    const found = await inTurns(paths, options.concurrent, async (path) => {
+    const found = await mapConcurrently(paths, options.concurrent, async (path) => {
       const entry = await mount.find(path, signal)
       if (entry !== undefined && (await mount.parts?.(path, signal)) !== undefined) {
         tasks.hear([{ path: `${path}/` }])
@@ -167,7 +168,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     for (let at = 0; at < entries.length; at += batchSize) {
       signal.throwIfAborted()
       const batch = entries.slice(at, at + batchSize)
-      const found = await inTurns(batch, options.concurrent, (entry) => read(entry, signal))
+      const found = await mapConcurrently(batch, options.concurrent, (entry) => read(entry, signal))
       const gone = batch.filter((_, place) => found[place] === undefined)
       await remove(gone.map(({ path }) => mount.uriOf(path)))
       await put(found.filter((one) => one !== undefined && one !== 'later'))
@@ -293,22 +294,4 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
 /** Entries by the time of their last change, the latest first; those without one last, in their order. */
 function newestFirst(entries: readonly Entry[]): readonly Entry[] {
   return [...entries].sort((a, b) => (b.modified ?? 0) - (a.modified ?? 0))
-}
-
-/** What comes of each, in their order, so many at a time. */
-async function inTurns<T, R>(
-  items: readonly T[],
-  concurrent: number,
-  work: (item: T) => Promise<R>,
-): Promise<readonly R[]> {
-  const done: R[] = []
-  let next = 0
-  const workThrough = async () => {
-    for (let at = next++; at < items.length; at = next++) done[at] = await work(items[at] as T)
-  }
-  const workers = Array.from({ length: Math.min(concurrent, items.length) }, workThrough)
-  // None works on when it is told that one failed.
-  const ended = await Promise.allSettled(workers)
-  for (const result of ended) if (result.status === 'rejected') throw result.reason
-  return done
 }
