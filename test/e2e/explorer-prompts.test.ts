@@ -61,6 +61,29 @@ requires(
     folder.remove()
   })
 
+  test('a list of prompts without an end is cut, and the page and Ctrl K say so', async () => {
+    const page = await tabs.open(explorer.url)
+    let pages = 0
+    // Each page of the list names one more.
+    await page.route('**/mcp', async (route) => {
+      const asked = JSON.parse(route.request().postData() ?? '{}')
+      if (asked.method !== 'prompts/list') return route.continue()
+      pages++
+      const { cursor: _, ...params } = asked.params
+      const response = await route.fetch({ postData: JSON.stringify({ ...asked, params }) })
+      const text = await response.text()
+      expect(text).toContain('"prompts":[')
+      return route.fulfill({ response, body: text.replace('"prompts":[', '"nextCursor":"more","prompts":[') })
+    })
+    await page.goto(`${explorer.url}#view=templates`)
+    const pane = page.getByRole('region', { name: 'Prompts' })
+    await pane.getByText('Only the first 150 prompts are shown: this server has more.').waitFor()
+    expect(pages).toBeGreaterThanOrEqual(50)
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('review')
+    await page.getByText('Only the first 150 prompts are looked at: this server has more.').waitFor()
+  })
+
   test('a prompt is chosen, filled in with completion, and its messages are shown, copied and picked from', async () => {
     const page = await tabs.open(`${explorer.url}#view=templates`, {
       permissions: ['clipboard-read', 'clipboard-write'],

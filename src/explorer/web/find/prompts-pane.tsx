@@ -9,7 +9,7 @@ import { t } from './words.ts'
 
 /** All prompts of the server, or the form of the one in the place. Nothing, for a server without any. */
 export function PromptsPane() {
-  const { state, items, error } = prompts.value
+  const { state, items, isPart, error } = prompts.value
   const isLoading = state === 'loading'
   useEffect(() => {
     if (prompts.value.state !== 'loaded') void loadPrompts()
@@ -42,6 +42,7 @@ export function PromptsPane() {
               </li>
             ))}
           </ul>
+          {isPart ? <p class="find-hint">{t('promptsPart', { count: items.length })}</p> : null}
         </>
       ) : (
         <>

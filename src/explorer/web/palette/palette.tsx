@@ -171,5 +171,6 @@ function noteOf(count: number, text: string, isAsking: boolean): string {
   if (isAsking) return t('asking')
   if (state === 'loading') return t('loading')
   if (isPart) return t(places.value.length > 0 ? 'partAsked' : 'part', { count: resources.length })
+  if (prompts.value.isPart) return t('promptsPart', { count: prompts.value.items.length })
   return count === 0 ? t('none') : ''
 }

@@ -7,10 +7,12 @@ import { connected } from './session.ts'
 export interface Prompts {
   readonly state: 'loading' | 'loaded' | 'failed'
   readonly items: readonly ListedPrompt[]
+  /** Whether the server has more prompts than these. */
+  readonly isPart: boolean
   readonly error?: unknown
 }
 
-export const prompts = signal<Prompts>({ state: 'loading', items: [] })
+export const prompts = signal<Prompts>({ state: 'loading', items: [], isPart: false })
 
 /** Maximum number of pages of prompts that are requested. */
 const maxPages = 50
@@ -36,7 +38,7 @@ export async function loadPrompts(): Promise<void> {
       cursor = page.nextCursor
       if (cursor === undefined) break
     }
-    if (!left.aborted) prompts.value = { state: 'loaded', items }
+    if (!left.aborted) prompts.value = { state: 'loaded', items, isPart: cursor !== undefined }
   } catch (error) {
     if (!left.aborted) prompts.value = { ...prompts.value, state: 'failed', error }
   }
