@@ -8,6 +8,7 @@ import {
   descriptionOf,
   listOf,
   malformed,
+  metaOf,
   objectOf,
   resourcesOf,
   textOf,
@@ -22,9 +23,14 @@ export function promptPageOf(answer: Wire): Omit<Page<ListedPrompt>, 'nextCursor
     // A prompt without a name cannot be requested.
     if (name === undefined) return []
     const { title, description, icons } = descriptionOf(wire)
+    const meta = metaOf(wire)
     const declared = Array.isArray(wire.arguments) ? wire.arguments.flatMap(argumentsOf) : []
     return [
-      { name, ...defined({ title, description, icons }), ...(declared.length > 0 ? { arguments: declared } : {}) },
+      {
+        name,
+        ...defined({ title, description, icons, meta }),
+        ...(declared.length > 0 ? { arguments: declared } : {}),
+      },
     ]
   })
   return { items, cache: cacheOf(answer) }

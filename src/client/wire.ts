@@ -127,7 +127,7 @@ function versionOf({ _meta }: Wire): string | undefined {
 }
 
 /** Returns the members of `_meta` except the version. */
-function metaOf({ _meta }: Wire): Wire | undefined {
+export function metaOf({ _meta }: Wire): Wire | undefined {
   const { [metaKeys.version]: _, ...meta } = objectOf(_meta)
   return Object.keys(meta).length > 0 ? meta : undefined
 }

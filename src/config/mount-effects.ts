@@ -204,6 +204,7 @@ export const mountEffects: { readonly [Name in Provider]: ProviderEffects<Name> 
       maxResources: 'none',
       maxBytes: 'none',
       memory: 'none',
+      prompts: 'none',
       redact: 'none',
     },
   },

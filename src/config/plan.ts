@@ -56,7 +56,7 @@ function addressOf(name: string): string {
  */
 export function abilitiesOf(mounts: readonly PlannedMount[]): Abilities {
   const configs = mounts.map(({ config }) => config)
-  const withPrompts = configs.filter(({ provider }) => provider === 'prompts')
+  const withPrompts = configs.filter((config) => promptsIn(config) !== false)
   return {
     live: configs.some(tellsOfChanges),
     prompts: withPrompts.length === 0 ? undefined : { live: withPrompts.some(tellsOfChanges) },
@@ -97,10 +97,16 @@ export function tellsOfChanges(config: MountConfig): boolean {
 export function methodsOf(config: MountConfig): DeferredAbilities {
   return {
     watch: tellsOfChanges(config),
-    prompts: config.provider === 'prompts',
+    prompts: promptsIn(config),
     sees: config.provider === 'gdrive' && config.permissions === true,
     parts: hasRows(config),
   }
+}
+
+/** Whether a mount has prompts: those of its files, or separate ones of another server. */
+function promptsIn(config: MountConfig): DeferredAbilities['prompts'] {
+  if (config.provider === 'prompts') return true
+  return config.provider === 'remote' && config.prompts !== false ? 'separate' : false
 }
 
 /** Whether rows of a database are served. */

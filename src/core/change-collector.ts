@@ -1,4 +1,4 @@
-import type { Change } from './provider.ts'
+import type { Change, ChangedKind } from './provider.ts'
 
 /** The changes of some milliseconds, joined. */
 export interface ChangeBatch {
@@ -8,6 +8,8 @@ export interface ChangeBatch {
   readonly listed: ReadonlySet<string>
   /** Whether every path of the mount may have changed, beyond those in `changed`. */
   readonly everything: boolean
+  /** The changed paths of each list besides the entries. */
+  readonly of: ReadonlyMap<ChangedKind, ReadonlySet<string>>
   /** Other paths of the same file, by the path that changed: several links may lead to one file. */
   readonly aliases: ReadonlyMap<string, ReadonlySet<string>>
 }
@@ -31,22 +33,25 @@ export function createChangeCollector(take: (batch: ChangeBatch) => void): Chang
   let aliases = new Map<string, ReadonlySet<string>>()
   let listed = new Set<string>()
   let everything = false
+  let kinds = new Map<ChangedKind, Set<string>>()
   let firstAt = 0
   let timer: NodeJS.Timeout | undefined
 
   const flush = (): void => {
     timer = undefined
-    const batch = { changed, listed, everything, aliases }
+    const batch = { changed, listed, everything, aliases, of: kinds }
     changed = new Set()
     listed = new Set()
     aliases = new Map()
     everything = false
+    kinds = new Map()
     take(batch)
   }
 
   return {
-    collect: ({ path, listed: isListed, aliases: others = [] }) => {
-      if (path === undefined || changed.size >= maxPaths) everything = true
+    collect: ({ path, listed: isListed, of, aliases: others = [] }) => {
+      if (of !== undefined) kinds.set(of, (kinds.get(of) ?? new Set()).add(path ?? ''))
+      else if (path === undefined || changed.size >= maxPaths) everything = true
       else {
         // A change without aliases is visible to everyone who may see the path.
         if (others.length === 0) aliases.delete(path)

@@ -1,7 +1,7 @@
 import type { ChangeBatch } from './change-collector.ts'
 import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'
-import type { Change, Principal } from './provider.ts'
+import type { Change, ChangedKind, Principal } from './provider.ts'
 import { formatUri } from './uri.ts'
 import type { ViewChange } from './view.ts'
 
@@ -70,8 +70,20 @@ export function createChangeListeners(mount: Mounted, log: Log): ChangeListeners
     }
   }
 
+  /** Notifies the listeners of the list that may see any of the changed paths. */
+  const tellOf = (kind: ChangedKind, changed: ReadonlySet<string>): void => {
+    const sees = (principal: Principal) =>
+      [...changed].some((path) =>
+        path === '' || path.endsWith('/') ? mount.reach(principal, path) !== 'none' : mount.access(principal, path),
+      )
+    for (const { principal, notify: tell } of lists.keys())
+      if (sees(principal)) tell({ uris: [], listed: false, [kind]: true })
+  }
+
   const deliver = (batch: ChangeBatch): void => {
-    tellWhole(batch)
+    if (batch.everything || batch.changed.size > 0) tellWhole(batch)
+    for (const [kind, changed] of batch.of) tellOf(kind, changed)
+    if (batch.everything && mount.provider.prompts?.separate === true) tellOf('prompts', new Set(['']))
     const told = new Map<Listener, Told>()
     /** Whether a principal may see all other paths of the changed file. */
     const seesAliases = (principal: Principal, path: string) =>

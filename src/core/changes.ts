@@ -134,8 +134,10 @@ export function createChanges(
     }
 
     const readerOf = (watch: MountWatch): Listener => {
-      const notify = () => {
-        if (!closed && prompts.admit()) tellPrompts()
+      // Prompts that are files change with the list of entries.
+      const notify = (change: ViewChange) => {
+        const isOfPrompts = change.prompts === true || !watch.hasSeparatePrompts
+        if (!closed && isOfPrompts && prompts.admit()) tellPrompts()
       }
       const known = readers.get(watch) ?? { principal, notify }
       readers.set(watch, known)

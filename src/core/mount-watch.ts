@@ -13,6 +13,8 @@ import { sleep } from './sleep.ts'
  * are unknown.
  */
 export interface MountWatch {
+  /** Whether changes of its prompts are told apart from those of its entries. */
+  readonly hasSeparatePrompts: boolean
   /** Makes sure that every change from now on is noticed. Resolves to false when the source cannot watch. */
   arm(signal: AbortSignal): Promise<boolean>
   /** Asks the source to watch a path, if it has to know the paths. Resolves to false when it cannot. */
@@ -174,6 +176,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   }
 
   return {
+    hasSeparatePrompts: provider.prompts?.separate === true,
     arm: async (signal) => {
       if (closed || signal.aborted) return false
       clearTimeout(stopping)

@@ -188,6 +188,7 @@ export function createMount(options: MountOptions): Mounted {
 function withAccess(provider: Provider, allows: (principal: Principal, path: string) => boolean): Provider {
   const extended = (context: Context): Context => ({ allows: (path) => allows(context.principal, path), ...context })
   const { list, read, stat, templates, complete, prompts } = provider
+  const completePrompt = prompts?.complete
   return {
     ...provider,
     list: (query, context) => list(query, extended(context)),
@@ -202,6 +203,9 @@ function withAccess(provider: Provider, allows: (principal: Principal, path: str
             ...prompts,
             list: (context) => prompts.list(extended(context)),
             get: (request, context) => prompts.get(request, extended(context)),
+            ...(completePrompt === undefined
+              ? {}
+              : { complete: (request, context) => completePrompt(request, extended(context)) }),
           },
         }),
   }

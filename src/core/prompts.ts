@@ -4,7 +4,7 @@ import { invalid, isResourceError, type ResourceError } from './errors.ts'
 import { cursorScope } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import { createPageBuilder } from './paging.ts'
-import { comparePaths } from './path.ts'
+import { baseName, comparePaths } from './path.ts'
 import type { Completion, Context, Prompt, PromptArgument, PromptMessage, PromptPart } from './provider.ts'
 import type { CatalogState } from './state.ts'
 import { cleanText, cleanTexts } from './untrusted.ts'
@@ -19,7 +19,7 @@ interface Named {
 
 /** Maximum length of an argument, in characters. */
 const maxArgument = 65_536
-/** Limits of the resources in one prompt: their total size in bytes, and the number of contents. */
+/** Limits of the contents in one prompt (resources, images, sounds): their total size in bytes, and their number. */
 const [maxEmbedded, maxContents] = [4 * 1024 * 1024, 100]
 
 /**
@@ -27,7 +27,7 @@ const [maxEmbedded, maxContents] = [4 * 1024 * 1024, 100]
  * has any.
  *
  * When a principal sees two prompts of the same name, the first in the order of addresses and paths has the name, and the others
- * are called by their URIs.
+ * are called by their long names or URIs.
  */
 export function createPrompts(
   state: CatalogState,
@@ -39,25 +39,22 @@ export function createPrompts(
   if (sources.length === 0) return undefined
 
   const gather = async (context: Context) => {
-    const named: Named[] = []
-    const names = new Set<string>()
     const failed: { readonly mount: Mounted; readonly error: ResourceError }[] = []
     const asked = sources.filter((mount) => !mount.isHidden(context.principal))
-    for (const mount of asked) {
+    const listOf = async (mount: Mounted): Promise<readonly Omit<Named, 'name'>[]> => {
       try {
-        for (const prompt of (await mount.provider.prompts?.list(context)) ?? []) {
-          if (!mount.access(context.principal, prompt.path)) continue
-          const name = names.has(prompt.name) ? mount.uriOf(prompt.path) : prompt.name
-          names.add(name)
-          named.push({ mount, prompt, name })
-        }
+        const prompts = (await mount.provider.prompts?.list(context)) ?? []
+        const visible = prompts.filter(({ path }) => mount.access(context.principal, path))
+        return visible.map((prompt) => ({ mount, prompt }))
       } catch (error) {
         if (!isResourceError(error, 'unavailable')) throw error
         const facts = { mount: mount.address.text, error: error.message }
         state.log('warn', 'the prompts of a mount are left out: it is unavailable', facts)
         failed.push({ mount, error })
+        return []
       }
     }
+    const named = withNames((await Promise.all(asked.map(listOf))).flat())
     const [first] = failed
     if (first !== undefined && failed.length === asked.length) throw first.error
     const missing = failed.filter(({ mount }) => mount.access(context.principal, ''))
@@ -100,14 +97,26 @@ export function createPrompts(
     return contents.map((resource) => ({ resource }))
   }
 
-  const fill = async (messages: readonly PromptMessage[], context: Context) => {
+  /** Converts a part of a prompt to contents with URIs, if the caller may see it. */
+  const contentsOf = async (part: PromptPart, mount: Mounted, context: Context): Promise<readonly PromptContent[]> => {
+    if ('uri' in part) return embed(part.uri, context)
+    if ('text' in part || 'bytes' in part) return [part]
+    const { path } = 'entry' in part ? part.entry : part.content
+    const uri = mount.uriOf(path)
+    if (!mount.access(context.principal, path))
+      throw invalid('A resource that this prompt holds is not there.', 'prompt-resource', { uri: uri.slice(0, 1024) })
+    if ('entry' in part) return [{ link: mount.resourceOf(part.entry) }]
+    return [{ resource: { ...cleanTexts(part.content), uri, name: baseName(path) } }]
+  }
+
+  const fill = async (messages: readonly PromptMessage[], mount: Mounted, context: Context) => {
     const filled: PromptMessage<PromptContent>[] = []
     let [bytes, contents] = [0, 0]
     for (const { role, content } of messages) {
-      for (const part of await contentsOf(content, (uri) => embed(uri, context))) {
-        if ('resource' in part) {
+      for (const part of await contentsOf(content, mount, context)) {
+        if ('resource' in part || 'bytes' in part) {
           contents++
-          bytes += sizeOf(part)
+          bytes += 'bytes' in part ? part.bytes.length : sizeOf(part)
         }
         if (contents > maxContents || bytes > maxEmbedded)
           throw invalid('The resources of this prompt are too large, or too many.', 'too-large', { limit: maxEmbedded })
@@ -132,12 +141,18 @@ export function createPrompts(
       const { messages = [], description } = answer ?? {}
       return {
         ...(description === undefined ? {} : { description: cleanText(description) }),
-        messages: await fill(messages, context),
+        messages: await fill(messages, mount, context),
       }
     },
     complete: async ({ name, argument, arguments: filled }, options) => {
       const context = contextOf(options)
-      const { prompt } = await find(name, context)
+      const { mount, prompt } = await find(name, context)
+      const { complete } = mount.provider.prompts ?? {}
+      if (complete !== undefined) {
+        const request = { path: prompt.path, argument, arguments: filled ?? new Map<string, string>() }
+        const { values, ...rest } = await complete(request, context)
+        return { ...rest, values: values.slice(0, maxCompletions) }
+      }
       const declared = prompt.arguments?.find((one) => one.name === argument.name)
       if (declared?.from === undefined) return completeFrom(declared?.values ?? [], argument.value)
       const { uriTemplate, variable } = declared.from
@@ -152,6 +167,24 @@ export function createPrompts(
   }
 }
 
+/**
+ * Gives each prompt its name: its own, or if that is taken its long name, or its URI. Prompts of other servers choose last, so that
+ * they take no name of a prompt of this server.
+ */
+function withNames(prompts: readonly Omit<Named, 'name'>[]): readonly Named[] {
+  const names = new Map<Prompt, string>()
+  const taken = new Set<string>()
+  const isForeign = ({ prompt }: Omit<Named, 'name'>) => prompt.longName !== undefined
+  for (const one of [...prompts.filter((one) => !isForeign(one)), ...prompts.filter(isForeign)]) {
+    const { mount, prompt } = one
+    const choices = [prompt.name, ...(prompt.longName === undefined ? [] : [prompt.longName])]
+    const name = choices.find((choice) => !taken.has(choice)) ?? mount.uriOf(prompt.path)
+    taken.add(name)
+    names.set(prompt, name)
+  }
+  return prompts.map((one) => ({ ...one, name: names.get(one.prompt) ?? one.prompt.name }))
+}
+
 /** Whether a prompt comes after the last one of the previous page. */
 function isBehind({ mount, prompt }: Named, [address, path]: readonly string[]): boolean {
   if (address === undefined || path === undefined) return true
@@ -159,10 +192,14 @@ function isBehind({ mount, prompt }: Named, [address, path]: readonly string[]):
   return order > 0 || (order === 0 && comparePaths(prompt.path, path) > 0)
 }
 
-function listedOf({ name, prompt: { path: _, arguments: declared, ...given } }: Named): ListedPrompt {
+function listedOf({ name, prompt: { path: _, longName: __, arguments: declared, ...given } }: Named): ListedPrompt {
   const facts = cleanTexts(given)
   if (declared === undefined || declared.length === 0) return { ...facts, name }
-  return { ...facts, name, arguments: declared.map(({ values: _, from: __, ...argument }) => cleanArgument(argument)) }
+  return {
+    ...facts,
+    name,
+    arguments: declared.map(({ values: ___, from: ____, ...argument }) => cleanArgument(argument)),
+  }
 }
 
 /** Cleans the texts of an argument, but not its name, which a client sends back. */
@@ -188,13 +225,6 @@ function completeFrom(values: readonly string[], typed: string): Completion {
   const begun = values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase()))
   const shown = begun.slice(0, maxCompletions)
   return { values: shown, total: begun.length, hasMore: begun.length > shown.length }
-}
-
-async function contentsOf(
-  part: PromptPart,
-  embed: (uri: string) => Promise<readonly PromptContent[]>,
-): Promise<readonly PromptContent[]> {
-  return 'uri' in part ? embed(part.uri) : [part]
 }
 
 function sizeOf({ resource }: Extract<PromptContent, { readonly resource: unknown }>): number {

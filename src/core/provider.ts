@@ -1,3 +1,7 @@
+import type { Audience, ByteRange, Content, Description, Entry, Icon } from './entry.ts'
+
+export type { Audience, ByteRange, Content, ContentFacts, Description, Entry, Icon } from './entry.ts'
+
 /** The caller of an operation. `id` is unique per caller; access rules name `roles`. */
 export interface Principal {
   readonly id: string
@@ -25,50 +29,6 @@ export interface Context {
   readonly allows?: (path: string) => boolean
 }
 
-export type Audience = 'user' | 'assistant'
-
-/** An image that a client may show (MCP 2025-11-25 and later). `src` is an `https:` or `data:` URI. */
-export interface Icon {
-  readonly src: string
-  readonly mimeType?: string
-  readonly sizes?: readonly string[]
-  readonly theme?: 'light' | 'dark'
-}
-
-/** Description of a resource or a template for a model or a person, besides its address. */
-export interface Description {
-  /** For people. The name of a resource is the last segment of its path. */
-  readonly title?: string
-  readonly description?: string
-  readonly mimeType?: string
-  /** From 0, entirely optional, to 1, effectively required. */
-  readonly priority?: number
-  readonly audience?: readonly Audience[]
-  readonly icons?: readonly Icon[]
-  /** Members of `_meta` in the answer. JSON values. */
-  readonly meta?: Readonly<Record<string, unknown>>
-}
-
-/**
- * One entry that a provider lists.
- *
- * `path` is relative to the mount, decoded, without a leading slash: `src/main.ts`. Its segments are not empty, `.` or `..`, and
- * contain no slash, control character or lone surrogate (a backslash is an ordinary character). A path that ends in `/` is a
- * directory; `list` leaves directories out, since they follow from the paths of their contents. The empty path is the mount
- * itself, when it is a single resource.
- */
-export interface Entry extends Description {
-  readonly path: string
-  /** Name, when it differs from the last segment of the path. */
-  readonly name?: string
-  /** Size in bytes, as the source stores it. Undefined when it is unknown: never a guess. */
-  readonly size?: number
-  /** Time of the last modification, in milliseconds since 1970 (UTC). */
-  readonly modified?: number
-  /** Opaque version that changes whenever the content does. The version of a directory depends on the names directly in it. */
-  readonly version?: string
-}
-
 /** A part of an entry that is indexed by itself, such as a row of a table. */
 export interface EntryPart {
   /** Path by which the part is read. It lies below the path of the entry. */
@@ -77,12 +37,6 @@ export interface EntryPart {
   readonly mimeType?: string
   /** Text that is searched. */
   readonly text: string
-}
-
-/** A range of a resource in bytes: from `start`, up to but not including `end` (or to the end of the resource). */
-export interface ByteRange {
-  readonly start: number
-  readonly end?: number
 }
 
 /** The decoded query parameters of a URI, as one of the provider's templates declares them. */
@@ -97,30 +51,6 @@ export interface ReadRequest {
    */
   readonly range?: ByteRange
 }
-
-export interface ContentFacts {
-  /** Path of this content, when it differs from the requested one (a read may return several contents). */
-  readonly path?: string
-  readonly title?: string
-  readonly mimeType?: string
-  readonly version?: string
-  /** Size of the whole resource, in bytes; undefined when it is unknown. */
-  readonly size?: number
-  /** The range of the resource that this content covers; undefined for the whole. `end` is always given. */
-  readonly range?: { readonly start: number; readonly end: number }
-  /** Whether the content at this path never changes (the path contains its hash): a client may cache it for ever. */
-  readonly immutable?: boolean
-  /** Members of `_meta` in the answer. JSON values. */
-  readonly meta?: Readonly<Record<string, unknown>>
-}
-
-/** One content of a read: text, or bytes, or a stream of bytes of known length. */
-export type Content = ContentFacts &
-  (
-    | { readonly text: string }
-    | { readonly bytes: Uint8Array }
-    | { readonly stream: AsyncIterable<Uint8Array>; readonly length: number }
-  )
 
 /** A family of resources, given as an RFC 6570 template that is relative to the mount: `{+path}`, `{table}/schema`. */
 export interface Template extends Description {
@@ -146,6 +76,9 @@ export interface Completion {
   readonly hasMore?: boolean
 }
 
+/** The lists of a source besides its entries. */
+export type ChangedKind = 'prompts'
+
 /**
  * A change of an entry, or of a directory with its contents (a path that ends in `/`). Without a path, everything may have
  * changed. `listed`: the entry was added or removed, or its listed facts changed.
@@ -153,6 +86,8 @@ export interface Completion {
 export interface Change {
   readonly path?: string
   readonly listed?: boolean
+  /** Set when the path is that of a prompt, or of a directory of prompts, and no entry has changed ({@link Prompts.separate}). */
+  readonly of?: ChangedKind
   /** Other paths of the same entry ({@link Context.allows}): only principals that may see all of them are notified. */
   readonly aliases?: readonly string[]
 }
@@ -258,14 +193,29 @@ export interface Prompt {
   readonly path: string
   /** Name by which it is called. Not empty. When two prompts share a name, the second is called by its URI. */
   readonly name: string
+  /**
+   * Name by which it is called when another prompt has its name, instead of its URI. Set for a prompt of another server: prompts
+   * without it choose their names first.
+   */
+  readonly longName?: string
   readonly title?: string
   readonly description?: string
   readonly icons?: readonly Icon[]
   readonly arguments?: readonly PromptArgument[]
+  /** Members of `_meta` in the answer. JSON values. */
+  readonly meta?: Readonly<Record<string, unknown>>
 }
 
-/** A part of a prompt: text, or the URI of a resource, which is read as the caller. */
-export type PromptPart = { readonly text: string } | { readonly uri: string }
+/**
+ * A part of a prompt: text; the URI of a resource, which is read as the caller; an image or a sound; a content at a path of the
+ * source; or a link to an entry of it. The caller needs access to the paths.
+ */
+export type PromptPart =
+  | { readonly text: string }
+  | { readonly uri: string }
+  | { readonly bytes: Uint8Array; readonly mimeType: string }
+  | { readonly content: Content & { readonly path: string } }
+  | { readonly entry: Entry }
 
 export interface PromptMessage<Part = PromptPart> {
   readonly role: Audience
@@ -284,10 +234,23 @@ export interface PromptRequest {
   readonly arguments: ReadonlyMap<string, string>
 }
 
-/** The prompts of a provider. They change with its entries: a change of a prompt is `listed`. */
+/** A request to complete one argument of a prompt. */
+export interface PromptCompletion {
+  readonly path: string
+  /** The part of its value that was typed. */
+  readonly argument: { readonly name: string; readonly value: string }
+  /** The arguments that are already filled in. */
+  readonly arguments: ReadonlyMap<string, string>
+}
+
+/** The prompts of a provider. They change with its entries (a change of a prompt is `listed`), unless they are `separate`. */
 export interface Prompts {
+  /** Whether prompts change independently of entries: the watch yields changes `of` prompts. */
+  readonly separate?: boolean
   /** Returns all prompts, in path order. */
   list(context: Context): Promise<readonly Prompt[]>
   /** Returns the messages of a prompt. Throws `not-found` when there is no prompt at the path. */
   get(request: PromptRequest, context: Context): Promise<FilledPrompt>
+  /** Completes an argument. Without this method, the values of the argument are used. */
+  complete?(request: PromptCompletion, context: Context): Promise<Completion>
 }

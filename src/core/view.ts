@@ -139,7 +139,9 @@ export interface PromptView {
 }
 
 /** A prompt as a client sees it. */
-export type ListedPrompt = Omit<Prompt, 'path' | 'arguments'> & { readonly arguments?: readonly ListedArgument[] }
+export type ListedPrompt = Omit<Prompt, 'path' | 'longName' | 'arguments'> & {
+  readonly arguments?: readonly ListedArgument[]
+}
 
 export interface ListedArgument {
   readonly name: string

@@ -126,7 +126,7 @@ export function promptsToWire(page: Page<ListedPrompt>, revision: Revision): Wir
       name: printable(name),
       ...description(facts, revision, undefined),
       ...(declared === undefined ? {} : { arguments: declared.map((argument) => argumentToWire(argument, revision)) }),
-      ...metaOf({}, undefined, revision, textsIn(facts)),
+      ...metaOf(facts, undefined, revision, textsIn(facts)),
     })),
     ...paged(page, revision),
   }

@@ -2,14 +2,14 @@ import { untilAborted } from '../core/abort.ts'
 import { isResourceError, notFound, ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { findListed } from '../core/mount.ts'
-import type { Context, Provider } from '../core/provider.ts'
+import type { Context, PromptCompletion, Provider } from '../core/provider.ts'
 
 /** The optional methods of a provider that have to be known before it is open. */
 export interface DeferredAbilities {
   /** It has `watch`. */
   readonly watch: boolean
-  /** It has `prompts`. */
-  readonly prompts: boolean
+  /** It has `prompts`. `separate`: they change independently of entries, and the provider completes their arguments. */
+  readonly prompts: boolean | 'separate'
   /** It has `sees`. */
   readonly sees: boolean
   /** It has `parts`. By default it has not. */
@@ -115,9 +115,16 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
           unfollow: (path: string) => opened?.unfollow?.(path),
         }
       : {}),
-    ...(abilities.prompts
+    ...(abilities.prompts !== false
       ? {
           prompts: {
+            ...(abilities.prompts === 'separate'
+              ? {
+                  separate: true,
+                  complete: async (request: PromptCompletion, context: Context) =>
+                    (await (await whenOpen(context.signal)).prompts?.complete?.(request, context)) ?? { values: [] },
+                }
+              : {}),
             list: async (context: Context) => (await (await whenOpen(context.signal)).prompts?.list(context)) ?? [],
             get: async (request, context) => {
               const { prompts } = await whenOpen(context.signal)

@@ -140,6 +140,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   const fullList = () => refused('Too many wait for it.', pause)
 
   const { stat, templates, complete, prompts } = provider
+  const completePrompt = prompts?.complete
   return {
     ...provider,
     list,
@@ -153,8 +154,12 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
       ? {}
       : {
           prompts: {
+            ...prompts,
             list: (context) => ask(context, (own) => prompts.list(own)),
             get: (request, context) => ask(context, (own) => prompts.get(request, own)),
+            ...(completePrompt === undefined
+              ? {}
+              : { complete: (request, context) => ask(context, (own) => completePrompt(request, own)) }),
           },
         }),
     degraded: () => (breaker.open ? 'unavailable' : provider.degraded?.()),

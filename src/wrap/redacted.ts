@@ -94,7 +94,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
             return completion && cleanCompletion(completion)
           },
         }),
-    ...(prompts === undefined ? {} : { prompts: cleanPrompts(prompts, cleaner) }),
+    ...(prompts === undefined ? {} : { prompts: cleanPrompts(prompts, cleaner, seal) }),
     ...(watch === undefined ? {} : { watch: async (signal) => named(await watch(signal)) }),
   }
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Catalog, createCatalog } from '../../src/core/catalog.ts'
 import type { View } from '../../src/core/view.ts'
+import { prompts } from '../../src/providers/prompts/index.ts'
 import { remote } from '../../src/providers/remote/index.ts'
 import { type HttpService, serveHttp } from '../../src/server/index.ts'
 import { run as runCli } from '../support/cli.ts'
@@ -14,6 +15,7 @@ import { memory } from '../support/memory.ts'
 const run = (args: readonly string[]) => runCli(args, { cwd: folder.outside })
 const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 let folder: Folder
+const folders: Folder[] = []
 let service: HttpService
 let catalog: Catalog
 let view: View
@@ -23,6 +25,9 @@ const warned: string[] = []
 beforeAll(async () => {
   folder = createFolder()
   folder.write({ 'b.txt': 'b\n' })
+  const library = createFolder()
+  folders.push(library)
+  library.write({ 'theirs.md': 'Theirs.' })
   const config = join(folder.outside, 'b.json')
   const target = {
     command: process.execPath,
@@ -31,6 +36,7 @@ beforeAll(async () => {
   catalog = createCatalog({
     mounts: [
       { address: 'own://a', provider: memory({ 'a.txt': 'a\n' }) },
+      { address: 'own://prompts', provider: prompts({ source: memory({ 'ours.md': 'Ours.' }) }) },
       {
         address: 'remote://b',
         provider: remote({ target, timeoutMs: 3000, refreshMs: 500, log: (_, message) => void warned.push(message) }),
@@ -41,6 +47,7 @@ beforeAll(async () => {
   service = await serveHttp({ view: catalog.view, name: 'a', version: '0', log: () => {}, host: '127.0.0.1', port: 0 })
   const mounts = {
     'own://b': { provider: 'files', root: folder.root, watch: false },
+    'own://library': { provider: 'prompts', root: library.root, watch: false },
     'remote://a': { provider: 'remote', url: service.url, timeout: '3s', refresh: '500ms' },
   }
   writeFileSync(config, JSON.stringify({ mounts }))
@@ -49,7 +56,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await catalog.close()
   await service.close()
-  folder.remove()
+  for (const one of [folder, ...folders]) one.remove()
 })
 
 test('two servers that mount each other answer, and do not grow', async () => {
@@ -66,9 +73,17 @@ test('two servers that mount each other answer, and do not grow', async () => {
     .toContain('the server lists resources that it has from here: they are left out')
   for (let times = 0; times < 6; times++) {
     const uris = await listed()
-    expect(uris.length).toBeLessThanOrEqual(5)
+    expect(uris.length).toBeLessThanOrEqual(8)
     expect(uris.filter((uri) => uri.split('remote').length > 4)).toEqual([])
   }
+}, 120_000)
+
+test('their prompts come through, ours once more at most, and do not grow', async () => {
+  const expected = ['assemble_context', 'ours', 'remote_ours', 'theirs']
+  const names = async () => ((await view.prompts?.list())?.items ?? []).map(({ name }) => name).sort()
+  await expect.poll(names, { timeout: 60_000, interval: 500 }).toEqual(expected)
+  for (let times = 0; times < 6; times++) expect(await names()).toEqual(expected)
+  expect(await view.prompts?.get({ name: 'theirs' })).toMatchObject({ messages: [{ content: { text: 'Theirs.' } }] })
 }, 120_000)
 
 test('check and ls take it as any mount', async () => {

@@ -84,6 +84,7 @@ export const remoteShape = {
     .describe(
       'How much memory the command and all that it starts may hold together, on Linux. Beyond it they are killed, and started again at the next use. By default "4GiB".',
     ),
+  prompts: z.boolean().exactOptional().describe('Whether the prompts of the server are offered too. By default true.'),
   redact: z
     .enum(['mask', 'withhold', 'off'])
     .exactOptional()

@@ -20,7 +20,8 @@ export function createChangeQueue(signal: AbortSignal): ChangeQueue {
       if (change.path === undefined || waiting.size >= maxWaiting) {
         everything = true
         waiting.clear()
-      } else if (!everything) {
+      } else if (change.of !== undefined) waiting.set(`\0${change.of} ${change.path}`, change)
+      else if (!everything) {
         const listed = change.listed === true || waiting.get(change.path)?.listed === true
         waiting.set(change.path, listed ? { path: change.path, listed } : change)
       }

@@ -7,7 +7,7 @@ import type { Description, Entry } from '../../core/provider.ts'
 import type { Resource, ResourceTemplate } from '../../core/view.ts'
 
 /** The longest of what a server may say of one resource, in characters: what is longer is cut, or left out. */
-const longest = {
+export const longest = {
   name: 1024,
   title: 1024,
   description: 32 * 1024,
@@ -53,7 +53,7 @@ export function describeTemplate({ uriTemplate: _, name, ...facts }: ResourceTem
   return described && { name: cut(name, longest.name), ...described }
 }
 
-function describe(facts: Description, mark: string): Description | undefined {
+export function describe(facts: Description, mark: string): Description | undefined {
   const { title, description, mimeType, priority, audience, icons, meta = {} } = facts
   const via = viaOf(meta)
   if (via.includes(mark)) return undefined
@@ -100,6 +100,6 @@ function depthOf(value: unknown, left = deepestMeta + 1): number {
   return 1 + Object.values(value).reduce<number>((most, one) => Math.max(most, depthOf(one, left - 1)), 0)
 }
 
-function cut(text: string, most: number): string {
+export function cut(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`
 }

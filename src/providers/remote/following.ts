@@ -7,6 +7,7 @@ import type { Change, Degradation } from '../../core/provider.ts'
 import { createChangeQueue } from './change-queue.ts'
 import { listFaultOf } from './faults.ts'
 import type { Kept } from './kept.ts'
+import { changedPrompts, type RelayedPrompt } from './prompts.ts'
 import { differences, entriesIn, entryAt, type Snapshot } from './snapshot.ts'
 
 /** Maximum number of subscribed resources per directory, at a server that has no directories. */
@@ -23,6 +24,8 @@ export interface Following {
 export interface FollowingOptions {
   readonly open: (signal: AbortSignal) => Promise<RemoteView>
   readonly listing: Kept<Snapshot>
+  /** The prompts, if they are relayed. */
+  readonly prompts: Kept<readonly RelayedPrompt[]> | undefined
   /** Whether a path that is not listed is spelled in the one way that counts. */
   readonly isSpelled: (path: string) => Promise<boolean>
   /** How often the listing is looked at, where the server does not tell, in milliseconds. */
@@ -39,7 +42,8 @@ interface Run {
   remove(uri: string): void
 }
 
-export function createFollowing({ open, listing, isSpelled, refresh, onListed, log }: FollowingOptions): Following {
+export function createFollowing(options: FollowingOptions): Following {
+  const { open, listing, prompts, isSpelled, refresh, onListed, log } = options
   /** URIs at the server, by the path that is followed. */
   const followed = new Map<string, readonly string[]>()
   /** Followed paths that a change of a URI affects, by URI. */
@@ -116,20 +120,19 @@ export function createFollowing({ open, listing, isSpelled, refresh, onListed, l
         if (!ending.signal.aborted) log('warn', 'the server cannot be listed after a change', { error })
       }
     }
-    let renewing = false
-    let again = false
-    const renewSoon = async (): Promise<void> => {
-      again = true
-      if (renewing) return
-      renewing = true
-      while (again && !ending.signal.aborted) {
-        again = false
-        await renew()
+    const renewSoon = repeatedly(renew, ending.signal)
+    const renewPrompts = repeatedly(async () => {
+      try {
+        const renewed = await prompts?.renew(ending.signal)
+        for (const change of renewed === undefined ? [] : changedPrompts(renewed.before, renewed.now))
+          queue.push(change)
+      } catch (error) {
+        if (!ending.signal.aborted) log('warn', 'the prompts of the server cannot be listed after a change', { error })
       }
-      renewing = false
-    }
-    const subscription = view.subscribe?.(({ uris, listed }) => {
+    }, ending.signal)
+    const subscription = view.subscribe?.(({ uris, listed, prompts: prompted }) => {
       if (listed) void renewSoon()
+      if (prompted === true) void renewPrompts()
       for (const uri of uris) for (const path of pathsOf(uri)) if (isTold(path)) queue.push({ path })
     })
     /** Whether a change is reported. Changes that come back in a circle are not reported again. */
@@ -143,6 +146,7 @@ export function createFollowing({ open, listing, isSpelled, refresh, onListed, l
       subscription?.close()
       if (running === run) running = undefined
       listing.told = false
+      if (prompts !== undefined) prompts.told = false
     }
     const run: Run = {
       view,
@@ -169,8 +173,18 @@ export function createFollowing({ open, listing, isSpelled, refresh, onListed, l
         // Changes in between were not notified.
         await listing.renew(signal)
         listing.told = true
-      } else {
-        timer = setInterval(() => void renewSoon(), refresh)
+      }
+      const hasPrompts = prompts !== undefined && view.prompts !== undefined
+      const hearsPrompts = hasPrompts && ((await subscription?.addPrompts?.({ signal })) ?? false)
+      if (hearsPrompts) {
+        await renewPrompts()
+        prompts.told = true
+      }
+      if (!hearsList || (hasPrompts && !hearsPrompts)) {
+        timer = setInterval(() => {
+          if (!hearsList) void renewSoon()
+          if (hasPrompts && !hearsPrompts) void renewPrompts()
+        }, refresh)
         timer.unref()
       }
       running = run
@@ -184,6 +198,22 @@ export function createFollowing({ open, listing, isSpelled, refresh, onListed, l
   }
 
   return { watch, follow, unfollow, degraded: () => (running !== undefined && !hears ? 'limited' : undefined) }
+}
+
+/** Returns a function that runs the work, and once more when it is called meanwhile. */
+function repeatedly(work: () => Promise<void>, signal: AbortSignal): () => Promise<void> {
+  let running = false
+  let again = false
+  return async () => {
+    again = true
+    if (running) return
+    running = true
+    while (again && !signal.aborted) {
+      again = false
+      await work()
+    }
+    running = false
+  }
 }
 
 function* take<T>(items: Iterable<T>, most: number): Generator<T> {

@@ -16,6 +16,7 @@ import { faultOf, listFaultOf, readFaultOf } from './faults.ts'
 import { createFollowing } from './following.ts'
 import { withFound } from './found.ts'
 import { createKept } from './kept.ts'
+import { createRelayedPrompts, fetchPrompts } from './prompts.ts'
 import { createSession } from './session.ts'
 import { type Bounds, entriesIn, entryAt, type Snapshot, takeSnapshot } from './snapshot.ts'
 import { fetchTemplates } from './templates.ts'
@@ -33,6 +34,8 @@ export interface RemoteOptions {
   readonly maxBytes?: number
   /** How much memory a command and all that it starts may hold together, in bytes. Default 4 GiB. */
   readonly memoryBytes?: number
+  /** Whether its prompts are relayed. Default true. */
+  readonly prompts?: boolean
   /** Address of the mount. When set, search results of the server are given with URIs of this process. */
   readonly address?: string
   readonly log?: Log
@@ -80,6 +83,20 @@ export function remote(options: RemoteOptions): Provider {
     refresh: refreshMs,
     patience,
   })
+  const prompts =
+    options.prompts === false
+      ? undefined
+      : createKept({
+          fetch: () => {
+            const { address } = options
+            return session.ask(
+              (view) => fetchPrompts(view, { mark, address, log, signal: closing.signal }),
+              closing.signal,
+            )
+          },
+          refresh: refreshMs,
+          patience,
+        })
   /** Whether a path that is not listed is spelled in the one way that counts: as usual, or as a template of the server. */
   const isSpelled = async (path: string, signal: AbortSignal): Promise<boolean> => {
     if (isUsual(path)) return true
@@ -90,6 +107,7 @@ export function remote(options: RemoteOptions): Provider {
   const following = createFollowing({
     open: session.open,
     listing,
+    prompts,
     isSpelled: (path) => isSpelled(path, closing.signal),
     refresh: refreshMs,
     onListed: () => void templates.renew(closing.signal).catch(() => {}),
@@ -179,6 +197,7 @@ export function remote(options: RemoteOptions): Provider {
         throw faultOf(error)
       }
     },
+    ...(prompts === undefined ? {} : { prompts: createRelayedPrompts(prompts, session, mark) }),
     watch: following.watch,
     follow: following.follow,
     unfollow: following.unfollow,

@@ -37,7 +37,7 @@ export function cleanEntry({ size: _, version, name, title, description, meta, .
   return {
     ...rest,
     ...(name === undefined ? {} : { name: redactPhrase(name) }),
-    ...(meta === undefined ? {} : { meta: cleanValue(meta, 0) as Readonly<Record<string, unknown>> }),
+    ...cleanMeta(meta),
     ...(title === undefined ? {} : { title: redactPhrase(title) }),
     ...(description === undefined ? {} : { description: redactPhrase(description) }),
     ...(version === undefined ? {} : { version: seal(rest.path, version) }),
@@ -53,9 +53,15 @@ export function cleanFacts(content: ContentFacts, requested: string, seal: Seal)
     ...defined({ mimeType }),
     ...(version === undefined ? {} : { version: seal(path ?? requested, version) }),
     ...defined({ immutable }),
-    ...(meta === undefined ? {} : { meta: cleanValue(meta, 0) as Readonly<Record<string, unknown>> }),
+    ...cleanMeta(meta),
   }
 }
+
+export function cleanMeta(meta: Meta | undefined): { readonly meta?: Meta } {
+  return meta === undefined ? {} : { meta: cleanValue(meta, 0) as Meta }
+}
+
+type Meta = Readonly<Record<string, unknown>>
 
 /** A JSON value with the secrets taken out of its texts. Values nested deeper than any metadata are left out. */
 function cleanValue(value: unknown, depth: number): unknown {

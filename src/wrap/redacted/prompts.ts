@@ -1,18 +1,30 @@
 import { notFound } from '../../core/errors.ts'
-import type { Prompt, PromptMessage, Prompts } from '../../core/provider.ts'
+import type { Prompt, PromptMessage, PromptPart, Prompts } from '../../core/provider.ts'
 import type { Cleaner } from './cleaner.ts'
-import { isSecretPath } from './facts.ts'
+import { cleanCompletion, cleanEntry, cleanMeta, isSecretPath, type Seal } from './facts.ts'
 import { redactPhrase } from './find.ts'
 
 /** Returns prompts with secrets removed from their descriptions and texts. Embedded resources are read, and redacted, elsewhere. */
-export function cleanPrompts(prompts: Prompts, cleaner: Cleaner): Prompts {
-  const cleanMessage = async (message: PromptMessage, path: string, signal: AbortSignal): Promise<PromptMessage> => {
-    const { content } = message
-    if (!('text' in content)) return { ...message, content: { uri: redactPhrase(content.uri) } }
-    const clean = await cleaner.whole({ text: content.text }, path, signal)
-    return { ...message, content: { text: 'text' in clean ? clean.text : '' } }
+export function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {
+  /** Returns undefined for a part with a secret in its path. */
+  const cleanPart = async (part: PromptPart, path: string, signal: AbortSignal): Promise<PromptPart | undefined> => {
+    if ('uri' in part) return { uri: redactPhrase(part.uri) }
+    if ('entry' in part) return isSecretPath(part.entry.path) ? undefined : { entry: cleanEntry(part.entry, seal) }
+    if ('content' in part) {
+      const { content } = part
+      if (isSecretPath(content.path)) return undefined
+      return { content: { ...(await cleaner.whole(content, content.path, signal)), path: content.path } }
+    }
+    const clean = await cleaner.whole(part, path, signal)
+    if ('text' in part || !('bytes' in clean)) return { text: 'text' in clean ? clean.text : '' }
+    return { bytes: clean.bytes, mimeType: part.mimeType }
   }
+  const { complete } = prompts
   return {
+    ...prompts,
+    ...(complete === undefined
+      ? {}
+      : { complete: async (request, context) => cleanCompletion(await complete(request, context)) }),
     list: async (context) =>
       (await prompts.list(context))
         .filter(({ path, name }) => !isSecretPath(path) && !isSecretPath(name))
@@ -21,16 +33,20 @@ export function cleanPrompts(prompts: Prompts, cleaner: Cleaner): Prompts {
       if (isSecretPath(request.path)) throw notFound('a secret in the path')
       const { description, messages } = await prompts.get(request, context)
       const clean: PromptMessage[] = []
-      for (const message of messages) clean.push(await cleanMessage(message, request.path, context.signal))
+      for (const { role, content } of messages) {
+        const part = await cleanPart(content, request.path, context.signal)
+        if (part !== undefined) clean.push({ role, content: part })
+      }
       return { ...(description === undefined ? {} : { description: redactPhrase(description) }), messages: clean }
     },
   }
 }
 
-function cleanFacts({ title, description, arguments: declared, ...rest }: Prompt): Prompt {
+function cleanFacts({ title, description, meta, arguments: declared, ...rest }: Prompt): Prompt {
   return {
     ...rest,
     ...cleanWords({ title, description }),
+    ...cleanMeta(meta),
     ...(declared === undefined
       ? {}
       : {

@@ -1,0 +1,73 @@
+export type Audience = 'user' | 'assistant'
+
+/** An image that a client may show (MCP 2025-11-25 and later). `src` is an `https:` or `data:` URI. */
+export interface Icon {
+  readonly src: string
+  readonly mimeType?: string
+  readonly sizes?: readonly string[]
+  readonly theme?: 'light' | 'dark'
+}
+
+/** Description of a resource or a template for a model or a person, besides its address. */
+export interface Description {
+  /** For people. The name of a resource is the last segment of its path. */
+  readonly title?: string
+  readonly description?: string
+  readonly mimeType?: string
+  /** From 0, entirely optional, to 1, effectively required. */
+  readonly priority?: number
+  readonly audience?: readonly Audience[]
+  readonly icons?: readonly Icon[]
+  /** Members of `_meta` in the answer. JSON values. */
+  readonly meta?: Readonly<Record<string, unknown>>
+}
+
+/**
+ * One entry that a provider lists.
+ *
+ * `path` is relative to the mount, decoded, without a leading slash: `src/main.ts`. Its segments are not empty, `.` or `..`, and
+ * contain no slash, control character or lone surrogate (a backslash is an ordinary character). A path that ends in `/` is a
+ * directory; `list` leaves directories out, since they follow from the paths of their contents. The empty path is the mount
+ * itself, when it is a single resource.
+ */
+export interface Entry extends Description {
+  readonly path: string
+  /** Name, when it differs from the last segment of the path. */
+  readonly name?: string
+  /** Size in bytes, as the source stores it. Undefined when it is unknown: never a guess. */
+  readonly size?: number
+  /** Time of the last modification, in milliseconds since 1970 (UTC). */
+  readonly modified?: number
+  /** Opaque version that changes whenever the content does. The version of a directory depends on the names directly in it. */
+  readonly version?: string
+}
+
+/** A range of a resource in bytes: from `start`, up to but not including `end` (or to the end of the resource). */
+export interface ByteRange {
+  readonly start: number
+  readonly end?: number
+}
+
+export interface ContentFacts {
+  /** Path of this content, when it differs from the requested one (a read may return several contents). */
+  readonly path?: string
+  readonly title?: string
+  readonly mimeType?: string
+  readonly version?: string
+  /** Size of the whole resource, in bytes; undefined when it is unknown. */
+  readonly size?: number
+  /** The range of the resource that this content covers; undefined for the whole. `end` is always given. */
+  readonly range?: { readonly start: number; readonly end: number }
+  /** Whether the content at this path never changes (the path contains its hash): a client may cache it for ever. */
+  readonly immutable?: boolean
+  /** Members of `_meta` in the answer. JSON values. */
+  readonly meta?: Readonly<Record<string, unknown>>
+}
+
+/** One content of a read: text, or bytes, or a stream of bytes of known length. */
+export type Content = ContentFacts &
+  (
+    | { readonly text: string }
+    | { readonly bytes: Uint8Array }
+    | { readonly stream: AsyncIterable<Uint8Array>; readonly length: number }
+  )

@@ -1,0 +1,165 @@
+import type { RemoteView } from '../../client/index.ts'
+import { defined } from '../../core/defined.ts'
+import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { pathOfForeign } from '../../core/foreign.ts'
+import type { Log } from '../../core/log.ts'
+import { comparePaths } from '../../core/path.ts'
+import type { Change, Prompt, PromptArgument, PromptMessage, PromptPart, Prompts } from '../../core/provider.ts'
+import type { ListedPrompt, PromptContent } from '../../core/view.ts'
+import { cut, describe, knownOf, longest, relayed } from './entries.ts'
+import { faultOf, listFaultOf } from './faults.ts'
+import type { Kept } from './kept.ts'
+import { longNameOf, maxNameLength, pathOfName } from './names.ts'
+import type { Session } from './session.ts'
+
+/** A prompt of the mount, and the name that the server knows it by. */
+export interface RelayedPrompt {
+  readonly prompt: Prompt
+  readonly name: string
+}
+
+/** The directory of the prompts, for access rules. No URI of a server has this path. */
+export const promptDirectory = '=prompts/'
+
+/** Limits of a server's prompts: their number, that of the arguments of each, and that of pages. */
+const maxPrompts = 1000
+const maxArguments = 100
+const maxPages = 1000
+/** Maximum length of a completed value, in characters. */
+const maxValueLength = 2048
+
+/** Fetches the prompts of a server, in path order. Empty for a server without prompts. */
+export async function fetchPrompts(
+  view: RemoteView,
+  options: {
+    readonly mark: string
+    readonly address: string | undefined
+    readonly log: Log
+    readonly signal: AbortSignal
+  },
+): Promise<readonly RelayedPrompt[]> {
+  const { prompts } = view
+  if (prompts === undefined) return []
+  const { mark, address, log, signal } = options
+  const found = new Map<string, RelayedPrompt>()
+  let cursor: string | undefined
+  for (let pages = 0; pages < maxPages; pages++) {
+    const page = await prompts.list(cursor === undefined ? {} : { cursor }, { signal })
+    for (const listed of page.items) {
+      if (listed.name === '' || listed.name.length > maxNameLength) {
+        log('warn', 'a prompt of the server is left out: its name is empty or too long', {
+          name: listed.name.slice(0, 200),
+        })
+        continue
+      }
+      const prompt = promptOf(listed, mark, address)
+      if (prompt !== undefined && !found.has(prompt.path)) found.set(prompt.path, { prompt, name: listed.name })
+    }
+    if (found.size > maxPrompts) throw new ResourceError('too-large', `The server has over ${maxPrompts} prompts.`)
+    cursor = page.nextCursor
+    if (cursor === undefined) return [...found.values()].sort((a, b) => comparePaths(a.prompt.path, b.prompt.path))
+  }
+  throw new ResourceError('too-large', `The prompts of the server have over ${maxPages} pages.`)
+}
+
+/** Returns undefined for a prompt that this process relayed to the server. */
+function promptOf(listed: ListedPrompt, mark: string, address: string | undefined): Prompt | undefined {
+  const { name, arguments: declared, ...facts } = listed
+  const described = describe(facts, mark)
+  if (described === undefined) return undefined
+  const { title, description, icons, meta } = described
+  return {
+    path: pathOfName(promptDirectory, name),
+    name,
+    longName: longNameOf(address, name),
+    ...defined({ title, description, icons, meta }),
+    ...(declared === undefined ? {} : { arguments: argumentsOf(declared) }),
+  }
+}
+
+function argumentsOf(declared: NonNullable<ListedPrompt['arguments']>): readonly PromptArgument[] {
+  const named = declared.filter(({ name }) => name.length <= maxNameLength).slice(0, maxArguments)
+  return named.map(({ name, title, description, required }) => ({
+    name,
+    ...defined({ required }),
+    ...(title === undefined ? {} : { title: cut(title, longest.title) }),
+    ...(description === undefined ? {} : { description: cut(description, longest.description) }),
+  }))
+}
+
+/** Creates the prompts of a mount from those that were fetched. */
+export function createRelayedPrompts(kept: Kept<readonly RelayedPrompt[]>, session: Session, mark: string): Prompts {
+  const find = async (path: string, signal: AbortSignal): Promise<string> => {
+    const known = (await kept.current(signal)).find(({ prompt }) => prompt.path === path)
+    if (known === undefined) throw notFound('the server lists no such prompt')
+    return known.name
+  }
+  return {
+    separate: true,
+    list: async ({ signal }) => {
+      try {
+        return (await kept.current(signal)).map(({ prompt }) => prompt)
+      } catch (error) {
+        signal.throwIfAborted()
+        throw listFaultOf(error)
+      }
+    },
+    get: async ({ path, arguments: given }, { signal }) => {
+      const name = await find(path, signal)
+      try {
+        const { description, messages } = await session.ask(({ prompts }) => {
+          if (prompts === undefined) throw notFound('the server has no prompts now')
+          return prompts.get({ name, arguments: given }, { signal })
+        }, signal)
+        return {
+          ...(description === undefined ? {} : { description: cut(description, longest.description) }),
+          messages: messages.map(({ role, content }): PromptMessage => ({ role, content: partOf(content, mark) })),
+        }
+      } catch (error) {
+        signal.throwIfAborted()
+        throw faultOf(error)
+      }
+    },
+    complete: async ({ path, argument, arguments: given }, { signal }) => {
+      const name = await find(path, signal)
+      try {
+        const request = { name, argument, arguments: given }
+        const answer = session.ask(async ({ prompts }) => prompts?.complete(request, { signal }), signal)
+        const { values, ...rest } = (await answer) ?? { values: [] }
+        return { ...rest, values: values.filter((value) => value.length <= maxValueLength) }
+      } catch (error) {
+        signal.throwIfAborted()
+        // Some servers refuse to complete an argument for which they have no values.
+        if (isResourceError(error, 'invalid')) return { values: [] }
+        throw faultOf(error)
+      }
+    },
+  }
+}
+
+/** Converts a content of a message. A resource gets the path of its URI, so that the access rules apply to it. */
+function partOf(content: PromptContent, mark: string): PromptPart {
+  if ('resource' in content) {
+    const { uri, name: _, meta, ...rest } = content.resource
+    const kept = meta === undefined ? {} : { meta: relayed(meta) }
+    return { content: { ...rest, ...kept, path: pathOfForeign(uri) } }
+  }
+  if ('link' in content) {
+    const known = knownOf(content.link, mark)
+    return known === undefined ? { text: content.link.uri } : { entry: known.entry }
+  }
+  return content
+}
+
+/** Returns the changes from one list of prompts to a later one: the prompts that were added, removed or changed. */
+export function changedPrompts(
+  before: readonly RelayedPrompt[] | undefined,
+  now: readonly RelayedPrompt[],
+): readonly Change[] {
+  if (before === undefined) return [{ of: 'prompts', path: promptDirectory }]
+  const shapes = (list: readonly RelayedPrompt[]) =>
+    new Map(list.map(({ prompt }) => [prompt.path, JSON.stringify(prompt)]))
+  const [old, fresh] = [shapes(before), shapes(now)]
+  const paths = [...new Set([...old.keys(), ...fresh.keys()])]
+  return paths.filter((path) => old.get(path) !== fresh.get(path)).map((path) => ({ of: 'prompts', path }))
+}
