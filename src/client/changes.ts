@@ -22,6 +22,7 @@ interface Listening {
   readonly uris: Set<string>
   list: boolean
   prompts: boolean
+  tools: boolean
 }
 
 /**
@@ -36,19 +37,22 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
   const changed = new Set<string>()
   let listed = false
   let prompted = false
+  let tooled = false
   let timer: NodeJS.Timeout | undefined
 
   const tell = (): void => {
     timer = undefined
-    const batch = { uris: [...changed], listed, prompted }
+    const batch = { uris: [...changed], listed, prompted, tooled }
     changed.clear()
     listed = false
     prompted = false
-    for (const { listener, uris, list, prompts } of [...all]) {
+    tooled = false
+    for (const { listener, uris, list, prompts, tools } of [...all]) {
       const ofPrompts = batch.prompted && prompts
       const told = { uris: batch.uris.filter((uri) => uris.has(uri)), listed: batch.listed && list }
-      if (told.uris.length === 0 && !told.listed && !ofPrompts) continue
-      const change = ofPrompts ? { ...told, prompts: true } : told
+      const ofTools = batch.tooled && tools
+      if (told.uris.length === 0 && !told.listed && !ofPrompts && !ofTools) continue
+      const change = { ...told, ...(ofPrompts ? { prompts: true } : {}), ...(ofTools ? { tools: true } : {}) }
       try {
         listener(change)
       } catch (error) {
@@ -56,10 +60,11 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
       }
     }
   }
-  const collect = (uris: Iterable<string>, list: boolean, prompts = false): void => {
+  const collect = (uris: Iterable<string>, list: boolean, { prompts = false, tools = false } = {}): void => {
     for (const uri of uris) changed.add(uri)
     listed ||= list
     prompted ||= prompts
+    tooled ||= tools
     timer ??= setTimeout(tell, joinMs)
   }
   const feed = createSteadyFeed(link, {
@@ -67,13 +72,15 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
       uris: new Set(names.all()),
       list: [...all].some(({ list }) => list),
       prompts: [...all].some(({ prompts }) => prompts),
+      tools: [...all].some(({ tools }) => tools),
     }),
     hear: (method: string, { uri }: Wire) => {
       if (method === 'notifications/resources/list_changed') collect([], true)
-      if (method === 'notifications/prompts/list_changed') collect([], false, true)
+      if (method === 'notifications/prompts/list_changed') collect([], false, { prompts: true })
+      if (method === 'notifications/tools/list_changed') collect([], false, { tools: true })
       if (method === 'notifications/resources/updated' && typeof uri === 'string') collect(names.of(uri), false)
     },
-    onGap: () => collect(names.all(), true, true),
+    onGap: () => collect(names.all(), true, { prompts: true, tools: true }),
     maxFailures,
   })
   /** Asks the server to stop notifying about what nobody listens to any more. */
@@ -83,14 +90,14 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
   }
 
   const open = (listener: ChangeListener): Subscription => {
-    const own: Listening = { listener, uris: new Set(), list: false, prompts: false }
+    const own: Listening = { listener, uris: new Set(), list: false, prompts: false, tools: false }
     all.add(own)
     const drop = (uri: string): boolean => {
       if (!own.uris.delete(uri)) return false
       names.remove(uri)
       return true
     }
-    const addKind = async (kind: 'list' | 'prompts', options: CallOptions | undefined): Promise<boolean> => {
+    const addKind = async (kind: 'list' | 'prompts' | 'tools', options: CallOptions | undefined): Promise<boolean> => {
       options?.signal?.throwIfAborted()
       if (!all.has(own)) return false
       const before = own[kind]
@@ -133,6 +140,7 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
       },
       addList: (options) => addKind('list', options),
       addPrompts: (options) => addKind('prompts', options),
+      addTools: (options) => addKind('tools', options),
       remove: (uri) => {
         if (drop(uri)) shrink()
       },

@@ -3,6 +3,7 @@ import {
   Client,
   type ClientOptions,
   type McpSubscription,
+  type Progress,
   type StandardSchemaV1,
   type SubscriptionFilter,
   type Transport,
@@ -11,9 +12,9 @@ import { untilAborted } from '../core/abort.ts'
 import { defined } from '../core/defined.ts'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { CallOptions } from '../core/view.ts'
 import { toResourceError, unavailable } from './errors.ts'
 import { tooLarge } from './http.ts'
+import type { RequestOptions } from './remote-tools.ts'
 import type { Standing } from './standing.ts'
 import type { About } from './target.ts'
 import type { Wire } from './wire.ts'
@@ -36,11 +37,17 @@ export interface Connection {
   /** Whether the server declared the capability `resources`. */
   readonly hasResources: boolean
   readonly hasPrompts: boolean
+  readonly hasTools: boolean
   readonly about: About
-  /** Changes that the server declared to notify about: of a resource, of the list of resources, of the list of prompts. */
-  readonly tells: { readonly updated: boolean; readonly listed: boolean; readonly prompts: boolean }
+  /** Changes that the server declared to notify about: of a resource, and of the lists of resources, prompts and tools. */
+  readonly tells: {
+    readonly updated: boolean
+    readonly listed: boolean
+    readonly prompts: boolean
+    readonly tools: boolean
+  }
   /** Sends one request. Throws only ResourceError, or the reason of an aborted signal. */
-  request(method: string, params: Wire, options: CallOptions | undefined): Promise<Wire>
+  request(method: string, params: Wire, options: RequestOptions | undefined): Promise<Wire>
   /** Opens a stream of changes. Resolves when the server has acknowledged it. Undefined before 2026-07-28. */
   listen?(filter: SubscriptionFilter): Promise<McpSubscription>
   /**
@@ -116,7 +123,7 @@ export async function open(
 export function bind(client: Client, limits: Limits, state: State, carrier: Carrier): Connection {
   const { timeoutMs } = limits
   const revision = client.getNegotiatedProtocolVersion() ?? ''
-  const { resources, prompts } = client.getServerCapabilities() ?? {}
+  const { resources, prompts, tools } = client.getServerCapabilities() ?? {}
   const ended = new Promise<void>((resolve) => {
     state.onEnd = resolve
     if (state.ended) resolve()
@@ -145,18 +152,23 @@ export function bind(client: Client, limits: Limits, state: State, carrier: Carr
     revision,
     hasResources: resources !== undefined,
     hasPrompts: prompts !== undefined,
+    hasTools: tools !== undefined,
     about: aboutOf(client),
     tells: {
       updated: resources?.subscribe === true,
       listed: resources?.listChanged === true,
       prompts: prompts?.listChanged === true,
+      tools: tools?.listChanged === true,
     },
     request: async (method, params, options) => {
       const signal = options?.signal
       signal?.throwIfAborted()
       requireOpen()
       try {
-        const request = { timeout: timeoutMs, ...defined({ signal }) }
+        const { onProgress } = options ?? {}
+        const onprogress = onProgress && ((progress: Progress) => onProgress(defined({ ...progress })))
+        // A request that reports progress may take longer.
+        const request = { timeout: timeoutMs, resetTimeoutOnProgress: true, ...defined({ signal, onprogress }) }
         return await client.request({ method, params: { ...params } }, anyObject, request)
       } catch (error) {
         signal?.throwIfAborted()

@@ -10,6 +10,7 @@ export interface Told {
   readonly uris: ReadonlySet<string>
   readonly list: boolean
   readonly prompts: boolean
+  readonly tools: boolean
 }
 
 /** The notifications of one connection. They arrive through `Connection.hear`. */
@@ -28,7 +29,7 @@ export interface Feed {
 
 type Asking = Omit<Feed, 'isLost'>
 
-const nothing: Told = { uris: new Set(), list: false, prompts: false }
+const nothing: Told = { uris: new Set(), list: false, prompts: false, tools: false }
 
 /** @param onLost Called once, when the feed is lost. */
 export function createFeed(connection: Connection, onLost: () => void): Feed {
@@ -59,11 +60,12 @@ function listening({ listen, tells }: Connection, lose: () => void): Asking {
     | { readonly told: Told; readonly asked: number; readonly ended: Promise<unknown>; close(): void }
     | undefined
 
-  const open = async ({ uris, list, prompts }: Told): Promise<typeof current> => {
+  const open = async ({ uris, list, prompts, tools }: Told): Promise<typeof current> => {
     const filter: SubscriptionFilter = {
       ...(uris.size > 0 && tells.updated ? { resourceSubscriptions: [...uris] } : {}),
       ...(list && tells.listed ? { resourcesListChanged: true } : {}),
       ...(prompts && tells.prompts ? { promptsListChanged: true } : {}),
+      ...(tools && tells.tools ? { toolsListChanged: true } : {}),
     }
     if (listen === undefined || Object.keys(filter).length === 0) return undefined
     const { honoredFilter, closed, close } = await listen(filter)
@@ -73,6 +75,7 @@ function listening({ listen, tells }: Connection, lose: () => void): Asking {
         uris: new Set([...uris].filter((uri) => honoured.has(keyOf(uri)))),
         list: honoredFilter.resourcesListChanged === true,
         prompts: honoredFilter.promptsListChanged === true,
+        tools: honoredFilter.toolsListChanged === true,
       },
       asked: uris.size,
       ended: closed,
@@ -85,10 +88,11 @@ function listening({ listen, tells }: Connection, lose: () => void): Asking {
       // A stream with a few URIs too many costs less than a new one.
       const suffices =
         current !== undefined &&
-        (told.uris.size > 0 || told.list || told.prompts) &&
+        (told.uris.size > 0 || told.list || told.prompts || told.tools) &&
         current.asked <= 2 * told.uris.size + 8 &&
         (current.told.list || !told.list || !tells.listed) &&
         (current.told.prompts || !told.prompts || !tells.prompts) &&
+        (current.told.tools || !told.tools || !tells.tools) &&
         [...told.uris].every((uri) => current?.told.uris.has(uri))
       if (suffices && current !== undefined) return current.told
       const next = await open(told).catch((error: unknown) => {
@@ -153,11 +157,13 @@ function requesting(connection: Connection, lose: () => void): Asking {
   }
 
   return {
-    ask: async ({ uris, list, prompts }) => {
+    ask: async ({ uris, list, prompts, tools }) => {
       const wantsUris = uris.size > 0 && tells.updated
       const wantsList = list && tells.listed
       const wantsPrompts = prompts && tells.prompts
-      if ((wantsUris || wantsList || wantsPrompts) && !(await hears())) return nothing
+      const wantsTools = tools && tells.tools
+      const wantsLists = wantsList || wantsPrompts || wantsTools
+      if ((wantsUris || wantsLists) && !(await hears())) return nothing
       const fresh = wantsUris ? [...uris].filter((uri) => !asked.has(uri)) : []
       const heard: string[] = []
       try {
@@ -168,8 +174,8 @@ function requesting(connection: Connection, lose: () => void): Asking {
       }
       for (const uri of heard) asked.add(uri)
       await unsubscribe([...asked].filter((uri) => !uris.has(uri)))
-      if (asked.size === 0 && !wantsList && !wantsPrompts) silence()
-      return { uris: new Set(asked), list: wantsList, prompts: wantsPrompts }
+      if (asked.size === 0 && !wantsLists) silence()
+      return { uris: new Set(asked), list: wantsList, prompts: wantsPrompts, tools: wantsTools }
     },
     // The server learns that subscriptions are over when the connection ends.
     close: silence,

@@ -1,8 +1,8 @@
 import type { ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { CallOptions } from '../core/view.ts'
 import type { Connection } from './connection.ts'
 import { unavailable } from './errors.ts'
+import type { RequestOptions } from './remote-tools.ts'
 import type { Wire } from './wire.ts'
 
 /** The link to a server: one connection at a time, and a new one after it was lost. */
@@ -10,7 +10,7 @@ export interface Link {
   /** The connection that requests use. It may have ended. */
   readonly connection: Connection
   readonly log: Log
-  request(method: string, params: Wire, options: CallOptions | undefined): Promise<Wire>
+  request(method: string, params: Wire, options: RequestOptions | undefined): Promise<Wire>
   /** Opens another connection, which replaces this one. */
   reopen(): Promise<Connection>
   /** Ends the link for good, for this reason. Only the first call counts. */

@@ -55,7 +55,15 @@ export function filledPromptOf(answer: Wire, decode = decodeBase64): FilledPromp
   return { ...defined({ description }), messages }
 }
 
+/** @throws ResourceError `internal` for a content of an unknown type. */
 function promptContentOf(wire: Wire, decode: typeof decodeBase64): PromptContent {
+  const block = blockOf(wire, decode)
+  if (block === undefined) throw malformed('a message of a prompt has no content')
+  return block
+}
+
+/** Returns the content of a block; undefined for one of an unknown type. */
+export function blockOf(wire: Wire, decode = decodeBase64): PromptContent | undefined {
   const { type, text, data, mimeType } = wire
   if (type === 'text' && typeof text === 'string') return { text: text.toWellFormed() }
   if ((type === 'image' || type === 'audio') && typeof data === 'string')
@@ -63,6 +71,5 @@ function promptContentOf(wire: Wire, decode: typeof decodeBase64): PromptContent
   const [resource] = type === 'resource' ? contentsOf({ contents: [wire.resource] }, '', decode) : []
   if (resource !== undefined) return { resource }
   const [link] = type === 'resource_link' ? resourcesOf([wire]) : []
-  if (link !== undefined) return { link }
-  throw malformed('a message of a prompt has no content')
+  return link === undefined ? undefined : { link }
 }

@@ -40,7 +40,7 @@ const stableMs = 30_000
 export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed {
   const { closing, log } = link
   const { wanted, hear, onGap, maxFailures } = options
-  let agreed: Told = { uris: new Set(), list: false, prompts: false }
+  let agreed: Told = { uris: new Set(), list: false, prompts: false, tools: false }
   let feed: Feed | undefined
   let since = 0
   let failures = 0
@@ -52,8 +52,8 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
     link.giveUp(reason)
   }
   const isIdle = () => {
-    const { uris, list, prompts } = wanted()
-    return uris.size === 0 && !list && !prompts
+    const { uris, list, prompts, tools } = wanted()
+    return uris.size === 0 && !list && !prompts && !tools
   }
   const watchEnd = (connection: Connection) =>
     void connection.ended.then(() => {

@@ -1,5 +1,6 @@
 import type { ResourceError } from '../core/errors.ts'
 import type { View } from '../core/view.ts'
+import type { RemoteTools } from './remote-tools.ts'
 
 /** An MCP server behind a URL. The headers go with every request, and never to another origin. */
 export interface UrlTarget {
@@ -27,7 +28,9 @@ export interface About {
 }
 
 /** A server as a view. */
-export interface RemoteView extends View {
+export interface RemoteView extends Omit<View, 'tools'> {
+  /** Its tools. Undefined when it declares none. */
+  readonly remoteTools?: RemoteTools
   /**
    * Resolves when the connection is over for good, with the reason: the view was closed, the server refuses this client, or its
    * command has ended. A connection that is lost while anything is listened to is reopened, and is not over.

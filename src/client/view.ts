@@ -15,6 +15,7 @@ import { childrenOf, isMadeUp, rootsOf } from './flat.ts'
 import type { Link } from './link.ts'
 import { filledPromptOf, promptPageOf } from './prompts.ts'
 import type { RemoteView } from './target.ts'
+import { createRemoteTools } from './tools.ts'
 import {
   cacheOf,
   completionOf,
@@ -40,7 +41,7 @@ const contextSince = '2025-06-18'
 /** Creates the view of a remote server. */
 export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView {
   const { request } = link
-  const { hasResources, hasPrompts, tells } = link.connection
+  const { hasResources, hasPrompts, hasTools, tells } = link.connection
   /** Whether the server reads directories: known after it has done so, or has answered that it does not know the method. */
   let readsDirectories: boolean | undefined
   let isOurs = false
@@ -184,9 +185,10 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
     complete: ({ uriTemplate, ...asked }, options) =>
       complete({ type: 'ref/resource', uri: uriTemplate }, asked, options),
     ...(hasPrompts ? { prompts } : {}),
+    ...(hasTools ? { remoteTools: createRemoteTools(link) } : {}),
 
     // Subscribe only to what the server declares.
-    ...(tells.updated || tells.listed || tells.prompts ? { live: true, subscribe: changes.open } : {}),
+    ...(tells.updated || tells.listed || tells.prompts || tells.tools ? { live: true, subscribe: changes.open } : {}),
     over: link.over,
     get readsDirectories() {
       return readsDirectories

@@ -204,6 +204,8 @@ export const mountEffects: { readonly [Name in Provider]: ProviderEffects<Name> 
       maxResources: 'none',
       maxBytes: 'none',
       memory: 'none',
+      // Its tools do whatever the server does.
+      tools: (on) => (on ? [{ kind: 'admits', what: 'callers of the tools of the server, whatever those do' }] : []),
       prompts: 'none',
       redact: 'none',
     },

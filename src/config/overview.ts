@@ -184,6 +184,7 @@ function withOverviewUpdates(
     },
     addList: (options) => inner.addList(options),
     addPrompts: async (options) => (await inner.addPrompts?.(options)) ?? false,
+    addTools: async (options) => (await inner.addTools?.(options)) ?? false,
     remove: (uri) => {
       if (!isOverview(uri)) return inner.remove(uri)
       const rest = spellings.has(uri) ? [...spellings].filter((one) => one !== uri) : []

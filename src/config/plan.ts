@@ -60,6 +60,7 @@ export function abilitiesOf(mounts: readonly PlannedMount[]): Abilities {
   return {
     live: configs.some(tellsOfChanges),
     prompts: withPrompts.length === 0 ? undefined : { live: withPrompts.some(tellsOfChanges) },
+    tools: configs.some(hasTools),
   }
 }
 
@@ -98,6 +99,7 @@ export function methodsOf(config: MountConfig): DeferredAbilities {
   return {
     watch: tellsOfChanges(config),
     prompts: promptsIn(config),
+    tools: hasTools(config),
     sees: config.provider === 'gdrive' && config.permissions === true,
     parts: hasRows(config),
   }
@@ -107,6 +109,11 @@ export function methodsOf(config: MountConfig): DeferredAbilities {
 function promptsIn(config: MountConfig): DeferredAbilities['prompts'] {
   if (config.provider === 'prompts') return true
   return config.provider === 'remote' && config.prompts !== false ? 'separate' : false
+}
+
+/** Whether the tools of another server are offered. */
+function hasTools(config: MountConfig): boolean {
+  return config.provider === 'remote' && config.tools === true
 }
 
 /** Whether rows of a database are served. */

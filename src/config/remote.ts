@@ -20,13 +20,13 @@ export async function openRemote(
   log: Log,
   redaction: Omit<RedactedOptions, 'mode'>,
 ): Promise<Provider> {
-  const { refresh, timeout, maxResources, maxBytes, memory, prompts, redact = 'off' } = config
+  const { refresh, timeout, maxResources, maxBytes, memory, prompts, tools, redact = 'off' } = config
   const { remote } = await providers.remote()
   const opened = remote({
     target: await targetIn(config, folder),
     address,
     log,
-    ...defined({ refreshMs: refresh, timeoutMs: timeout, maxResources, maxBytes, memoryBytes: memory, prompts }),
+    ...defined({ refreshMs: refresh, timeoutMs: timeout, maxResources, maxBytes, memoryBytes: memory, prompts, tools }),
   })
   return redact === 'off' ? opened : redacted(opened, { ...redaction, log, mode: redact })
 }

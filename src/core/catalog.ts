@@ -17,6 +17,7 @@ import { requireKeys } from './required.ts'
 import { createRouter } from './router.ts'
 import type { CatalogState } from './state.ts'
 import type { Clock } from './throttle.ts'
+import { createTools } from './tools.ts'
 import { cleanTexts } from './untrusted.ts'
 import { type ParsedUri, parseAddress, parseQuery, parseUri } from './uri.ts'
 import type { CallOptions, ReadOptions, ReadResult, ResourceContent, View } from './view.ts'
@@ -201,6 +202,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
   }
 
   const prompts = createPrompts(state, changes, { read, complete }, contextOf)
+  const tools = createTools(state, changes, contextOf)
 
   return {
     mounts: (options) => listing.mounts(contextOf(options)),
@@ -214,6 +216,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     complete,
     read,
     ...(prompts === undefined ? {} : { prompts }),
+    ...(tools === undefined ? {} : { tools }),
     live: changes.possible,
     ...(changes.possible ? { subscribe: (listener) => changes.open(listener, principal) } : {}),
   }

@@ -84,6 +84,7 @@ export function createChangeListeners(mount: Mounted, log: Log): ChangeListeners
     if (batch.everything || batch.changed.size > 0) tellWhole(batch)
     for (const [kind, changed] of batch.of) tellOf(kind, changed)
     if (batch.everything && mount.provider.prompts?.separate === true) tellOf('prompts', new Set(['']))
+    if (batch.everything && mount.provider.tools !== undefined) tellOf('tools', new Set(['']))
     const told = new Map<Listener, Told>()
     /** Whether a principal may see all other paths of the changed file. */
     const seesAliases = (principal: Principal, path: string) =>

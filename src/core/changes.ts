@@ -1,5 +1,6 @@
 import type { Listener } from './change-listeners.ts'
 import { invalid, isResourceError } from './errors.ts'
+import { createKindListeners } from './kind-listeners.ts'
 import { isVisible } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import { createMountWatch, type MountWatch } from './mount-watch.ts'
@@ -47,6 +48,8 @@ export interface Changes {
   readonly possible: boolean
   /** Whether any mount with prompts can notify about changes of them. */
   readonly ofPrompts: boolean
+  /** The same for tools. */
+  readonly ofTools: boolean
   open(listener: ChangeListener, principal: Principal): Subscription
   /** Returns the watch of a mount; undefined when its source cannot notify about changes. */
   watchOf(mount: Mounted): MountWatch | undefined
@@ -102,15 +105,14 @@ export function createChanges(
     /** The path that each URI listens to, by the URI as the client spelled it. */
     const told = new Map<string, { readonly watch: MountWatch; readonly path: string }>()
     const listeners = new Map<MountWatch, Listener>()
-    /** Listeners for changes of prompts, by the watch of the mount. */
-    const readers = new Map<MountWatch, Listener>()
     /** Number of URIs that count towards the limits: those listened to, and those being added. */
     let places = 0
     let closed = false
     const tellLists = () => listener({ uris: [], listed: true })
-    const tellPrompts = () => listener({ uris: [], listed: false, prompts: true })
     const lists = createThrottle(most.listIntervalMs, tellLists, clock)
-    const prompts = createThrottle(most.listIntervalMs, tellPrompts, clock)
+    const throttled = { principal, listener, intervalMs: most.listIntervalMs, clock }
+    const prompts = createKindListeners('prompts', throttled)
+    const tools = createKindListeners('tools', throttled)
     /** Passes on changed URIs at once, and a changed list only as often as the throttle allows. */
     const tell = ({ listed, ...change }: ViewChange): void => {
       if (closed) return
@@ -130,17 +132,6 @@ export function createChanges(
         known = { principal, notify: tell }
         listeners.set(watch, known)
       }
-      return known
-    }
-
-    const readerOf = (watch: MountWatch): Listener => {
-      // Prompts that are files change with the list of entries.
-      const notify = (change: ViewChange) => {
-        const isOfPrompts = change.prompts === true || !watch.hasSeparatePrompts
-        if (!closed && isOfPrompts && prompts.admit()) tellPrompts()
-      }
-      const known = readers.get(watch) ?? { principal, notify }
-      readers.set(watch, known)
       return known
     }
 
@@ -246,7 +237,11 @@ export function createChanges(
       addList: (options) => hearLists([...watches], listenerOf, options),
       addPrompts: (options) => {
         const ofPrompts = [...watches].filter(([{ provider }]) => provider.prompts !== undefined)
-        return hearLists(ofPrompts, readerOf, options)
+        return hearLists(ofPrompts, prompts.of, options)
+      },
+      addTools: (options) => {
+        const ofTools = [...watches].filter(([{ provider }]) => provider.tools !== undefined)
+        return hearLists(ofTools, tools.of, options)
       },
       remove: (uri) => {
         for (const spelled of told.has(uri) ? [uri] : spelledElse(uri)) {
@@ -262,8 +257,9 @@ export function createChanges(
         closed = true
         lists.close()
         prompts.close()
+        tools.close()
         for (const [uri, { watch, path }] of told) watch.remove(listenerOf(watch), path, uri)
-        for (const [watch, known] of [...listeners, ...readers]) watch.removeList(known)
+        for (const [watch, known] of listeners) watch.removeList(known)
         take(-told.size)
         told.clear()
         share.subscriptions--
@@ -276,6 +272,7 @@ export function createChanges(
   return {
     possible: watches.size > 0,
     ofPrompts: [...watches.keys()].some(({ provider }) => provider.prompts !== undefined),
+    ofTools: [...watches.keys()].some(({ provider }) => provider.tools !== undefined),
     open,
     watchOf: (mount) => watches.get(mount),
     degraded: () =>

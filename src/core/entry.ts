@@ -71,3 +71,12 @@ export type Content = ContentFacts &
     | { readonly bytes: Uint8Array }
     | { readonly stream: AsyncIterable<Uint8Array>; readonly length: number }
   )
+
+/** An entry with its URI, as a client sees it. `modified` is in milliseconds since 1970 (UTC). */
+export interface Resource extends Description {
+  readonly uri: string
+  readonly name: string
+  readonly size?: number
+  readonly modified?: number
+  readonly version?: string
+}

@@ -187,7 +187,7 @@ export function createMount(options: MountOptions): Mounted {
 /** Wraps a provider so that every call carries the access decision for other paths: a source may serve one entry under several. */
 function withAccess(provider: Provider, allows: (principal: Principal, path: string) => boolean): Provider {
   const extended = (context: Context): Context => ({ allows: (path) => allows(context.principal, path), ...context })
-  const { list, read, stat, templates, complete, prompts } = provider
+  const { list, read, stat, templates, complete, prompts, tools } = provider
   const completePrompt = prompts?.complete
   return {
     ...provider,
@@ -196,6 +196,14 @@ function withAccess(provider: Provider, allows: (principal: Principal, path: str
     ...(stat === undefined ? {} : { stat: (path, context) => stat(path, extended(context)) }),
     ...(templates === undefined ? {} : { templates: (context) => templates(extended(context)) }),
     ...(complete === undefined ? {} : { complete: (request, context) => complete(request, extended(context)) }),
+    ...(tools === undefined
+      ? {}
+      : {
+          tools: {
+            list: (context) => tools.list(extended(context)),
+            call: (request, context) => tools.call(request, extended(context)),
+          },
+        }),
     ...(prompts === undefined
       ? {}
       : {

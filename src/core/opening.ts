@@ -57,6 +57,8 @@ export interface Abilities {
   readonly live: boolean
   /** Whether a mount with prompts can notify about changes of them. Undefined when no mount has prompts. */
   readonly prompts: { readonly live: boolean } | undefined
+  /** Whether a mount has tools. Default false. */
+  readonly tools?: boolean
 }
 
 /** The source of views: a catalog, or one that is still being opened. */
@@ -89,7 +91,7 @@ function createOpeningView(opening: Opening<Catalog>, abilities: Abilities, view
     made ??= viewOf(opened ?? (await opening.whenOpen(options?.signal)))
     return made
   }
-  const { live, prompts } = abilities
+  const { live, prompts, tools = false } = abilities
   return {
     mounts: async (options) => (await whole(options)).mounts(options),
     list: async (query, options) => (await whole(options)).list(query, options),
@@ -98,6 +100,14 @@ function createOpeningView(opening: Opening<Catalog>, abilities: Abilities, view
     directory: async (query, options) => (await whole(options)).directory(query, options),
     complete: async (request, options) => (await whole(options)).complete(request, options),
     ...(prompts === undefined ? {} : { prompts: openingPrompts(whole, prompts.live) }),
+    ...(tools
+      ? {
+          tools: {
+            live,
+            list: async (reserved, options) => (await whole(options)).tools?.list(reserved, options) ?? [],
+          },
+        }
+      : {}),
     live,
     ...(live ? { subscribe: (listener: ChangeListener) => openingSubscription(opening, whole, listener) } : {}),
   }
@@ -143,6 +153,7 @@ function openingSubscription(
     add: async (uris, options) => (await subscription(options))?.add(uris, options) ?? [],
     addList: async (options) => (await subscription(options))?.addList(options) ?? false,
     addPrompts: async (options) => (await subscription(options))?.addPrompts?.(options) ?? false,
+    addTools: async (options) => (await subscription(options))?.addTools?.(options) ?? false,
     remove: (uri) => inner?.remove(uri),
     close: () => {
       closed = true

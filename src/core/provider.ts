@@ -1,33 +1,10 @@
+import type { Context, Principal } from './context.ts'
 import type { Audience, ByteRange, Content, Description, Entry, Icon } from './entry.ts'
 
+import type { Tools } from './provided-tool.ts'
+
+export type { Context, Principal } from './context.ts'
 export type { Audience, ByteRange, Content, ContentFacts, Description, Entry, Icon } from './entry.ts'
-
-/** The caller of an operation. `id` is unique per caller; access rules name `roles`. */
-export interface Principal {
-  readonly id: string
-  readonly roles: readonly string[]
-  /** The OAuth scopes that its token grants, including those that a broader one implies. Undefined when no token limits it. */
-  readonly scopes?: readonly string[] | undefined
-}
-
-/** Context of every call: the caller, and the signal that aborts it. A provider stops its work soon after the abort. */
-export interface Context {
-  readonly principal: Principal
-  readonly signal: AbortSignal
-  /**
-   * Maximum size of the content at the moment, in bytes. For a larger one, a provider that knows the size before it fetches the
-   * content throws {@link later}; the catalog then retries when there is room. Other providers may ignore it.
-   */
-  readonly most?: number
-  /** Whether only the content is needed: facts that need a look-up of their own may be left out. */
-  readonly bare?: boolean
-  /**
-   * Whether the caller may see another path of the same source, by the access rules. A source that serves one entry under several
-   * paths (by a symbolic link) checks each path except the requested one; if the caller may not see one of them, the entry must
-   * look missing. Undefined: every path may be seen.
-   */
-  readonly allows?: (path: string) => boolean
-}
 
 /** A part of an entry that is indexed by itself, such as a row of a table. */
 export interface EntryPart {
@@ -77,7 +54,7 @@ export interface Completion {
 }
 
 /** The lists of a source besides its entries. */
-export type ChangedKind = 'prompts'
+export type ChangedKind = 'prompts' | 'tools'
 
 /**
  * A change of an entry, or of a directory with its contents (a path that ends in `/`). Without a path, everything may have
@@ -151,6 +128,8 @@ export interface Provider {
   watch?(signal: AbortSignal): Promise<AsyncIterable<Change>>
   /** The prompts of the source; undefined when it can have none. */
   readonly prompts?: Prompts
+  /** The tools of the source; undefined when it can have none. Changes of them are yielded by the watch, as `of` tools. */
+  readonly tools?: Tools
   /**
    * Makes the running watch include a path (for a directory, with or without a final `/`: its contents). Resolves when it does,
    * to whether it does. Undefined when the watch includes every path anyway.

@@ -1,5 +1,8 @@
-import type { Context } from './provider.ts'
-import type { Resource } from './view.ts'
+import type { Context } from './context.ts'
+import type { Icon, Resource } from './entry.ts'
+import type { ToolHints, ToolLink, ToolProgress } from './provided-tool.ts'
+
+export type { ToolHints, ToolLink, ToolProgress } from './provided-tool.ts'
 
 /** A JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -16,37 +19,30 @@ export interface Tool {
   /** JSON Schema of `structured`. */
   readonly outputSchema?: JsonObject
   /** Hints that a host shows to a person before a call. */
-  readonly annotations?: {
-    readonly readOnly?: boolean
-    readonly destructive?: boolean
-    readonly idempotent?: boolean
-    readonly openWorld?: boolean
-  }
+  readonly annotations?: ToolHints
+  readonly icons?: readonly Icon[]
+  /** Members of `_meta` in the answer. JSON values. */
+  readonly meta?: JsonObject
   /** Runs the tool. Throws only ResourceError: the model sees `invalid` errors, so that it can correct its call. */
-  call(given: JsonObject, context: Context): Promise<ToolAnswer>
+  call(given: JsonObject, context: Context, report?: (progress: ToolProgress) => void): Promise<ToolAnswer>
 }
 
 /** The result of a call. */
 export interface ToolAnswer {
-  /** Text for a model. */
+  /** Text for a model, the first block. Empty: there is none, and the blocks are all there is. */
   readonly text: string
   readonly structured?: JsonObject
   /** Resources that the call created or found. */
   readonly resources?: readonly ToolLink[]
   /** Blocks shown besides the text. */
   readonly blocks?: readonly ToolBlock[]
+  /** Whether the tool reports a failure. */
+  readonly failed?: boolean
 }
 
-/** A link to a resource in an answer. */
-export interface ToolLink {
-  readonly uri: string
-  readonly name: string
-  readonly description?: string
-  readonly mimeType?: string
-}
-
-/** A block of an answer: an image or a sound in base64, a resource in base64, a resource as text, or a link. */
+/** A block of an answer: a text, an image or a sound in base64, a resource in base64, a resource as text, or a link. */
 export type ToolBlock =
+  | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string }
   | { readonly type: 'resource'; readonly uri: string; readonly mimeType: string; readonly blob: string }
   | { readonly type: 'embedded'; readonly resource: EmbeddedText }

@@ -1,4 +1,8 @@
+import type { Resource } from './entry.ts'
 import type { Completion, Content, Description, FilledPrompt, Prompt } from './provider.ts'
+import type { Tool } from './tool.ts'
+
+export type { Resource } from './entry.ts'
 
 /**
  * The catalog as one principal sees it, or a remote server: the same methods for both, addressed by URI. A view is cheap and
@@ -20,6 +24,8 @@ export interface View {
   complete(request: ViewCompletionRequest, options?: CallOptions): Promise<Completion>
   /** Its prompts. Undefined when it can have none. */
   readonly prompts?: PromptView
+  /** Its tools. Undefined when it can have none. */
+  readonly tools?: ToolView
   /** Its skills. Undefined when it can have none. */
   readonly skills?: SkillView
   /** Whether anything in it can notify about changes. */
@@ -52,6 +58,8 @@ export interface ViewChange {
   readonly below?: readonly string[]
   /** Whether prompts were added, removed or changed, for listeners of prompts. */
   readonly prompts?: boolean
+  /** The same for tools. */
+  readonly tools?: boolean
 }
 
 export type ChangeListener = (change: ViewChange) => void
@@ -72,18 +80,11 @@ export interface Subscription {
   addList(options?: CallOptions): Promise<boolean>
   /** Adds the list of prompts. Resolves, when it is listened to, to whether any source can notify about it. */
   addPrompts?(options?: CallOptions): Promise<boolean>
+  /** Adds the list of tools. Resolves, when it is listened to, to whether any source can notify about it. */
+  addTools?(options?: CallOptions): Promise<boolean>
   /** Removes a URI in the spelling that was added; if it was not added in this spelling, all spellings of it. */
   remove(uri: string): void
   close(): void
-}
-
-/** An entry with its URI, as a client sees it. `modified` is in milliseconds since 1970 (UTC). */
-export interface Resource extends Description {
-  readonly uri: string
-  readonly name: string
-  readonly size?: number
-  readonly modified?: number
-  readonly version?: string
 }
 
 export interface ResourceTemplate extends Description {
@@ -166,6 +167,18 @@ export interface PromptCompletionRequest {
   readonly name: string
   readonly argument: { readonly name: string; readonly value: string }
   readonly arguments?: ReadonlyMap<string, string>
+}
+
+/** The tools that one principal may call, of all mounts. */
+export interface ToolView {
+  /** Whether anything can notify about changes of them. */
+  readonly live?: boolean
+  /**
+   * Returns all tools, in one stable order. Sources that do not answer are left out.
+   *
+   * @param reserved Names that none of them gets.
+   */
+  list(reserved: ReadonlySet<string>, options?: CallOptions): Promise<readonly Tool[]>
 }
 
 /** The skills that one principal may see: directories with a `SKILL.md` (SEP-2640). */

@@ -35,7 +35,7 @@ export interface AuditRecord {
   readonly uri?: string
   /**
    * `ok`; the kind of the error; `cancelled`; `denied`: a rule denies it, or none allows it, which the client cannot tell from
-   * `not-found`; `unheard`: the URI cannot be listened to.
+   * `not-found`; `unheard`: the URI cannot be listened to; `failed`: a tool of another server reports a failure.
    *
    * A refusal over HTTP has a status, too. Of authentication: `no-token`, `malformed-token`, `bad-token`, `unjudged-token`,
    * `scope`, `host`, `no-link` (a link to a content that is forged or has expired). Of a limit: `rate`, `share`, `busy`, `sessions`, `connections`, `bad-tokens`, `too-large`. `left-out`: that
@@ -105,7 +105,10 @@ export function auditedTool(tool: Tool, audit: Audit, facts: AuditedFacts): Tool
   const { recorded } = createRecorder(audit, facts)
   return {
     ...tool,
-    call: (given, context) => recorded('call', tool.name, context, tool.call(given, context), () => ({})),
+    call: (given, context, report) =>
+      recorded('call', tool.name, context, tool.call(given, context, report), ({ failed }) =>
+        failed === true ? { outcome: 'failed' } : {},
+      ),
   }
 }
 
@@ -181,7 +184,7 @@ function auditedSubscription(
       }
     },
     addList: subscription.addList,
-    ...defined({ addPrompts: subscription.addPrompts }),
+    ...defined({ addPrompts: subscription.addPrompts, addTools: subscription.addTools }),
     remove: subscription.remove,
     close: subscription.close,
   }

@@ -39,7 +39,7 @@ export function capabilitiesOf(view: View) {
     resources: view.live === true ? { subscribe: true, listChanged: true } : {},
     completions: {},
     // Some hosts refuse a server without these two lists, even if the lists are empty.
-    tools: {},
+    tools: view.tools?.live === true ? { listChanged: true } : {},
     prompts: view.prompts?.live === true ? { listChanged: true } : {},
     extensions: skillsCapability,
   }
@@ -64,7 +64,7 @@ export function bind(view: View, identity: Identity, log: Log, { subscription, t
       }),
     ),
     onInitialized: () => {
-      for (const adding of [subscription?.addList(), subscription?.addPrompts?.()])
+      for (const adding of [subscription?.addList(), subscription?.addPrompts?.(), subscription?.addTools?.()])
         adding?.catch((error) => log('warn', 'nobody watches', { error }))
     },
   }

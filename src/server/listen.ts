@@ -46,10 +46,12 @@ export async function listen(request: Request, options: ListenOptions): Promise<
     const honoured = (await subscription?.add(filter.uris, { signal: over.signal })) ?? []
     const listed = filter.list && ((await subscription?.addList({ signal: over.signal })) ?? false)
     const prompts = filter.prompts && ((await subscription?.addPrompts?.({ signal: over.signal })) ?? false)
+    const tools = filter.tools && ((await subscription?.addTools?.({ signal: over.signal })) ?? false)
     if (!over.signal.aborted) {
       const notifications = {
         ...(listed ? { resourcesListChanged: true } : {}),
         ...(prompts ? { promptsListChanged: true } : {}),
+        ...(tools ? { toolsListChanged: true } : {}),
         ...(honoured.length > 0 ? { resourceSubscriptions: honoured } : {}),
       }
       const params = { notifications, _meta: { [idKey]: request.id } }
@@ -82,17 +84,23 @@ interface Filter {
   readonly uris: readonly string[]
   readonly list: boolean
   readonly prompts: boolean
+  readonly tools: boolean
 }
 
 function filterOf(notifications: unknown): Filter {
   if (!isObject(notifications)) throw invalid('The param notifications is not an object.', 'params')
-  const { resourceSubscriptions = [], resourcesListChanged, promptsListChanged } = notifications
+  const { resourceSubscriptions = [], resourcesListChanged, promptsListChanged, toolsListChanged } = notifications
   if (!Array.isArray(resourceSubscriptions) || !resourceSubscriptions.every((uri) => typeof uri === 'string'))
     throw invalid('The param notifications.resourceSubscriptions is not an array of strings.', 'params')
   for (const name of ['resourcesListChanged', 'toolsListChanged', 'promptsListChanged'])
     if (!['boolean', 'undefined'].includes(typeof notifications[name]))
       throw invalid(`The param notifications.${name} is not a boolean.`, 'params')
-  return { uris: resourceSubscriptions, list: resourcesListChanged === true, prompts: promptsListChanged === true }
+  return {
+    uris: resourceSubscriptions,
+    list: resourcesListChanged === true,
+    prompts: promptsListChanged === true,
+    tools: toolsListChanged === true,
+  }
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

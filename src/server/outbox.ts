@@ -32,6 +32,7 @@ export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): 
   let waiting = 0
   let listed = false
   let prompts = false
+  let tools = false
   let opened = false
   let writing = false
   let closed = false
@@ -53,6 +54,10 @@ export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): 
     if (prompts) {
       prompts = false
       return { jsonrpc: '2.0', method: 'notifications/prompts/list_changed', ...params }
+    }
+    if (tools) {
+      tools = false
+      return { jsonrpc: '2.0', method: 'notifications/tools/list_changed', ...params }
     }
     for (const uri of uris) {
       // Removed before it is written: a change from now on needs another notification.
@@ -80,6 +85,7 @@ export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): 
       if (closed) return
       listed ||= change.listed
       prompts ||= change.prompts === true
+      tools ||= change.tools === true
       for (const uri of change.uris) {
         if (!uris.has(uri)) waiting += uri.length
         uris.add(uri)

@@ -14,6 +14,7 @@ import type { ServedOpening } from './opening.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
 import { type Channel, openChannel } from './protocol/channel.ts'
 import type { TurnedAway } from './refused.ts'
+import { ownToolNames } from './tools.ts'
 
 /** Options of every transport: a view for each principal. */
 export interface ServeOptions extends Identity {
@@ -85,11 +86,15 @@ export async function openView(
           wrap: (narrow) => (audit === undefined ? narrow : audited(narrow, audit, facts)),
           ...defined({ readingTools: options.readingTools }),
         })
-  const tools = (client: ClientName | undefined) => {
+  const tools = async (client: ClientName | undefined, signal: AbortSignal) => {
     const own = [...(toolsOf?.(principal) ?? []), ...(given?.tools(client) ?? [])]
-    return audit === undefined ? own : own.map((tool) => auditedTool(tool, audit, facts))
+    const reserved = new Set([...ownToolNames, ...own.map(({ name }) => name)])
+    const others = (await view.tools?.list(reserved, { signal })) ?? []
+    const all = [...own, ...others]
+    return audit === undefined ? all : all.map((tool) => auditedTool(tool, audit, facts))
   }
-  const toolbox = toolsOf === undefined && given === undefined ? undefined : { principal, tools }
+  const hasTools = toolsOf !== undefined || given !== undefined || view.tools !== undefined
+  const toolbox = hasTools ? { principal, tools } : undefined
   const outbox = era === 'legacy' && announcements !== undefined ? createOutbox(announcements) : undefined
   outbox?.open()
   const subscription = outbox === undefined ? undefined : subscribe(view, outbox, log)
@@ -101,7 +106,8 @@ export async function openView(
   }
   const retell = () => {
     const prompts = promised.prompts?.live === true
-    outbox?.push({ uris: subscription?.uris ?? [], listed: subscription !== undefined, prompts })
+    const tools = promised.tools?.live === true
+    outbox?.push({ uris: subscription?.uris ?? [], listed: subscription !== undefined, prompts, tools })
   }
   const instructions = options.instructions ?? options.guide?.(principal)
   const identity = { ...options, ...defined({ instructions }) }
@@ -116,7 +122,13 @@ export async function openView(
 
 /** Returns a view that declares no notifications of changes. */
 function silent(view: View): View {
-  return { ...view, live: false, ...(view.prompts === undefined ? {} : { prompts: { ...view.prompts, live: false } }) }
+  const { prompts, tools } = view
+  return {
+    ...view,
+    live: false,
+    ...(prompts === undefined ? {} : { prompts: { ...prompts, live: false } }),
+    ...(tools === undefined ? {} : { tools: { ...tools, live: false } }),
+  }
 }
 
 /**
@@ -132,7 +144,7 @@ function subscribe(view: View, outbox: Outbox, log: Log): Subscription | undefin
     },
     add: subscription.add,
     addList: subscription.addList,
-    ...defined({ addPrompts: subscription.addPrompts }),
+    ...defined({ addPrompts: subscription.addPrompts, addTools: subscription.addTools }),
     remove: (uri) => {
       const before = subscription.uris
       subscription.remove(uri)

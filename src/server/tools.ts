@@ -9,25 +9,31 @@ import { isObject } from './messages.ts'
 import { requiredString } from './params.ts'
 import type { Method } from './protocol/method.ts'
 import { type Revision, since } from './revisions.ts'
-import { embeddedToWire, resourceToWire } from './wire.ts'
+import { embeddedToWire, resourceToWire, shownIcons } from './wire.ts'
 
 /** The current tools of one principal: its roles may change. */
 export interface Toolbox {
   readonly principal: Principal
   /** @param client The client's declared name. */
-  tools(client: ClientName | undefined): readonly Tool[]
+  tools(client: ClientName | undefined, signal: AbortSignal): Promise<readonly Tool[]>
 }
 
 type Wire = Record<string, unknown>
 
+/** Names of tools of this server, whoever gets them: no tool of another server has one of them. */
+export const ownToolNames: readonly string[] = [
+  ...['list_resources', 'browse_directory', 'read_resource', 'search_resources'],
+  ...['assemble_context', 'save_analysis'],
+]
+
 /** Returns the methods for tools. A principal without tools always gets the answer of a server without tools. */
 export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Record<string, Method>> {
-  const list: Method = async ({ revision, client }) => ({
-    tools: (toolbox?.tools(client) ?? []).map((tool) => toolToWire(tool, revision)),
+  const list: Method = async ({ revision, client, signal }) => ({
+    tools: ((await toolbox?.tools(client, signal)) ?? []).map((tool) => toolToWire(tool, revision)),
   })
   if (toolbox === undefined) return { 'tools/list': list }
-  const call: Method = async ({ params, revision, signal, client }) => {
-    const tools = toolbox.tools(client)
+  const call: Method = async ({ params, revision, signal, client, report }) => {
+    const tools = await toolbox.tools(client, signal)
     if (tools.length === 0) throw new ProtocolError(codes.methodNotFound, 'Method not found')
     const called = requiredString(params, 'name')
     if (!isObject(params.arguments ?? {})) throw invalid('The arguments of the tool are not an object.', 'params')
@@ -35,7 +41,7 @@ export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Re
     if (tool === undefined) throw invalid('There is no such tool.', 'unknown-tool')
     const given = isObject(params.arguments) ? params.arguments : {}
     try {
-      return answerToWire(await tool.call(given, { principal: toolbox.principal, signal }), revision)
+      return answerToWire(await tool.call(given, { principal: toolbox.principal, signal }, report), revision)
     } catch (error) {
       // The model sees the error, so that it can correct its call. An internal error becomes a fixed answer, as everywhere.
       if (!isResourceError(error) || error.kind === 'internal') throw error
@@ -48,7 +54,7 @@ export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Re
 }
 
 function toolToWire(tool: Tool, revision: Revision): Wire {
-  const { name, title, description, inputSchema, outputSchema, annotations = {} } = tool
+  const { name, title, description, inputSchema, outputSchema, annotations = {}, icons = [], meta = {} } = tool
   const { readOnly, destructive, idempotent, openWorld } = annotations
   const hints = {
     ...defined({
@@ -67,19 +73,22 @@ function toolToWire(tool: Tool, revision: Revision): Wire {
     inputSchema,
     ...(outputSchema !== undefined && isNewer ? { outputSchema } : {}),
     ...(since(revision, '2025-03-26') ? { annotations: hints } : {}),
+    ...(icons.length > 0 && since(revision, '2025-11-25') ? { icons: shownIcons(icons) } : {}),
+    ...(Object.keys(meta).length > 0 && isNewer ? { _meta: meta } : {}),
   }
 }
 
-function answerToWire({ text, structured, resources = [], blocks = [] }: ToolAnswer, revision: Revision): Wire {
+function answerToWire({ text, structured, resources = [], blocks = [], failed }: ToolAnswer, revision: Revision): Wire {
   const isNewer = since(revision, '2025-06-18')
   const links = isNewer ? resources.map(linkToWire) : []
   return {
     content: [
-      { type: 'text', text: text.toWellFormed() },
+      ...(text === '' && blocks.length > 0 ? [] : [{ type: 'text', text: text.toWellFormed() }]),
       ...blocks.map((block) => blockToWire(block, revision)),
       ...links,
     ],
     ...(structured !== undefined && isNewer ? { structuredContent: structured } : {}),
+    ...(failed === true ? { isError: true } : {}),
   }
 }
 
@@ -94,6 +103,7 @@ function linkToWire({ uri, name, description, mimeType }: ToolLink): Wire {
 
 /** Sounds are a content type since 2025-03-26; in older revisions a text replaces them. */
 function blockToWire(block: ToolBlock, revision: Revision): Wire {
+  if (block.type === 'text') return { type: 'text', text: block.text.toWellFormed() }
   if (block.type === 'embedded') return embeddedToWire(block.resource, revision)
   if (block.type === 'link')
     return since(revision, '2025-06-18')

@@ -1,3 +1,4 @@
+import type { Icon } from '../core/entry.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Completion, ContentFacts, Description, FilledPrompt } from '../core/provider.ts'
 import type { EmbeddedText } from '../core/tool.ts'
@@ -237,9 +238,7 @@ export function cached(hint: CacheHint, revision: Revision): Wire {
 
 function description(facts: Description, revision: Revision, modified: number | undefined): Wire {
   const hasTitle = since(revision, '2025-06-18')
-  const icons = since(revision, '2025-11-25')
-    ? facts.icons?.filter((icon) => /^(https:|data:image\/)/.test(icon.src))
-    : []
+  const icons = since(revision, '2025-11-25') ? shownIcons(facts.icons ?? []) : []
   const audience = facts.audience?.filter((role) => role === 'user' || role === 'assistant') ?? []
   const priority = facts.priority
   const annotations = {
@@ -252,8 +251,13 @@ function description(facts: Description, revision: Revision, modified: number | 
     ...(facts.description === undefined ? {} : { description: facts.description.toWellFormed() }),
     ...mimeTypeOf(facts.mimeType),
     ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
-    ...(icons !== undefined && icons.length > 0 ? { icons } : {}),
+    ...(icons.length > 0 ? { icons } : {}),
   }
+}
+
+/** Returns the icons that a client may load. */
+export function shownIcons(icons: readonly Icon[]): readonly Icon[] {
+  return icons.filter(({ src }) => /^(https:|data:image\/)/.test(src))
 }
 
 /** ISO 8601 has the years 0 to 9999 without a sign; clients accept no others. */

@@ -10,6 +10,8 @@ export interface DeferredAbilities {
   readonly watch: boolean
   /** It has `prompts`. `separate`: they change independently of entries, and the provider completes their arguments. */
   readonly prompts: boolean | 'separate'
+  /** It has `tools`. By default it has not. */
+  readonly tools?: boolean
   /** It has `sees`. */
   readonly sees: boolean
   /** It has `parts`. By default it has not. */
@@ -130,6 +132,18 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
               const { prompts } = await whenOpen(context.signal)
               if (prompts === undefined) throw notFound('the source has no prompts')
               return prompts.get(request, context)
+            },
+          },
+        }
+      : {}),
+    ...(abilities.tools === true
+      ? {
+          tools: {
+            list: async (context: Context) => (await (await whenOpen(context.signal)).tools?.list(context)) ?? [],
+            call: async (request, context) => {
+              const { tools } = await whenOpen(context.signal)
+              if (tools === undefined) throw notFound('the source has no tools')
+              return tools.call(request, context)
             },
           },
         }

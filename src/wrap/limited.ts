@@ -90,6 +90,21 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     }
   }
 
+  /** Like `ask`, without the time-out: a tool may run for as long as its caller waits. */
+  const askLong = async <T>(context: Context, work: (context: Context) => Promise<T>): Promise<T> => {
+    const leave = await begin(context.signal)
+    try {
+      const answer = await work(context)
+      learn(undefined)
+      return answer
+    } catch (error) {
+      learn(context.signal.aborted ? context.signal.reason : error)
+      throw error
+    } finally {
+      leave()
+    }
+  }
+
   /** Reads under the limits. A stream continues after the answer, and also ends when the caller aborts. */
   const read = async (request: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const own = followAbort(context.signal)
@@ -139,7 +154,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   }
   const fullList = () => refused('Too many wait for it.', pause)
 
-  const { stat, templates, complete, prompts } = provider
+  const { stat, templates, complete, prompts, tools } = provider
   const completePrompt = prompts?.complete
   return {
     ...provider,
@@ -160,6 +175,14 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
             ...(completePrompt === undefined
               ? {}
               : { complete: (request, context) => ask(context, (own) => completePrompt(request, own)) }),
+          },
+        }),
+    ...(tools === undefined
+      ? {}
+      : {
+          tools: {
+            list: (context) => ask(context, (own) => tools.list(own)),
+            call: (request, context) => askLong(context, (own) => tools.call(request, own)),
           },
         }),
     degraded: () => (breaker.open ? 'unavailable' : provider.degraded?.()),

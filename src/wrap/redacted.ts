@@ -9,6 +9,7 @@ import type { Layer } from './redacted/find.ts'
 import { cleanPrompts } from './redacted/prompts.ts'
 import { createRangeReader } from './redacted/range.ts'
 import { type Redactor, sharedRedactor } from './redacted/redactor.ts'
+import { cleanTools } from './redacted/tools.ts'
 
 export interface RedactedOptions {
   /**
@@ -50,7 +51,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
   const redactor = options.redactor ?? sharedRedactor()
   const cleaner = createCleaner({ mode, seal, redactor, scrubber, except, log, without })
   const readRange = createRangeReader(provider, cleaner)
-  const { stat, watch, complete, prompts } = provider
+  const { stat, watch, complete, prompts, tools } = provider
 
   const readWhole = async ({ path, params }: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const contents: Content[] = []
@@ -95,6 +96,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
           },
         }),
     ...(prompts === undefined ? {} : { prompts: cleanPrompts(prompts, cleaner, seal) }),
+    ...(tools === undefined ? {} : { tools: cleanTools(tools, cleaner, seal) }),
     ...(watch === undefined ? {} : { watch: async (signal) => named(await watch(signal)) }),
   }
 }

@@ -85,6 +85,10 @@ export const remoteShape = {
       'How much memory the command and all that it starts may hold together, on Linux. Beyond it they are killed, and started again at the next use. By default "4GiB".',
     ),
   prompts: z.boolean().exactOptional().describe('Whether the prompts of the server are offered too. By default true.'),
+  tools: z
+    .boolean()
+    .exactOptional()
+    .describe('Whether the tools of the server are offered too, to those who may see the mount. By default false.'),
   redact: z
     .enum(['mask', 'withhold', 'off'])
     .exactOptional()

@@ -7,7 +7,7 @@ import type { Change, Degradation } from '../../core/provider.ts'
 import { createChangeQueue } from './change-queue.ts'
 import { listFaultOf } from './faults.ts'
 import type { Kept } from './kept.ts'
-import { changedPrompts, type RelayedPrompt } from './prompts.ts'
+import type { SideList } from './side-lists.ts'
 import { differences, entriesIn, entryAt, type Snapshot } from './snapshot.ts'
 
 /** Maximum number of subscribed resources per directory, at a server that has no directories. */
@@ -24,8 +24,8 @@ export interface Following {
 export interface FollowingOptions {
   readonly open: (signal: AbortSignal) => Promise<RemoteView>
   readonly listing: Kept<Snapshot>
-  /** The prompts, if they are relayed. */
-  readonly prompts: Kept<readonly RelayedPrompt[]> | undefined
+  /** The lists of prompts and tools, if they are relayed. */
+  readonly sideLists: readonly SideList[]
   /** Whether a path that is not listed is spelled in the one way that counts. */
   readonly isSpelled: (path: string) => Promise<boolean>
   /** How often the listing is looked at, where the server does not tell, in milliseconds. */
@@ -43,7 +43,7 @@ interface Run {
 }
 
 export function createFollowing(options: FollowingOptions): Following {
-  const { open, listing, prompts, isSpelled, refresh, onListed, log } = options
+  const { open, listing, sideLists, isSpelled, refresh, onListed, log } = options
   /** URIs at the server, by the path that is followed. */
   const followed = new Map<string, readonly string[]>()
   /** Followed paths that a change of a URI affects, by URI. */
@@ -121,18 +121,23 @@ export function createFollowing(options: FollowingOptions): Following {
       }
     }
     const renewSoon = repeatedly(renew, ending.signal)
-    const renewPrompts = repeatedly(async () => {
-      try {
-        const renewed = await prompts?.renew(ending.signal)
-        for (const change of renewed === undefined ? [] : changedPrompts(renewed.before, renewed.now))
-          queue.push(change)
-      } catch (error) {
-        if (!ending.signal.aborted) log('warn', 'the prompts of the server cannot be listed after a change', { error })
-      }
-    }, ending.signal)
-    const subscription = view.subscribe?.(({ uris, listed, prompts: prompted }) => {
+    const sides = sideLists
+      .filter((list) => list.isIn(view))
+      .map((list) => {
+        const renewList = async () => {
+          try {
+            for (const change of await list.renew(ending.signal)) queue.push(change)
+          } catch (error) {
+            if (!ending.signal.aborted)
+              log('warn', `the ${list.what} of the server cannot be listed after a change`, { error })
+          }
+        }
+        return { list, renew: repeatedly(renewList, ending.signal) }
+      })
+    const subscription = view.subscribe?.((change) => {
+      const { uris, listed } = change
       if (listed) void renewSoon()
-      if (prompted === true) void renewPrompts()
+      for (const { list, renew: renewList } of sides) if (list.isChanged(change)) void renewList()
       for (const uri of uris) for (const path of pathsOf(uri)) if (isTold(path)) queue.push({ path })
     })
     /** Whether a change is reported. Changes that come back in a circle are not reported again. */
@@ -146,7 +151,7 @@ export function createFollowing(options: FollowingOptions): Following {
       subscription?.close()
       if (running === run) running = undefined
       listing.told = false
-      if (prompts !== undefined) prompts.told = false
+      for (const { list } of sides) list.setTold(false)
     }
     const run: Run = {
       view,
@@ -174,16 +179,16 @@ export function createFollowing(options: FollowingOptions): Following {
         await listing.renew(signal)
         listing.told = true
       }
-      const hasPrompts = prompts !== undefined && view.prompts !== undefined
-      const hearsPrompts = hasPrompts && ((await subscription?.addPrompts?.({ signal })) ?? false)
-      if (hearsPrompts) {
-        await renewPrompts()
-        prompts.told = true
+      const silent: (() => Promise<void>)[] = hearsList ? [] : [renewSoon]
+      for (const { list, renew: renewList } of sides) {
+        if (await list.listen(subscription, { signal })) {
+          await renewList()
+          list.setTold(true)
+        } else silent.push(renewList)
       }
-      if (!hearsList || (hasPrompts && !hearsPrompts)) {
+      if (silent.length > 0) {
         timer = setInterval(() => {
-          if (!hearsList) void renewSoon()
-          if (hasPrompts && !hearsPrompts) void renewPrompts()
+          for (const renewSilent of silent) void renewSilent()
         }, refresh)
         timer.unref()
       }

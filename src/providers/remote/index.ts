@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type ConnectOptions, connect, type Target } from '../../client/index.ts'
+import { type ConnectOptions, connect, type RemoteView, type Target } from '../../client/index.ts'
 import { followFor } from '../../core/abort.ts'
 import { defined } from '../../core/defined.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
@@ -16,10 +16,13 @@ import { faultOf, listFaultOf, readFaultOf } from './faults.ts'
 import { createFollowing } from './following.ts'
 import { withFound } from './found.ts'
 import { createKept } from './kept.ts'
+import type { ListFacts } from './names.ts'
 import { createRelayedPrompts, fetchPrompts } from './prompts.ts'
 import { createSession } from './session.ts'
+import { promptList, toolList } from './side-lists.ts'
 import { type Bounds, entriesIn, entryAt, type Snapshot, takeSnapshot } from './snapshot.ts'
 import { fetchTemplates } from './templates.ts'
+import { createRelayedTools, fetchTools } from './tools.ts'
 
 export interface RemoteOptions {
   /** A command that starts the server, or its URL. */
@@ -36,6 +39,8 @@ export interface RemoteOptions {
   readonly memoryBytes?: number
   /** Whether its prompts are relayed. Default true. */
   readonly prompts?: boolean
+  /** Whether its tools are relayed. Default false. */
+  readonly tools?: boolean
   /** Address of the mount. When set, search results of the server are given with URIs of this process. */
   readonly address?: string
   readonly log?: Log
@@ -83,20 +88,15 @@ export function remote(options: RemoteOptions): Provider {
     refresh: refreshMs,
     patience,
   })
-  const prompts =
-    options.prompts === false
-      ? undefined
-      : createKept({
-          fetch: () => {
-            const { address } = options
-            return session.ask(
-              (view) => fetchPrompts(view, { mark, address, log, signal: closing.signal }),
-              closing.signal,
-            )
-          },
-          refresh: refreshMs,
-          patience,
-        })
+  const { address } = options
+  const keep = <T>(fetch: (view: RemoteView, facts: ListFacts) => Promise<T>) =>
+    createKept({
+      fetch: () => session.ask((view) => fetch(view, { mark, address, log, signal: closing.signal }), closing.signal),
+      refresh: refreshMs,
+      patience,
+    })
+  const prompts = options.prompts === false ? undefined : keep(fetchPrompts)
+  const tools = options.tools === true ? keep(fetchTools) : undefined
   /** Whether a path that is not listed is spelled in the one way that counts: as usual, or as a template of the server. */
   const isSpelled = async (path: string, signal: AbortSignal): Promise<boolean> => {
     if (isUsual(path)) return true
@@ -107,7 +107,10 @@ export function remote(options: RemoteOptions): Provider {
   const following = createFollowing({
     open: session.open,
     listing,
-    prompts,
+    sideLists: [
+      ...(prompts === undefined ? [] : [promptList(prompts)]),
+      ...(tools === undefined ? [] : [toolList(tools)]),
+    ],
     isSpelled: (path) => isSpelled(path, closing.signal),
     refresh: refreshMs,
     onListed: () => void templates.renew(closing.signal).catch(() => {}),
@@ -198,6 +201,7 @@ export function remote(options: RemoteOptions): Provider {
       }
     },
     ...(prompts === undefined ? {} : { prompts: createRelayedPrompts(prompts, session, mark) }),
+    ...(tools === undefined ? {} : { tools: createRelayedTools(tools, session, { mark, log }) }),
     watch: following.watch,
     follow: following.follow,
     unfollow: following.unfollow,

@@ -1,6 +1,17 @@
 import { createHash } from 'node:crypto'
+import type { Log } from '../../core/log.ts'
 import { isPath } from '../../core/path.ts'
 import { nameOfAddress, parseAddress } from '../../core/uri.ts'
+
+/** Facts for fetching the prompts or tools of a server. */
+export interface ListFacts {
+  /** Mark that this process puts on everything it relays. */
+  readonly mark: string
+  /** Address of the mount. */
+  readonly address: string | undefined
+  readonly log: Log
+  readonly signal: AbortSignal
+}
 
 /** Maximum length of the name of a prompt or a tool, in characters. */
 export const maxNameLength = 256

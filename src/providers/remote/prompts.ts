@@ -2,14 +2,13 @@ import type { RemoteView } from '../../client/index.ts'
 import { defined } from '../../core/defined.ts'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { pathOfForeign } from '../../core/foreign.ts'
-import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change, Prompt, PromptArgument, PromptMessage, PromptPart, Prompts } from '../../core/provider.ts'
 import type { ListedPrompt, PromptContent } from '../../core/view.ts'
 import { cut, describe, knownOf, longest, relayed } from './entries.ts'
 import { faultOf, listFaultOf } from './faults.ts'
 import type { Kept } from './kept.ts'
-import { longNameOf, maxNameLength, pathOfName } from './names.ts'
+import { type ListFacts, longNameOf, maxNameLength, pathOfName } from './names.ts'
 import type { Session } from './session.ts'
 
 /** A prompt of the mount, and the name that the server knows it by. */
@@ -31,16 +30,10 @@ const maxValueLength = 2048
 /** Fetches the prompts of a server, in path order. Empty for a server without prompts. */
 export async function fetchPrompts(
   view: RemoteView,
-  options: {
-    readonly mark: string
-    readonly address: string | undefined
-    readonly log: Log
-    readonly signal: AbortSignal
-  },
+  { mark, address, log, signal }: ListFacts,
 ): Promise<readonly RelayedPrompt[]> {
   const { prompts } = view
   if (prompts === undefined) return []
-  const { mark, address, log, signal } = options
   const found = new Map<string, RelayedPrompt>()
   let cursor: string | undefined
   for (let pages = 0; pages < maxPages; pages++) {
@@ -138,7 +131,7 @@ export function createRelayedPrompts(kept: Kept<readonly RelayedPrompt[]>, sessi
 }
 
 /** Converts a content of a message. A resource gets the path of its URI, so that the access rules apply to it. */
-function partOf(content: PromptContent, mark: string): PromptPart {
+export function partOf(content: PromptContent, mark: string): PromptPart {
   if ('resource' in content) {
     const { uri, name: _, meta, ...rest } = content.resource
     const kept = meta === undefined ? {} : { meta: relayed(meta) }

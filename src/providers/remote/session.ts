@@ -13,6 +13,8 @@ export interface Session {
   open(signal: AbortSignal): Promise<RemoteView>
   /** Sends a request to the server. A request that fails because the connection was lost is retried once on a new one. */
   ask<T>(work: (view: RemoteView) => Promise<T>, signal: AbortSignal): Promise<T>
+  /** Sends a request that is not to be repeated, though its connection is lost: it may have had an effect. */
+  askOnce<T>(work: (view: RemoteView) => Promise<T>, view: RemoteView, signal: AbortSignal): Promise<T>
   close(): Promise<void>
 }
 
@@ -109,6 +111,15 @@ export function createSession(options: SessionOptions): Session {
         if (!isLost(error)) throw error
         drop(view)
         return work(await open(signal))
+      }
+    },
+    askOnce: async (work, view, signal) => {
+      try {
+        return await untilAborted(work(view), signal)
+      } catch (error) {
+        signal.throwIfAborted()
+        if (isLost(error)) drop(view)
+        throw error
       }
     },
     close: async () => {

@@ -1,3 +1,4 @@
+import type { ToolProgress } from '../../core/provided-tool.ts'
 import type { View } from '../../core/view.ts'
 import type { ClientName } from '../clients.ts'
 import type { LinkFor } from '../content/link.ts'
@@ -27,6 +28,8 @@ export interface Call {
   readonly view: View
   /** Sends a notification on the stream of this request. It does nothing after the request has ended. */
   readonly notify: (notification: Notification) => void
+  /** Sends the progress of the method's own work, if the request has a progress token. Undefined when nobody listens. */
+  readonly report?: ((progress: ToolProgress) => void) | undefined
   /** Sends a log message on that stream, if the request wants messages of its level (`_meta`, 2026-07-28). */
   readonly log: (level: LogLevel, data: unknown) => void
 }

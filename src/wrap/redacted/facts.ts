@@ -64,13 +64,13 @@ export function cleanMeta(meta: Meta | undefined): { readonly meta?: Meta } {
 type Meta = Readonly<Record<string, unknown>>
 
 /** A JSON value with the secrets taken out of its texts. Values nested deeper than any metadata are left out. */
-function cleanValue(value: unknown, depth: number): unknown {
+export function cleanValue(value: unknown, depth: number, maxDepth = 8): unknown {
   if (typeof value === 'string') return redactPhrase(value)
   if (typeof value !== 'object' || value === null) return value
-  if (depth > 8) return redactedMark
-  if (Array.isArray(value)) return value.map((member) => cleanValue(member, depth + 1))
+  if (depth > maxDepth) return redactedMark
+  if (Array.isArray(value)) return value.map((member) => cleanValue(member, depth + 1, maxDepth))
   return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [redactPhrase(key), cleanValue(member, depth + 1)]),
+    Object.entries(value).map(([key, member]) => [redactPhrase(key), cleanValue(member, depth + 1, maxDepth)]),
   )
 }
 

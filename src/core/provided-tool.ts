@@ -1,0 +1,79 @@
+import type { Context } from './context.ts'
+import type { Content, Entry, Icon } from './entry.ts'
+
+/** A tool of a provider: an action beyond reading. */
+export interface ProvidedTool {
+  /** Path for the access rules: a principal that may see it may call the tool. */
+  readonly path: string
+  /** Of the characters A-Z a-z 0-9 _ - and ., at most 128. */
+  readonly name: string
+  /** Name by which it is called when another tool has its name. */
+  readonly longName: string
+  readonly title?: string
+  readonly description?: string
+  /** JSON Schema of the arguments, an object. */
+  readonly inputSchema: Readonly<Record<string, unknown>>
+  /** JSON Schema of `structured`. */
+  readonly outputSchema?: Readonly<Record<string, unknown>>
+  /** Hints that a host shows to a person before a call. */
+  readonly annotations?: ToolHints
+  readonly icons?: readonly Icon[]
+  /** Members of `_meta` in the answer. JSON values. */
+  readonly meta?: Readonly<Record<string, unknown>>
+}
+
+/** Hints about the effects of a tool. */
+export interface ToolHints {
+  readonly readOnly?: boolean
+  readonly destructive?: boolean
+  readonly idempotent?: boolean
+  readonly openWorld?: boolean
+}
+
+/**
+ * A part of the result of a tool: text; an image or a sound; a content at a path of the source, or a link to an entry of it, which
+ * the caller gets only with access to the path; or a link to a resource of another mount.
+ */
+export type ToolPart =
+  | { readonly text: string }
+  | { readonly bytes: Uint8Array; readonly mimeType: string }
+  | { readonly content: Content & { readonly path: string } }
+  | { readonly entry: Entry }
+  | { readonly link: ToolLink }
+
+/** A link to a resource in the answer of a tool. */
+export interface ToolLink {
+  readonly uri: string
+  readonly name: string
+  readonly description?: string
+  readonly mimeType?: string
+}
+
+/** The result of a call. */
+export interface ToolOutcome {
+  readonly parts: readonly ToolPart[]
+  readonly structured?: Readonly<Record<string, unknown>>
+  /** Whether the tool reports a failure. */
+  readonly failed?: boolean
+}
+
+/** How far a call is. `progress` grows. */
+export interface ToolProgress {
+  readonly progress: number
+  readonly total?: number
+  readonly message?: string
+}
+
+export interface ToolRequest {
+  readonly path: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly report?: (progress: ToolProgress) => void
+}
+
+/** The tools of a provider. */
+export interface Tools {
+  /** Returns all tools, in path order. */
+  list(context: Context): Promise<readonly ProvidedTool[]>
+  /** Runs a tool, once: nothing repeats it. Throws `not-found` when there is no tool at the path. */
+  call(request: ToolRequest, context: Context): Promise<ToolOutcome>
+}

@@ -1,0 +1,148 @@
+import { isAnswer, type RemoteView } from '../../client/index.ts'
+import type { RemoteTool, RemoteToolResult } from '../../client/remote-tools.ts'
+import { defined } from '../../core/defined.ts'
+import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { comparePaths } from '../../core/path.ts'
+import type { ProvidedTool, ToolOutcome, ToolPart, Tools } from '../../core/provided-tool.ts'
+import type { Change } from '../../core/provider.ts'
+import { cut, describe, longest } from './entries.ts'
+import { faultOf, listFaultOf } from './faults.ts'
+import type { Kept } from './kept.ts'
+import { type ListFacts, longNameOf, maxNameLength, pathOfName } from './names.ts'
+import { partOf } from './prompts.ts'
+import type { Session } from './session.ts'
+
+/** A tool of the mount, and the name that the server knows it by. */
+export interface RelayedTool {
+  readonly tool: ProvidedTool
+  readonly name: string
+}
+
+/** The directory of the tools, for access rules. No URI of a server has this path. */
+const toolDirectory = '=tools/'
+
+const maxTools = 1000
+const maxPages = 1000
+/** Maximum length of a schema, in characters of JSON. A longer one is replaced by one that accepts every object. */
+const maxSchemaLength = 256 * 1024
+/** Maximum length of a tool's name, in characters (MCP 2025-11-25). */
+const maxToolName = 128
+
+/** Fetches the tools of a server, in path order. Empty for a server without tools. */
+export async function fetchTools(
+  view: RemoteView,
+  { mark, address, log, signal }: ListFacts,
+): Promise<readonly RelayedTool[]> {
+  const { remoteTools } = view
+  if (remoteTools === undefined) return []
+  const found = new Map<string, RelayedTool>()
+  let cursor: string | undefined
+  for (let pages = 0; pages < maxPages; pages++) {
+    const page = await remoteTools.list(cursor === undefined ? {} : { cursor }, { signal })
+    for (const listed of page.items) {
+      const tool = toolOf(listed, mark, address)
+      if (tool === 'unnamed')
+        log('warn', 'a tool of the server is left out: its name is empty or too long', {
+          name: listed.name.slice(0, 200),
+        })
+      else if (tool !== undefined && !found.has(tool.path)) found.set(tool.path, { tool, name: listed.name })
+    }
+    if (found.size > maxTools) throw new ResourceError('too-large', `The server has over ${maxTools} tools.`)
+    cursor = page.nextCursor
+    if (cursor === undefined) return [...found.values()].sort((a, b) => comparePaths(a.tool.path, b.tool.path))
+  }
+  throw new ResourceError('too-large', `The tools of the server have over ${maxPages} pages.`)
+}
+
+/** Returns undefined for a tool that this process relayed to the server. */
+function toolOf(listed: RemoteTool, mark: string, address: string | undefined): ProvidedTool | 'unnamed' | undefined {
+  const { name, inputSchema, outputSchema, annotations, ...facts } = listed
+  if (name === '' || name.length > maxNameLength) return 'unnamed'
+  const described = describe(facts, mark)
+  if (described === undefined) return undefined
+  const { title, description, icons, meta } = described
+  const isShort = (schema: object) => JSON.stringify(schema).length <= maxSchemaLength
+  return {
+    path: pathOfName(toolDirectory, name),
+    name: wireName(name),
+    longName: wireName(longNameOf(address, name)),
+    ...defined({ title, description, annotations, icons, meta }),
+    inputSchema: isShort(inputSchema) ? { ...inputSchema, type: 'object' } : { type: 'object' },
+    ...(outputSchema !== undefined && isShort(outputSchema) ? { outputSchema } : {}),
+  }
+}
+
+/** Replaces the characters that hosts do not accept in the name of a tool. */
+function wireName(name: string): string {
+  return name.replace(/[^A-Za-z0-9_.-]/g, '_').slice(0, maxToolName)
+}
+
+/** Creates the tools of a mount from those that were fetched. */
+export function createRelayedTools(
+  kept: Kept<readonly RelayedTool[]>,
+  session: Session,
+  { mark, log }: Pick<ListFacts, 'mark' | 'log'>,
+): Tools {
+  const current = async (signal: AbortSignal): Promise<readonly RelayedTool[]> => {
+    try {
+      return await kept.current(signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      // A call of a tool of a server that is away must say so, and not that there is no such tool.
+      if (kept.last !== undefined) return kept.last
+      throw listFaultOf(error)
+    }
+  }
+  return {
+    list: async ({ signal }) => (await current(signal)).map(({ tool }) => tool),
+    call: async ({ path, arguments: given, report }, { signal }) => {
+      const known = (await current(signal)).find(({ tool }) => tool.path === path)
+      if (known === undefined) throw notFound('the server lists no such tool')
+      const view = await session.open(signal).catch((error: unknown) => {
+        signal.throwIfAborted()
+        throw faultOf(error)
+      })
+      const { remoteTools } = view
+      if (remoteTools === undefined) throw notFound('the server has no tools now')
+      const options = { signal, ...(report === undefined ? {} : { onProgress: report }) }
+      try {
+        return outcomeOf(await session.askOnce(() => remoteTools.call(known.name, given, options), view, signal), mark)
+      } catch (error) {
+        signal.throwIfAborted()
+        if (isResourceError(error, 'invalid')) return refusalOf(error)
+        if (!isResourceError(error, 'unavailable') || isAnswer(error)) throw faultOf(error)
+        log('warn', 'the server gave no answer to the call of a tool', { tool: known.name, error })
+        return { parts: [{ text: noAnswer }], failed: true }
+      }
+    },
+  }
+}
+
+/** The model learns that it must not simply repeat the call. */
+const noAnswer =
+  'The server behind this tool gave no answer. The tool may have run, or not: look before you call it again.'
+
+/** Converts an error about the call to a failed result: the model needs the words of the server to correct the call. */
+function refusalOf(error: ResourceError): ToolOutcome {
+  return { parts: [{ text: cut(error.message, longest.title) }], failed: true }
+}
+
+function outcomeOf({ content, structured, failed }: RemoteToolResult, mark: string): ToolOutcome {
+  const parts = content.flatMap((block): readonly ToolPart[] => {
+    const part = partOf(block, mark)
+    return 'uri' in part ? [] : [part]
+  })
+  return { parts, ...defined({ structured }), ...(failed ? { failed } : {}) }
+}
+
+/** Returns the changes from one list of tools to a later one: the tools that were added, removed or changed. */
+export function changedTools(
+  before: readonly RelayedTool[] | undefined,
+  now: readonly RelayedTool[],
+): readonly Change[] {
+  if (before === undefined) return [{ of: 'tools', path: toolDirectory }]
+  const shapes = (list: readonly RelayedTool[]) => new Map(list.map(({ tool }) => [tool.path, JSON.stringify(tool)]))
+  const [old, fresh] = [shapes(before), shapes(now)]
+  const paths = [...new Set([...old.keys(), ...fresh.keys()])]
+  return paths.filter((path) => old.get(path) !== fresh.get(path)).map((path) => ({ of: 'tools', path }))
+}
