@@ -7,7 +7,7 @@ import { type LazyStore, lazyStore } from './lazy-store.ts'
 import type { Config } from './load.ts'
 import type { MountSettings, Searchable } from './mount-settings.ts'
 import { type DeferredMount, openLazily, openMount } from './open-mount.ts'
-import type { PlannedMount } from './plan.ts'
+import { hasTools, type PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 import { keptKey } from './search.ts'
 
@@ -31,11 +31,12 @@ function createVersionKey(
   }
 }
 
-export interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionKey'> {
+export interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionKey' | 'spill'> {
   /** Settings of the store that some mounts need. The store is opened with the first of these mounts, and closed with the catalog. */
   readonly store?: Config['store']
   readonly pages?: Config['pages']
   readonly changes?: Config['changes']
+  readonly spill?: Config['spill']
   readonly cursorSecret?: string
   /** Cursors that these sealed still open. */
   readonly earlierCursorSecrets?: readonly string[]
@@ -68,6 +69,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
     log,
     pages,
     changes,
+    spill: spillSettings,
     cursorSecret,
     earlierCursorSecrets = [],
     store: kept,
@@ -88,13 +90,14 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
       return (await mount?.refine?.().catch(() => undefined)) ?? mount?.config
     },
   }
+  const spilling = planned.some(({ config }) => hasTools(config)) ? await openSpill(spillSettings) : undefined
   const settingsOf = (index: number): MountSettings => ({
     ...rest,
     log,
     searchable,
     place: index + 1,
     versionKey,
-    ...defined({ store }),
+    ...defined({ store, spill: spilling?.options }),
   })
   const mounts: (Mount & Partial<DeferredMount>)[] = []
   try {
@@ -105,7 +108,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
       for (const result of opened) if (result.status === 'rejected') throw result.reason
     }
     const made = createCatalog({
-      mounts,
+      mounts: [...mounts, ...(spilling === undefined ? [] : [spilling.mount])],
       log,
       ...defined({ pages, changes }),
       ...(cursorSecret === undefined ? {} : { secret: Buffer.from(cursorSecret) }),
@@ -126,6 +129,24 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
     await store?.close()
     throw error
   }
+}
+
+/** Creates the place for long results of tools, and its mount. */
+async function openSpill(settings: Config['spill'] = {}) {
+  const [{ createSpill }, { sliced }, { limited }] = await Promise.all([
+    import('../wrap/spill.ts'),
+    import('../wrap/sliced.ts'),
+    import('../wrap/limited.ts'),
+  ])
+  const { tokens, keep, ...bounds } = settings
+  const spill = createSpill({ ...bounds, ...defined({ keepMs: keep }) })
+  const mount: Mount = {
+    address: spill.address,
+    provider: limited(sliced(spill.provider)),
+    title: 'Long results of tools',
+    derived: true,
+  }
+  return { options: { spill, ...defined({ maxTokens: tokens }) }, mount }
 }
 
 /** A mount whose source is looked at once, however many need to know what was found. */

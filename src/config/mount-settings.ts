@@ -2,6 +2,7 @@ import type { Log } from '../core/log.ts'
 import type { Measurements } from '../core/measurements.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Scrubber } from '../core/scrub.ts'
+import type { SpilledOptions } from '../wrap/spilled.ts'
 import type { LazyStore } from './lazy-store.ts'
 import type { MountConfig } from './schema.ts'
 
@@ -16,6 +17,8 @@ export interface MountSettings {
   readonly versionKey?: () => Promise<Uint8Array | undefined>
   /** Store of results and measurements. */
   readonly store?: LazyStore
+  /** Long results of tools are kept there. */
+  readonly spill?: SpilledOptions
   /** Measurements of this process. */
   readonly measurements?: Measurements
   /** The other mounts, once all of them are open. */

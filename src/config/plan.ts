@@ -112,7 +112,7 @@ function promptsIn(config: MountConfig): DeferredAbilities['prompts'] {
 }
 
 /** Whether the tools of another server are offered. */
-function hasTools(config: MountConfig): boolean {
+export function hasTools(config: MountConfig): boolean {
   return config.provider === 'remote' && config.tools === true
 }
 

@@ -7,6 +7,7 @@ import { providers } from '../providers/index.ts'
 import { cleartextHost } from '../providers/remote/target.ts'
 import { type RedactedOptions, redacted } from '../wrap/redacted.ts'
 import { resolveFolder } from './folder.ts'
+import type { MountSettings } from './mount-settings.ts'
 import type { MountConfig } from './schema.ts'
 import { requireSecret, type SecretSource } from './secret.ts'
 
@@ -18,7 +19,7 @@ export async function openRemote(
   config: RemoteConfig,
   folder: string,
   log: Log,
-  redaction: Omit<RedactedOptions, 'mode'>,
+  { spill, ...redaction }: Omit<RedactedOptions, 'mode'> & Pick<MountSettings, 'spill'>,
 ): Promise<Provider> {
   const { refresh, timeout, maxResources, maxBytes, memory, prompts, tools, redact = 'off' } = config
   const { remote } = await providers.remote()
@@ -28,7 +29,10 @@ export async function openRemote(
     log,
     ...defined({ refreshMs: refresh, timeoutMs: timeout, maxResources, maxBytes, memoryBytes: memory, prompts, tools }),
   })
-  return redact === 'off' ? opened : redacted(opened, { ...redaction, log, mode: redact })
+  const clean = redact === 'off' ? opened : redacted(opened, { ...redaction, log, mode: redact })
+  if (spill === undefined || opened.tools === undefined) return clean
+  // A result is kept as it is shown: without its secrets.
+  return (await import('../wrap/spilled.ts')).spilled(clean, spill)
 }
 
 /** @throws ResourceError `invalid` for a secret that is not there, and for one that others could read on its way. */

@@ -1,6 +1,6 @@
 import { clients } from './clients.ts'
 import { cursorSecrets } from './cursor-secrets.ts'
-import { count, size, text } from './fields.ts'
+import { count, interval, size, text } from './fields.ts'
 import { http } from './http-schema.ts'
 import { mount } from './mount-schema.ts'
 import * as z from './schema-builder.ts'
@@ -91,6 +91,24 @@ export const configSchema = z.strictObject({
     })
     .exactOptional()
     .describe('How much clients may listen to.'),
+  spill: z
+    .strictObject({
+      tokens: count
+        .exactOptional()
+        .describe(
+          'About how many tokens the result of a tool may have before it is kept as a resource. By default 8000.',
+        ),
+      keep: interval.exactOptional().describe('For how long such a result is kept. By default "1h".'),
+      maxResults: count
+        .exactOptional()
+        .describe('How many are kept for one principal; the oldest make room. By default 100.'),
+      maxBytes: size.exactOptional().describe('How large those of one principal may be together. By default "16MiB".'),
+      maxTotalBytes: size.exactOptional().describe('How large those of all may be together. By default "64MiB".'),
+    })
+    .exactOptional()
+    .describe(
+      'Long results of the tools of other servers ("tools" of a remote mount): they are kept in memory, at spill://results.',
+    ),
   store: store
     .exactOptional()
     .describe('Where what the server itself remembers is kept: results, its own measurements, and what is searched.'),

@@ -55,6 +55,7 @@ const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
   audit: ({ file }) => [{ kind: 'writes', what: file }],
   pages: 'none',
   changes: 'none',
+  spill: 'none',
   store: (value, context) => effectsBy(store, value, context),
   cursorSecret: secrets,
 }

@@ -1,8 +1,9 @@
 import { argumentsIn, readOnly } from '../../core/arguments.ts'
 import { defined } from '../../core/defined.ts'
+import { oneLine, shorten } from '../../core/one-line.ts'
 import type { Tool } from '../../core/tool.ts'
 import type { View } from '../../core/view.ts'
-import { cursorSchema, limitSchema, lineOf, oneLine, resourceSchema, shorten, shown, take } from './shown.ts'
+import { cursorSchema, limitSchema, lineOf, resourceSchema, shown, take } from './shown.ts'
 
 const limits = { least: 1, most: 200, otherwise: 50 }
 /** Maximum number of templates in the first answer. */

@@ -11,10 +11,11 @@ import {
   searchPlaces,
   withWords,
 } from '../../core/found.ts'
+import { oneLine } from '../../core/one-line.ts'
 import type { Tool, ToolAnswer } from '../../core/tool.ts'
 import type { View } from '../../core/view.ts'
 import { byName, maxPages, type Result } from './by-name.ts'
-import { limitSchema, oneLine } from './shown.ts'
+import { limitSchema } from './shown.ts'
 
 const limits = { least: 1, most: 50, otherwise: 10 }
 /** Maximum number of searches that are queried at once. */
@@ -80,6 +81,9 @@ export function searchTool(view: View): Tool {
       const after = afterIn(args.text('cursor'))
       const places = await placesIn(view, signal)
       if (places.length === 0) return answer(query, await byName(view, query, limit, signal), [noIndex], undefined)
+      // The results of tools that are kept are no index of the mounts: their names are looked at as well.
+      const hasIndex = places.some(({ address }) => !address.startsWith(spillPrefix))
+      const names = hasIndex || after !== undefined ? [] : await byName(view, query, limit, signal)
       const asked: FoundQuery = {
         query,
         // All searches together return about `limit` hits.
@@ -103,7 +107,11 @@ export function searchTool(view: View): Tool {
       const next = Object.fromEntries(
         shown.flatMap((one) => (one.next === undefined ? [] : [[one.place.uriTemplate, one.next]])),
       )
-      const best = hits.sort((a, b) => b.score - a.score).map(resultOf)
+      const best = [...hits.sort((a, b) => b.score - a.score).map(resultOf), ...names].slice(
+        0,
+        hasIndex ? undefined : limit,
+      )
+      if (!hasIndex) notes.add(noIndex)
       const fallback = shown.find((one) => one.fallback !== undefined)?.fallback
       return answer(query, best, [...notes], Object.keys(next).length === 0 ? undefined : seal(next), fallback)
     },
@@ -111,6 +119,8 @@ export function searchTool(view: View): Tool {
 }
 
 const noIndex = 'Nothing is indexed here: only names, titles and descriptions were looked at.'
+/** Beginning of the addresses of results of tools. */
+const spillPrefix = 'spill://'
 const oneIsAway = 'One place could not be searched just now.'
 
 function answer(

@@ -1,5 +1,6 @@
 import { defined } from '../../core/defined.ts'
 import { invalid } from '../../core/errors.ts'
+import { oneLine, shorten } from '../../core/one-line.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
 
@@ -51,14 +52,6 @@ export function lineOf({ uri, name, title, mimeType, size }: Resource): string {
   ]
   const label = oneLine(title ?? name, 120)
   return `- ${uri}  ${label}${facts.length === 0 ? '' : `  (${facts.join(', ')})`}`
-}
-
-export function oneLine(text: string, most: number): string {
-  return shorten(text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim(), most)
-}
-
-export function shorten(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`
 }
 
 function isDate(modified: number): boolean {

@@ -1,4 +1,4 @@
-import { oneLine } from './shown.ts'
+import { oneLine } from './one-line.ts'
 
 export interface OutlineEntry {
   /** Line number, from 1. */

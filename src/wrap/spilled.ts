@@ -1,0 +1,188 @@
+import { outlineOf } from '../core/landmarks.ts'
+import type { ProvidedTool, ToolLink, ToolOutcome, ToolPart, ToolRequest } from '../core/provided-tool.ts'
+import type { Principal, Provider } from '../core/provider.ts'
+import { estimateTokens, lengthOfTokens } from '../core/tokens.ts'
+import { isJson, jsonLines } from './json-lines.ts'
+import type { Spill, SpillFile } from './spill.ts'
+
+export interface SpilledOptions {
+  /** Keeps the long results. */
+  readonly spill: Spill
+  /** A result with more tokens, as far as they can be estimated, is kept as a resource. Default 8,000. */
+  readonly maxTokens?: number
+}
+
+/** Size of an image, a sound or another binary part from which it is kept as a resource, in bytes. */
+const maxBinaryBytes = 256 * 1024
+/** Maximum number of tokens of the beginning in an answer, and its part of `maxTokens`. */
+const beginning = { tokens: 1000, part: 1 / 4 }
+/** Number of characters by which the tokens of a long text are estimated. */
+const sampled = 100_000
+const maxOutline = 30
+
+/**
+ * Keeps long results of the tools of a provider as resources. The answer is then the outline and the beginning of the result, and
+ * a link to it: the caller reads, searches or packs what it needs. Short results stay unchanged.
+ */
+export function spilled(provider: Provider, { spill, maxTokens = 8000 }: SpilledOptions): Provider {
+  const { tools } = provider
+  if (tools === undefined) return provider
+  return {
+    ...provider,
+    tools: {
+      list: async (context) => (await tools.list(context)).map(withSpilledSchema),
+      call: async (request, context) =>
+        shorten(await tools.call(request, context), request, context.principal, { spill, maxTokens }),
+    },
+  }
+}
+
+type Bounds = Required<SpilledOptions>
+
+function shorten(outcome: ToolOutcome, request: ToolRequest, principal: Principal, bounds: Bounds): ToolOutcome {
+  const { parts, structured, ...rest } = outcome
+  const pieces = piecesOf(outcome, request)
+  const isLong = tokensOf(pieces, bounds.maxTokens) > bounds.maxTokens
+  const texts = isLong ? pieces : []
+  const binaries = parts.flatMap((part, index) => binaryOf(part, index))
+  const files = named([...texts, ...binaries.map(({ file }) => file)])
+  if (files.length === 0) return outcome
+  const others = parts.filter((part) => !(isLong && isText(part)) && !binaries.some((one) => one.part === part))
+  const kept = bounds.spill.put(principal, files)
+  const links = (kept?.uris ?? []).map((uri, index) => ({ link: linkOf(uri, files[index]) }))
+  const share = Math.min(beginning.tokens, bounds.maxTokens * beginning.part) / Math.max(1, texts.length)
+  const told = files.map((file, index) => describe(file, kept?.uris[index], share))
+  const until = kept === undefined ? tooLarge : `It is kept for you until ${new Date(kept.expires).toISOString()}.`
+  const text = [`The result is too long for an answer. ${until}`, ...told].join('\n\n')
+  const expires = kept === undefined ? {} : { uris: kept.uris, expires: new Date(kept.expires).toISOString() }
+  return {
+    ...rest,
+    parts: [{ text }, ...others, ...links],
+    ...(structured === undefined ? {} : { structured: isLong ? { spilled: expires } : structured }),
+  }
+}
+
+const tooLarge = 'It is also too large to be kept: this is its beginning. Ask the tool for less.'
+
+/** Returns the texts of a result, each as a file. `structuredContent` that repeats the text counts once. */
+function piecesOf({ parts, structured }: ToolOutcome, { path }: ToolRequest): readonly SpillFile[] {
+  const stem = (path.split('/').at(-1) ?? 'result').replace(/[^A-Za-z0-9_.-]/g, '_').slice(0, 100)
+  const texts = parts.filter(isText).map((part) => ('text' in part ? part.text : part.content.text))
+  const joined = texts.join('\n\n')
+  const structuredText = structured === undefined ? undefined : JSON.stringify(structured)
+  const isSame = structuredText !== undefined && isJson(joined) && JSON.stringify(JSON.parse(joined)) === structuredText
+  return [
+    ...(joined === '' ? [] : [fileOf(stem, joined)]),
+    ...(structuredText === undefined || isSame ? [] : [fileOf(`${stem}-structured`, structuredText)]),
+  ]
+}
+
+function fileOf(stem: string, text: string): SpillFile {
+  const title = `Result of ${stem}`
+  if (isJson(text)) return { name: `${stem}.json`, title, mimeType: 'application/json', body: jsonLines(text) }
+  const isMarkdown = /^#{1,6} \S/m.test(text)
+  return isMarkdown
+    ? { name: `${stem}.md`, title, mimeType: 'text/markdown', body: text }
+    : { name: `${stem}.txt`, title, mimeType: 'text/plain', body: text }
+}
+
+type TextPart = Extract<ToolPart, { readonly text: string }> | { readonly content: { readonly text: string } }
+
+function isText(part: ToolPart): part is ToolPart & TextPart {
+  return 'text' in part || ('content' in part && 'text' in part.content)
+}
+
+/** Returns a large binary part as a file. */
+function binaryOf(part: ToolPart, index: number): readonly { readonly part: ToolPart; readonly file: SpillFile }[] {
+  const found = 'bytes' in part ? part : 'content' in part && 'bytes' in part.content ? part.content : undefined
+  if (found === undefined || found.bytes.length <= maxBinaryBytes) return []
+  const mimeType = found.mimeType ?? 'application/octet-stream'
+  const extension = /^[a-z]+\/([a-z0-9]{1,8})/i.exec(mimeType)?.[1] ?? 'bin'
+  const name = `part-${index + 1}.${extension}`
+  return [{ part, file: { name, title: name, mimeType, body: found.bytes } }]
+}
+
+/** Makes the names of the files of a result different. */
+function named(files: readonly SpillFile[]): readonly SpillFile[] {
+  const taken = new Set<string>()
+  return files.map((file, index) => {
+    const name = taken.has(file.name) ? `${index + 1}-${file.name}` : file.name
+    taken.add(name)
+    return { ...file, name }
+  })
+}
+
+function tokensOf(files: readonly SpillFile[], most: number): number {
+  return files.reduce((sum, { body }) => sum + (typeof body === 'string' ? estimateTokens(body, most + 1) : 0), 0)
+}
+
+function linkOf(uri: string, file: SpillFile | undefined): ToolLink {
+  return {
+    uri,
+    name: file?.name ?? 'result',
+    description: 'The whole result.',
+    ...(file && { mimeType: file.mimeType }),
+  }
+}
+
+/** Describes a file: its URI, its length, how to read a part, its outline and its beginning. */
+function describe({ name, body }: SpillFile, uri: string | undefined, most: number): string {
+  const whole = uri ?? name
+  if (typeof body !== 'string') return `${whole}  (${body.length} bytes)`
+  const lines = body.split('\n')
+  const sample = body.slice(0, sampled)
+  const tokens = Math.ceil((estimateTokens(sample) * body.length) / Math.max(1, sample.length))
+  const outline = name.endsWith('.json') ? keysOf(lines) : outlineOf(lines)
+  const begun = body.slice(0, lengthOfTokens(body, most)).toWellFormed()
+  return [
+    `${whole}  (${lines.length} lines, about ${tokens} tokens)`,
+    ...(uri === undefined ? [] : [`Read a part of it: ${uri}?lines=1-200`]),
+    ...(outline.length === 0
+      ? []
+      : [`Outline:`, ...outline.slice(0, maxOutline).map(({ line, text }) => `${line}: ${text}`)]),
+    'Beginning:',
+    begun,
+  ].join('\n')
+}
+
+/** Returns the keys of a JSON text in lines, of its two outer levels. */
+function keysOf(lines: readonly string[]) {
+  return lines.flatMap((text, index) => {
+    const key = /^ {2,4}("(?:[^"\\]|\\.){1,80}"): ?(.{0,40})/.exec(text)
+    return key === null ? [] : [{ line: index + 1, text: `${key[1]}: ${key[2]}` }]
+  })
+}
+
+/** The structured content of a result that is kept. */
+const spilledSchema = {
+  type: 'object',
+  description: 'The result is too long, and kept as resources.',
+  properties: {
+    spilled: {
+      type: 'object',
+      properties: {
+        uris: { type: 'array', items: { type: 'string' } },
+        expires: { type: 'string' },
+      },
+    },
+  },
+  required: ['spilled'],
+  additionalProperties: false,
+}
+
+/**
+ * Extends the output schema of a tool by the structured content of a long result. A schema with references to parts of itself
+ * besides its definitions cannot be nested, and is left out.
+ */
+function withSpilledSchema(tool: ProvidedTool): ProvidedTool {
+  const { outputSchema, ...rest } = tool
+  if (outputSchema === undefined) return tool
+  const { $schema, $defs, definitions, ...own } = outputSchema
+  const references = JSON.stringify(own).match(/"\$(?:ref|dynamicRef|recursiveRef)":"[^"]*"/g) ?? []
+  const isNestable = references.every((one) => /":"#\/(?:\$defs|definitions)\//.test(one))
+  if (!isNestable || '$id' in own || '$anchor' in own) return rest
+  const shared = Object.fromEntries(
+    Object.entries({ $schema, $defs, definitions }).filter(([, value]) => value !== undefined),
+  )
+  return { ...rest, outputSchema: { ...shared, type: 'object', anyOf: [own, spilledSchema] } }
+}

@@ -1,0 +1,39 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { isJson, jsonLines } from '../../src/wrap/json-lines.ts'
+
+test('each member stands on a line of its own', () => {
+  expect(jsonLines('{"a":[1,{"b":"x, {y}: \\"z\\""}],"c":{},"d":[ ]}')).toBe(
+    '{\n  "a": [\n    1,\n    {\n      "b": "x, {y}: \\"z\\""\n    }\n  ],\n  "c": {},\n  "d": [ ]\n}\n',
+  )
+})
+
+test('numbers keep their digits', () => {
+  expect(jsonLines('{"id":12345678901234567890,"x":1.50,"y":-1e400}')).toBe(
+    '{\n  "id": 12345678901234567890,\n  "x": 1.50,\n  "y": -1e400\n}\n',
+  )
+})
+
+test('no value changes, however it is written', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.constantFrom(undefined, 2, '\t'), (value, indent) => {
+      const text = JSON.stringify(value, undefined, indent)
+      expect(JSON.parse(jsonLines(text))).toEqual(JSON.parse(text))
+    }),
+  )
+})
+
+test('nesting of any depth makes no text of quadratic length', () => {
+  const deep = `${'['.repeat(5000)}${']'.repeat(5000)}`
+  expect(jsonLines(deep).length).toBeLessThan(50 * deep.length)
+})
+
+test('only objects and arrays count as JSON', () => {
+  expect([isJson('{}'), isJson(' [1]'), isJson('1'), isJson('{'), isJson('# A')]).toEqual([
+    true,
+    true,
+    false,
+    false,
+    false,
+  ])
+})
