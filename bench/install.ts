@@ -11,6 +11,15 @@ import { fixed, progress, table } from './support.ts'
 
 const root = resolve(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'hikidashi-install-'))
+/** The packages that are installed beside hikidashi, each by itself. */
+const others = [
+  ...[
+    '@modelcontextprotocol/server-filesystem',
+    '@modelcontextprotocol/server-everything',
+    '@modelcontextprotocol/sdk',
+  ],
+  ...['fastmcp', 'tmcp', 'mcp-use', 'xmcp', 'repomix'],
+]
 
 /** The bytes of all files below a folder. */
 function sizeOf(path: string): number {
@@ -52,7 +61,7 @@ try {
   const [{ filename }] = JSON.parse(packed.slice(packed.indexOf('[\n'))) as [{ readonly filename: string }]
   const rows = [
     install('hikidashi', join(folder, filename)),
-    ...Object.entries(peerVersions()).map(([name, version]) => install(`${name} ${version}`, `${name}@${version}`)),
+    ...others.map((name) => install(`${name} ${peerVersions()[name]}`, `${name}@${peerVersions()[name]}`)),
   ]
   process.stdout.write(`${table(['package', 'MB', 'packages', 'seconds'], rows)}\n`)
 } finally {
