@@ -17,13 +17,19 @@ export interface OpenTerms {
   readonly hold?: Shared
   /** Whether calls on the path answer at once, so that they may run on this thread. */
   readonly local: boolean
+  /**
+   * Whether the kernel has the name in memory now. A call that waited for a slot of the pool asks again: if another call reached the name
+   * meanwhile, the path is opened on this thread, and the slot is free at once for the next.
+   */
+  readonly hot?: () => boolean
 }
 
 /** @throws ResourceError `not-found` or `unavailable`, or the reason of the abort. */
 export async function openDescriptor(path: string, flags: number, pool: Pool, terms: OpenTerms): Promise<Descriptor> {
-  const { local, ...rest } = terms
+  const { local, hot, ...rest } = terms
+  const call = async () => (hot?.() === true ? fs.openSync(path, flags) : open(path, flags))
   try {
-    return shared(await pool.run(() => open(path, flags), { ...rest, late: fs.closeSync }), local)
+    return shared(await pool.run(call, { ...rest, late: fs.closeSync }), local)
   } catch (error) {
     throw failure(error)
   }
@@ -66,19 +72,21 @@ export async function statOf(descriptor: Descriptor, local: boolean, pool: Pool,
   }
 }
 
-/** Returns a descriptor as a file to read from. Reads of hot data run on this thread. */
+/** Returns a descriptor as a file to read from. Reads run on this thread while `hot` says that the kernel has the bytes in memory. */
 export function handleOf(
   descriptor: Descriptor,
   pool: Pool,
-  { local, hot }: { readonly local: boolean; readonly hot: boolean },
+  { local, hot }: { readonly local: boolean; readonly hot: () => boolean },
 ): Handle {
   return {
     read: async (buffer, { offset, length, position }, signal) => {
-      const call = () => read(descriptor.fd, buffer, offset, length, position)
+      const readNow = () => fs.readSync(descriptor.fd, buffer, offset, length, position)
+      // As in `openDescriptor`, a call that waited asks again.
+      const call = async () =>
+        hot() ? readNow() : (await read(descriptor.fd, buffer, offset, length, position)).bytesRead
       try {
         signal.throwIfAborted()
-        if (hot) return fs.readSync(descriptor.fd, buffer, offset, length, position)
-        return (await pool.run(call, { signal, hold: descriptor })).bytesRead
+        return hot() ? readNow() : await pool.run(call, { signal, hold: descriptor })
       } catch (error) {
         throw failure(error)
       }

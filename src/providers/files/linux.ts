@@ -37,7 +37,9 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
   let root = await openTested(real, pool, at)
   let reopening: Promise<void> | undefined
   let closed = false
+  /** Names that were looked up, and files that were opened. */
   const names = createHot()
+  /** Files that were read to their end. */
   const contents = createHot()
 
   /** Takes ownership of the descriptor: closes it when no place results. */
@@ -137,12 +139,12 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const path = `${parent.at}/${name}`
       // A link may lead to any file system, so it is never looked up on this thread.
       const key = parent.local && !follow ? `${parent.stats.dev}:${parent.stats.ino}/${name}` : undefined
+      const hot = () => key !== undefined && names.has(key)
       let descriptor: Descriptor
       try {
-        descriptor =
-          key !== undefined && names.has(key)
-            ? openNow(path, flags, signal)
-            : await openDescriptor(path, flags, pool, { signal, hold: parent, local: true })
+        descriptor = hot()
+          ? openNow(path, flags, signal)
+          : await openDescriptor(path, flags, pool, { signal, hold: parent, local: true, hot })
       } catch (error) {
         // A missing name is cached, too, so that a denied file is not found faster than a missing one.
         if (key !== undefined && isResourceError(error, 'not-found')) names.add(key)
@@ -173,10 +175,12 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
       const { local, stats } = place
       const key = local && stats.size <= hotBytes ? `${stats.dev}:${stats.ino} ${stampOf(stats)}` : undefined
-      const hot = key !== undefined && contents.has(key)
-      const descriptor = hot
+      const hot = () => key !== undefined && contents.has(key)
+      const opensHot = () => key !== undefined && names.has(key)
+      const descriptor = opensHot()
         ? openNow(place.at, flags, signal)
-        : await openDescriptor(place.at, flags, pool, { signal, hold: place, local })
+        : await openDescriptor(place.at, flags, pool, { signal, hold: place, local, hot: opensHot })
+      if (key !== undefined) names.add(key)
       const handle = handleOf(descriptor, pool, { local, hot })
       if (key === undefined) return handle
       const read: Handle['read'] = async (buffer, at, signal) => {
