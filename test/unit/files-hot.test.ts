@@ -58,7 +58,7 @@ describe('what the kernel has in memory', () => {
     }
     setImmediate(count)
     // Nothing in here leaves the thread, unless it is told to.
-    for (let calls = 0; turns < 3; calls++)
+    while (turns < 3)
       if (names.has('a')) await undefined
       else {
         names.add('a')
