@@ -45,7 +45,7 @@ const starts: Readonly<Record<string, readonly string[]>> = {
 const moduleOf = (name: string) => join(source, `${name}.ts`)
 
 /** The loader of TypeScript, which the built code never uses. */
-const external = [/^tsx\//]
+const external = [/^tsx\//, '@opentelemetry/api']
 
 /**
  * Makes `import.meta.url`, `filename` and `dirname` name the place that a module of ours would have in `dist/` without a

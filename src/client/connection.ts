@@ -12,6 +12,7 @@ import { untilAborted } from '../core/abort.ts'
 import { defined } from '../core/defined.ts'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { traceContext, traced } from '../core/trace.ts'
 import { toResourceError, unavailable } from './errors.ts'
 import { tooLarge } from './http.ts'
 import type { RequestOptions } from './remote-tools.ts'
@@ -164,16 +165,20 @@ export function bind(client: Client, limits: Limits, state: State, carrier: Carr
       const signal = options?.signal
       signal?.throwIfAborted()
       requireOpen()
-      try {
-        const { onProgress } = options ?? {}
-        const onprogress = onProgress && ((progress: Progress) => onProgress(defined({ ...progress })))
-        // A request that reports progress may take longer.
-        const request = { timeout: timeoutMs, resetTimeoutOnProgress: true, ...defined({ signal, onprogress }) }
-        return await client.request({ method, params: { ...params } }, anyObject, request)
-      } catch (error) {
-        signal?.throwIfAborted()
-        throw failureOf(error, method)
-      }
+      const attributes = { 'mcp.method.name': method, 'mcp.protocol.version': revision }
+      const traces = { kind: 'client', attributes, duration: 'mcp.client.operation.duration' } as const
+      return traced(method, traces, async () => {
+        try {
+          const { onProgress } = options ?? {}
+          const onprogress = onProgress && ((progress: Progress) => onProgress(defined({ ...progress })))
+          // A request that reports progress may take longer.
+          const request = { timeout: timeoutMs, resetTimeoutOnProgress: true, ...defined({ signal, onprogress }) }
+          return await client.request({ method, params: withTrace(params) }, anyObject, request)
+        } catch (error) {
+          signal?.throwIfAborted()
+          throw failureOf(error, method)
+        }
+      })
     },
     ...(revision >= firstModern ? { listen } : {}),
     ...(revision >= firstModern || openStanding === undefined ? {} : { openStanding }),
@@ -190,6 +195,14 @@ export function bind(client: Client, limits: Limits, state: State, carrier: Carr
       return closing
     },
   }
+}
+
+/** Adds the trace context to the `_meta` of params, for servers behind any transport. */
+function withTrace(params: Wire): Wire {
+  const trace = traceContext()
+  if (trace.traceparent === undefined) return { ...params }
+  const { _meta } = params
+  return { ...params, _meta: { ...(typeof _meta === 'object' ? _meta : {}), ...trace } }
 }
 
 function aboutOf(client: Client): About {

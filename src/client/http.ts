@@ -1,5 +1,6 @@
 import { SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { ResourceError } from '../core/errors.ts'
+import { traceContext } from '../core/trace.ts'
 import { streamEnded } from './errors.ts'
 import { type Flood, pacedEvents } from './flood.ts'
 import { openStanding, type Standing } from './standing.ts'
@@ -84,7 +85,7 @@ function isEventSource(init: RequestInit | undefined): boolean {
 /** Returns a fetch whose answers have at most `maxBytes`; in an event stream, the limit holds for each event. */
 function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge, flood: Flood): typeof fetch {
   return async (input, init) => {
-    const response = await fetch(input, init)
+    const response = await fetch(input, withTrace(init))
     if (response.body === null || (response.status >= 300 && response.status < 400)) return response
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
     const whole = response.body.pipeThrough(bound(maxBytes, isStream, onTooLarge))
@@ -92,6 +93,15 @@ function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge, flood: Flood): t
     const { status, statusText, headers } = response
     return new Response(body, { status, statusText, headers })
   }
+}
+
+/** Adds the trace context to the headers of a request. */
+function withTrace(init: RequestInit | undefined): RequestInit | undefined {
+  const trace = Object.entries(traceContext())
+  if (trace.length === 0) return init
+  const headers = new Headers(init?.headers)
+  for (const [name, value] of trace) headers.set(name, value)
+  return { ...init, headers }
 }
 
 function bound(maxBytes: number, isStream: boolean, onTooLarge: OnTooLarge): TransformStream<Uint8Array, Uint8Array> {

@@ -18,6 +18,7 @@ import { createRouter } from './router.ts'
 import type { CatalogState } from './state.ts'
 import type { Clock } from './throttle.ts'
 import { createTools } from './tools.ts'
+import { tracedSource } from './trace.ts'
 import { cleanTexts } from './untrusted.ts'
 import { type ParsedUri, parseAddress, parseQuery, parseUri } from './uri.ts'
 import type { CallOptions, ReadOptions, ReadResult, ResourceContent, View } from './view.ts'
@@ -245,7 +246,8 @@ async function readPath(
   context: Context,
 ): Promise<readonly ResourceContent[]> {
   const asked = mount.asked(path, context.principal)
-  const contents = await mount.provider.read({ path: asked.path, params }, context).catch((error: unknown) => {
+  const read = () => mount.provider.read({ path: asked.path, params }, context)
+  const contents = await tracedSource('read', mount.address.text, read).catch((error: unknown) => {
     throw asked.denied && isResourceError(error, 'not-found') ? asDenied(error) : error
   })
   if (asked.denied) throw denied()

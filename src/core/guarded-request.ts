@@ -2,6 +2,7 @@ import { type IncomingMessage, type RequestOptions, request as requestHttp } fro
 import { request as requestHttps } from 'node:https'
 import { type Guard, notPublic, refusedHost } from './address-guard.ts'
 import type { HttpUrl } from './http-url.ts'
+import { traceContext, traced } from './trace.ts'
 
 export interface GuardedRequest {
   readonly url: HttpUrl
@@ -26,10 +27,22 @@ const maxPreliminary = 16
  *
  * Rejects with an error of Node, or, when the guard refuses, with the code {@link refusedHost} and a message for the operator.
  */
-export function sendGuarded(
-  guard: Guard,
-  { url, headers, body, signal, ca }: GuardedRequest,
-): Promise<IncomingMessage> {
+export function sendGuarded(guard: Guard, request: GuardedRequest): Promise<IncomingMessage> {
+  const { host, port, scheme } = request.url
+  const method = request.body === undefined ? 'GET' : 'POST'
+  const place = { 'server.address': host, 'server.port': Number(port), 'url.scheme': scheme }
+  const attributes = { 'http.request.method': method, ...place }
+  const options = { kind: 'client', attributes, duration: 'http.client.request.duration' } as const
+  return traced(method, options, async (span) => {
+    const response = await send(guard, request)
+    const { statusCode = 0 } = response
+    span.set({ 'http.response.status_code': statusCode })
+    if (statusCode >= 400) span.fail(String(statusCode))
+    return response
+  })
+}
+
+function send(guard: Guard, { url, headers, body, signal, ca }: GuardedRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const refusal = guard.refusal(url)
     if (refusal !== undefined) return reject(refused(refusal))
@@ -38,7 +51,11 @@ export function sendGuarded(
       hostname: url.host,
       port: url.port,
       path: url.target,
-      headers: body === undefined ? headers : { ...headers, 'Content-Length': String(Buffer.byteLength(body)) },
+      headers: {
+        ...headers,
+        ...traceContext(),
+        ...(body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }),
+      },
       agent: false,
       lookup: guard.lookup,
       maxHeaderSize: maxHeaderBytes,

@@ -7,6 +7,7 @@ import { createPageBuilder } from './paging.ts'
 import { baseName, comparePaths } from './path.ts'
 import type { Completion, Context, Prompt, PromptArgument, PromptMessage, PromptPart } from './provider.ts'
 import type { CatalogState } from './state.ts'
+import { tracedSource } from './trace.ts'
 import { cleanText, cleanTexts } from './untrusted.ts'
 import type { ListedArgument, ListedPrompt, Page, PromptContent, PromptView, View } from './view.ts'
 
@@ -134,7 +135,8 @@ export function createPrompts(
       const { mount, prompt } = await find(name, context)
       checkArguments(prompt.arguments ?? [], given)
       const request = { path: prompt.path, arguments: given }
-      const answer = await mount.provider.prompts?.get(request, context).catch((error: unknown) => {
+      const run = async () => mount.provider.prompts?.get(request, context)
+      const answer = await tracedSource('prompt', mount.address.text, run).catch((error: unknown) => {
         // The prompt was removed since it was listed.
         throw isResourceError(error, 'not-found') ? invalid('There is no such prompt.', 'unknown-prompt') : error
       })

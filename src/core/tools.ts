@@ -5,6 +5,7 @@ import type { ProvidedTool, ToolOutcome, ToolPart } from './provided-tool.ts'
 import type { Context, Principal } from './provider.ts'
 import type { CatalogState } from './state.ts'
 import type { Tool, ToolAnswer, ToolBlock } from './tool.ts'
+import { tracedSource } from './trace.ts'
 import { cleanText, cleanTexts } from './untrusted.ts'
 import type { ToolView } from './view.ts'
 
@@ -73,7 +74,8 @@ function toolOf({ mount, tool: provided, name }: Found & { readonly name: string
       // The rules may have changed since the tool was listed.
       if (!mount.access(context.principal, path)) throw invalid('There is no such tool.', 'unknown-tool')
       const request = { path, arguments: given, ...(report === undefined ? {} : { report }) }
-      const outcome = await mount.provider.tools?.call(request, context).catch((error: unknown) => {
+      const run = async () => mount.provider.tools?.call(request, context)
+      const outcome = await tracedSource('call', mount.address.text, run).catch((error: unknown) => {
         // The tool was removed since it was listed.
         throw isResourceError(error, 'not-found') ? invalid('There is no such tool.', 'unknown-tool') : error
       })

@@ -1,4 +1,5 @@
 import type { Log } from '../core/log.ts'
+import type { TraceContext } from '../core/trace.ts'
 import type { LinkFor } from './content/link.ts'
 import { codes, type WireError, wireError } from './errors.ts'
 import { createGate, type Gate, type Pass } from './gate.ts'
@@ -27,6 +28,8 @@ export interface ReceiveOptions {
   readonly taken?: Promise<unknown>
   /** Creates links to contents that are too large for an answer. */
   readonly linkFor?: LinkFor | undefined
+  /** Trace context of the transport. */
+  readonly trace?: TraceContext | undefined
 }
 
 const tooLong: WireError = {
@@ -137,7 +140,13 @@ export function createConnection(
         return undefined
       }
       const ask = async (pass?: Pass) => {
-        const own = { signal, linkFor, ...(pass && { pass }), ...(onNotification && { onNotification }) }
+        const own = {
+          signal,
+          linkFor,
+          trace: options.trace,
+          ...(pass && { pass }),
+          ...(onNotification && { onNotification }),
+        }
         const response = await channel.request(request, own)
         if (response === undefined || deliver === undefined) return response
         await deliver(response)

@@ -14,6 +14,7 @@ import { type EventStream, openEventStream, refuse, replyEmpty, replyJson, reply
 import { isRevision, legacyRevisions } from './revisions.ts'
 import { type Announcements, openView, type ServedOptions } from './serve.ts'
 import { createSessions, type Session } from './sessions.ts'
+import { traceOf } from './trace-header.ts'
 
 /** HTTP for the revisions before 2026-07-28: with sessions. */
 export interface LegacyHttp {
@@ -81,6 +82,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     let stream: EventStream | undefined
     // In these revisions a disconnect does not cancel the request.
     const answer = await connection.receive(body, {
+      trace: traceOf(response),
       taken: taken(response),
       linkFor,
       onNotification: (message) => {
@@ -194,6 +196,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       if (session?.stream === undefined) return refuse(response, 404, 'There is no such session.')
       replyEmpty(response, 202)
       const answer = await session.connection.receive(body, {
+        trace: traceOf(response),
         onNotification: (message) => void session.stream?.send(message),
       })
       countOverloads(answer, principal, body)

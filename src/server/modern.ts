@@ -15,6 +15,7 @@ import { claimedRevision, envelopeFault } from './protocol/envelope.ts'
 import { type EventStream, openEventStream, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
 import { modern } from './revisions.ts'
 import { openView, type ServedOptions } from './serve.ts'
+import { traceOf } from './trace-header.ts'
 
 /** HTTP for 2026-07-28: every POST is independent. */
 export interface ModernHttp {
@@ -85,6 +86,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       const answered = await channel.request(message, {
         ...(pass && { pass }),
         linkFor: caller.linkFor,
+        trace: traceOf(response),
         signal: controller.signal,
         // An answer becomes a stream only when a notification precedes it.
         onNotification: (notification) => {

@@ -14,6 +14,7 @@ import type { ServedOpening } from './opening.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
 import { type Channel, openChannel } from './protocol/channel.ts'
 import type { TurnedAway } from './refused.ts'
+import { loadTelemetry } from './telemetry.ts'
 import { ownToolNames } from './tools.ts'
 
 /** Options of every transport: a view for each principal. */
@@ -69,6 +70,7 @@ export async function openView(
   announcements?: Announcements,
 ): Promise<Channel> {
   const { log, timeout = 120_000, audit, transport = 'stdio' } = options
+  await loadTelemetry(options.version, log)
   const egress = createEgress(options.scrubber)
   let channel: Channel | undefined
   const revision = () => channel?.revision

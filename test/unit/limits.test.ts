@@ -31,7 +31,7 @@ function leaves(schema: Schema | undefined, prefix: string): readonly (readonly 
 }
 
 describe('docs/limits.md', () => {
-  const { http, pages, changes, audit, mounts } = root.properties ?? {}
+  const { http, pages, changes, audit, mounts, spill } = root.properties ?? {}
   const shapes = (mounts?.additionalProperties as Schema | undefined)?.oneOf ?? []
   const mount = shapes[0]
   const keys = [
@@ -39,6 +39,7 @@ describe('docs/limits.md', () => {
     ...leaves(http, 'http').filter(([key]) => key.startsWith('http.contentLinks.')),
     ...leaves(pages, 'pages'),
     ...leaves(changes, 'changes'),
+    ...leaves(spill, 'spill'),
     ...leaves(audit, 'audit').filter(([key]) => key !== 'audit.file'),
     ...leaves(mount?.properties?.limits, 'mounts.*.limits'),
   ]

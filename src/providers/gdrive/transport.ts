@@ -2,6 +2,7 @@ import { followFor } from '../../core/abort.ts'
 import { defined } from '../../core/defined.ts'
 import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
+import { traceContext } from '../../core/trace.ts'
 import { parseEndpoint } from '../objects/endpoint.ts'
 
 /** Allow list of hosts: the API, the token server, and the exchange of federated credentials. */
@@ -49,6 +50,7 @@ export function createTransport({ endpoint, timeoutMs }: TransportOptions): Tran
     const sent = new Headers(headers)
     // A range refers to the stored bytes, not to a compressed encoding.
     if (sent.has('range')) sent.set('accept-encoding', 'identity')
+    for (const [name, value] of Object.entries(traceContext())) sent.set(name, value)
     const own = followFor(signal ?? [], timeoutMs)
     try {
       const response = await fetch((endpoint ?? target.origin) + target.pathname + target.search, {

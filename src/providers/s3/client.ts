@@ -1,5 +1,6 @@
 import { Transform } from 'node:stream'
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3'
+import { traceContext } from '../../core/trace.ts'
 import type { Endpoint } from '../objects/endpoint.ts'
 import { guardedLookup } from '../objects/endpoint.ts'
 import type { Keys } from './keys.ts'
@@ -61,6 +62,14 @@ export function createClient(options: ClientOptions): S3Client {
       return result
     },
     { step: 'deserialize', priority: 'low', name: 'hikidashiBounds' },
+  )
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const { request } = args as { request?: { headers?: Record<string, string> } }
+      if (request?.headers !== undefined) Object.assign(request.headers, traceContext())
+      return next(args)
+    },
+    { step: 'build', name: 'hikidashiTrace' },
   )
   return client
 }

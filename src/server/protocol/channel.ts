@@ -1,4 +1,5 @@
 import type { Log } from '../../core/log.ts'
+import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import { type ClientName, clientIn } from '../clients.ts'
 import type { LinkFor } from '../content/link.ts'
@@ -20,6 +21,7 @@ import { wantsLog } from './logging.ts'
 import type { Call, Method } from './method.ts'
 import { withProgress } from './progress.ts'
 import { completeResult } from './results.ts'
+import { tracedRequest } from './traced.ts'
 
 /** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */
 export type Era = 'modern' | 'legacy'
@@ -31,6 +33,8 @@ export interface RequestOptions {
   readonly onNotification?: (notification: Notification) => void
   /** The request's admission from the gate. Default: no waiting. */
   readonly pass?: Pass
+  /** Trace context of the transport. The request belongs to its trace, unless its `_meta` has one. */
+  readonly trace?: TraceContext | undefined
   /** Creates links to contents that are too large for an answer. */
   readonly linkFor?: LinkFor | undefined
 }
@@ -141,7 +145,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   const run = async (
     message: Request,
     signal: AbortSignal,
-    { notify, pass, linkFor }: Pick<Call, 'notify' | 'pass' | 'linkFor'>,
+    { notify, pass, linkFor, trace }: Pick<Call, 'notify' | 'pass' | 'linkFor'> & Pick<RequestOptions, 'trace'>,
   ): Promise<Response> => {
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
@@ -164,7 +168,12 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       }
       const asked = { params, revision: spoken, signal, client, view: viewOf(client) }
       const call: Call = { ...asked, pass, linkFor, notify, log: sendLog }
-      return { jsonrpc: '2.0', id, result: completeResult(name, await method(call), spoken, served.server) }
+      const parent = traceContextIn(meta) ?? trace
+      const result =
+        parent === undefined && !hasTelemetry()
+          ? await method(call)
+          : await tracedRequest(message, { revision: spoken, parent }, () => method(call))
+      return { jsonrpc: '2.0', id, result: completeResult(name, result, spoken, served.server) }
     } catch (error) {
       if (signal.aborted) {
         // The request was cancelled, or timed out, which is logged. Nobody gets this answer.
@@ -177,7 +186,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     }
   }
 
-  const request: Channel['request'] = (message, { signal, onNotification, pass = freePass, linkFor } = {}) =>
+  const request: Channel['request'] = (message, { signal, onNotification, pass = freePass, linkFor, trace } = {}) =>
     new Promise((resolve) => {
       if (signal?.aborted) return resolve(undefined)
       const controller = new AbortController()
@@ -205,7 +214,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       const notify = (notification: Notification) => {
         if (!ended) onNotification?.(notification)
       }
-      void run(message, controller.signal, { notify, pass, linkFor }).then(end)
+      void run(message, controller.signal, { notify, pass, linkFor, trace }).then(end)
     })
 
   return {
