@@ -33,6 +33,7 @@ interface PackOptions extends SourceOptions {
   readonly output?: string
   readonly manifest?: string
   readonly against?: string
+  readonly reuse?: string
   readonly explain?: true
 }
 
@@ -75,6 +76,10 @@ outlines and links, best first. Without a query: what is pinned and nothing else
       '--against <file>',
       'tell what has changed since this manifest was written; without a query, by its options',
     )
+    .option(
+      '--reuse <file>',
+      'keep the front as it is in the context of this manifest, as far as that costs little, for prompt caches',
+    )
     .option('--explain', 'tell why each was chosen, and what was left out')
   addSourceOptions(command)
     .addHelpText(
@@ -86,6 +91,7 @@ Examples:
   hikidashi pack --pin src/core/uri.ts --pin README.md:outline
   hikidashi pack deploy --manifest context.json       and later
   hikidashi pack --against context.json               the same again, and what has changed
+  hikidashi pack deploy --reuse context.json          with the front that a prompt cache has
 ${exitCodeHelp}`,
     )
     .action((words: readonly string[], options: PackOptions) => pack(words.join(' '), options, io))
@@ -126,6 +132,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
   // What is wrong with a file is told before anything is opened.
   const { parseBasket, parseManifest, manifestFor, differences } = await import('../context/manifest.ts')
   const before = options.against === undefined ? undefined : await readText(options.against, parseManifest)
+  const reused = options.reuse === undefined ? undefined : await readText(options.reuse, parseManifest)
   const basket = options.basket === undefined ? [] : await readText(options.basket, parseBasket)
   await withSource(options, io, async (source, log) => {
     if (source.catalog !== undefined) await waitForIndexes(source.catalog, io)
@@ -138,6 +145,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
     const { changes, known } = await activityOf(source.mounts, log)
     const assembled = await assemble(counted(source.view, progress), {
       ...asked,
+      ...defined({ earlier: reused?.manifest }),
       changes,
       // Nobody else waits for what is mounted here.
       limits: source.catalog === undefined ? remoteLimits : { concurrency: 32 },
@@ -153,6 +161,8 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
     if (options.manifest !== undefined) await writeText(options.manifest, `${JSON.stringify(manifest, undefined, 2)}\n`)
     if (options.explain) io.say(explained(assembled, known, io.saysToTerminal))
     if (before !== undefined) io.say(formatDifferences(differences(before, manifest), before.sha256, manifest.sha256))
+    if (assembled.reusedPrefixTokens !== undefined)
+      io.say(`${assembled.reusedPrefixTokens.toLocaleString('en')} tokens in front are as they were.`)
     for (const note of notes) io.say(`Note: ${note}`)
     if (items.length === 0) io.say('Nothing that helps was found, or nothing of it fits into the budget.')
     else if (!options.explain && (io.saysToTerminal || options.output !== undefined))
@@ -195,7 +205,7 @@ function askedBy(
 
 /** What a manifest was made by; of one that does not say, what is in it. */
 function optionsOf(manifest: Manifest): Partial<Omit<AssembleOptions, 'now'>> & { readonly now?: string } {
-  const { manifest: entries, tokens = 0, sha256: _, ...options } = manifest
+  const { manifest: entries, tokens = 0, sha256: _, reusedPrefixTokens: __, ...options } = manifest
   if (options.pins !== undefined || options.budget !== undefined) return options
   const pins = entries.map(({ uri, level }) => ({ uri, level }))
   // Some of it may have grown.

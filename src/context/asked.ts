@@ -3,10 +3,13 @@ import { defined } from '../core/defined.ts'
 import { invalid } from '../core/errors.ts'
 import type { JsonObject } from '../core/tool.ts'
 import { encodings } from './tokens.ts'
-import { type AssembleOptions, formats, levels, type Pin } from './types.ts'
+import { type AssembleOptions, formats, levels, type ManifestEntry, type Pin } from './types.ts'
 
 /** How much may be asked for. */
-export const most = { query: 4000, pins: 500, excludes: 500, mounts: 100, uri: 8192, budget: 1_000_000, suggested: 100 }
+export const most = {
+  ...{ query: 4000, pins: 500, excludes: 500, mounts: 100, uri: 8192, budget: 1_000_000, suggested: 100 },
+  ...{ earlier: 999, ranges: 1000 },
+}
 export const otherwise = { budget: 8000, suggested: 20 }
 export const audiences = ['user', 'assistant'] as const
 
@@ -64,6 +67,17 @@ export const inputSchema: JsonObject = {
       description: 'The age at which the weight of what is new has halved. By default 30.',
     },
     now: { type: 'string', description: 'The time from which ages count, as in RFC 3339. By default now.' },
+    earlier: {
+      type: 'array',
+      maxItems: most.earlier,
+      items: {
+        type: 'object',
+        properties: { uri: uriSchema, level: { type: 'string', enum: levels } },
+        required: ['uri', 'level'],
+      },
+      description:
+        'The "manifest" of an earlier answer: the front of the text stays as it was there, as far as that costs little, so that a prompt cache has it.',
+    },
     suggest: {
       type: 'boolean',
       description:
@@ -105,11 +119,12 @@ export function askedIn(given: JsonObject, now: () => number): Asked {
   const reserve = args.number('reserve')
   const excludes = args.list('excludes', most.excludes, uriIn)
   const mounts = args.list('mounts', most.mounts, uriIn)
+  const earlier = args.list('earlier', most.earlier, entryIn)
   const options: AssembleOptions = {
     budget: budgetIn(given.budget),
     now: timeIn(args) ?? now(),
     countLevels: true,
-    ...defined({ query, pins, excludes, mounts }),
+    ...defined({ query, pins, excludes, mounts, earlier }),
     ...(args.flag('pins_only') ? { pinsOnly: true } : {}),
     ...defined({ format, encoding, audience, reserve }),
     ...(halfLife === undefined ? {} : { halfLife: halfLife * 86_400_000 }),
@@ -151,6 +166,22 @@ function pinIn(value: unknown, name: string): string | Pin {
   if (level !== undefined && wanted === undefined)
     throw invalid(`${name}.level: It is none of ${levels.join(', ')}.`, 'argument')
   return { uri: uriIn(uri, `${name}.uri`), ...defined({ level: wanted }) }
+}
+
+/** Of an entry of an earlier manifest, what tells whether the same can be shown again. The rest of it makes no difference. */
+function entryIn(value: unknown, name: string): ManifestEntry {
+  if (typeof value !== 'object' || value === null) throw invalid(`${name}: It is no entry of a manifest.`, 'argument')
+  const { uri, level, ranges = [], prefix } = value as Readonly<Record<string, unknown>>
+  const wanted = levels.find((one) => one === level)
+  if (wanted === undefined) throw invalid(`${name}.level: It is none of ${levels.join(', ')}.`, 'argument')
+  if (!Array.isArray(ranges) || ranges.length > most.ranges)
+    throw invalid(`${name}.ranges: It is no array of at most ${most.ranges} ranges of lines.`, 'argument')
+  if (prefix !== undefined && typeof prefix !== 'string') throw invalid(`${name}.prefix: It is not a text.`, 'argument')
+  const lines = ranges.map((range: { readonly start?: unknown; readonly end?: unknown } | null) => ({
+    start: Number(range?.start),
+    end: Number(range?.end),
+  }))
+  return { uri: uriIn(uri, `${name}.uri`), level: wanted, tokens: 0, ranges: lines, ...defined({ prefix }) }
 }
 
 function timeIn(args: Arguments): number | undefined {

@@ -6,11 +6,11 @@ import type { View } from '../core/view.ts'
 import { type Collapse, createCollapse, shinglesOf } from './alike.ts'
 import { checked } from './checked.ts'
 import { type Form, type Formed, type Forming, formsOf } from './forms.ts'
-import { type Packed, type PackItem, packInTurns } from './pack.ts'
 import { matcherOf } from './places.ts'
+import { commonEntries, inOrder, type Packing, packAfter, prefixesOf } from './prefix.ts'
 import { rankAll } from './rank.ts'
 import { createReader } from './reader.ts'
-import { blocksOf, type Renderer, rendererOf, timeOf } from './render.ts'
+import { blocksOf, type Part, type Renderer, rendererOf, timeOf } from './render.ts'
 import { openCounter } from './tokens.ts'
 import type {
   Assembled,
@@ -43,8 +43,13 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
 
   const counter = await opening
   const required = candidates.filter((candidate) => candidate.required !== undefined)
-  const detailed = candidates.slice(0, required.length + limits.detailed)
-  const readings = await reader.read(detailed.map(({ resource }) => resource.uri))
+  const { earlier = [] } = options
+  const before = new Set(earlier.flatMap(({ uri, level }) => (level === 'link' ? [] : [uri])))
+  const detailed = candidates.filter(
+    ({ resource }, place) => place < required.length + limits.detailed || before.has(resource.uri),
+  )
+  const read = await reader.read(detailed.map(({ resource }) => resource.uri))
+  const readings = new Map(detailed.map((candidate, index) => [candidate, read[index]] as const))
   const usable = Math.floor(options.budget * (1 - reserve))
   const { countLevels } = options
   const forming: Forming = { counter, renderer, format, terms, most: usable, countLevels, signal }
@@ -52,7 +57,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   const duplicates: OmittedItem[] = []
   const collapse = createCollapse()
   for (const [index, candidate] of candidates.entries()) {
-    const reading = readings[index]
+    const reading = readings.get(candidate)
     if (index % 256 === 255 || reading !== undefined) await turn()
     signal?.throwIfAborted()
     const same = reading !== undefined && 'text' in reading ? await twinOf(candidate, reading, collapse) : undefined
@@ -64,17 +69,23 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   }
   refuseUnreadable(formed)
 
-  const frame = (await counter.count(renderer.head)) + (await counter.count(renderer.tail))
+  const headTokens = await counter.count(renderer.head)
+  const frame = headTokens + (await counter.count(renderer.tail))
   const cap = options.cap ?? Math.floor(options.budget / 2)
-  const items = new Map(formed.map((each) => [packItemOf(each), each] as const))
-  const packed = await packInTurns([...items.keys()], { budget: usable, cap, frame, items: limits.items })
-  if (packed === undefined) throw tooMuch(formed, frame, usable)
+  const count = (part: Part) => counter.count(renderer.part(part, 1), signal)
+  const bounds = { budget: usable, cap, frame, items: limits.items }
+  const packing = await packAfter(formed, earlier, { renderer, count }, bounds)
+  if (packing === undefined) throw tooMuch(formed, frame, usable)
+  const { items, packed } = packing
 
-  const chosen = [...items].flatMap(([item, each]) => {
+  const taken = [...items].flatMap(([item, each]) => {
     const form = each.forms[packed.taken.get(item) ?? -1]
     return form === undefined ? [] : [{ ...each, form }]
   })
+  const chosen = inOrder(taken, earlier, renderer)
   const parts = chosen.map(({ form }) => form.part)
+  const prefixes = prefixesOf(parts, renderer)
+  const manifest = chosen.map((each, index) => manifestOf(each, prefixes[index]))
   return {
     text: textOf(
       parts.map((part, index) => renderer.part(part, index + 1)),
@@ -86,8 +97,9 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
     encoding,
     format,
     items: await Promise.all(chosen.map(itemOf)),
-    omitted: [...duplicates, ...omittedOf(items, packed, limits)],
-    manifest: chosen.map(manifestOf),
+    omitted: [...duplicates, ...omittedOf(packing, limits)],
+    manifest,
+    ...(options.earlier === undefined ? {} : { reusedPrefixTokens: reusedOf(manifest, earlier, headTokens) }),
     notes,
   }
 }
@@ -108,16 +120,6 @@ async function twinOf(
   return undefined
 }
 
-function packItemOf({ candidate, forms }: Formed): PackItem {
-  return {
-    uri: candidate.resource.uri,
-    // Fused places fall off slowly. Cubed, more goes to the text of the best, and less to outlines of all the others.
-    score: candidate.explanation.score ** 3,
-    options: forms,
-    ...(candidate.required === undefined ? {} : { required: 0 }),
-  }
-}
-
 type Chosen = Formed & { readonly form: Form }
 
 async function itemOf({ candidate, form, notes, levels }: Chosen): Promise<AssembledItem> {
@@ -133,7 +135,7 @@ async function itemOf({ candidate, form, notes, levels }: Chosen): Promise<Assem
   }
 }
 
-function manifestOf({ candidate, form, reading }: Chosen): ManifestEntry {
+function manifestOf({ candidate, form, reading }: Chosen, prefix: string | undefined): ManifestEntry {
   const { uri, modified, version: listed } = candidate.resource
   const read = reading !== undefined && 'text' in reading ? reading : undefined
   const version = read?.version ?? listed
@@ -143,11 +145,20 @@ function manifestOf({ candidate, form, reading }: Chosen): ManifestEntry {
     level: form.part.level,
     tokens: form.tokens,
     ...(read === undefined ? {} : { sha256: read.sha256 }),
-    ...defined({ ranges: form.ranges, modified: at, version }),
+    ...defined({ ranges: form.ranges, modified: at, version, prefix }),
   }
 }
 
-function omittedOf(items: ReadonlyMap<PackItem, Formed>, { taken }: Packed, limits: Limits): readonly OmittedItem[] {
+/** The tokens of the front that this text and an earlier one have in common, up to the end of a resource. */
+function reusedOf(now: readonly ManifestEntry[], earlier: readonly ManifestEntry[], headTokens: number): number {
+  const common = commonEntries(
+    earlier,
+    now.map(({ prefix = '' }) => prefix),
+  )
+  return now.slice(0, common).reduce((sum, { tokens }) => sum + tokens, common === 0 ? 0 : headTokens)
+}
+
+function omittedOf({ items, packed: { taken } }: Packing, limits: Limits): readonly OmittedItem[] {
   const isFull = taken.size >= limits.items
   return [...items].flatMap(([item, { candidate, reading, forms }]) => {
     if (taken.has(item)) return []

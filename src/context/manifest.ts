@@ -32,13 +32,15 @@ export interface Manifest {
   readonly tokens?: number
   /** Of the text, in UTF-8. */
   readonly sha256?: string
+  /** How many tokens in front are those of an earlier context, where one was named. */
+  readonly reusedPrefixTokens?: number
   readonly manifest: readonly ManifestEntry[]
 }
 
 /** What an answer was made by, and of. */
 export function manifestFor(options: AssembleOptions, assembled: Assembled): Manifest {
   const { now, query, pins, pinsOnly, excludes, mounts, reserve, audience, halfLife } = options
-  const { budget, encoding, format, tokens, text, manifest } = assembled
+  const { budget, encoding, format, tokens, text, manifest, reusedPrefixTokens } = assembled
   return {
     now: new Date(now).toISOString(),
     ...defined({ query }),
@@ -52,6 +54,7 @@ export function manifestFor(options: AssembleOptions, assembled: Assembled): Man
     ...defined({ halfLife }),
     tokens,
     sha256: createHash('sha256').update(text.toWellFormed()).digest('hex'),
+    ...defined({ reusedPrefixTokens }),
     manifest,
   }
 }
@@ -89,7 +92,7 @@ export function differences(before: Manifest, after: Manifest): readonly Differe
 export function parseManifest(json: string): Manifest {
   const value = parsed(json)
   if (!isObject(value) || !Array.isArray(value.manifest)) throw invalid('This is no manifest.', 'manifest')
-  const { now, query, pinsOnly, budget, reserve, halfLife, tokens, sha256 } = value
+  const { now, query, pinsOnly, budget, reserve, halfLife, tokens, sha256, reusedPrefixTokens } = value
   const encoding = encodings.find((one) => one === value.encoding)
   const format = formats.find((one) => one === value.format)
   const audience = (['user', 'assistant'] as const).find((one) => one === value.audience)
@@ -106,6 +109,7 @@ export function parseManifest(json: string): Manifest {
     ...(typeof halfLife === 'number' ? { halfLife } : {}),
     ...(typeof tokens === 'number' ? { tokens } : {}),
     ...(typeof sha256 === 'string' ? { sha256 } : {}),
+    ...(typeof reusedPrefixTokens === 'number' ? { reusedPrefixTokens } : {}),
     manifest: value.manifest.map(entryIn),
   }
 }
@@ -146,7 +150,7 @@ function pinsIn(item: unknown): readonly Pin[] {
 function entryIn(item: unknown): ManifestEntry {
   const [pin] = pinsIn(item)
   if (pin === undefined || !isObject(item)) throw invalid('This is no manifest: an entry has no URI.', 'manifest')
-  const { tokens, sha256, ranges, modified, version } = item
+  const { tokens, sha256, ranges, modified, version, prefix } = item
   return {
     uri: pin.uri,
     level: pin.level ?? 'full',
@@ -155,6 +159,7 @@ function entryIn(item: unknown): ManifestEntry {
     ...(Array.isArray(ranges) ? { ranges: ranges.flatMap(rangeIn) } : {}),
     ...(typeof modified === 'string' ? { modified } : {}),
     ...(typeof version === 'string' ? { version } : {}),
+    ...(typeof prefix === 'string' ? { prefix } : {}),
   }
 }
 

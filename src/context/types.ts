@@ -49,6 +49,11 @@ export interface AssembleOptions {
   readonly halfLife?: number
   /** How often a resource was changed, where that is known. */
   readonly changes?: (uri: string) => number | undefined
+  /**
+   * The `manifest` of an earlier context: as much of its front as can be had for little stays as it was, so that a prompt cache has it. What
+   * stays comes before what is better.
+   */
+  readonly earlier?: readonly ManifestEntry[]
   readonly limits?: Partial<Limits>
   readonly signal?: AbortSignal
   /** What earlier calls of the same caller remember of resources, so that these are not read again. The answer is the same without it. */
@@ -158,6 +163,8 @@ export interface ManifestEntry {
   /** As in RFC 3339. */
   readonly modified?: string
   readonly version?: string
+  /** The first 16 hexadecimal digits of the SHA-256 of the context from its beginning to the end of this resource. */
+  readonly prefix?: string
 }
 
 export interface Assembled {
@@ -172,6 +179,8 @@ export interface Assembled {
   readonly items: readonly AssembledItem[]
   readonly omitted: readonly OmittedItem[]
   readonly manifest: readonly ManifestEntry[]
+  /** With `earlier`: how many tokens in front, up to the end of a resource, are to the byte those of the earlier context. */
+  readonly reusedPrefixTokens?: number
   /** Why there may be more to find than this. */
   readonly notes: readonly string[]
 }

@@ -53,12 +53,31 @@ export function windowsOf(shown: Shown, terms: ReadonlySet<string>, sizes: reado
     if (chosen.length === before || (made.length > 0 && units > 0.8 * shown.text.length)) continue
     before = chosen.length
     const ranges = joined(chosen)
-    const text = ranges
-      .map(({ start, end }) => [`[lines ${start}-${end}]`, ...lines.slice(start - 1, end).map(shorten)].join('\n'))
-      .join('\n…\n')
-    made.push({ text, ranges, share: chosen.reduce((sum, { score }) => sum + score, 0) / total })
+    made.push({
+      text: written(lines, ranges),
+      ranges,
+      share: chosen.reduce((sum, { score }) => sum + score, 0) / total,
+    })
   }
   return made
+}
+
+/** The windows of a text at lines that are named. `undefined`: there are no such lines, or not in order. */
+export function windowsAt(text: string, ranges: readonly LineRange[]): string | undefined {
+  const lines = text.split('\n')
+  let last = 0
+  for (const { start, end } of ranges) {
+    if (!(Number.isInteger(start) && Number.isInteger(end) && start > last && end >= start && end <= lines.length))
+      return undefined
+    last = end
+  }
+  return ranges.length === 0 ? undefined : written(lines, ranges)
+}
+
+function written(lines: readonly string[], ranges: readonly LineRange[]): string {
+  return ranges
+    .map(({ start, end }) => [`[lines ${start}-${end}]`, ...lines.slice(start - 1, end).map(shorten)].join('\n'))
+    .join('\n…\n')
 }
 
 /** Cuts a text before headings and declarations, and where a part is long at empty lines. */

@@ -116,6 +116,19 @@ describe('one context', () => {
     expect(basket.err.match(/required; pinned/g)).toHaveLength(entries.length)
   })
 
+  test('keeps the front that an earlier one has, and tells how much of it', async () => {
+    const manifest = folder.at('earlier.json')
+    const first = await pack('anchors', '-b', '500', '--manifest', manifest)
+    const again = await pack('anchors', '-b', '500', '--reuse', manifest, '--manifest', manifest)
+    expect(again.out).toBe(first.out)
+    const { tokens, reusedPrefixTokens } = parseManifest(readFileSync(manifest, 'utf8'))
+    expect(reusedPrefixTokens).toBe(tokens)
+    expect(again.err).toBe(`${tokens} tokens in front are as they were.\n`)
+    const against = await run(['pack', '--against', manifest], { cwd: folder.root })
+    expect(against).toMatchObject({ code: 0, out: first.out, err: 'Nothing has changed: it is the same text.\n' })
+    expect((await pack('anchors', '--reuse', 'none.json')).err).toMatch(/none\.json cannot be read/)
+  })
+
   test('has what is pinned, at the level that is named, by a path as well', async () => {
     const pinned = await pack('--pin', 'held/boats.md:outline', '--pin', `${at}/harbour.md`, '--format', 'json')
     expect(JSON.parse(pinned.out)).toMatchObject([

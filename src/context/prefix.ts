@@ -1,0 +1,175 @@
+import { createHash } from 'node:crypto'
+import type { Form, Formed } from './forms.ts'
+import { type Packed, type PackItem, type PackLimits, packInTurns } from './pack.ts'
+import type { Part, Renderer } from './render.ts'
+import type { ManifestEntry } from './types.ts'
+import { windowsAt } from './windows.ts'
+
+/** What is packed, each with the resource that it stands for. */
+export interface Packing {
+  readonly items: ReadonlyMap<PackItem, Formed>
+  readonly packed: Packed
+}
+
+/** A resource in the form that an earlier context has it in. */
+interface Kept {
+  readonly uri: string
+  readonly form: Form
+}
+
+/**
+ * The share of what a context is worth (its scores times the worths of its forms) that is given up at most so that its front stays as it was.
+ * Figures: decision 22.
+ */
+const givenUp = 0.02
+
+/** How many hexadecimal digits of a digest a manifest has: 64 bits tell any two fronts of one question apart. */
+const digits = 16
+
+/** Digests of the beginnings of a text: each call takes one more part, and tells the digest of everything up to its end. */
+function createDigests({ head, part }: Renderer) {
+  let hash = createHash('sha256').update(head)
+  const after = (one: Part, index: number) => hash.copy().update(part(one, index).toWellFormed())
+  const hexOf = (each: typeof hash) => each.copy().digest('hex').slice(0, digits)
+  return {
+    /** What `take` would tell. */
+    peek: (one: Part, index: number) => hexOf(after(one, index)),
+    take: (one: Part, index: number) => {
+      hash = after(one, index)
+      return hexOf(hash)
+    },
+  }
+}
+
+/** For each part the digest of the text from its beginning to the end of the part. */
+export function prefixesOf(parts: readonly Part[], renderer: Renderer): readonly string[] {
+  const digests = createDigests(renderer)
+  return parts.map((part, index) => digests.take(part, index + 1))
+}
+
+/** How many of the first entries have the text in front of their ends in common. */
+export function commonEntries(before: readonly ManifestEntry[], prefixes: readonly string[]): number {
+  let most = 0
+  for (const [index, { prefix }] of before.entries())
+    if (prefix !== undefined && prefix === prefixes[index]) most = index + 1
+  return most
+}
+
+/** The front of an earlier context that can be made again, to the byte, out of what is there now. */
+async function keepable(
+  formed: readonly Formed[],
+  earlier: readonly ManifestEntry[],
+  renderer: Renderer,
+  count: (part: Part) => Promise<number>,
+): Promise<readonly Kept[]> {
+  const byUri = new Map(formed.map((each) => [each.candidate.resource.uri, each] as const))
+  const digests = createDigests(renderer)
+  const kept: Kept[] = []
+  for (const [index, entry] of earlier.entries()) {
+    const each = byUri.get(entry.uri)
+    if (each === undefined || entry.prefix === undefined) break
+    byUri.delete(entry.uri)
+    const isSame = ({ part }: { readonly part: Part }) => digests.peek(part, index + 1) === entry.prefix
+    const form =
+      each.forms.find((one) => one.part.level === entry.level && isSame(one)) ??
+      (await rebuilt(each, entry, isSame, count))
+    if (form === undefined) break
+    digests.take(form.part, index + 1)
+    kept.push({ uri: entry.uri, form })
+  }
+  return kept
+}
+
+/** The windows of an earlier context, where others are chosen now: the words of the collection are as rare as they were, or nearly so. */
+async function rebuilt(
+  { candidate, reading, forms }: Formed,
+  { level, ranges }: ManifestEntry,
+  isSame: (form: { readonly part: Part }) => boolean,
+  count: (part: Part) => Promise<number>,
+): Promise<Form | undefined> {
+  if (level !== 'windows' || ranges === undefined || candidate.required !== undefined) return undefined
+  if (reading === undefined || !('text' in reading)) return undefined
+  const body = windowsAt(reading.text, ranges)
+  if (body === undefined) return undefined
+  const part: Part = { resource: candidate.resource, level, body }
+  if (!isSame({ part })) return undefined
+  const tokens = await count(part)
+  // It shows at least as much as the windows that are chosen now and are not longer.
+  const alike = forms.filter((form) => form.part.level === 'windows' && form.tokens <= tokens)
+  const worth = Math.max(0, ...(alike.length > 0 ? alike : forms.slice(0, 2)).map((form) => form.worth))
+  return { part, tokens, worth, ranges }
+}
+
+/**
+ * Packs, with as much of the front of an earlier context as can be had for a small share of the worth.
+ *
+ * @param count The tokens of a part.
+ * @returns `undefined` where what is required does not fit.
+ */
+export async function packAfter(
+  formed: readonly Formed[],
+  earlier: readonly ManifestEntry[],
+  { renderer, count }: { readonly renderer: Renderer; readonly count: (part: Part) => Promise<number> },
+  limits: PackLimits,
+): Promise<Packing | undefined> {
+  const attempt = async (kept: readonly Kept[]): Promise<Packing | undefined> => {
+    const fixed = new Map(kept.map(({ uri, form }) => [uri, form] as const))
+    const items = new Map(formed.map((each) => itemOf(each, fixed.get(each.candidate.resource.uri))))
+    const packed = await packInTurns([...items.keys()], limits)
+    return packed === undefined ? undefined : { items, packed }
+  }
+  const free = await attempt([])
+  if (free === undefined || earlier.length === 0) return free
+  const kept = await keepable(formed, earlier, renderer, count)
+  const least = (1 - givenUp) * worthOf(free)
+  let best = free
+  // All of it is tried first, since mostly nothing is lost by that. Then the largest part of it is looked for by halves.
+  for (let low = 1, high = kept.length, at = high; low <= high; at = (low + high) >> 1) {
+    const tried = await attempt(kept.slice(0, at))
+    if (tried !== undefined && worthOf(tried) >= least) {
+      best = tried
+      low = at + 1
+    } else high = at - 1
+  }
+  return best
+}
+
+function itemOf(each: Formed, fixed: Form | undefined): readonly [PackItem, Formed] {
+  const { candidate, forms } = each
+  const item: PackItem = {
+    uri: candidate.resource.uri,
+    // Fused places fall off slowly. Cubed, more goes to the text of the best, and less to outlines of all the others.
+    score: candidate.explanation.score ** 3,
+    options: fixed === undefined ? forms : [fixed],
+    ...(candidate.required === undefined && fixed === undefined ? {} : { required: 0 }),
+  }
+  return [item, fixed === undefined ? each : { ...each, forms: [fixed] }]
+}
+
+function worthOf({ packed }: Packing): number {
+  let sum = 0
+  for (const [{ score, options }, at] of packed.taken) sum += score * (options[at]?.worth ?? 0)
+  return sum
+}
+
+/**
+ * The order of what was chosen: the front as it was in the earlier context, as far as that can be had; then what stood behind it, since a file that
+ * grew at its end begins as before; then the rest, best first.
+ */
+export function inOrder<Chosen extends { readonly candidate: Formed['candidate']; readonly form: Form }>(
+  chosen: readonly Chosen[],
+  earlier: readonly ManifestEntry[],
+  renderer: Renderer,
+): readonly Chosen[] {
+  const rest = new Map(chosen.map((each) => [each.candidate.resource.uri, each] as const))
+  const digests = createDigests(renderer)
+  const front: Chosen[] = []
+  for (const [index, { uri, prefix }] of earlier.entries()) {
+    const each = rest.get(uri)
+    if (each === undefined) break
+    front.push(each)
+    rest.delete(uri)
+    if (digests.take(each.form.part, index + 1) !== prefix) break
+  }
+  return [...front, ...rest.values()]
+}
