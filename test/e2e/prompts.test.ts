@@ -168,6 +168,7 @@ describe.each(transports)('our own client over %s', (transport) => {
         title: 'Review a document',
         description: 'Reads one document closely.',
         arguments: [{ name: 'path', description: 'Which document', required: true }, { name: 'depth' }],
+        meta: { 'dev.hikidashi/untrusted': ['title', 'description'] },
       },
     ])
     const filled = await prompts.get({ name: 'review', arguments: new Map([['path', 'plan.md']]) })

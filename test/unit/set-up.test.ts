@@ -84,12 +84,12 @@ describe('the set-up of a folder', () => {
       expect(catalog.mounts).toHaveLength(5)
       for (const [index, { provider }] of catalog.mounts.entries()) {
         const { config } = planned[index] ?? {}
-        const { watch, prompts, sees, parts } = provider
+        const { watch, prompts, sees, parts, tools } = provider
         expect([
           config?.provider,
           {
             ...{ watch: watch !== undefined, prompts: prompts !== undefined },
-            ...{ sees: sees !== undefined, parts: parts !== undefined },
+            ...{ sees: sees !== undefined, parts: parts !== undefined, tools: tools !== undefined },
           },
         ]).toEqual([config?.provider, config === undefined ? {} : methodsOf(config)])
       }
