@@ -1,6 +1,6 @@
 import { outlineOf } from '../core/landmarks.ts'
 import type { ProvidedTool, ToolLink, ToolOutcome, ToolPart, ToolRequest } from '../core/provided-tool.ts'
-import type { Principal, Provider } from '../core/provider.ts'
+import type { Context, Principal, Provider } from '../core/provider.ts'
 import { estimateTokens, lengthOfTokens } from '../core/tokens.ts'
 import { isJson, jsonLines } from './json-lines.ts'
 import type { Spill, SpillFile } from './spill.ts'
@@ -32,12 +32,21 @@ export function spilled(provider: Provider, { spill, maxTokens = 8000 }: Spilled
     tools: {
       list: async (context) => (await tools.list(context)).map(withSpilledSchema),
       call: async (request, context) =>
-        shorten(await tools.call(request, context), request, context.principal, { spill, maxTokens }),
+        shorten(visible(await tools.call(request, context), context), request, context.principal, { spill, maxTokens }),
     },
   }
 }
 
 type Bounds = Required<SpilledOptions>
+
+/** Returns the parts that the caller may see: the rules of the mount are not applied to a result that is kept. */
+function visible(outcome: ToolOutcome, { allows = () => true }: Context): ToolOutcome {
+  const isVisible = (part: ToolPart) => {
+    if ('content' in part) return allows(part.content.path)
+    return 'entry' in part ? allows(part.entry.path) : true
+  }
+  return { ...outcome, parts: outcome.parts.filter(isVisible) }
+}
 
 function shorten(outcome: ToolOutcome, request: ToolRequest, principal: Principal, bounds: Bounds): ToolOutcome {
   const { parts, structured, ...rest } = outcome

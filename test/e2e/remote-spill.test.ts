@@ -17,7 +17,7 @@ import { type Relayed, serveRelayed } from '../support/relayed.ts'
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const key = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`
-const access = compileAccess([{ allow: ['owner', 'guest'] }])
+const access = compileAccess([{ allow: ['owner', 'guest'] }, { deny: ['guest'], match: 'notes/secret/**' }])
 
 interface Result {
   readonly content: readonly { readonly type: string; readonly text?: string; readonly uri?: string }[]
@@ -124,6 +124,22 @@ describe('a long result', () => {
       expect(JSON.stringify(await complete.catch(() => ''))).not.toContain(id)
     }
     expect(await failureOf(owner.readResource({ uri }))).toBe('no failure')
+  })
+
+  test('holds nothing of a path that its caller may not see', async () => {
+    const resultOf = async (who: string) => {
+      const client = await relayed.connect(who)
+      const answer = (await client.callTool({ name: 'mixed' })) as Result
+      const links = answer.content.filter(({ type }) => type === 'resource_link')
+      const kept = await Promise.all(links.map(({ uri = '' }) => client.readResource({ uri })))
+      return { kept: JSON.stringify([answer, kept]), links: links.length }
+    }
+    const [owner, guest] = [await resultOf('owner'), await resultOf('guest')]
+    expect(owner.links).toBe(2)
+    expect(owner.kept).toContain('CANARY')
+    expect(guest.links).toBe(1)
+    expect(guest.kept).toContain('open open')
+    expect(guest.kept).not.toMatch(/CANARY|secret|Q0FOQVJZ/)
   })
 
   test('is gone after its time, as if it had never been', async () => {

@@ -28,6 +28,13 @@ test('nesting of any depth makes no text of quadratic length', () => {
   expect(jsonLines(deep).length).toBeLessThan(50 * deep.length)
 })
 
+test.each(['x'.repeat(10_000_000), '"'.repeat(2_000_000), '\\'.repeat(2_000_000)])(
+  'a string of any length comes through',
+  (body) => {
+    expect(JSON.parse(jsonLines(JSON.stringify([body])))[0] === body).toBe(true)
+  },
+)
+
 test('only objects and arrays count as JSON', () => {
   expect([isJson('{}'), isJson(' [1]'), isJson('1'), isJson('{'), isJson('# A')]).toEqual([
     true,
