@@ -18,7 +18,7 @@ export type Emit = (term: string, start: number, end: number, kind: TermKind) =>
 /** The longest word that is kept, in UTF-16 units. Of a longer one, that much of its beginning is. */
 const mostUnits = 64
 
-/** The UTF-16 units that wanted terms begin with: 1 at each of them. */
+/** What wanted terms begin with: 1 at each UTF-16 unit, and behind them at each pair of small letters of ASCII. */
 export type Beginnings = Uint8Array
 
 /**
@@ -37,9 +37,21 @@ export function tokenize(text: string, emit: Emit, wanted?: Beginnings): void {
 
 /** What of a text begins any of the terms. */
 export function beginningsOf(terms: Iterable<string>): Beginnings {
-  const wanted = new Uint8Array(0x10000)
-  for (const term of terms) wanted[term.charCodeAt(0)] = 1
+  const wanted = new Uint8Array(0x10000 + 26 * 26)
+  for (const term of terms) {
+    wanted[term.charCodeAt(0)] = 1
+    if (/^[a-z]{2}/.test(term)) wanted[pairAt(term, 0)] = 1
+  }
   return wanted
+}
+
+function pairAt(text: string, index: number): number {
+  return 0x10000 + 26 * (text.charCodeAt(index) - 0x61) + text.charCodeAt(index + 1) - 0x61
+}
+
+/** Whether a word of small letters of ASCII may be wanted: its stem has its first two letters. */
+function isWanted(text: string, start: number, end: number, wanted: Beginnings): boolean {
+  return wanted[text.charCodeAt(start)] === 1 && (end - start < 2 || wanted[pairAt(text, start)] === 1)
 }
 
 /** Characters without spaces: pairs of neighbours, and Han characters by themselves. */
@@ -66,26 +78,52 @@ function emitRun(text: string, start: number, emit: Emit, wanted?: Beginnings): 
 /** A word, with its parts where it is put together: `fooBar`, `foo_bar`, `foo-bar` and `foo.bar` are `foobar`, `foo` and `bar`. */
 function emitWord(text: string, start: number, emit: Emit, wanted?: Beginnings): number {
   const plain = endOfSmall(text, start)
-  if (plain > start && wanted !== undefined && wanted[text.charCodeAt(start)] !== 1) return plain
+  if (plain > start && wanted !== undefined && !isWanted(text, start, plain, wanted)) return plain
   const end = plain > start ? plain : endOfWord(text, start)
   if (plain === start && wanted !== undefined && !mayBegin(text, start, end, wanted)) return end
   const whole = text.slice(start, Math.min(end, start + 2 * mostUnits))
   if (end - start > mostUnits) {
-    emitOne(whole.replace(/[^\p{L}\p{N}\p{M}]/gu, ''), start, end, 'word', emit)
+    const term = termOf(whole.replace(/[^\p{L}\p{N}\p{M}]/gu, ''))
+    if (term !== '') emit(term, start, end, 'word')
     return end
   }
-  if (!/[^a-z]/.test(whole)) {
-    emitOne(whole, start, end, 'word', emit)
-    return end
-  }
-  const parts = partsOf(whole)
-  const [only] = parts
-  if (parts.length === 1 && only !== undefined) emitOne(only.text, start, end, 'word', emit)
-  else {
-    emitOne(joined(parts), start, end, 'word', emit)
-    for (const part of parts) emitOne(part.text, start + part.at, start + part.at + part.text.length, 'part', emit)
-  }
+  for (const { term, at, length, kind } of cutOf(whole)) emit(term, start + at, start + at + length, kind)
   return end
+}
+
+/** A term of a word, and where it stands in it. */
+interface Cut {
+  readonly term: string
+  readonly at: number
+  readonly length: number
+  readonly kind: TermKind
+}
+
+/** Words come again and again: the terms of so many are remembered. */
+const mostKnown = 20_000
+const known = new Map<string, readonly Cut[]>()
+
+/** The terms of a word that is not too long. */
+function cutOf(text: string): readonly Cut[] {
+  const found = known.get(text)
+  if (found !== undefined) return found
+  // A piece of a text would keep all of that text in memory.
+  const own = Buffer.from(text, 'utf16le').toString('utf16le')
+  const cuts: Cut[] = []
+  const add = (part: string, at: number, length: number, kind: TermKind) => {
+    const term = termOf(part)
+    if (term !== '') cuts.push({ term, at, length, kind })
+  }
+  const parts = /[^a-z]/.test(own) ? partsOf(own) : [{ text: own, at: 0 }]
+  const [only] = parts
+  if (parts.length === 1 && only !== undefined) add(only.text, 0, own.length, 'word')
+  else {
+    add(joined(parts), 0, own.length, 'word')
+    for (const part of parts) add(part.text, part.at, part.text.length, 'part')
+  }
+  if (known.size >= mostKnown) known.clear()
+  known.set(own, cuts)
+  return cuts
 }
 
 /** Whether a term of a word may begin as one of the wanted does: the word, or a part of it. Of what is not all ASCII, any may. */
@@ -103,10 +141,9 @@ function mayBegin(text: string, start: number, end: number, wanted: Beginnings):
   return false
 }
 
-function emitOne(text: string, start: number, end: number, kind: TermKind, emit: Emit): void {
+function termOf(text: string): string {
   const small = text.toLowerCase()
-  const term = small.length > mostUnits ? wellFormed(small.slice(0, mostUnits)) : stem(small)
-  if (term !== '') emit(term, start, end, kind)
+  return small.length > mostUnits ? wellFormed(small.slice(0, mostUnits)) : stem(small)
 }
 
 /** The end of a word of small letters of ASCII and nothing else. Its start: it is not one. */

@@ -159,6 +159,34 @@ describe('tokens', () => {
     )
   })
 
+  test('are the same a second time, when their words are known, and each word keeps its first two letters', () => {
+    const ending = fc.constantFrom('', 's', 'es', 'ies', 'ed', 'ied', 'ing', 'e', 'sses', 'ssed', 'zing')
+    const small = fc.stringMatching(/^[a-z]{1,6}$/)
+    fc.assert(
+      fc.property(fc.array(fc.tuple(small, ending), { minLength: 1 }), (given) => {
+        const words = given.map(([beginning, end]) => beginning + end)
+        const text = words.join(' ')
+        const first = tokensOf(text)
+        expect(first.map(({ term }) => term)).toEqual(words.map((word) => stem(word)))
+        expect(tokensOf(text)).toEqual(first)
+        for (const { term } of first) {
+          const told: string[] = []
+          tokenize(text, (one) => void told.push(one), beginningsOf([term]))
+          expect(told.filter((one) => one === term)).toEqual(first.map((one) => one.term).filter((one) => one === term))
+        }
+      }),
+      { numRuns: volumeOf(300) },
+    )
+  })
+
+  test('of more words than are remembered are the same', () => {
+    const words = Array.from({ length: 45_000 }, (_, n) => `fooBar${n.toString(36)}x_words`)
+    const all = tokensOf(words.join(' '))
+    const again = tokensOf([...words].reverse().join(' '))
+    expect(again.map(({ term }) => term).sort()).toEqual(all.map(({ term }) => term).sort())
+    expect(termsOf(words[0] ?? '')).toEqual(all.slice(0, termsOf(words[0] ?? '').length).map(({ term }) => term))
+  })
+
   test('are no more than a few for each character, however long a word is', () => {
     for (const piece of ['a', 'A', 'aB', '東', 'か', 'a_', "a'", '1,', '1,234,', 'ｶﾞ', '\u0301', '𠮷', 'ー', 'é', 'ก']) {
       const text = piece.repeat(200_000 / piece.length)
