@@ -1,6 +1,6 @@
 /**
  * What servers of resources do with the same work, beside each other, in turns within one run:
- * `npx tsx bench/resources.ts [--rounds N] [--seconds N] [--only NAME]`, after a build. Load comes from wrk, which Debian has as a
+ * `npx tsx bench/resources.ts [--rounds N] [--seconds N] [--only NAME] [--chart FILE]`, after a build. Load comes from wrk, which Debian has as a
  * package. The first run installs the other servers (`bench/peers`). Linux only: it reads `/proc`.
  */
 import { spawnSync } from 'node:child_process'
@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { installPeers } from './peers.ts'
+import { drawChart, type Panel } from './resources/chart.ts'
 import { idMark, load } from './resources/load.ts'
 import { type Running, start } from './resources/running.ts'
 import { type Contender, contenders } from './resources/servers.ts'
@@ -19,6 +20,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '2' },
     only: { type: 'string', default: '' },
+    chart: { type: 'string' },
   },
 })
 const rounds = Number(values.rounds)
@@ -197,6 +199,7 @@ try {
       })
     }
   print(all)
+  if (values.chart !== undefined) writeFileSync(values.chart, drawChart(panelsOf(all)))
 } finally {
   rmSync(temporary, { recursive: true, force: true })
 }
@@ -256,4 +259,27 @@ function print(all: readonly Contender[]): void {
   say([`${changes} changes of files, one client`, 'untold', 'told after, ms', 'CPU, µs a change'], (name) => [
     ...[cell(name, 'untold'), cell(name, 'told ms', 1), cell(name, 'told cpu')],
   ])
+}
+
+function panelsOf(all: readonly Contender[]): readonly Panel[] {
+  const panel = (title: string, note: string, measure: string, unit = ''): Panel => ({
+    title,
+    note,
+    bars: all.flatMap(({ name }) => {
+      const found = measured.get(name)?.get(measure)
+      if (found === undefined) return []
+      const value = median(found)
+      return [{ name, value, text: `${value < 10 ? fixed(value) : Math.round(value).toLocaleString('en')}${unit}` }]
+    }),
+  })
+  return [
+    panel('Read 1 KiB', 'Requests a second over 32 connections: longer is better', 'read per second'),
+    panel('Read by a template', 'Requests a second over 32 connections: longer is better', 'template per second'),
+    panel('Read 1 MiB', 'Requests a second over 8 connections: longer is better', '1 MiB per second'),
+    panel('Complete among 10,000', 'Requests a second over 32 connections: longer is better', 'completion per second'),
+    panel('One list to nine reads', 'Requests a second over 50 connections: longer is better', 'mix per second'),
+    panel('List 100,000 resources', 'CPU of the server: shorter is better', 'list large cpu', ' ms'),
+    panel('Start to the first answer', '10,000 files over HTTP: shorter is better', 'start ms', ' ms'),
+    panel('Memory at the first answer', 'Shorter is better', 'start memory', ' MiB'),
+  ]
 }

@@ -19,6 +19,8 @@ export const minSecretLength = 6
 
 /** Removes known secrets from text and bytes. */
 export interface Scrubber {
+  /** Whether there is no secret to remove, now and later. */
+  readonly isEmpty?: boolean
   /** Replaces every secret in a text, in any of its forms, by {@link redactedMark}. */
   scrub(text: string): string
   /** Does the same for bytes, which may be text in UTF-8 or UTF-16, or binary. Returns the input itself when it contains no secret. */
@@ -64,6 +66,7 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
     return inBytes
   }
   return {
+    isEmpty: all.size === 0,
     scrub: (text) => {
       if (all.size === 0) return text
       // Most texts do not even contain the beginning of a secret.

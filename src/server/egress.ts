@@ -12,9 +12,9 @@ import { revisions } from './revisions.ts'
  */
 export type Egress = (response: Response, request: Request) => Response
 
-/** Creates the step. Without a scrubber it does nothing. */
+/** Creates the step. Without a secret to remove it does nothing. */
 export function createEgress(scrubber: Scrubber | undefined): Egress {
-  if (scrubber === undefined) return (response) => response
+  if (scrubber === undefined || scrubber.isEmpty === true) return (response) => response
   return (response, request) => {
     const clean = createClean(scrubber, ownWordsOf(request))
     if ('error' in response) return { ...response, error: clean(response.error, '', 0) as typeof response.error }
@@ -63,20 +63,32 @@ function createClean({ scrub, scrubBytes }: Scrubber, own: ReadonlySet<unknown>)
     if (typeof value === 'string') return cleanText(value, key)
     if (typeof value !== 'object' || value === null) return value
     if (depth > maxDepth) return redactedMark
-    if (Array.isArray(value)) {
-      const items = value.map((item) => clean(item, key, depth + 1, isMeta))
-      return items.some((item, at) => item !== value[at]) ? items : value
+    return Array.isArray(value) ? cleanItems(value, key, depth, isMeta) : cleanMembers(value, depth, isMeta)
+  }
+  // Most answers contain no secret: arrays and objects are copied from the first value on that changes.
+  const cleanItems = (items: readonly unknown[], key: string, depth: number, isMeta: boolean): readonly unknown[] => {
+    let copy: unknown[] | undefined
+    for (let at = 0; at < items.length; at++) {
+      const item = clean(items[at], key, depth + 1, isMeta)
+      if (item === items[at]) continue
+      copy ??= items.slice()
+      copy[at] = item
     }
-    const members = Object.entries(value)
-    const cleaned = members.map(
-      ([name, member]) =>
-        [
-          isMeta && !protocolNames.has(name) ? scrub(name) : name,
-          clean(member, name, depth + 1, isMeta || name === '_meta'),
-        ] as const,
-    )
-    const isSame = cleaned.every(([name, member], at) => name === members[at]?.[0] && member === members[at]?.[1])
-    return isSame ? value : Object.fromEntries(cleaned)
+    return copy ?? items
+  }
+  const cleanMembers = (value: object, depth: number, isMeta: boolean): object => {
+    const members = value as Readonly<Record<string, unknown>>
+    const names = Object.keys(members)
+    let copy: [name: string, member: unknown][] | undefined
+    for (const [at, name] of names.entries()) {
+      const member = members[name]
+      const cleanName = isMeta && !protocolNames.has(name) ? scrub(name) : name
+      const cleanMember = clean(member, name, depth + 1, isMeta || name === '_meta')
+      if (copy === undefined && cleanName === name && cleanMember === member) continue
+      copy ??= names.slice(0, at).map((before) => [before, members[before]])
+      copy.push([cleanName, cleanMember])
+    }
+    return copy === undefined ? value : Object.fromEntries(copy)
   }
   return clean
 }
