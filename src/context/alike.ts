@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { createRecent } from '../core/recent.ts'
 
-/** What is known of a text to compare it with others. */
+/** Digest and shingle hashes of a text, for comparing it with other texts. */
 export interface Shingles {
   readonly sha256: string
   /** Hashes, each once, in ascending order. */
@@ -11,7 +11,7 @@ export interface Shingles {
 /** How many words a shingle has; how much of two texts is the same where they say the same; how few shingles say nothing. */
 const size = { words: 5, alike: 0.9, least: 20, signature: 16 }
 
-/** So many words are looked at before other work has its turn. */
+/** Number of words examined before the task yields to the event loop. */
 const slice = 8192
 
 /** Shingles by the digest of their text, since most texts are compared again by the next call. In bytes, with what an entry takes besides. */

@@ -16,7 +16,7 @@ import { type AssembleOptions, type Candidate, defaultLimits, type Explanation, 
 /** How much one answer has at most: what was left out, and UTF-16 units of text. How much is read to suggest something. */
 const most = { omitted: 50, text: 8_000_000, suggested: 500 }
 
-/** What a call of `assemble_context` comes to. */
+/** Returns the answer to a call of `assemble_context`. */
 export async function answer(view: View, { what, options, limit }: Asked): Promise<ToolAnswer> {
   if (what === 'suggest') return suggested(view, options, limit)
   return what === 'measure' ? measured(view, options) : assembled(view, options)
@@ -69,7 +69,7 @@ async function suggested(view: View, options: AssembleOptions, limit: number): P
   }
   const reader = createReader(view, limits, matcherOf(excludes), options)
   const { candidates, notes } = await rankAll(view, options, limits, reader)
-  // Whoever has pinned something has it already.
+  // Pinned resources are part of the context already.
   const pinned = matcherOf((options.pins ?? []).map((pin) => (typeof pin === 'string' ? pin : pin.uri)))
   const all = candidates.filter(({ resource }) => !pinned(resource.uri))
   const shown = all.slice(0, limit)
@@ -125,7 +125,7 @@ async function measured(view: View, options: AssembleOptions): Promise<ToolAnswe
   }
 }
 
-/** What a basket shows of a resource. */
+/** Facts of a resource that a basket shows. */
 function factsOf({ name, title, mimeType, size, modified }: Resource): JsonObject {
   const at = timeOf(modified)
   return {

@@ -96,7 +96,7 @@ export const inputSchema: JsonObject = {
   },
 }
 
-/** What a call asks for. */
+/** Parsed arguments of a call. */
 export interface Asked {
   readonly what: 'assemble' | 'suggest' | 'measure'
   readonly options: AssembleOptions

@@ -108,7 +108,7 @@ function textOf(parts: readonly string[], { head, tail }: Renderer): string {
   return parts.length === 0 ? '' : [head, ...parts, tail].join('')
 }
 
-/** What is required is there even where it says the same as another. */
+/** Returns the URI of an earlier resource with nearly the same text. Required resources have no twin: they are always included. */
 async function twinOf(
   { resource, required }: Candidate,
   { text, sha256 }: { readonly text: string; readonly sha256: string },
@@ -169,7 +169,7 @@ function omittedOf({ items, packed: { taken } }: Packing, limits: Limits): reado
   })
 }
 
-/** What is required and cannot be read is an error, not a gap. */
+/** Throws when a required resource cannot be read. */
 function refuseUnreadable(formed: readonly Formed[]): void {
   const faulty = (fault: string) =>
     formed.filter(

@@ -17,7 +17,7 @@ interface Effect {
   readonly places: readonly number[]
 }
 
-/** So many words are remembered. */
+/** Maximum number of words whose terms are cached. */
 const remembered = 50_000
 
 /** Counts terms in texts, one after the other. */

@@ -41,7 +41,7 @@ export interface Forming {
   readonly renderer: Renderer
   readonly format: Format
   readonly terms: ReadonlySet<string>
-  /** What takes more tokens than this is of no use, unless it is required. */
+  /** Maximum number of tokens of a form. Larger forms are dropped, unless the resource is required. */
   readonly most: number
   /** Whether what is required is counted at the other levels, too. */
   readonly countLevels?: boolean | undefined
@@ -117,7 +117,7 @@ interface Body {
   readonly level: Level
   readonly body?: string
   readonly ranges?: readonly LineRange[]
-  /** What the body is made of alone: the digest of the text, and with what it was made. Left out where it depends on the query. */
+  /** Digest of the text and the settings that determine the body. Undefined when the body depends on the query. */
   readonly digest?: string
   /** Its share of the worth of the whole; left out where the level says it. */
   readonly worth?: number

@@ -33,7 +33,7 @@ export {
   remoteLimits,
 } from './types.ts'
 
-/** What `assemble` chooses from, best first, with what each is worth and why: suggestions, before anything is packed. */
+/** Returns the candidates that `assemble` chooses from, best first, each with its score and the reasons for it. */
 export async function rank(view: View, options: Omit<AssembleOptions, 'budget'>): Promise<readonly Candidate[]> {
   const limits = { ...defaultLimits, ...options.limits }
   const reader = createReader(view, limits, matcherOf(options.excludes ?? []), options)

@@ -7,7 +7,7 @@ import { pathOf } from './places.ts'
 import type { Reader, Reading } from './reader.ts'
 import type { Limits } from './types.ts'
 
-/** So many are read at a time, and so many UTF-16 units looked at before other work has its turn. */
+/** Number of resources read at a time, and number of UTF-16 units examined before the task yields to the event loop. */
 const batch = 64
 const slice = 65_536
 
@@ -15,7 +15,7 @@ const slice = 65_536
 const shares = { content: 0.6, name: 0.4 }
 
 export interface Lexical {
-  /** What matches, best first. */
+  /** URIs of matching resources, best first. */
   readonly list: readonly string[]
   readonly notes: readonly string[]
 }
@@ -102,7 +102,7 @@ async function* ahead(
 ): AsyncGenerator<{ readonly reading: Reading | 'remembered' | undefined; readonly position: number }> {
   const read = (from: number) => {
     const reading = reader.readOthers(uris.slice(from, from + batch), unitsOf)
-    // Whoever waits for it hears of it.
+    // The error is thrown where the reading is awaited.
     reading.catch(() => {})
     return reading
   }
@@ -126,7 +126,7 @@ function nameOf({ uri, title, description }: Resource): string {
   return [pathOf(uri), title ?? '', description ?? ''].join(' ')
 }
 
-/** What is known to be too large or no text is not read to look for words. */
+/** Whether a resource may be text within the size limit. Others are not read for the search. */
 function isReadable({ size, mimeType }: Resource, limits: Limits): boolean {
   return (size ?? 0) <= limits.item && !/^(?:image|audio|video|font)\//.test(mimeType ?? '')
 }

@@ -14,7 +14,7 @@ import {
   type Pin,
 } from './types.ts'
 
-/** What was asked for and what it came to, as JSON: enough to assemble the same again, and to tell what has changed since. */
+/** Request and result of a context as JSON: enough to assemble it again, and to list later changes. */
 export interface Manifest {
   /** As in RFC 3339: the time from which ages counted. */
   readonly now?: string
@@ -37,7 +37,7 @@ export interface Manifest {
   readonly manifest: readonly ManifestEntry[]
 }
 
-/** What an answer was made by, and of. */
+/** Returns the manifest of a context: the options it was made with, and its resources. */
 export function manifestFor(options: AssembleOptions, assembled: Assembled): Manifest {
   const { now, query, pins, pinsOnly, excludes, mounts, reserve, audience, halfLife } = options
   const { budget, encoding, format, tokens, text, manifest, reusedPrefixTokens } = assembled
@@ -68,7 +68,7 @@ export interface Difference {
   readonly to?: Level
 }
 
-/** What has changed from one manifest to another, in the order of the later one; what is gone comes last. */
+/** Returns the differences between two manifests, in the order of the later one; removed resources come last. */
 export function differences(before: Manifest, after: Manifest): readonly Difference[] {
   const old = new Map(before.manifest.map((entry) => [entry.uri, entry] as const))
   const now = new Set(after.manifest.map(({ uri }) => uri))

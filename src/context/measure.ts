@@ -9,12 +9,12 @@ import { rendererOf } from './render.ts'
 import { openCounter } from './tokens.ts'
 import type { AssembleOptions, Level, LevelTokens } from './types.ts'
 
-/** What pins take, before anything is assembled of them. */
+/** Token counts of pins, before a context is assembled. */
 export interface Measured {
   readonly items: readonly MeasuredItem[]
-  /** What the pins that are there take together, each at its level, with `frame`. */
+  /** Tokens of all existing pins, each at its level, plus `frame`. */
   readonly tokens: number
-  /** What the note around them takes. */
+  /** Tokens of the note around them. */
   readonly frame: number
 }
 

@@ -3,9 +3,9 @@ import type { Resource } from '../core/view.ts'
 import type { Bag } from './bags.ts'
 
 /**
- * What the calls of one caller remember of resources for later calls. Only a resource whose listing tells a version is remembered, by its URI
- * and that version: any other may change without notice. The listing is asked for in each call, so what is no longer listed, or has another
- * version, is not taken from here.
+ * Cache of the readings of one caller, for its later calls. Only resources whose listing has a version are cached, by URI and
+ * version: others may change without notice. Each call lists again, so resources that are no longer listed, or have another
+ * version, are not taken from the cache.
  */
 export interface Memory {
   /** The terms of a resource. `undefined`: nothing is known of this version. `null`: it is no text. */
@@ -19,11 +19,11 @@ export interface Memory {
 
 /** How much is remembered for all callers of a server, in bytes: the terms, the texts, and what is known of each text. */
 const maxBytes = { bags: 32 * 2 ** 20, texts: 32 * 2 ** 20, readings: 8 * 2 ** 20 }
-/** What a key, a map entry and small objects take, in bytes. */
+/** Estimated size of a key, a map entry and small objects, in bytes. */
 const overhead = 400
 /**
- * What changed so shortly before is not remembered, in milliseconds: the clocks of file systems tick, up to every two seconds (FAT), and two
- * changes within one tick have the same version.
+ * Minimum age of a change before the resource is cached, in milliseconds. Time stamps of file systems have a resolution of up to two
+ * seconds (FAT), and two changes within it have the same version.
  */
 const unsettledMs = 2000
 
@@ -81,7 +81,7 @@ function bytesOf(text: string): number {
   return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length
 }
 
-/** What a resource holds, as text. */
+/** Content of a resource as text. */
 export interface TextReading {
   readonly text: string
   /** Of the text in UTF-8. */

@@ -1,6 +1,6 @@
 import { createHeap } from './heap.ts'
 
-/** What the token with these bytes, as characters from 0 to 255, is in the order of merging. `undefined`: there is none. */
+/** Rank of each token in the order of merging, by its bytes as characters from 0 to 255. */
 export type Ranks = ReadonlyMap<string, number>
 
 /** Positions in a piece stay below it. */
@@ -41,7 +41,7 @@ export function* mergeSteps(piece: string, ranks: Ranks): Generator<void, number
   for (let least = heap.pop(); least !== undefined; least = heap.pop()) {
     if (++steps % 4096 === 0) yield
     const start = least % span
-    // What was merged since, or is another pair now.
+    // Skip entries of pairs that were merged or changed since.
     if (rankAt[start] !== Math.floor(least / span)) continue
     const gone = next[start] ?? size
     const after = next[gone] ?? size

@@ -1,7 +1,7 @@
 import { encodePath } from '../core/uri.ts'
 import { folderOf } from './places.ts'
 
-/** What names a file in code and prose: imports, includes, links. */
+/** Patterns of references to files in code and prose: imports, includes, links. */
 const references = [
   /\b(?:from|import|require\s*\(|import\s*\(|include)\s*["'<]([^"'<>\n]{1,300})["'>]/g,
   /\]\(<?([^)\s<>]{1,300})>?\)/g,
@@ -30,7 +30,7 @@ function candidatesFor(uri: string, reference: string): readonly string[] {
   if (/^[a-z][a-z0-9+.-]*:/i.test(path)) return [path]
   const whole = resolved(folderOf(uri), path)
   if (whole === undefined) return []
-  // What is imported as JavaScript may be TypeScript.
+  // An import of a `.js` file may refer to a TypeScript file.
   const bare = whole.replace(/\.[cm]?jsx?$/, '')
   return [
     ...endings.map((ending) => whole + ending),

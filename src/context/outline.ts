@@ -17,8 +17,8 @@ export function startsIn(lines: readonly string[], path: string, mimeType: strin
 }
 
 /**
- * What stands in a text without its body: the headings of prose, the signatures of code, the columns and number of rows of a table, the
- * keys of JSON; else how it begins. Each line has its number, by which more of it can be asked for.
+ * Returns the outline of a text: the headings of prose, the signatures of code, the columns and number of rows of a table, the
+ * keys of JSON; of other texts the beginning. Each line has its number, so that the lines around it can be requested.
  */
 export function outlineOf(text: string, path: string, mimeType: string | undefined): string {
   const lines = text.split('\n')

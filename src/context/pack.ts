@@ -19,9 +19,9 @@ export interface PackItem {
 
 export interface PackLimits {
   readonly budget: number
-  /** What one item takes at most, as long as there are others to take. What is required may take more. */
+  /** Maximum number of tokens of one item while other items remain. Required items may take more. */
   readonly cap: number
-  /** What is spent as soon as anything is taken. */
+  /** Number of tokens of the frame, spent with the first item. */
   readonly frame: number
   /** How many items are taken at most. */
   readonly items: number
@@ -41,13 +41,13 @@ interface Move {
 }
 
 /**
- * Takes items, and raises them from one option to a larger one, as long as that fits: first what brings most per token. What does
- * not fit is passed over, and the rest still has its chance. Then the same without the cap, with what is left over.
+ * Greedily takes items, and raises items from one option to a larger one, within the budget: first the move with the highest worth per token.
+ * A move that does not fit is skipped, and later ones are still tried. A second pass without the cap uses the remaining budget.
  *
- * The order does not depend on the budget. So of two budgets with one cap, the larger takes at least as many tokens: where they part, the
- * larger takes what would not have fitted into the smaller. Ties are decided by URI.
+ * The order of the moves does not depend on the budget. So of two budgets with one cap, the larger takes at least as many tokens: at the
+ * first difference the larger takes an item that does not fit into the smaller. Ties are decided by URI.
  *
- * @returns `undefined` where what is required does not fit.
+ * @returns undefined when the required items do not fit.
  */
 export function pack(items: readonly PackItem[], limits: PackLimits): Packed | undefined {
   const work = packing(items, limits)
@@ -67,7 +67,7 @@ export async function packInTurns(items: readonly PackItem[], limits: PackLimits
   }
 }
 
-/** So many moves are looked at before other work has its turn. */
+/** Number of moves examined before the task yields to the event loop. */
 const slice = 1024
 
 function* packing(items: readonly PackItem[], limits: PackLimits): Generator<void, Packed | undefined> {

@@ -3,10 +3,10 @@ import type { Resource, View } from '../core/view.ts'
 import { pagesOf } from './listed.ts'
 import { canonical, folderOf } from './places.ts'
 
-/** So many pages of one folder are looked at. */
+/** Maximum number of pages listed of one folder. */
 const most = 5
 
-/** What their folders say of these, by their canonical URIs. What is in no folder, such as what a template leads to, is left out. */
+/** Returns the listed resources of these URIs, by canonical URI. URIs in no folder, such as those of a template, are left out. */
 export async function describePins(
   view: View,
   uris: readonly string[],

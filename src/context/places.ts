@@ -40,7 +40,7 @@ export function folderOf(uri: string): string {
   return path.slice(0, path.lastIndexOf('/') + 1)
 }
 
-/** What of a URI a person reads: the path. */
+/** Returns the decoded path of a URI, for people to read. */
 export function pathOf(uri: string): string {
   const [path = ''] = uri.split(/[?#]/)
   try {

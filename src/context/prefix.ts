@@ -5,7 +5,7 @@ import type { Part, Renderer } from './render.ts'
 import type { ManifestEntry } from './types.ts'
 import { windowsAt } from './windows.ts'
 
-/** What is packed, each with the resource that it stands for. */
+/** Packed items, each with its resource. */
 export interface Packing {
   readonly items: ReadonlyMap<PackItem, Formed>
   readonly packed: Packed
@@ -32,7 +32,7 @@ function createDigests({ head, part }: Renderer) {
   const after = (one: Part, index: number) => hash.copy().update(part(one, index).toWellFormed())
   const hexOf = (each: typeof hash) => each.copy().digest('hex').slice(0, digits)
   return {
-    /** What `take` would tell. */
+    /** Returns the digest that `take` would return. */
     peek: (one: Part, index: number) => hexOf(after(one, index)),
     take: (one: Part, index: number) => {
       hash = after(one, index)

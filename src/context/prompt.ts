@@ -9,7 +9,7 @@ import { stopped } from './turns.ts'
 import type { AssembleOptions } from './types.ts'
 
 export interface AssemblePromptOptions extends Omit<AssembleToolOptions, 'memoryOf'>, Pick<AssembleOptions, 'memory'> {
-  /** Who asks: those who ask often wait for the others. */
+  /** Key of the caller: callers take turns, however often each asks. */
   readonly share?: string
 }
 

@@ -15,7 +15,7 @@ import { searchAll } from './searched.ts'
 import type { AssembleOptions, Candidate, Level, Limits, Pin } from './types.ts'
 
 export interface Ranked {
-  /** What is required, in the order of the pins; then what may be taken, best first. */
+  /** Required candidates in the order of the pins, then the others, best first. */
   readonly candidates: readonly Candidate[]
   readonly terms: ReadonlySet<string>
   readonly notes: readonly string[]
@@ -30,7 +30,7 @@ const nearness = { weight: 0.5, seeds: 10 }
  */
 const outside = { weight: 0.5, minTerms: 2 }
 
-/** So many resources are looked at before other work has its turn. */
+/** Number of resources examined before the task yields to the event loop. */
 const slice = 1024
 
 /** Finds what may be taken, and what each is worth. */
@@ -55,7 +55,7 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
     if (isWanted(resource)) resources.push(resource)
   }
 
-  // Who pins something wants it, wherever it is and whomever it is meant for.
+  // A pinned resource is wanted whatever its mount and audience are.
   const bySpelling = await knownOf(view, pins.map(uriOf), listed.resources, signal)
   const required = requiredOf(pins, resources, bySpelling, isExcluded)
   // First of all: what else is read must not take the room.
@@ -141,7 +141,7 @@ async function onlyPins(view: View, options: AssembleOptions, isExcluded: (uri: 
   return { candidates, terms: new Set(queryTerms(query)), notes: [] }
 }
 
-/** What is known of pins, by their canonical URIs: what is not listed may be in a folder all the same. */
+/** Returns the resources of pins, by canonical URI: from the listing, or else from the folder that contains the pin. */
 async function knownOf(
   view: View,
   pins: readonly string[],
@@ -181,7 +181,7 @@ function requiredOf(
   for (const pin of pins) {
     const { uri, level = 'full' } = typeof pin === 'string' ? { uri: pin } : pin
     if (isExcluded(uri)) continue
-    // What is not listed may be there as well: what a template leads to.
+    // A resource of a template is not listed, and may exist.
     const resource = known.get(canonical(uri)) ?? { uri, name: uri.slice(uri.lastIndexOf('/') + 1) }
     if (!required.has(resource.uri)) required.set(resource.uri, { resource, level })
   }
@@ -191,7 +191,7 @@ function requiredOf(
   return required
 }
 
-/** What the best refer to, and what lies in their folders. */
+/** Returns lists of resources that the best candidates refer to, and of those in their folders. */
 async function neighboursOf(
   pinned: readonly string[],
   fused: ReadonlyMap<string, Fused>,

@@ -8,7 +8,7 @@ import type { Resource, ResourceContent, View } from '../core/view.ts'
 import type { TextReading } from './memory.ts'
 import type { AssembleOptions, Limits } from './types.ts'
 
-/** What a resource holds; or why that is not known. */
+/** Content of a resource as text, or the reason why there is none. */
 export type Reading = TextReading | Fault
 
 interface Fault {
@@ -21,7 +21,7 @@ interface Fault {
 export interface Reader {
   /** Says how these were listed: a text of the same version that an earlier call has read is then taken from memory. */
   expect(resources: readonly Resource[]): void
-  /** In the order of the URIs. What is beyond the limit is `undefined`: the same URIs in the same order are read the same. */
+  /** Returns readings in the order of the URIs. Beyond the limit they are undefined; the same URIs in the same order give the same readings. */
   read(uris: readonly string[]): Promise<readonly (Reading | undefined)[]>
   /**
    * As `read`, but leaves out what is remembered. That counts as read: what is beyond the limit is the same as if all were read.

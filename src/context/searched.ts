@@ -14,12 +14,12 @@ import type { Resource, ResourceTemplate, View } from '../core/view.ts'
 import { pagesOf } from './listed.ts'
 import type { LineRange } from './types.ts'
 
-/** What the searches of a view found. */
+/** Results of the searches of a view. */
 export interface Searched {
-  /** What each search found, best first, each document once. */
+  /** URIs of the hits of each search, best first, each document once. */
   readonly lists: readonly (readonly string[])[]
   readonly lines: ReadonlyMap<string, readonly LineRange[]>
-  /** What was found, as far as a search tells of it: it may be behind where the listing was left. */
+  /** Resources of the hits, as the search describes them: a listing that was cut may not contain them. */
   readonly resources: readonly Resource[]
   /** The addresses of mounts that a search that has answered looks through as a whole. */
   readonly covered: readonly string[]

@@ -65,7 +65,7 @@ async function load(encoding: Encoding): Promise<Vocabulary> {
   return { pattern: Cl100KBase(tokens).tokenSplitRegex, ranks: await ranksOf(tokens) }
 }
 
-/** So many tokens are taken in before other work has its turn. */
+/** Number of tokens loaded before the task yields to the event loop. */
 const loaded = 16_384
 
 async function ranksOf(tokens: readonly (string | readonly number[])[]): Promise<Ranks> {

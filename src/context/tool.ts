@@ -13,14 +13,14 @@ import { type AssembleOptions, levels } from './types.ts'
 export const assembleName = 'assemble_context'
 
 export interface AssembleToolOptions extends Pick<AssembleOptions, 'changes' | 'limits'> {
-  /** Who waits for whom, where several tools are to share that. */
+  /** Semaphore that several tools share. */
   readonly turns?: Turns
-  /** What is remembered for each caller, where several tools are to share that. */
+  /** Returns the cache of a caller, if several tools share their caches. */
   readonly memoryOf?: (caller: string) => Memory
   readonly now?: () => number
 }
 
-/** So many contexts are assembled at once. Each holds what it reads in memory. */
+/** Maximum number of contexts assembled at once. Each keeps its readings in memory. */
 const atOnce = 2
 
 /** Lets the calls of all tools that share it take turns. */

@@ -1,6 +1,6 @@
 import { ResourceError } from '../core/errors.ts'
 
-/** Lets so many tasks run at once. Whoever waits has a turn with the others, however many tasks it brings. */
+/** A fair semaphore: shares take turns, however many tasks each brings. */
 export interface Turns {
   /**
    * Runs a task when its turn comes.
@@ -12,7 +12,7 @@ export interface Turns {
 }
 
 export function createTurns(most: number): Turns {
-  /** Whoever is first has the next turn. */
+  /** Queues by share. The first share gets the next slot. */
   const waiting = new Map<string, Set<() => void>>()
   let running = 0
 
@@ -57,7 +57,7 @@ export function createTurns(most: number): Turns {
   }
 }
 
-/** What nobody waits for any more. */
+/** Returns the error of a task whose caller has gone. */
 export function stopped(): ResourceError {
   return new ResourceError('unavailable', 'It was stopped.')
 }

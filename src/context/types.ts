@@ -22,7 +22,7 @@ export interface Pin {
 }
 
 export interface AssembleOptions {
-  /** What the context is for, in words. Without it, resources are taken by their priority and time alone. */
+  /** Question or task that the context is for. Without it, priority and time alone rank the resources. */
   readonly query?: string
   readonly pins?: readonly (string | Pin)[]
   /** URIs that never appear, even where they are pinned. One that ends in `/` stands for everything below it. */
@@ -50,13 +50,13 @@ export interface AssembleOptions {
   /** How often a resource was changed, where that is known. */
   readonly changes?: (uri: string) => number | undefined
   /**
-   * The `manifest` of an earlier context: as much of its front as can be had for little stays as it was, so that a prompt cache has it. What
-   * stays comes before what is better.
+   * The `manifest` of an earlier context. As much of the front of its text as costs little stays the same, so that prompt caches apply. That
+   * front comes before better candidates.
    */
   readonly earlier?: readonly ManifestEntry[]
   readonly limits?: Partial<Limits>
   readonly signal?: AbortSignal
-  /** What earlier calls of the same caller remember of resources, so that these are not read again. The answer is the same without it. */
+  /** Cache of the readings of earlier calls by the same caller. The answer is the same without it. */
   readonly memory?: Memory
 }
 
@@ -95,7 +95,7 @@ export const remoteLimits: Partial<Limits> = { read: 500, concurrency: 4 }
 export interface Factor {
   readonly name: 'relevance' | 'priority' | 'recency' | 'activity'
   readonly value: number
-  /** Where it comes from. */
+  /** Reason for the value, in words. */
   readonly because: string
 }
 
@@ -120,7 +120,7 @@ export interface LineRange {
   readonly end: number
 }
 
-/** What something takes at each level that there is of it. */
+/** Tokens of a resource at each level that it has. */
 export type LevelTokens = Readonly<Partial<Record<Level, number>>>
 
 export interface AssembledItem {
@@ -128,13 +128,13 @@ export interface AssembledItem {
   /** As it was listed or found. */
   readonly resource: Resource
   readonly level: Level
-  /** What it takes of the text. All of them and the frame are the whole. */
+  /** Tokens of its part of the text. The sum over all items, plus the frame, is the whole. */
   readonly tokens: number
   readonly required: boolean
-  /** Where `countLevels` asks for it. */
+  /** Set when `countLevels` is. */
   readonly levels?: LevelTokens
   readonly explanation: Explanation
-  /** What else is to be known of it. */
+  /** Sentences about it for the caller, such as how it was shortened. */
   readonly notes: readonly string[]
 }
 
@@ -146,12 +146,12 @@ export interface OmittedItem {
    */
   readonly reason: 'budget' | 'count' | 'duplicate' | 'unreadable'
   readonly of?: string
-  /** What the smallest form of it would have taken. */
+  /** Tokens of its smallest form. */
   readonly tokens?: number
   readonly explanation: Explanation
 }
 
-/** What makes an answer reproducible: what was taken, and how it was when it was taken. */
+/** A resource of a context and its state when it was read, so that the context can be reproduced. */
 export interface ManifestEntry {
   readonly uri: string
   readonly level: Level
