@@ -1,4 +1,4 @@
-/** What a character is to an index. What is cut into bigrams has no spaces between its words. */
+/** Kinds of characters for the index. Scripts without spaces between words are cut into bigrams. */
 export const other = 0
 export const word = 1
 export const han = 2

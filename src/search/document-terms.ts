@@ -2,12 +2,12 @@ import { fold } from './fold.ts'
 import { tokenize } from './tokens.ts'
 
 /**
- * What a word counts for in a whole document, as whole numbers that an index can hold (impacts; Anh and Moffat, SIGIR 2006): BM25 without the
+ * Parameters of the impact of a word in a whole document, quantized to small integers (Anh and Moffat, SIGIR 2006): BM25 without the
  * rarity of the word. `averageLength` is a fixed number of terms, since an index is written before it is known. Figures: decision 12.
  */
 const impact = { levels: 8, k1: 1.6, b: 0.75, averageLength: 800, about: 3 }
 
-/** What is before the level and the term: no term begins with it. */
+/** Prefix of the level and the term. No term begins with it. */
 const mark = '.'
 
 /** The terms by which a document is found as a whole, those of most impact first. `about`: its title and path. */

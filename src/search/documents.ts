@@ -24,7 +24,7 @@ const long = {
   /** How many of the best passages are looked among for those of the documents, for each passage that is ranked. */
   among: 10,
 }
-/** What a weight is a whole number of. */
+/** Weights are stored as integers: multiples of 1/1000. */
 const unit = 1000
 
 export interface Documents {

@@ -5,7 +5,7 @@ import { ResourceError } from '../core/errors.ts'
 import { sendGuarded } from '../core/guarded-request.ts'
 import { type HttpUrl, httpUrlBelow, parseHttpUrl } from '../core/http-url.ts'
 
-/** Where vectors come from, and where requests to a service may go. */
+/** Source of vectors, and the network rules for requests to a service. */
 export type EmbedderOptions = ServiceNetwork & {
   /** The name of the model, as the service knows it. Another model means other vectors: all are made anew. */
   readonly model: string

@@ -85,7 +85,7 @@ export async function openEmbedding(texts: Texts, options: EmbedderOptions, log:
         const timer = setTimeout(resolve, pause)
         timer.unref()
         wakeUp = () => {
-          // What is new does not hurry a service that fails.
+          // While the service fails, new documents do not shorten the wait.
           if (failing !== undefined && !abort.signal.aborted) return
           clearTimeout(timer)
           resolve()

@@ -12,9 +12,9 @@ import type { SearchDocument } from './search-index.ts'
 /** How the documents of one mount are read. */
 export interface Reading {
   readonly mount: MountReader
-  /** What tells versions of one way to read from those of another. */
+  /** Key of the reading settings. Documents that were read with another key are read again. */
   readonly way: string
-  /** So much of a text is indexed, in bytes. */
+  /** Maximum length of the indexed beginning of a text, in bytes. */
   readonly maxBytes: number
   readonly scrubber?: Scrubber
   /** Called for each entry that was read: whether the source gave only a part of it, such as the first page of rows. */
@@ -23,8 +23,8 @@ export interface Reading {
 }
 
 /**
- * What tells whether a document has changed, or what is said of it. `undefined`: the source does not say, and it has to be read for
- * that.
+ * Returns a digest of the version and the facts of a document, which changes with them. Undefined when the source has neither version nor
+ * time: the document then has to be read to detect changes.
  */
 export function stampOf({ path: _, icons: __, description: ___, ...entry }: Entry, way: string): string | undefined {
   const { version, size, modified, ...facts } = entry
@@ -115,7 +115,7 @@ async function textOf({ path, mimeType = '' }: Entry, reading: Reading): Promise
       if (content.path === undefined || content.path === path) texts.push(await textIn(content, maxBytes))
     return texts.join('\n')
   } catch (error) {
-    // What is not text, or cannot be read as such, is passed over. What may be read later is.
+    // Documents that are not readable as text are indexed by name alone. Temporary errors are thrown.
     if (isResourceError(error, 'invalid') || isResourceError(error, 'too-large') || isResourceError(error, 'internal'))
       return ''
     throw error

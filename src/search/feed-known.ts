@@ -1,7 +1,7 @@
 import { defined } from '../core/defined.ts'
 import type { SearchIndex } from './search-index.ts'
 
-/** So many versions are asked for at once. */
+/** Number of versions requested at once. */
 const pageSize = 1000
 
 /** How many of these are indexed. */

@@ -18,15 +18,15 @@ import type { SearchDocument, SearchIndex } from './search-index.ts'
 export interface FeedMountOptions {
   readonly mount: MountReader
   readonly index: SearchIndex
-  /** What tells versions of one way to read from those of another. */
+  /** Key of the reading settings. Documents that were read with another key are read again. */
   readonly way: string
-  /** So much of a text is indexed, in bytes. */
+  /** Maximum length of the indexed beginning of a text, in bytes. */
   readonly maxBytes: number
   /** How many documents are read at once. */
   readonly concurrent: number
   /** How often everything is compared where the source cannot tell of changes, in milliseconds. */
   readonly interval: number
-  /** So many parts of one entry are indexed, such as rows of a table. */
+  /** Maximum number of indexed parts of one entry, such as rows of a table. */
   readonly maxParts: number
   /** How many documents that are to be read are remembered, before they are read. Default 50,000. */
   readonly window?: number
@@ -34,7 +34,7 @@ export interface FeedMountOptions {
   readonly log: Log
 }
 
-/** What keeps one mount indexed. */
+/** Keeps the index of one mount up to date. */
 export interface FeedMount {
   progress(): MountProgress
   /** Works until the signal aborts. */
@@ -43,17 +43,17 @@ export interface FeedMount {
 
 const firstWait = 500
 const longestWait = 60_000
-/** So many documents are indexed in one go, and so many asked for of what is indexed. */
+/** Number of documents indexed at once, and number of indexed documents requested at once. */
 const batchSize = 16
 const pageSize = 1000
 const defaultWindow = 50_000
-/** So many documents may fail in a row before it is taken for the source that fails. */
+/** Number of consecutive failures of documents after which the source itself counts as unavailable. */
 const mostFailures = 20
 
 /**
- * Keeps what is indexed of a mount as its source has it: compares what it lists with what is indexed, reads what is new or has
- * changed, and then what it hears of, which goes first also while it compares. What fails for now is done again
- * later; nothing is removed from the index because a source does not answer.
+ * Keeps the index of a mount equal to its source: compares the listing with the index, reads new and changed documents, and then
+ * follows announced changes, which also go first during a comparison. Temporary failures are retried; nothing is removed from
+ * the index because a source does not answer.
  */
 export function createFeedMount(options: FeedMountOptions): FeedMount {
   const { mount, index, way, interval, window = defaultWindow, log } = options
@@ -144,7 +144,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
         return entryWithParts(entry, options)
       }
       const document = entry === undefined || entry.path.endsWith('/') ? undefined : await read(entry, signal)
-      // What was a directory may be a document now, or nothing.
+      // A former directory may be a document now, or be gone.
       if (document === undefined) gone.push(mount.uriOf(path))
       if (document !== 'later') gone.push(`${mount.uriOf(path)}/`)
       return document
@@ -173,7 +173,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
       await remove(gone.map(({ path }) => mount.uriOf(path)))
       await put(found.filter((one) => one !== undefined && one !== 'later'))
       counts.looked += batch.length
-      // Whoever asks the server for something goes first.
+      // Requests to the server go first.
       await breathe()
       await renewHeard(signal, touched)
     }

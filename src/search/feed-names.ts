@@ -20,7 +20,7 @@ export interface Naming {
   putBehind(directory: string, path: string, known: Map<string, string>, signal: AbortSignal): Promise<void>
 }
 
-/** So many names are indexed in one go. */
+/** Number of names indexed at once. */
 const nameBatchSize = 500
 
 export function createNaming({ keep, ...options }: NamingOptions): Naming {

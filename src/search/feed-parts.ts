@@ -7,16 +7,16 @@ import type { SearchDocument } from './search-index.ts'
 
 export interface PartsOptions {
   readonly mount: MountReader
-  /** What tells versions of one way to read from those of another. */
+  /** Key of the reading settings. Parts that were read with another key are read again. */
   readonly way: string
-  /** So many parts of one entry are indexed. */
+  /** Maximum number of indexed parts of one entry. */
   readonly maxParts: number
   readonly scrubber?: Scrubber
   /** Keeps documents in the index. Answers how many were kept. */
   readonly keep: (documents: readonly SearchDocument[]) => Promise<number>
 }
 
-/** What came of the parts of one entry. */
+/** Result of indexing the parts of one entry. */
 export interface PartsFed {
   readonly looked: number
   readonly indexed: number
@@ -24,7 +24,7 @@ export interface PartsFed {
   readonly isCut: boolean
 }
 
-/** So many are indexed in one go. */
+/** Number of parts indexed at once. */
 const batchSize = 200
 
 /**

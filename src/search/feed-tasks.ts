@@ -1,6 +1,6 @@
 import type { Change } from '../core/provider.ts'
 
-/** What has to be done for a mount: documents to look at again, and directories (`''`: everything) to compare. */
+/** Pending work for a mount: documents to read again, and directories (`''`: everything) to compare. */
 export interface Tasks {
   hear(changes: readonly Change[]): void
   /** Takes so many documents at most. */
@@ -16,7 +16,7 @@ export interface Tasks {
   wait(signal: AbortSignal, ms: number | undefined): Promise<boolean>
 }
 
-/** So many documents are kept apart; beyond it, everything is compared. */
+/** Maximum number of pending documents. Beyond it, everything is compared. */
 const mostPaths = 20_000
 
 export function createTasks(): Tasks {

@@ -19,15 +19,15 @@ export interface FedMount {
 export interface FeedOptions {
   readonly index: SearchIndex
   readonly mounts: readonly FedMount[]
-  /** Where the index is: of the processes that share it, one feeds it, and tells the others how far it is. */
+  /** Store of the index. Of the processes that share it, one feeds the index and writes its progress for the others. */
   readonly store: Store
-  /** What tells the indexes of one store apart. */
+  /** Name of the index within the store. */
   readonly name: string
-  /** So much of a text is indexed, in bytes. Default 1 MiB. */
+  /** Maximum length of the indexed beginning of a text, in bytes. Default 1 MiB. */
   readonly maxBytes?: number
   /** How many documents of a mount are read at once. Default 2. */
   readonly concurrent?: number
-  /** So many parts of one entry are indexed, such as rows of a table. Default 10,000. */
+  /** Maximum number of indexed parts of one entry, such as rows of a table. Default 10,000. */
   readonly maxParts?: number
   /** How often a mount is compared that cannot tell of changes, in milliseconds. Default 60,000. */
   readonly interval?: number
@@ -39,7 +39,7 @@ export interface FeedOptions {
   readonly log: Log
 }
 
-/** What keeps an index as its sources are. */
+/** Keeps an index up to date with its sources. */
 export interface Feed {
   /** How far this process is; of another that feeds, what it told last. `undefined`: nobody feeds. */
   status(): Promise<FeedStatus | undefined>
@@ -48,11 +48,11 @@ export interface Feed {
   close(): Promise<void>
 }
 
-/** How often what is told of the feed is written. What is older than some of these is of a process that died. */
+/** Interval of writing the progress, in milliseconds, and number of intervals after which its process counts as dead. */
 const tellMs = 1000
 const staleTells = 10
 const firstWait = 1000
-/** So many listeners may wait at once for the end of a mount's feed: what it reads, watches and sleeps. */
+/** Maximum number of abort listeners of the feed of one mount: its readings, watches and timers. */
 const listenersPerMount = 10
 const longestWait = 30_000
 
@@ -110,7 +110,7 @@ export function startFeed(options: FeedOptions): Feed {
   const { maxBytes = 2 ** 20, concurrent = 2, interval = 60_000, maxParts = 10_000, scrubber } = options
   const ended = new AbortController()
   let feeding: readonly FeedMount[] | undefined
-  /** What another process told that feeds. */
+  /** Progress written by another process, which feeds the index. */
   let others: FeedStatus | undefined
   /** Whether it is still open who feeds. */
   let isStarting = true
@@ -145,7 +145,7 @@ export function startFeed(options: FeedOptions): Feed {
         const address = addresses.find((one) => isOf(uri, one))
         if (address === undefined) others.push(uri)
         else if (uri !== address) {
-          // What lies between here and the end of a mount is of that mount.
+          // All URIs from here to the end of the mount's range belong to the mount.
           last = `${address}/\u{10ffff}`
           break
         }
@@ -208,7 +208,7 @@ export function startFeed(options: FeedOptions): Feed {
     } finally {
       await keepCurrent(last).catch(() => {})
       feeding = undefined
-      // Who looks is not told of one that has ended.
+      // The progress of an ended process is removed.
       await store
         .collection(collectionName)
         .delete(name)

@@ -23,15 +23,15 @@ const ofOneDocument = 3
 const occurrences = 20_000
 /** How many terms that stand in too many passages are looked up beside the others. */
 const besides = 2
-/** So many rarer ones say enough by themselves. */
+/** Number of rare terms that suffice by themselves. */
 const enoughRare = 6
 /** How many passages one search goes through at most, for whoever goes on and on. */
 const mostFound = 200_000
 /** How many are ranked before others may have the turn. */
 const inOneTurn = 25
-/** What a rank counts for where two orders are made one: reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). */
+/** The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). */
 const fusion = 60
-/** What a weight is a whole number of. */
+/** Weights are stored as integers: multiples of 1/1000. */
 const unit = 1000
 
 /** Told with hits that have single characters of the words and no more. */
@@ -49,7 +49,7 @@ interface Asked extends Query {
   readonly size: { readonly texts: number; readonly parts: number }
   /** How many passages are ranked among each other. */
   readonly block: number
-  /** What the caller may see, where that is not everything: the rest is neither counted nor found. */
+  /** Documents that the caller may see. Others are neither counted nor found. Undefined: all. */
   readonly among?: TextSet
 }
 
@@ -89,7 +89,7 @@ export async function* findPassages(
   }
 }
 
-/** The passages that have any of the terms that find, page by page, each page best first. What was seen before is left out. */
+/** Yields the passages with any of the finding terms, page by page, each page best first, without those in `seen`. */
 async function* rankedPages(
   texts: Texts,
   asked: Asked,
@@ -144,7 +144,7 @@ async function* pages(
   const words = documentWords(asked.ranker.terms, asked.size)
   if (words.length > 0) yield await documentsOf(texts, words, terms, filter, block, asked.size.texts)
   const first = await texts.find({ terms, ...filter, limit: block })
-  // What lies near has not gone through the filter of the store: it does when it is chosen.
+  // Near passages have not passed the filter of the store yet: it is applied when one is chosen.
   yield { ids: [...new Set([...first, ...near])] }
   const all = asked.ranker.terms.filter(({ loose }) => !loose).map((term) => weighed(term))
   let start = 0
@@ -191,7 +191,7 @@ async function firstTerms(texts: Texts, { ranker, counts, among, block }: Asked)
   return [...many.slice(0, 1).map((term) => weighed(term)), ...aboutThem(told, 0.5)]
 }
 
-/** What is about the terms, so that it comes before what has them among others. A beginning of terms is nothing to be about. */
+/** Returns the terms that mark passages about a word, which rank before passages that only contain it. Prefixes have none. */
 function aboutThem(some: readonly RatedTerm[], share: number): readonly WeightedTerm[] {
   return some.filter(({ prefix }) => !prefix).map((term) => weighed({ ...term, term: strong + term.term }, share))
 }

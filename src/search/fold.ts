@@ -1,11 +1,11 @@
 /** A text in the form that it is compared in, and where each of its UTF-16 units comes from. */
 export interface Folded {
   readonly text: string
-  /** Where in the original the unit at `index` begins. At the length of `text`: the length of the original. */
+  /** Returns the position in the original at which the unit at `index` begins. For the length of `text`: the length of the original. */
   origin(index: number): number
 }
 
-/** Marks beyond this many behind one character are taken by themselves: putting them in order takes the square of their number. */
+/** Maximum number of combining marks that are normalized with one character: sorting them takes quadratic time. */
 const mostMarks = 16
 
 const mark = /^[\p{M}\uff9e\uff9f\u1160-\u11ff\ud7b0-\ud7fb]$/u
@@ -18,7 +18,7 @@ export function fold(text: string): Folded {
   const first = runOfStable(text, 0)
   if (first === text.length) return { text, origin: (index) => index }
   const parts: string[] = [text.slice(0, first)]
-  /** Where folded text and original stop going along with each other: from `at` on, a unit comes from `from`. */
+  /** Positions at which the offset between folded text and original changes: from `at` on, units come from `from` on. */
   const at: number[] = [0]
   const from: number[] = [0]
   let length = first

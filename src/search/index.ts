@@ -29,11 +29,11 @@ export type {
 } from './search-index.ts'
 
 export interface SearchIndexOptions {
-  /** Whoever opened it closes it, after the index. */
+  /** The opener closes it, after the index. */
   readonly store: Store
-  /** What tells the indexes of one store apart: `docs`. */
+  /** Name of the index within the store, such as `docs`. */
   readonly name: string
-  /** Where vectors come from. By default there are none, and nothing is sent anywhere. */
+  /** Source of vectors. By default there are none, and nothing is sent anywhere. */
   readonly embedder?: EmbedderOptions
   readonly log?: Log
 }

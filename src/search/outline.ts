@@ -33,7 +33,7 @@ export function headingsOf(kind: Kind): Outline {
   return kind === 'code' ? codeOutline : () => undefined
 }
 
-/** Headings under headings: `Install > On Linux`. What stands in a fence is none. */
+/** Headings under headings: `Install > On Linux`. Lines in a fenced block are not headings. */
 function markdownOutline(): Outline {
   const stack: string[] = []
   const isFenced = createFence()

@@ -14,7 +14,7 @@ const often = 3
 /** How many terms one passage has at most. */
 const mostTerms = 4000
 
-/** What is stored of a passage. */
+/** Stored form of a passage. */
 interface Stored {
   readonly t: string
   readonly s: number
@@ -24,7 +24,7 @@ interface Stored {
   readonly n?: number
 }
 
-/** What is before a term in the index where the passage is about it: it is there twice, then. */
+/** Prefix of a second entry for a term that the passage is about. */
 export const strong = '!'
 
 /** A document as the store keeps it. It gives way to others now and then: a text may be long. */
@@ -104,7 +104,7 @@ export interface Found {
   readonly title: string
 }
 
-/** What was stored, as it was put. */
+/** Parses a stored passage. */
 export function foundOf({ id, mount, length, value, text }: FoundPart): Found {
   const { t, s, e, h, n } = JSON.parse(value) as Stored
   const facts = JSON.parse(text) as DocumentFacts

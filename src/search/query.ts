@@ -2,7 +2,7 @@ import { classOf, han, other, word } from './characters.ts'
 import { fold } from './fold.ts'
 import { type TermKind, tokenize } from './tokens.ts'
 
-/** What is asked for, taken apart. */
+/** A parsed query. */
 export interface Query {
   readonly terms: readonly QueryTerm[]
   /** Quoted texts that a passage must contain, folded and in small letters. None in a long question: it quotes messages and code. */

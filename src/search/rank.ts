@@ -9,7 +9,7 @@ export interface RatedTerm {
   readonly prefix: boolean
   /** Its rarity, times what the kind of term says. */
   readonly weight: number
-  /** What the kind of term says, and how often the question has it, without its rarity. */
+  /** Weight by the kind of the term and its frequency in the question, without its rarity. */
   readonly share: number
   /** As in `QueryTerm`: it is ranked by, and finds nothing by itself while there is something better. */
   readonly loose: boolean
@@ -21,21 +21,20 @@ export interface RatedTerm {
  */
 const bm25 = { k1: { words: 1.6, characters: 0.9 }, b: 0.75, heading: 1, title: 2, path: 0.5 }
 /**
- * What the passages of one document have together counts beside each of them, for words: BM25 of the document, of which only these passages
- * are known.
+ * Weight of the document's own score beside that of each passage, for words: BM25 over its known passages.
  */
 const ofDocument = { share: 1, b: 0.75 }
 /** How much it counts that the terms stand together: the best stretch of so many UTF-16 units. */
 const nearness = { share: 0.5, units: 80 }
 
-/** Where a term stands in a folded text. */
+/** Occurrence of a term in a folded text. */
 export interface Match {
   readonly term: number
   readonly start: number
   readonly end: number
 }
 
-/** What terms are looked for, and found by in texts. */
+/** Scores passages by the terms of a query. */
 export interface Ranker {
   /** How well a passage fits by itself. It depends on nothing but what is given. */
   judge(found: Found, averageLength: number): Judged
@@ -44,7 +43,7 @@ export interface Ranker {
     passages: readonly { readonly found: Found; readonly judged: Judged }[],
     averageDocumentLength: number,
   ): number
-  /** Where the terms stand, in the order in which they begin. */
+  /** Returns the occurrences of the terms, in the order in which they begin. */
   matches(folded: Folded): readonly Match[]
   readonly terms: readonly RatedTerm[]
 }

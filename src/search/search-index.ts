@@ -14,15 +14,15 @@ import type { Audience } from '../core/provider.ts'
 export interface SearchIndex {
   /** Puts documents in the place of what was there under their URIs: each of them wholly or not at all. */
   put(documents: readonly SearchDocument[]): Promise<void>
-  /** A URI that ends in `/`: everything under it. What is not there is passed over. */
+  /** A URI that ends in `/` stands for everything below it. Unknown URIs are skipped. */
   remove(uris: readonly string[]): Promise<void>
-  /** What is indexed, in the order of the URIs' bytes, strictly after `after`. For comparing with what the sources list. */
+  /** Returns indexed documents in the order of the URIs' bytes, after `after`, for a comparison with the listings of the sources. */
   documents(query: {
     readonly prefix?: string
     readonly after?: string
     readonly limit: number
   }): Promise<readonly IndexedDocument[]>
-  /** The passages found, best first, lazily: whoever has enough stops. At most a few of one document, and no two of the same text. */
+  /** Yields the passages found, best first, lazily: the caller may stop at any time. At most a few of one document, and no two of the same text. */
   search(query: SearchQuery): AsyncIterable<SearchHit>
   /** Words and titles that begin with what is typed, best first, lazily; each with documents that it stands in. */
   suggest(query: SuggestQuery): AsyncIterable<Suggestion>
@@ -36,7 +36,7 @@ export interface SearchIndex {
   close(): Promise<void>
 }
 
-/** What is known of a document besides its text. */
+/** Facts of a document besides its text. */
 export interface DocumentFacts extends Origin {
   readonly uri: string
   readonly title?: string
@@ -48,7 +48,7 @@ export interface DocumentFacts extends Origin {
 }
 
 export interface SearchDocument extends DocumentFacts {
-  /** What tells whether it has changed since: of the source, or a digest. */
+  /** Version of the source, or a digest, which changes with the document. */
   readonly version: string
   /** The address of the mount that it is of. */
   readonly mount: string
@@ -73,8 +73,8 @@ export interface EmbeddingState {
 export interface Allows {
   (document: Pick<DocumentFacts, 'uri'> & { readonly mount: string }): boolean
   /**
-   * What is known of whole mounts, by their addresses: nothing of any other mount may be seen. Where it is left out, each document is
-   * judged for each query.
+   * Visibility of mounts, by address; other mounts are invisible. When undefined, each document is checked for
+   * each query.
    */
   readonly mounts?: ReadonlyMap<string, MountVisibility>
 }
@@ -117,7 +117,7 @@ export interface SearchFilter {
   readonly mimeType?: string
   readonly audience?: Audience
   readonly minPriority?: number
-  /** Milliseconds since 1970: not modified before. What has no time is left out then. */
+  /** Milliseconds since 1970: not modified before. Documents without a time are left out then. */
   readonly since?: number
   /** A glob on the path below the mount. */
   readonly path?: string
@@ -136,7 +136,7 @@ export interface SearchHit extends DocumentFacts {
 
 export interface Snippet {
   readonly text: string
-  /** Where in `text` something matches: half-open, in UTF-16 units, in order, not overlapping. */
+  /** Matching ranges of `text`: half-open, in UTF-16 units, in order, not overlapping. */
   readonly marks: readonly (readonly [start: number, end: number])[]
 }
 

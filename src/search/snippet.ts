@@ -16,7 +16,7 @@ export function snippetOf(text: string, ranker: Ranker): Snippet {
   const matches = ranker.matches(folded)
   const marks = matches.map(({ start, end, term }) => {
     const from = folded.origin(start)
-    // What one character was folded to ends where it does.
+    // A range within the folding of one character ends with that character.
     return { term, from, to: Math.max(endOf(folded.origin(end), from, text), from + 1) }
   })
   const first = marks[bestStart(marks, ranker)]

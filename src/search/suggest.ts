@@ -52,7 +52,7 @@ interface Beginning {
   readonly prefix: boolean
 }
 
-/** What stands in whatever begins so: whole terms of all but the end, and what the last one begins with. */
+/** Returns the terms of texts that begin as typed: whole terms, and the prefix of the last one. */
 function termsOf(typed: string): readonly Beginning[] {
   const found: { term: string; end: number; kind: string }[] = []
   tokenize(typed, (term, _start, end, kind) => {
@@ -93,7 +93,7 @@ async function* passagesWith(
       for (const part of await texts.read(fresh.slice(start, start + together))) {
         seen.add(part.id)
         const found = foundOf(part)
-        // What may be seen can have changed since it was judged.
+        // The visibility may have changed since it was checked.
         if (allows?.({ uri: found.facts.uri, mount: found.mount }) === false) continue
         if (left-- > 0) yield found
       }
@@ -123,7 +123,7 @@ function gather(candidates: Map<string, Candidate>, { facts, title, passage }: F
 /** The words of a folded text that begin with what is typed, which may be several words itself. */
 function* wordsWith(text: string, typed: string): Generator<string> {
   const small = text.toLowerCase()
-  // Where small letters take more room than capitals nothing can be found by its place.
+  // Positions differ when small letters take more units than capitals.
   if (small.length !== text.length) return
   for (let at = small.indexOf(typed); at !== -1; at = small.indexOf(typed, at + typed.length)) {
     if (!isBeginning(text, at)) continue

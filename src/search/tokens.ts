@@ -5,7 +5,7 @@ import { stem } from './stem.ts'
 export const edition = 2
 
 /**
- * What a term stands for:
+ * Kind of a term:
  * `word`: a word or identifier as a whole; `part`: a part of an identifier; `bigram`: two characters of a script without
  * spaces; `single`: a Han character; `tail`: the last character of such a run, where it is no Han character, so that each
  * character begins a term.
@@ -18,7 +18,7 @@ export type Emit = (term: string, start: number, end: number, kind: TermKind) =>
 /** The longest word that is kept, in UTF-16 units. Of a longer one, that much of its beginning is. */
 const mostUnits = 64
 
-/** What wanted terms begin with: 1 at each UTF-16 unit, and behind them at each pair of small letters of ASCII. */
+/** First units of the wanted terms: 1 at each UTF-16 unit, followed by one entry for each pair of small ASCII letters. */
 export type Beginnings = Uint8Array
 
 /**
@@ -35,7 +35,7 @@ export function tokenize(text: string, emit: Emit, wanted?: Beginnings): void {
   }
 }
 
-/** What of a text begins any of the terms. */
+/** Returns the beginnings of terms, for a quick test of a text. */
 export function beginningsOf(terms: Iterable<string>): Beginnings {
   const wanted = new Uint8Array(0x10000 + 26 * 26)
   for (const term of terms) {
@@ -194,7 +194,7 @@ interface Part {
 const partText = /[\p{Lu}\p{N}]+(?![\p{Ll}\p{M}])|\p{Lu}?[\p{Ll}\p{Lo}\p{Lm}\p{M}\p{N}]+|[\p{L}\p{M}\p{N}]/gu
 
 function partsOf(text: string): readonly Part[] {
-  // What stands behind an apostrophe is an ending, and what a comma parts is one number.
+  // An apostrophe separates an ending; commas in digits separate groups of one number.
   if (/^\d[\d,]*$/.test(text)) return [{ text: text.replaceAll(',', ''), at: 0 }]
   const bare = /['’]/.test(text) ? text.replace(/['’](?:\p{L}{1,2})?$/u, '') : text
   return [...bare.matchAll(partText)].map((match) => ({ text: match[0], at: match.index }))

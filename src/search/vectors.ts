@@ -37,7 +37,7 @@ export function createVectors(texts: Texts, model: string): Vectors {
       }
       if (some.length < inOneTurn.read) break
     }
-    // What was removed takes no place among the nearest: a part is removed along with its text.
+    // Removed texts take no place among the nearest: their parts are removed as well.
     const { embedded, revision } = await texts.size(model)
     if (kept.size <= embedded || revision === swept) return
     const there = new Set(await texts.ids())

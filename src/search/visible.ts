@@ -10,7 +10,7 @@ const turnMs = 8
 /** How many sets are kept: one for each class of callers that sees the same. */
 const maxSets = 64
 
-/** What one caller may see of an index: a set of documents, and what they count for in statistics. */
+/** The part of an index that one caller may see: a set of documents with their statistics. */
 export interface Visible {
   readonly set: TextSet
   readonly parts: number
@@ -43,8 +43,8 @@ interface Judged {
 }
 
 /**
- * Keeps what is indexed in memory, without its texts, so that each document is judged once for each class of callers: from then on only
- * what is new is. Where callers see everything, nothing is kept.
+ * Keeps the list of indexed documents in memory, without their texts, so that each is checked once for each class of callers, and later only
+ * new ones are. When callers see everything, nothing is kept.
  */
 export function createVisibility(texts: Texts): Visibility {
   /** In the order of their ids. */
@@ -134,7 +134,7 @@ export function createVisibility(texts: Texts): Visibility {
   }
 }
 
-/** What callers are told apart by. `undefined`: what they may see can change at any time, and is judged anew each time. */
+/** Returns the key of a class of callers. Undefined when their visibility may change at any time: it is checked each time. */
 function keyOf({ mounts }: Allows): string | undefined {
   if (mounts === undefined) return undefined
   const keys: string[][] = []

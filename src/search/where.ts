@@ -33,7 +33,7 @@ function isOfType(found: string | undefined, wanted: string): boolean {
   return found === wanted
 }
 
-/** What the store can tell. A glob it cannot. */
+/** Returns the part of a filter that the store applies. It has no globs. */
 export function filterOf(where: SearchFilter | undefined): TextFilter | undefined {
   if (where === undefined) return undefined
   const { path: _, since, ...rest } = where
