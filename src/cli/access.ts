@@ -56,7 +56,7 @@ function splitNames(value: string, before: readonly string[] = []): readonly str
   return [...before, ...value.split(',').map((name) => name.trim())].filter((name) => name !== '')
 }
 
-/** What was found out, and why. */
+/** Result of an access check, with its reason. */
 interface Answer {
   readonly uri: string
   readonly roles: readonly string[]

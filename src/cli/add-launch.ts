@@ -58,7 +58,7 @@ async function refuseUntrusted(file: string): Promise<void> {
   if (note !== undefined) throw failed(`${note}. Or name it: --config ${file}`)
 }
 
-/** What `serve` would serve from here, by absolute paths: hosts start servers wherever they are. */
+/** Returns the arguments that `serve` would get here, with absolute paths: hosts start servers in folders of their own. */
 async function servedHere(folders: readonly string[], config: string | undefined) {
   for (const folder of folders) {
     if (folder === '') throw misused('The name of a folder is empty.')

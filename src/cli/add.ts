@@ -133,7 +133,7 @@ function notesOn(
 }
 
 async function print(host: Host, launch: Launch, context: EntryContext, { json }: AddOptions, io: Io): Promise<void> {
-  // What to put into a file that cannot be edited is what one wants to know then.
+  // If the file cannot be edited, the caller still prints the entry to put into it.
   const settings = await openHostFile(host, context.scope, context.place).then(
     (opened) => opened.settings,
     () => undefined,

@@ -16,10 +16,10 @@ export interface Announcer {
 
 export interface AnnouncerOptions {
   readonly say: (text: string) => void
-  /** Where events go, if stderr is for programs. */
+  /** Log for events, if stderr is read by programs. */
   readonly log: Log | undefined
   readonly server: Server
-  /** What is mounted. */
+  /** Addresses of the mounts. */
   readonly addresses: readonly string[]
   /** Whether the current folder is served because nothing else was named. */
   readonly assumed: boolean

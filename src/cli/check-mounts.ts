@@ -10,10 +10,10 @@ import type { Principal } from '../core/provider.ts'
 import { checkProvider, type Problem, type Report } from '../testing/index.ts'
 import { isTextOfUnknownEncoding } from '../wrap/encoding/detect.ts'
 
-/** So many names below a folder are looked at for what is left out. */
+/** Maximum number of names below a folder that are examined to count omitted files. */
 const maxNamesCounted = 100_000
 
-/** What was found out about one mount. */
+/** Report of one mount. */
 export interface MountReport {
   readonly address: string
   readonly provider: string
@@ -80,7 +80,7 @@ async function textsOfUnknownEncoding(
   for await (const { path } of provider.list({}, context)) {
     if (looked++ >= limit) break
     const request = { path, params: new Map<string, string>(), range: { start: 0, end: encodingSampleBytes } }
-    // What is gone, or cannot be read just now, has no encoding.
+    // Files that are gone, or cannot be read now, have no encoding.
     const [content] = await provider.read(request, context).catch(() => [])
     if (content !== undefined && 'bytes' in content && isTextOfUnknownEncoding(content.bytes, content.mimeType))
       found.push(path)

@@ -22,10 +22,10 @@ import { writeError } from './status-line.ts'
 import { escapeText } from './text.ts'
 import { reasonsOf, withheldJson, withheldNote } from './withheld.ts'
 
-/** So many mounts are opened and checked at once: most of the time goes into waiting for sources. */
+/** Maximum number of mounts opened and checked at once: most of the time is spent waiting for sources. */
 const maxMountsAtOnce = 8
 
-/** So many texts of an encoding that is not known are named. */
+/** Maximum number of texts in an unknown encoding that are named. */
 const maxNamed = 3
 
 interface CheckOptions {
@@ -86,7 +86,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
     progress.add(1)
   }
   progress.end()
-  // Where clients say who they are, their roles come from elsewhere.
+  // With authentication, roles come from the tokens of the clients.
   const hidden = local.config?.auth === undefined ? await hiddenFrom(local.principal, opened, log) : []
   const respelled = local.mounts
     .filter(({ address }) => isHeadRespelled(address))

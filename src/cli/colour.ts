@@ -1,11 +1,11 @@
-/** What makes a word stand out on a terminal. Each gives the text back as it is where there are no colours. */
+/** Styles of a terminal. Without colours, each returns the text unchanged. */
 export interface Colours {
   bold(text: string): string
   dim(text: string): string
   red(text: string): string
   green(text: string): string
   yellow(text: string): string
-  /** What was looked for, in what was found. */
+  /** Marks a match of a search. */
   mark(text: string): string
 }
 
@@ -18,7 +18,7 @@ const codes = {
   mark: ['1;33', '22;39'],
 } as const satisfies Readonly<Record<keyof Colours, readonly [string, string]>>
 
-/** Colours for an output. What is coloured holds no escapes of its own: it went through `escapeText`. */
+/** Returns the styles for an output. Styled texts must have gone through `escapeText` before. */
 export function coloursFor(isTerminal: boolean, env: NodeJS.ProcessEnv = process.env): Colours {
   const isOn = isColourful(isTerminal, env)
   const paint = (name: keyof Colours) => (text: string) => {

@@ -3,8 +3,8 @@ export const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]
 
 /**
- * What each shell runs. All of them ask `hikidashi __complete`, which prints a candidate on each line, with a tab and what it is
- * behind it; `:files` and `:folders` have the shell add those of this machine.
+ * Completion scripts of each shell. All call `hikidashi __complete`, which prints one candidate per line, followed by a tab and its
+ * description; `:files` and `:folders` have the shell add those of this machine.
  */
 export const scripts: Readonly<Record<Shell, string>> = {
   bash: `# hikidashi completion for bash. To use it: source <(hikidashi completion bash)

@@ -12,7 +12,7 @@ import { headersOf } from './source.ts'
 
 /** More than this is of no use to a person. */
 const maxCandidates = 500
-/** Who presses the key waits for so long, in milliseconds. */
+/** Maximum time for a completion, in milliseconds. */
 const maxTime = 2000
 const silent = () => {}
 
@@ -38,7 +38,7 @@ export async function completeUris(wanted: Wanted, secrets: Secrets): Promise<re
   const roots = local.mounts.map(({ address }) => address)
   if (kind === 'address') return addresses(roots, typed)
   const mount = local.mounts.find(({ address }) => typed.startsWith(`${bare(address)}/`))
-  // Where the current folder is served because nothing else is named, paths are shorter.
+  // If the current folder is served because nothing else is named, relative paths are completed.
   if (mount === undefined) return local.assumed && typed === '' ? [] : addresses(roots, typed, '/')
   return withMount(mount, storeOf(local), (view) => within(view, roots, typed, signal), local.principal)
 }

@@ -3,16 +3,16 @@ import type { Argument, Command, Option } from 'commander'
 /** One thing that a word can become. */
 export interface Candidate {
   readonly value: string
-  /** What it is, for people. */
+  /** Description for people. */
   readonly about?: string
 }
 
-/** What can stand where the cursor is. */
+/** Possible completions at the cursor. */
 export interface Wanted {
   readonly candidates: readonly Candidate[]
-  /** What else may stand there, which others know. */
+  /** Kind of further candidates that the shell or the server knows. */
   readonly kind?: 'files' | 'folders' | 'uri' | 'address'
-  /** What stands before the part of the word that is completed, such as `--config=`. */
+  /** Part of the word before the completed part, such as `--config=`. */
   readonly prefix: string
   /** The part that has been typed. */
   readonly typed: string
@@ -104,7 +104,7 @@ function argumentValues(argument: Argument | undefined): Pick<Wanted, 'candidate
   return kindOf(argument?.name() ?? '')
 }
 
-/** What a value is, by what it is called in the help. */
+/** Returns the kind of a value by its name in the help. */
 function kindOf(name: string): Pick<Wanted, 'candidates' | 'kind'> {
   const called = name.replace(/\.\.\.$/, '')
   if (/^(?:file|files)$/.test(called)) return { candidates: [], kind: 'files' }

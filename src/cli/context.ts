@@ -7,7 +7,7 @@ import type { Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'
 import type { Local } from './local.ts'
 
-/** What is served of contexts: the tool, and views with the prompt. */
+/** The served parts of contexts: the tool, and views with the prompt. */
 export interface ServedContext extends Views {
   tools(view: View): readonly Tool[]
 }

@@ -4,15 +4,15 @@ import type { Log } from '../core/log.ts'
 import type { Local } from './local.ts'
 import type { Secrets } from './secrets.ts'
 
-/** What the checks of a configuration share. */
+/** Shared facts of the checks of a configuration. */
 export interface Case {
   readonly local: Local
   readonly mounts: readonly PlannedMount[]
   readonly limit: number
   readonly log: Log
   readonly secrets: Secrets
-  /** Where something stands in the configuration: `hikidashi.json:12: mounts["docs://a"].root`. */
+  /** Returns a place in the configuration, such as `hikidashi.json:12: mounts["docs://a"].root`. */
   placeOf(path: readonly Step[]): string
-  /** What is given to hikidashi to have it look at the same things. */
+  /** Arguments that make another command use the same configuration. */
   readonly withConfig: string
 }

@@ -65,7 +65,7 @@ export async function checkLocal(
     placeOf,
     withConfig,
   }
-  // What lacks something cannot be opened: that would be told twice.
+  // Mounts that lack something cannot be opened: the fault would be told twice.
   const lacking = new Set([...(await checkSecrets(here, findings)), ...(await checkPrograms(here, findings))])
   const kept = storeOf(local)
   const store = kept === undefined ? undefined : lazyStore(kept, log)
@@ -80,7 +80,7 @@ export async function checkLocal(
 
 const configuration: Pick<Diagnosis, 'check'> = { check: 'configuration' }
 
-/** What is configured; `undefined` where nothing is, and that was told. */
+/** Returns the planned configuration; undefined when there is none, after telling so. */
 async function plan(config: string | undefined, secrets: Secrets, { tell }: Findings): Promise<Planned | undefined> {
   try {
     return await planLocal(config === undefined ? {} : { config }, secrets)

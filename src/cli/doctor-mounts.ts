@@ -34,7 +34,7 @@ export async function checkMounts(
       if (!isWrong(report)) findings.tell(await checkChanges(mount, planned, here))
     }
   }
-  // Where clients say who they are, their roles come from elsewhere. The catalog that this takes is closed, and the mounts with it.
+  // With authentication, roles come from the tokens of the clients. The catalog made for this check is closed, with its mounts.
   const hidden = await hiddenFrom(local.principal, opened, log)
   if (local.config?.auth === undefined)
     for (const address of hidden)
@@ -75,7 +75,7 @@ function diagnose(report: MountReport, { placeOf, withConfig }: Case): Diagnosis
 async function checkChanges(mount: Mount, { config, address }: PlannedMount, here: Case): Promise<Diagnosis> {
   const check = 'changes'
   if (mount.provider.watch === undefined) {
-    // What never changes, and what is made anew for each question, has nothing to tell.
+    // Fixed sources, and those that are computed for each request, have no changes to tell.
     const isStill = ['inline', 'env', 'screen', 'search'].includes(config.provider)
     if (isStill) return { check, status: 'ok', found: `${address}: there are none to tell of` }
     const fix = `Add "poll": "60s" at ${here.placeOf(['mounts', address])}`

@@ -16,7 +16,7 @@ interface DoctorOptions extends SourceOptions {
   readonly json?: true
 }
 
-/** What one check found. What is not as it should be has a fix: the next command, or what to change and where. */
+/** Result of one check. A fault has a fix: the next command, or a change and its place. */
 export interface Diagnosis {
   readonly check: string
   readonly status: 'ok' | 'warning' | 'failed'
@@ -24,10 +24,10 @@ export interface Diagnosis {
   readonly fix?: string
 }
 
-/** Where checks tell what they found, and what they do next. */
+/** Receives the results and the progress of the checks. */
 export interface Findings {
   tell(diagnosis: Diagnosis): void
-  /** What a waiting person is told. */
+  /** Shows the current step to a waiting person. */
   doing(what: string): void
 }
 

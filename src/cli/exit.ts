@@ -1,6 +1,6 @@
 import { type ErrorKind, ResourceError } from '../core/errors.ts'
 
-/** What the process ends with. Documented in `--help` and docs/cli.md. */
+/** Exit codes of the process. Documented in `--help` and docs/cli.md. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, budget: 3, notFound: 4, refused: 5 } as const
 
 export const exitCodeHelp = `
@@ -29,7 +29,7 @@ export function misused(message: string): CommandError {
   return new CommandError(exitCodes.usage, message)
 }
 
-/** What to tell the user of an error, and what to end with. There is no stack trace in it, ever. */
+/** Returns the message for an error, without a stack trace, and the exit code. */
 export function explain(error: unknown): { readonly message: string; readonly exitCode: number } {
   if (error instanceof CommandError) return { message: error.message, exitCode: error.exitCode }
   if (error instanceof ResourceError)

@@ -4,7 +4,7 @@ import type { Log } from '../core/log.ts'
 import type { Page } from '../explorer/index.ts'
 import { failed } from './exit.ts'
 
-/** What a configuration says of the page. */
+/** Settings of the page in a configuration. */
 interface PageSettings {
   readonly explorer?: boolean
   readonly path?: string

@@ -7,7 +7,7 @@ export function formatSize(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`
   let value = bytes / 1024
   let unit = 0
-  // What would be rounded to 1024 of a unit is 1 of the next.
+  // A value that would be rounded to 1024 of a unit is shown as 1 of the next.
   while (value >= 1023.5 && unit < units.length - 1) {
     value /= 1024
     unit++

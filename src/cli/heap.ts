@@ -2,9 +2,9 @@
 const growth = 100
 
 /**
- * Lets the heap of a server grow to twice what is alive before all of it is gone through again. By itself V8 lets a small heap grow
- * by a third or so, which is every three seconds at 200 reads a second; each time, whoever asks just then waits several times as
- * long. What `--max-old-space-size` allows stays the most that there is.
+ * Lets the heap of a server grow to twice its live size before the next full garbage collection. By default V8 lets a small heap grow
+ * by about a third, which means a collection every three seconds at 200 reads a second; requests at that moment take several times
+ * as long. The limit of `--max-old-space-size` still holds.
  */
 export function relaxHeap(): void {
   process.getBuiltinModule('node:v8').setFlagsFromString(`--heap-growing-percent=${growth}`)

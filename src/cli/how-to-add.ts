@@ -3,7 +3,7 @@ import { joinCommand } from './command-line.ts'
 /** How hosts are told of a server: the commands and settings that a user copies. */
 
 export interface Server {
-  /** What the host calls it. */
+  /** Name of the server in the host. */
   readonly name: string
   readonly url?: string
   /** The command line that starts it on stdio. */
@@ -16,8 +16,8 @@ export interface Server {
 const tokenVariable = 'HIKIDASHI_TOKEN'
 
 /**
- * How to add a server that is reached over HTTP, with the form for hosts that start it themselves. Where it asks for tokens, the
- * commands send one that the host has in an environment variable: no secret stands in a file.
+ * Returns commands that add a server over HTTP, and the form for hosts that start it themselves. If it requires tokens, the
+ * commands take one from an environment variable of the host: no secret is written into a file.
  */
 export function addOverHttp({ name, url = '', command, tokens }: Server): string {
   const entry = {

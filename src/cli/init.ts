@@ -207,7 +207,7 @@ function rulesOf(rules: readonly object[]): string {
   return `      "rules": [\n${rules.map((rule) => `        ${inLine(rule)}`).join(',\n')}\n      ],\n`
 }
 
-/** What is said of the documents in the folder. What is only a matter of taste is a comment. */
+/** Returns the options for the documents of the folder. Optional ones are comments. */
 function documentOptions({ language, twins, frontMatter }: Survey): string {
   const lines = [
     ...(language === undefined
@@ -233,7 +233,7 @@ function documentOptions({ language, twins, frontMatter }: Survey): string {
   return lines.map((line) => `      ${line}\n`).join('')
 }
 
-/** Where the schema is, as seen from a folder: installed beside it, or wherever this program is. */
+/** Returns the place of the schema for a folder: installed beside it, or that of this program. */
 function schemaFor(folder: string): string {
   const installed = 'node_modules/hikidashi/config.schema.json'
   if (existsSync(join(folder, installed))) return `./${installed}`

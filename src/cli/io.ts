@@ -4,20 +4,20 @@ import type { Secrets } from './secrets.ts'
 import { statusLine, writeError } from './status-line.ts'
 import { escapeLines } from './text.ts'
 
-/** What a command talks to: data goes to `out`, everything else to `say`. */
+/** Input and output of a command: data goes to `out`, everything else to `say`. */
 export interface Io {
   readonly out: Output
-  /** Tells a person something, on standard error, without secrets. What could be dangerous to a terminal is escaped. */
+  /** Prints a message on standard error, without secrets. Control characters are escaped. */
   say(text: string): void
   /** Whether a person sees what is said. */
   readonly saysToTerminal: boolean
-  /** What must not be told. */
+  /** Secrets that no output may contain. */
   readonly secrets: Secrets
 }
 
-/** What the process itself talks to. */
+/** Input and output of the process itself. */
 export interface ProcessIo extends Io {
-  /** Tells what went wrong, as `say` does. */
+  /** Prints an error, as `say` does. */
   complain(text: string): void
 }
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 
-/** What is said where the trust in a configuration could not be kept. */
+/** Message when the trust in a configuration could not be stored. */
 export const untrustedNote =
   'that you trust this configuration could not be kept in the state folder. Name it with --config, or run: hikidashi trust'
 

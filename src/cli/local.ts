@@ -29,7 +29,7 @@ export interface LocalOptions {
   readonly only?: 'files'
 }
 
-/** What is to be served here: folders, a configuration, or both. */
+/** The set-up to serve: folders, a configuration, or both. */
 export interface Local {
   readonly config: Config | undefined
   /** The mounts, as far as they are known before they are opened. */
@@ -43,7 +43,7 @@ export interface Local {
   readonly assumed: boolean
 }
 
-/** What a configuration came to: what it says, or what is wrong with it. */
+/** Result of reading a configuration: the set-up, or its problems. */
 export type Planned = { readonly local: Local } | { readonly problems: readonly ConfigProblem[] }
 
 /**
@@ -134,7 +134,7 @@ export async function requireLocal(options: LocalOptions, io: Pick<Io, 'secrets'
   throw failed([`The configuration has ${count(lines.length, 'problem')}:`, ...lines].join('\n'))
 }
 
-/** Where the store of what is served is. `undefined`: nothing that is served needs one. */
+/** Returns the settings of the store; undefined if no mount needs one. */
 export function storeOf({ config, store }: Pick<Local, 'config' | 'store'>): Config['store'] | undefined {
   return config?.store ?? store
 }

@@ -4,7 +4,7 @@ import { escapeText } from './text.ts'
 
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
-/** What `--log-level` and `--log-format` take. */
+/** Values of `--log-level` and `--log-format`. */
 export const logLevels = [...levels, 'silent'] as const
 export const logFormats = ['text', 'json'] as const
 

@@ -3,7 +3,7 @@ import { providers } from '../providers/index.ts'
 import type { Local } from './local.ts'
 import { packageVersion } from './version.ts'
 
-/** What this process measures of itself, and how that is ended. */
+/** Measurements of this process, until `end` is called. */
 export interface Measuring {
   readonly measurements: Measurements
   end(): void

@@ -22,7 +22,7 @@ export async function nearestUri(view: View, uri: string): Promise<string | unde
     for (const segment of wanted.slice(depth)) {
       const children = await childrenOf(view, found, signal)
       const child = childFor(segment, children)
-      // What was corrected so far is near, even where the rest of it is not there.
+      // The part corrected so far is near, even if the rest does not exist.
       if (child === undefined) break
       isOther ||= nameOf(child.uri) !== decoded(segment)
       found = child.uri

@@ -12,7 +12,7 @@ import type { HttpOptions, ServeOptions } from '../server/index.ts'
 import { contextFor } from './context.ts'
 import type { Local } from './local.ts'
 
-/** What is served of mounts that are opened later. */
+/** Service of mounts that are opened later. */
 export interface ServedLater
   extends Pick<ServeOptions, 'view' | 'profileOf' | 'guide' | 'readingTools' | 'tools'>,
     Pick<HttpOptions, 'postings' | 'llms'> {
@@ -20,7 +20,7 @@ export interface ServedLater
 }
 
 /**
- * Prepares the service of mounts without opening them. What a server says of itself comes from the configuration; everything else
+ * Prepares the service of mounts without opening them. The description of the server comes from the configuration; everything else
  * waits for the opening.
  *
  * @param open Opens the catalog.

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import { escapeLines } from './text.ts'
 
-/** Where the data of a command goes. */
+/** Output for the data of a command. */
 export interface Output {
   /** Whether a person is looking at it, rather than a program. */
   readonly isTerminal: boolean

@@ -7,7 +7,7 @@ export function hostName(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '') || 'hikidashi'
 }
 
-/** What starts this package from anywhere, downloading it where it is missing. Windows finds `npx` only through `cmd`. */
+/** Returns the command that starts this package anywhere, and downloads it if it is missing. Windows finds `npx` only through `cmd`. */
 export function npxCommand(args: readonly string[], platform: NodeJS.Platform = process.platform): readonly string[] {
   return [...(platform === 'win32' ? ['cmd', '/c'] : []), 'npx', '-y', 'hikidashi', ...args]
 }
@@ -19,7 +19,7 @@ export function ownCommand(
   platform: NodeJS.Platform = process.platform,
   published: () => boolean = isPublished,
 ): readonly string[] {
-  // What npx unpacked may be gone tomorrow; npx itself is not.
+  // The cache of npx may be removed at any time, so npx itself is named.
   if (/[\\/]_npx[\\/]/.test(main) && published()) return npxCommand(args, platform)
   return [process.execPath, resolve(main), ...args]
 }

@@ -5,10 +5,10 @@ import { createColumns } from './columns.ts'
 import { count } from './format.ts'
 import { escapeText, readableUri } from './text.ts'
 
-/** So many of what was left out are named. */
+/** Maximum number of omitted resources that are named. */
 const mostOmitted = 20
 
-/** Why each was chosen, at which level, and what was left out, as a table. */
+/** Returns a table of the chosen resources with level and reason, and of the omitted ones. */
 export function explained(
   { tokens, budget, encoding, items, omitted }: Assembled,
   histories: readonly string[],
@@ -67,7 +67,7 @@ function left(omitted: readonly OmittedItem[]): readonly string[] {
   return [[`Left out: ${omitted.length.toLocaleString('en')}`, layOut(rows).trimEnd(), ...end].join('\n')]
 }
 
-/** What has changed since a manifest was written. */
+/** Formats the changes since a manifest was written. */
 export function formatDifferences(
   differences: readonly Difference[],
   before: string | undefined,

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { isResourceError } from '../core/errors.ts'
 import { failed } from './exit.ts'
 
-/** Reads a file, and makes something of its text. What is wrong is told with its name. */
+/** Reads and parses a text file. Errors name the file. */
 export async function readText<T>(file: string, parse: (text: string) => T): Promise<T> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw failed(`The file ${file} cannot be read: ${reasonOf(error)}`)

@@ -129,7 +129,7 @@ function parseTime(value: string): number {
 }
 
 async function pack(query: string, options: PackOptions, io: Io): Promise<void> {
-  // What is wrong with a file is told before anything is opened.
+  // Faults of files are told before any mount is opened.
   const { parseBasket, parseManifest, manifestFor, differences } = await import('../context/manifest.ts')
   const before = options.against === undefined ? undefined : await readText(options.against, parseManifest)
   const reused = options.reuse === undefined ? undefined : await readText(options.reuse, parseManifest)
@@ -172,7 +172,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
   })
 }
 
-/** What is asked for: by the command line, and where it names nothing, by the manifest. */
+/** Returns the request: options of the command line first, then those of the manifest. */
 function askedBy(
   query: string,
   basket: readonly Pin[],
@@ -196,14 +196,14 @@ function askedBy(
     excludes: exclude?.map(uriOf),
     query: query.trim() === '' ? undefined : query,
     pins: pins.length === 0 ? undefined : pins,
-    // Who names nothing else wants nothing else.
+    // Pins alone mean that nothing else is wanted.
     pinsOnly: pins.length > 0 && query.trim() === '' ? true : undefined,
   }
   const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   return { ...otherwise, ...earlier, ...said, now }
 }
 
-/** What a manifest was made by; of one that does not say, what is in it. */
+/** Returns the options that a manifest was made with; for a manifest without options, its resources as pins. */
 function optionsOf(manifest: Manifest): Partial<Omit<AssembleOptions, 'now'>> & { readonly now?: string } {
   const { manifest: entries, tokens = 0, sha256: _, reusedPrefixTokens: __, ...options } = manifest
   if (options.pins !== undefined || options.budget !== undefined) return options

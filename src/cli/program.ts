@@ -7,9 +7,9 @@ import { createFileOutput } from './to-file.ts'
 import { packageVersion } from './version.ts'
 
 /**
- * The whole command line. The commands that are named in it have their options; of the others there is a summary.
+ * Creates the command line. Named commands have their options; the others only a summary.
  *
- * @param first The first word. Where it is a command, the others that are not named are left out: nobody asks for them.
+ * @param first The first word. If it is a command, all commands that are not named are left out.
  */
 export async function createProgram(
   io: ProcessIo,
@@ -98,7 +98,7 @@ function groupOf(name: string): string {
   return Object.keys(groups).find((group) => groups[group]?.includes(name)) ?? otherCommands
 }
 
-/** What other programs call what a command here does. */
+/** Names of other programs for the commands here. */
 const synonyms: Readonly<Record<string, string>> = {
   cat: 'read',
   show: 'read',
@@ -134,7 +134,7 @@ export function meantBy(word: string): string | undefined {
   return command !== undefined && Object.hasOwn(commands, command) ? command : undefined
 }
 
-/** What is told to whoever names no command: a person, where to begin; a host, what to start. */
+/** Returns the text for a call without a command: first steps for a person, the command to start for a host. */
 export function welcome(isTerminal: boolean): string {
   const { bold } = coloursFor(isTerminal)
   const begin = isTerminal

@@ -3,11 +3,11 @@ import { type StatusLine, statusLine } from './status-line.ts'
 
 /** Tells a waiting person how far something is. Nothing is told in the first second, and nothing is left of it. */
 export interface Progress {
-  /** So many more are done. */
+  /** Adds finished items. */
   add(count: number): void
-  /** What is known by now: how many are done, of how many, and what is being done. */
+  /** Sets the number of finished items, their total, and the current step. */
   set(state: ProgressState): void
-  /** Removes what was told. */
+  /** Removes the shown progress. */
   end(): void
 }
 
@@ -15,7 +15,7 @@ export interface ProgressState {
   readonly done?: number
   /** How many there are in all; `undefined` while nobody knows. */
   readonly total?: number | undefined
-  /** What is counted, such as `resources`, or what is being done, where nothing is. */
+  /** Name of the counted items, such as `resources`, or of the current step if nothing is counted. */
   readonly what?: string
 }
 
@@ -57,11 +57,11 @@ export function createProgress(io: Pick<Io, 'saysToTerminal' | 'out'>, options: 
     else writeLine?.(plainLineOf({ done, total, what, format }))
   }
   const timer = setInterval(tell, interval)
-  // What is waited for keeps the process alive, and not the waiting.
+  // The timer alone does not keep the process alive.
   timer.unref()
   const onInterrupt = () => {
     end()
-    // Whoever else listens decides what comes of it.
+    // Other listeners decide whether the process ends.
     if (process.listenerCount('SIGINT') === 0) process.kill(process.pid, 'SIGINT')
   }
   process.on('SIGINT', onInterrupt)

@@ -91,7 +91,7 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
           `${content.uri} is not text (${describe(content)}). To keep it: --output FILE. To see it as base64: --json.`,
         )
       await writeTold(io.out, content, io)
-      // Where something follows, or a person's prompt does, a text that does not end its line is ended.
+      // Before another content or a prompt, an unfinished line is ended.
       if ((contents.length > 1 || io.out.isTerminal) && needsLineEnd(content)) await io.out.write('\n')
     }
   })

@@ -89,7 +89,7 @@ async function putAll({ provider, address }: WritableMount, values: readonly Pla
   return kept
 }
 
-/** What is wrong with one of them is no fault of the command line. */
+/** A fault of one analysis is not a fault of the command line. */
 function wrong(error: unknown, place: string): unknown {
   if (!isResourceError(error)) return error
   return failed(

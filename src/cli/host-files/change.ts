@@ -12,11 +12,11 @@ export interface Opened {
   readonly scope: Scope
   readonly before: HostFile
   readonly format: Format
-  /** What it says. */
+  /** Its parsed settings. */
   readonly settings: unknown
 }
 
-/** The file that a host reads in a scope: the first that is there, else the one that it would make. */
+/** Opens the file that a host reads in a scope: the first existing one, else the one that the host would create. */
 export function fileOf(host: Host, scope: Scope, place: Place): string {
   const names = host.files[scope]?.(place) ?? []
   const file = names.find((name) => existsSync(name)) ?? names[0]
@@ -52,7 +52,7 @@ export function isOurs(name: string, { command }: Found): boolean {
   })
 }
 
-/** The text with an entry. Where the same one is there already, it is what it was. */
+/** Returns the text with an entry; unchanged if it has the same entry. */
 export function withEntry({ host, before, format, settings }: Opened, name: string, entry: Entry): string {
   const path = [...host.serversAt(settings), name]
   const text = before.text ?? ''
@@ -70,8 +70,8 @@ export function withEntry({ host, before, format, settings }: Opened, name: stri
 }
 
 /**
- * The text without an entry, and without what its host would ask for it alone. Where nothing else happened to the file since the
- * entry was added, it is what it was before, to the byte; nothing, where there was no file.
+ * Returns the text without an entry, and without the inputs that only this entry uses. If the file did not change otherwise since the
+ * entry was added, the result is the former text, to the byte; undefined if there was no file.
  */
 export async function withoutEntry(opened: Opened, name: string): Promise<string | undefined> {
   const { host, before, format, settings } = opened
@@ -86,7 +86,7 @@ export async function withoutEntry(opened: Opened, name: string): Promise<string
   return inputs.reduceRight((whole, [at]) => format.remove(whole, ['inputs', at]), rest)
 }
 
-/** What there is to ask for an entry alone, with its place in the list. */
+/** Returns the inputs that only this entry uses, each with its index in the list. */
 function inputsFor(settings: unknown, name: string, value: JsonObject): readonly [number, JsonObject][] {
   const list = valueAt(settings, ['inputs'])
   const [whole, own] = [JSON.stringify(settings), JSON.stringify(value)]
@@ -97,7 +97,7 @@ function inputsFor(settings: unknown, name: string, value: JsonObject): readonly
   })
 }
 
-/** What the file was before the entry was added, if adding it again makes what the file is now. */
+/** Returns the former text of the file, if adding the entry to it again gives the current text. */
 async function undo(opened: Opened, name: string, entry: Entry): Promise<{ readonly text?: string } | undefined> {
   const { format, before } = opened
   const backup = await readHostFile(backupOf(before)).catch(() => undefined)

@@ -6,9 +6,9 @@ import { escapeLines } from '../text.ts'
 const context = 3
 
 /**
- * What is between two texts as a unified diff with one hunk, as `patch` reads it. Texts that are the same have none.
+ * Returns the difference of two texts as a unified diff with one hunk, as `patch` reads it. Equal texts have none.
  *
- * @param before Nothing, where there was no file.
+ * @param before Undefined if there was no file.
  */
 export function unifiedDiff(file: string, before: string | undefined, after: string | undefined): string {
   if (before === after) return ''
@@ -37,8 +37,8 @@ const linesOf = (text: string) => (text === '' ? [] : text.split(/(?<=\n)/))
 const rangeOf = (from: number, count: number) => `${count === 0 ? from : from + 1},${count}`
 
 /**
- * Prints a diff. What looks like a secret of others, in the lines around ours, is not shown: a diff is sent around. A terminal gets nothing that would do
- * something to it.
+ * Prints a diff. Possible secrets in the surrounding lines are hidden, since diffs are passed on. Control characters are escaped for
+ * terminals.
  */
 export async function showDiff(diff: string, { out }: Pick<Io, 'out'>): Promise<void> {
   const clean = diff.replace(/^[ -](?!-- ).*$/gm, redactPhrase)

@@ -7,7 +7,7 @@ import { failed } from '../exit.ts'
 export interface HostFile {
   /** The name that the host knows it by. */
   readonly file: string
-  /** What that name leads to, through symbolic links. */
+  /** The file that the name leads to through symbolic links. */
   readonly target: string
   readonly bytes: Buffer | undefined
   readonly text: string | undefined
@@ -58,10 +58,10 @@ export function backupOf({ target }: Pick<HostFile, 'target'>): string {
 }
 
 /**
- * Replaces what a file says, whole: whoever reads it, after a crash too, finds the old text or the new one. What was there is
+ * Replaces the text of a file atomically: readers, also after a crash, find the old text or the new one. The old text is
  * kept in {@link backupOf}; the byte order mark, the mode and the owner stay.
  *
- * @param text Nothing takes the file away.
+ * @param text Undefined removes the file.
  * @throws CommandError when the file was changed since it was read.
  */
 export async function writeHostFile(before: HostFile, text: string | undefined): Promise<void> {
@@ -103,7 +103,7 @@ interface Owner {
   readonly mode: number
 }
 
-/** What only the user reads, as long as nothing else is known. */
+/** Default mode: readable by the user alone. */
 const privateMode = 0o600
 
 async function replace(file: string, bytes: Buffer, owner: Owner | undefined): Promise<void> {

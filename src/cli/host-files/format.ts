@@ -41,7 +41,7 @@ function removed(format: Format, text: string, path: Path, file: string): string
   const after = format.remove(text, path)
   const is = plain(format.parse(after) ?? {})
   const expected = plain(withValueAt(format.parse(text), path, undefined))
-  // What holds nothing any more may be gone (TOML has no empty tables to keep), or stand there with nothing in it.
+  // An emptied container may be removed (TOML keeps no empty tables), or remain empty.
   const container = path.slice(0, -1)
   const without = plain(withValueAt(expected, container, undefined))
   if (isDeepStrictEqual(is, expected) || (isEmpty(valueAt(expected, container)) && isDeepStrictEqual(is, without)))

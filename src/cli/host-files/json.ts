@@ -91,7 +91,7 @@ function render(value: Json, unit: string, indent: string, eol: string): string 
   return indented(JSON.stringify(value, undefined, unit), indent, eol)
 }
 
-/** What is there before anything is: comments stay, blanks do not. */
+/** Returns the text before the first value: comments stay, blanks do not. */
 function headOf(text: string): string {
   if (text.trim() === '') return ''
   return /\n$/.test(text) ? text : text + eolOf(text)
@@ -154,7 +154,7 @@ function without(text: string, parent: Node, index: number): string {
   const rest = comma === undefined ? text.slice(endOf(child)) : text.slice(endOf(child), comma) + text.slice(comma + 1)
   const head = text.slice(0, child.offset)
   const blank = /\s*$/.exec(head)?.[0] ?? ''
-  // What would come to stand behind a comment that ends with its line stays on a line of its own.
+  // Text after a line comment stays on a line of its own.
   const joins = blank.includes('\n') && !/^[ \t]*\r?\n/.test(rest)
   const kept = joins ? head : head.slice(0, head.length - blank.length)
   const after = joins ? rest.replace(/^[ \t]+/, '') : rest

@@ -39,7 +39,7 @@ export function localLaunch({ folders, config, npx, env }: LaunchOptions): Launc
   }
 }
 
-/** What `cmd /c` takes for something else than a part of a name, and what hosts that start it do not escape. */
+/** Refuses characters that `cmd /c` interprets, and that hosts do not escape when they start it. */
 function refuseForCmd(path: string): void {
   const [character] = /[&|<>^%!"()=;,`'\p{Cc}]/u.exec(path) ?? []
   if (character !== undefined)

@@ -11,7 +11,7 @@ export function joined({ platform }: Pick<Place, 'platform'>, ...parts: readonly
   return (platform === 'win32' ? win32 : posix).join(...parts)
 }
 
-/** What a variable says, where it says anything. */
+/** Returns an environment variable; undefined if it is empty. */
 export function saying({ env }: Place, name: string): string | undefined {
   const value = env[name]
   return value === undefined || value === '' ? undefined : value

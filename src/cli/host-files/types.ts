@@ -59,13 +59,13 @@ export interface Host {
   readonly id: string
   readonly title: string
   readonly format: 'json' | 'toml' | 'yaml'
-  /** What the host does not read in JSON, where it is strict. */
+  /** Extensions of JSON that the host refuses, if it is strict. */
   readonly refuses?: { readonly comments: boolean; readonly trailingCommas: boolean }
-  /** What it does with resources, in a few words. */
+  /** Its use of resources, in a few words. */
   readonly resources: string
-  /** Where its file is said to be documented. */
+  /** URL of the documentation of its file. */
   readonly docs: string
-  /** Its file in each scope that it has: the first that is there, else the first. */
+  /** Its possible files in each scope: the first existing one counts, else the first. */
   readonly files: Readonly<Partial<Record<Scope, (place: Place) => readonly string[]>>>
   /** Programs, and folders or files, by which it is found on a machine. */
   readonly traces: { readonly programs: readonly string[]; readonly paths: (place: Place) => readonly string[] }
@@ -78,7 +78,7 @@ export interface Host {
   foundIn(value: JsonObject): Found
   /** Commands and links that do the same. Nothing that would put a secret into a history. */
   waysOf?(launch: Launch, entry: Entry, context: EntryContext): readonly Way[]
-  /** What is to be done afterwards. */
+  /** Next step for the user. */
   readonly next: string
 }
 
@@ -86,11 +86,11 @@ export type Path = readonly (string | number)[]
 
 /** A way of writing settings, edited in place: what is not named stays as it is, to the byte. */
 export interface Format {
-  /** What a text says. @throws Unreadable */
+  /** Parses a text. @throws Unreadable */
   parse(text: string): unknown
   /** The text with a value at a path. @throws Unwritable */
   set(text: string, path: Path, value: Json): string
-  /** The text without what is at a path, which is there. @throws Unwritable */
+  /** Returns the text without the existing value at a path. @throws Unwritable */
   remove(text: string, path: Path): string
   /** A value at a path, as a text of its own. */
   show(path: Path, value: Json): string

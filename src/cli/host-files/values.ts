@@ -8,7 +8,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
 }
 
-/** What is at the end of a path of keys. */
+/** Returns the value at a path of keys. */
 export function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>((inner, key) => {
     if (typeof key === 'number') return Array.isArray(inner) ? inner[key] : undefined
@@ -16,7 +16,7 @@ export function valueAt(value: unknown, path: readonly (string | number)[]): unk
   }, value)
 }
 
-/** The value with another one at a path; `undefined` takes out what is there. What is not there yet is made. */
+/** Returns the value with another one at a path; undefined removes it. Missing containers are created. */
 export function withValueAt(value: unknown, path: readonly (string | number)[], next: unknown): unknown {
   const [key, ...rest] = path
   if (key === undefined) return next

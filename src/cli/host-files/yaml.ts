@@ -63,7 +63,7 @@ interface Walked {
   readonly map: YAMLMap
   readonly pair?: Item
   readonly holder?: Item
-  /** What of the path is not there. It begins with the item's own key where that has no map to go on in. */
+  /** Missing rest of the path. It begins with the item's own key if the item is no map. */
   readonly rest: Path
 }
 

@@ -5,14 +5,14 @@ import { type OwnPackage, shortDescription } from './own-package.ts'
 /** The version of the manifest's specification: github.com/modelcontextprotocol/mcpb, MANIFEST.md. */
 const manifestVersion = '0.3'
 
-/** Where the texts of other languages are in a bundle. */
+/** Path of the texts of another language in a bundle. */
 export const localePath = (locale: string) => `mcpb-resources/${locale}.json`
 
 /** The operating systems that the manifest can name, as Node names them. */
 export const allPlatformNames: readonly NodeJS.Platform[] = ['darwin', 'win32', 'linux']
 
 /**
- * What stands in the manifest.json of a bundle. The host asks its user for the folders.
+ * Returns the manifest.json of a bundle. The host asks its user for the folders.
  *
  * @param platforms The operating systems that the bundle runs on. The manifest cannot name a processor.
  */

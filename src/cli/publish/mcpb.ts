@@ -8,7 +8,7 @@ import type { JsonObject } from '../host-files/values.ts'
 import { localePath, localized } from './manifest.ts'
 import { filesOf, type PlacedPackage, placePackages } from './packages.ts'
 
-/** What was written. */
+/** The written bundle. */
 export interface Bundle {
   readonly file: string
   readonly bytes: number

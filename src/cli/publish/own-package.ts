@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** What package.json tells of this package. */
+/** Facts of this package from its package.json. */
 export interface OwnPackage {
   readonly name: string
   readonly version: string
@@ -24,5 +24,5 @@ export function ownPackage(): OwnPackage {
   return JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as OwnPackage
 }
 
-/** What is said of this package where there is room for a sentence: in the registry, 100 characters. */
+/** Description of this package in one sentence. The registry allows 100 characters. */
 export const shortDescription = 'Serves folders, databases and other data as MCP resources: listed, searched, read.'

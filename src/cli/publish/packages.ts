@@ -6,9 +6,9 @@ import { failed } from '../exit.ts'
 /** A package, and where it is to be put so that what needs it finds it. */
 export interface PlacedPackage {
   readonly name: string
-  /** Where it is. */
+  /** Its folder on this machine. */
   readonly folder: string
-  /** Where it goes: `node_modules/a`, or `node_modules/b/node_modules/a` beside another version. */
+  /** Its path in the bundle: `node_modules/a`, or `node_modules/b/node_modules/a` beside another version. */
   readonly at: string
 }
 
@@ -29,7 +29,7 @@ export async function placePackages(root: string): Promise<readonly PlacedPackag
   const { name } = await manifestOf(root)
   const first = { name, folder: realpathSync(root), at: `node_modules/${name}` }
   const placed = new Map([[first.at, first]])
-  // What a package needs is placed before what that needs: nothing placed later hides anything placed before.
+  // Breadth first: the dependencies of a package are placed before theirs, so nothing placed later hides them.
   for (const holder of placed.values()) {
     const { dependencies = {}, optionalDependencies = {}, peerDependencies = {} } = await manifestOf(holder.folder)
     for (const needed of Object.keys({ ...peerDependencies, ...optionalDependencies, ...dependencies }).sort()) {
@@ -54,7 +54,7 @@ async function manifestOf(folder: string): Promise<Manifest> {
   return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest
 }
 
-/** Where Node finds a package from a folder. */
+/** Returns the folder where Node finds a package. */
 function findPackage(name: string, from: string): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
     const found = join(folder, 'node_modules', name)
@@ -70,7 +70,7 @@ function visibleFrom(at: string, name: string, placed: ReadonlyMap<string, Place
   }
 }
 
-/** What no program needs that runs: types, maps, sources of what is compiled, and pages about it. Licences stay. */
+/** Files that are not needed at run time: types, maps, sources of compiled code, documentation. Licences stay. */
 const idle = /\.(?:map|[cm]?ts|tsx|md|markdown|c|cc|cpp|h|hpp|gyp|gypi|tsbuildinfo)$/i
 const licence = /^(?:licen[cs]e|notice|copying|third[-_]?party)/i
 

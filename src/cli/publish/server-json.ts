@@ -6,14 +6,14 @@ import { type OwnPackage, shortDescription } from './own-package.ts'
 /** The schema that a server.json follows: github.com/modelcontextprotocol/static. */
 const schema = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
 
-/** What the package does not know of itself. */
+/** Facts that package.json does not contain. */
 export interface ServerJsonOptions {
   readonly name?: string
   readonly repository?: string
   readonly description?: string
   readonly title?: string
   readonly website?: string
-  /** Where the server can be reached by everybody, if anywhere. */
+  /** Public URLs of the server, if any. */
   readonly remotes?: readonly string[]
 }
 
