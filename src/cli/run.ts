@@ -44,7 +44,7 @@ export async function runProcess(): Promise<never> {
   const secrets = createSecrets(() => [...secretsInArguments(words), ...secretsInEnvironment(process.env)])
 
   const io = createIo(secrets)
-  // What nobody waited for, unless the command looks after it: Node would print all that it knows of it.
+  // Errors that nothing awaited, unless the command handles them: Node would print them with all details.
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(event, (error: unknown) => {
       if (process.listenerCount(event) > 1) return
@@ -52,6 +52,6 @@ export async function runProcess(): Promise<never> {
       process.exit(exitCodes.failed)
     })
 
-  // Everything is written by now. What a library left open (a socket, a timer) does not hold up the end.
+  // All output is written. Open sockets or timers of libraries do not delay the end.
   return process.exit(await run(words, io))
 }

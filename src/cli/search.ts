@@ -139,7 +139,7 @@ function formatFound({ hits }: Found, colours: Colours): string {
 function formatHit(hit: FoundHit, { bold, mark }: Colours): string {
   const titles = [hit.title, hit.heading].filter((text) => text !== undefined && text !== '')
   const title = [...new Set(titles)].map((text) => escapeText(text ?? '')).join(' · ')
-  // What is escaped is escaped piece by piece: nothing in it can end a mark.
+  // Each piece is escaped by itself, so that no text can end a mark.
   const snippet = piecesOf(hit.snippet).map(({ text, marked }) => {
     const lines = escapeLines(text).split('\n')
     return lines.map((line) => (marked && line !== '' ? mark(line) : line)).join('\n')

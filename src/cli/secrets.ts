@@ -3,7 +3,7 @@ import { createScrubber, minSecretLength, type Scrubber } from '../core/scrub.ts
 import { findOwn } from '../wrap/redacted/find.ts'
 import { kindOfKey } from '../wrap/redacted/keys.ts'
 
-/** What this process knows to be secret. It grows while a configuration is read, and takes out what it knows by then. */
+/** Secrets known to this process. The set grows while a configuration is read; each use removes the secrets known by then. */
 export interface Secrets extends Scrubber {
   add(values: Iterable<string>): void
 }
@@ -55,7 +55,7 @@ const scheme = /^(?:bearer|basic|digest|token|apikey)\s+/i
 
 function secretsInHeader(header: string): readonly string[] {
   const colon = header.indexOf(':')
-  // What is not written as one may be nothing but the token.
+  // A header without a colon may be the token alone.
   if (colon === -1) return [header, header.replace(/^[\w-]+\s+/, ''), header.split(/\s+/).at(-1) ?? '']
   const value = header.slice(colon + 1).trim()
   const token = value.replace(scheme, '')
@@ -65,11 +65,11 @@ function secretsInHeader(header: string): readonly string[] {
   return isSecret ? [value, token, ...cookies] : secretsWithin(value)
 }
 
-/** What follows the first colon or equals sign: a password behind a name. */
+/** Returns the text after the first colon or equals sign: a password after a name. */
 const passwordIn = (text: string) => text.replace(/^[^:=]*[:=]/, '')
 
 function secretsOf(name: string, value: string): readonly string[] {
-  // Of an address, a part may be secret; a file has a name, and its content is somewhere else.
+  // Parts of an address may be secret; the name of a file is not.
   const isWhole = kindOfKey(name) !== undefined && !/^[a-z][a-z0-9+.-]*:\/\//i.test(value) && !isFile(value)
   return [...(isWhole ? [value] : []), ...secretsWithin(value)]
 }
@@ -79,7 +79,7 @@ const isFile = (value: string) => /^(?:[~./]|[A-Za-z]:\\)/.test(value) && exists
 /** Nothing longer is looked through. */
 const maxLength = 65_536
 
-/** What the detectors find in a text; of the user information of a URL, the password. */
+/** Returns the secrets that the detectors find in a text; of the user information of a URL, the password. */
 function secretsWithin(text: string): readonly string[] {
   if (text.length < minSecretLength || text.length > maxLength) return []
   return findOwn(text, { path: 'value.txt' }).flatMap(({ start, end }) => {

@@ -9,7 +9,7 @@ import { createProgress, type ProgressOptions } from './progress.ts'
 
 /** How often it is looked how far the indexes are, in milliseconds. */
 const lookIntervalMs = 250
-/** What took less is not told. */
+/** Minimum duration of indexing that is reported, in milliseconds. */
 const minToldMs = 1000
 
 export interface ServeIndexingOptions extends Pick<ProgressOptions, 'line' | 'now' | 'env'> {
@@ -22,7 +22,7 @@ export interface ServeIndexingOptions extends Pick<ProgressOptions, 'line' | 'no
 
 /**
  * Tells how far the first indexing is, until it is done: on a terminal in its last line, elsewhere as events of the log, one every few
- * seconds. What takes less than a second is not told. Resolves when it is done, or when the signal aborts.
+ * seconds. Durations below a second are not reported. Resolves when it is done, or when the signal aborts.
  */
 export async function tellIndexing(catalog: Pick<Catalog, 'mounts'>, options: ServeIndexingOptions): Promise<void> {
   const { io, log, isStructured, signal, now = Date.now, ...rest } = options

@@ -202,7 +202,7 @@ async function serveOverStdio(
   clearTimeout(timer)
   if (stop.aborted) return
   openOnce()
-  // What could not be opened ends the process with its message.
+  // A mount that cannot be opened ends the process with its message.
   await opening.start()
 }
 

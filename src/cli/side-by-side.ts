@@ -1,8 +1,8 @@
 /**
  * Works on items side by side, and yields the results in the order of the items, each as soon as those before it are there.
  *
- * @param most So many are worked on at once.
- * @throws the first failure, in the order of the items. What was begun goes on unheard then, and nothing more is begun.
+ * @param most Maximum number of items processed at once.
+ * @throws the first failure, in the order of the items. Work in progress then goes on unobserved, and no more is begun.
  */
 export async function* mapInOrder<Item, Result>(
   items: readonly Item[],

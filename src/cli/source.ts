@@ -20,7 +20,7 @@ import { nearestUri } from './nearest-uri.ts'
 import { createProgress } from './progress.ts'
 import { writeError } from './status-line.ts'
 
-/** What `ls`, `read`, `search` and the like look at: the configuration here, or a server. */
+/** Source of `ls`, `read`, `search` and similar commands: the local configuration, or a server. */
 export interface SourceOptions {
   /** Folders that are looked at instead of a configuration, or beside one. */
   readonly folders?: readonly string[]
@@ -35,15 +35,15 @@ export interface SourceOptions {
 
 export interface Source {
   readonly view: View
-  /** What the view is of, where it is of this machine. */
+  /** Catalog of a local view. */
   readonly catalog?: Catalog
-  /** What was mounted for it, where it is of this machine. */
+  /** Mounts of a local view. */
   readonly mounts: readonly PlannedMount[]
-  /** What is left out of the configuration of this machine, because it is not trusted. */
+  /** Parts of the local configuration that are left out because it is not trusted. */
   readonly withheld: readonly Withheld[]
-  /** What the server calls itself, where it is of one that says so. */
+  /** Name of the server, if it has one. */
   readonly name?: string
-  /** Resolves when the connection to a server is over for good, with the reason. Never, where there is no server. */
+  /** Resolves when the connection to a server is over for good, with the reason. Never resolves without a server. */
   readonly over: Promise<ResourceError>
   /** The URI that a user means: a path of this machine stands for the resource that is made of that file. */
   uriOf(argument: string): string
@@ -127,9 +127,9 @@ export function headersOf(headers: readonly string[]): Readonly<Record<string, s
   )
 }
 
-/** What has a scheme is a URI and stays as it is. Anything else is a path, which may lie in the folder of a mount. */
+/** Returns an argument with a scheme unchanged, and the URI of a path, which may lie in the folder of a mount. */
 export function uriOf(argument: string, mounts: readonly PlannedMount[], cwd = process.cwd()): string {
-  // What a shell makes of a variable that is not set must not mean the current folder.
+  // An empty argument, as from an unset variable of a shell, does not mean the current folder.
   if (argument === '') throw misused('The URI is empty.')
   // One letter and a colon without slashes is a drive of Windows.
   if (/^[A-Za-z][A-Za-z0-9+.-]*:(?:\/\/|(?<=..:))/.test(argument)) return argument
@@ -186,7 +186,7 @@ export async function asked<T>(uri: string, answer: Promise<T>, view?: View): Pr
   }
 }
 
-/** What is told of a URI at which nothing is. What may not be seen is told of in the same words. */
+/** Returns the error for a URI without a resource. It is the same for a resource that may not be seen. */
 export async function nothingAt(uri: string, view?: View): Promise<CommandError> {
   const meant = view === undefined ? undefined : await nearestUri(view, uri)
   const advice = meant === undefined ? 'What there is: hikidashi ls' : `Did you mean ${meant} ?`

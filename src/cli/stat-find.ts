@@ -5,7 +5,7 @@ import { directoryMimeType, type Resource, type ResourceTemplate, type View } fr
 import { lengthOf } from './contents.ts'
 import { pagesOf } from './pages.ts'
 
-/** What is known of a resource or a directory. */
+/** Facts of a resource or a directory. */
 export interface Facts {
   readonly resource: Resource
   readonly mount?: Resource
@@ -21,16 +21,16 @@ export interface Facts {
   })[]
 }
 
-/** So many children of a directory are counted. */
+/** Maximum number of counted children of a directory. */
 const maxCounted = 10_000
 
-/** Gathers what is known of a URI; `undefined` where nothing is, or nothing may be seen. */
+/** Collects the facts of a URI; undefined if nothing is there, or it may not be seen. */
 export async function findFacts(view: View, uri: string): Promise<Facts | undefined> {
   const mounts = await view.mounts()
   const mount = mounts.find((one) => isAtOrBelow(uri, one.uri))
   const found = await listedAs(view, uri, mounts)
   const listed = found !== undefined && mounts.includes(found) ? await asResource(view, found) : found
-  // What is listed as a resource is no directory, and need not be asked.
+  // A listed resource is no directory, so it is not listed itself.
   const children = listed === undefined || isDirectory(listed) ? await childrenOf(view, uri) : undefined
   const templates = await templatesFor(view, uri)
   const resource =
@@ -56,7 +56,7 @@ export async function asResource(view: View, mount: Resource): Promise<Resource>
     if (found?.mimeType === undefined || found.mimeType === directoryMimeType) return mount
     return { ...found, ...mount, mimeType: found.mimeType }
   } catch {
-    // What does not answer is shown as it is listed.
+    // A mount that does not answer is shown as it is listed.
     return mount
   }
 }
@@ -73,7 +73,7 @@ export async function isThere(view: View, uri: string): Promise<boolean> {
   return (await readAs(view, uri)) !== undefined
 }
 
-/** What the listing of the directory says that a URI lies in. */
+/** Returns the resource as the listing of its directory has it. */
 async function listedAs(view: View, uri: string, mounts: readonly Resource[]): Promise<Resource | undefined> {
   const mount = mounts.find((one) => isSame(one.uri, uri))
   if (mount !== undefined) return mount
@@ -111,7 +111,7 @@ async function childrenOf(view: View, uri: string): Promise<Facts['children']> {
   }
 }
 
-/** What reading a resource tells that no listing has, without taking its content. */
+/** Returns the facts that a read tells, without taking the content. */
 async function readAs(view: View, uri: string): Promise<Resource | undefined> {
   try {
     const { contents } = await view.read(uri)
@@ -146,7 +146,7 @@ async function templatesFor(view: View, uri: string): Promise<Facts['templates']
   return fitting
 }
 
-/** What a template makes of a URI. One of another server may be malformed. */
+/** Returns the variables of a URI in a template. Templates of other servers may be malformed. */
 function matchOf(uriTemplate: string, uri: string): Readonly<Record<string, string>> | undefined {
   try {
     const match = compileTemplate(uriTemplate).match(uri)

@@ -49,7 +49,7 @@ interface MountStatus {
 interface Told {
   readonly mounts: readonly MountStatus[]
   readonly searches: readonly (SearchStatus & { readonly address: string })[]
-  /** What is left out of a configuration that is not trusted. */
+  /** Omitted parts of a configuration that is not trusted. */
   readonly leftOut: readonly Withheld[]
 }
 

@@ -14,7 +14,7 @@ const signals = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
 export function createStop(log: Log): Stop {
   const controller = new AbortController()
   const onSignal = (name: keyof typeof signals) => {
-    // Whoever asks twice does not want to wait. 128 + the number is what shells expect.
+    // A second signal ends the process at once, with 128 + its number as shells expect.
     if (controller.signal.aborted) process.exit(128 + signals[name])
     log('info', 'stopping', { signal: name })
     controller.abort()

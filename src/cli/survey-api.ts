@@ -10,7 +10,7 @@ export interface DescribedApi {
   readonly templates: readonly string[]
 }
 
-/** Where descriptions are (OpenAPI 3, as JSON). */
+/** Usual places of descriptions (OpenAPI 3, as JSON). */
 const files = ['openapi.json', 'docs/openapi.json', 'api/openapi.json']
 const maxBytes = 4 * 2 ** 20
 const maxTemplates = 8

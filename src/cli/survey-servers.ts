@@ -10,7 +10,7 @@ export interface DescribedServer {
   readonly mount: Readonly<Record<string, unknown>>
 }
 
-/** Where hosts keep them, and under which key. */
+/** Files of hosts, and the key of the servers in each. */
 const files = [
   ['.mcp.json', 'mcpServers'],
   ['.vscode/mcp.json', 'servers'],

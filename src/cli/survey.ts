@@ -3,11 +3,11 @@ import { defined } from '../core/defined.ts'
 import { apiIn, type DescribedApi } from './survey-api.ts'
 import { type DescribedServer, serversIn } from './survey-servers.ts'
 
-/** What `init` found in a folder. */
+/** Findings of `init` in a folder. */
 export interface Found extends Survey {
   /** The API that a description in the folder is of. */
   readonly api?: DescribedApi
-  /** The servers that hosts are told of in it. */
+  /** Servers that files of hosts in the folder name. */
   readonly servers?: readonly DescribedServer[]
 }
 

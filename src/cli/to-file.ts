@@ -20,7 +20,7 @@ const offering = new Set([
   'hosts',
 ])
 
-/** What a command talks to, with its data going to a file where its user says so. */
+/** Input and output of a command whose data may go to a file. */
 export interface FileOutput {
   readonly io: Io
   /** Gives a command the option, once it has its others. */
@@ -52,7 +52,7 @@ export function createFileOutput(io: Io): FileOutput {
   }
 }
 
-/** Opens a file for data. What was in it is gone. @throws CommandError where that cannot be. */
+/** Opens a file for data and empties it. @throws CommandError when that fails. */
 function openFile(file: string): Output {
   const cannot = (error: unknown) =>
     failed(`The file ${file} cannot be written: ${error instanceof Error ? error.message : String(error)}`)

@@ -115,7 +115,7 @@ async function revoke(id: string, options: FileOptions, io: Io): Promise<void> {
   io.say(`Revoked ${id}${revoked.name === undefined ? '' : ` (${revoked.name})`}.`)
 }
 
-/** What may be shown of a token. */
+/** Returns the public part of a token. */
 function publicPart({ sha256: _, ...rest }: StoredToken) {
   return rest
 }
@@ -145,7 +145,7 @@ async function refuseUntrusted(file: string, tokens: string): Promise<void> {
   )
 }
 
-/** What the file is refused for is no fault of the command line. */
+/** A fault of the file is not a fault of the command line. */
 async function explained<T>(doing: Promise<T>): Promise<T> {
   return doing.catch((error: unknown) => {
     throw isResourceError(error) ? failed(error.message) : error

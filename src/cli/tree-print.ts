@@ -33,10 +33,10 @@ const lines = {
   ascii: { through: '|   ', none: '    ', branch: '|-- ', last: '`-- ' },
 } as const
 
-/** So many lines are kept before they are written, where nothing has to be waited for. */
+/** Number of lines written at once while nothing is awaited. */
 const batch = 200
 
-/** Prints a tree for people, with what is known of each node in columns to the left of it. */
+/** Prints a tree for people, with the facts of each node in columns to its left. */
 export function createTreePrinter(out: Output, options: PrintOptions): TreePrinter {
   const colours = coloursFor(out.isTerminal)
   const columns = columnsOf(options)

@@ -7,9 +7,9 @@ import type { Resource, ResourceContent, View } from '../core/view.ts'
 import { lengthOf } from './contents.ts'
 import type { Measured } from './tree-walk.ts'
 
-/** So many are read at once. */
+/** Number of resources read at once. */
 const concurrency = 6
-/** What is larger is not read: its tokens are an estimate. In bytes. */
+/** Maximum size of a resource that is read, in bytes. Tokens of larger ones are estimated. */
 const maxBytes = maxCounted
 /** Of text and code in UTF-8, whatever the language, a token is about so many bytes. */
 const bytesPerToken = 4
@@ -30,7 +30,7 @@ export async function tokenCounter(view: View, encoding: Encoding): Promise<(res
       }
       return { ...defined({ tokens }), isEstimate: false }
     } catch (error) {
-      // What cannot be read now is guessed at, where its size is known.
+      // Tokens of an unreadable resource are estimated if its size is known.
       if (!isResourceError(error)) throw error
       return isResourceError(error, 'not-found') ? { isEstimate: false } : estimateTokens(resource)
     }

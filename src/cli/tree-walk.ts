@@ -9,7 +9,7 @@ export interface Measured {
   readonly isEstimate: boolean
 }
 
-/** What is in a directory, however deep. */
+/** Totals of a directory and everything below it. */
 export interface Totals {
   directories: number
   resources: number
@@ -20,18 +20,18 @@ export interface Totals {
   isEstimate: boolean
 }
 
-/** Where a node stands: for each level above it, and for itself, whether nothing follows there. A root has none. */
+/** Position of a node: for each level above it, and for itself, whether it is the last one. Empty for a root. */
 export type Place = readonly boolean[]
 
 /** Hears of a tree from the top to the bottom. Each `enter` has its `leave`. */
 export interface TreeVisitor {
   enter(directory: Resource, place: Place): Promise<void>
   add(resource: Resource, place: Place, measured: Measured | undefined): Promise<void>
-  /** So many more that are not shown. */
+  /** More nodes, which are not shown. */
   more(count: number, place: Place): Promise<void>
   /** The rest of a directory could not be listed. */
   fault(message: string, place: Place): Promise<void>
-  /** @param isOpened Whether what is in it was looked at. */
+  /** @param isOpened Whether its children were listed. */
   leave(directory: Resource, place: Place, totals: Totals, isOpened: boolean): Promise<void>
 }
 
@@ -87,7 +87,7 @@ export async function walk(view: View, root: Resource, visitor: TreeVisitor, opt
         if (isShown) await visitor.add(node, here, found)
       }
     } catch (error) {
-      // What was named must be there; what was listed a moment ago may be gone, or not answer.
+      // A named node must exist; a listed one may be gone since, or not answer.
       if ((place.length === 0 && options.isNamed) || !(isGone(error) || isResourceError(error, 'unavailable')))
         throw error
       if (!isGone(error) && error instanceof Error) await visitor.fault(error.message, [...place, true])

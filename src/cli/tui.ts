@@ -94,7 +94,7 @@ function terminalOf(): { readonly input: ReadStream; readonly output: WriteStrea
   return { input: stdin, output }
 }
 
-/** What is looked at, without what stands before the host of a URL: that may be a password. */
+/** Returns the name of the source, without user information of a URL, which may be a password. */
 function titleOf({ url, command, config }: TuiOptions): string {
   if (url !== undefined) return url.replace(/\/\/[^/@]*@/, '//').replace(/\?.*$/, '')
   return command?.split(/\s+/)[0] ?? config ?? process.cwd()

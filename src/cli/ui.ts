@@ -128,7 +128,7 @@ function announce(isOpened: boolean, io: Io): void {
   )
 }
 
-/** What the page has as its title: what the server calls itself; here, the folder. */
+/** Returns the identity of the page: the name of the server, or the local folder. */
 function identityOf({ name, catalog }: Source, { folders = [] }: UiOptions) {
   const [folder = '.'] = folders
   const title = name ?? (catalog !== undefined && folders.length < 2 ? basename(resolve(folder)) : '')
@@ -141,7 +141,7 @@ async function feedSearches({ catalog }: Source): Promise<void> {
   for (const { provider } of searchesOf(catalog)) provider.feed()
 }
 
-/** What cannot be served is no fault of the command line. */
+/** A fault of a mount is not a fault of the command line. */
 function explained(error: unknown): never {
   throw isResourceError(error, 'invalid') ? failed(error.message) : error
 }

@@ -41,7 +41,7 @@ async function watch(named: readonly string[], options: WatchOptions, io: Io): P
     const printer = createPrinter(io, options.json === true)
     const subscription = source.view.subscribe?.(printer.add)
     if (subscription === undefined) throw nothing('Nothing here can tell of changes.')
-    // What watches holds up no end of a process, and neither does waiting for a server to come back.
+    // Neither watches nor the wait for a server keep a process alive.
     const alive = setInterval(() => {}, 1_000_000_000)
     const stop = createStop(log)
     const stopped = new Promise<undefined>((resolve) => {
@@ -99,7 +99,7 @@ function listOf(uris: readonly string[], list: boolean): string {
   return named.join(', ') || 'anything'
 }
 
-/** What changed in a directory, as far as that is known; else the URI itself. */
+/** Returns the changed URIs of a directory, if known; else the URI itself. */
 function changedIn(uri: string, below: readonly string[]): readonly string[] {
   const prefix = uri.endsWith('/') ? uri : `${uri}/`
   const found = below.filter((one) => one.startsWith(prefix))
@@ -112,7 +112,7 @@ interface Printer {
   readonly failure: Promise<never>
 }
 
-/** Prints changes as fast as they are read. What changes again before it was printed is printed once. */
+/** Prints changes as fast as they are read. Repeated changes before the print are printed once. */
 function createPrinter({ out }: Io, json: boolean): Printer {
   /** When each changed; the list is the empty one. */
   const waiting = new Map<string, string>()

@@ -63,7 +63,7 @@ interface Candidate {
   readonly uri: string
 }
 
-/** What became of a path in one mount. */
+/** Result for a path in one mount. */
 interface Answer {
   readonly mount: string
   readonly uri: string

@@ -15,7 +15,7 @@ export function displayWidth(text: string): number {
   for (const character of text) {
     const code = character.codePointAt(0) ?? 0
     const regional = code >= 0x1f1e6 && code <= 0x1f1ff
-    // What a joiner ties to the emoji before it is drawn in the same two columns.
+    // A character after a joiner is drawn in the two columns of the emoji before it.
     const part =
       joined || /\p{Emoji_Modifier}/u.test(character)
         ? 0

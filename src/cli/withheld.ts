@@ -21,7 +21,7 @@ export function trustCommand(file: string): string {
 const maxShown = 5
 const maxLength = 160
 
-/** What is left out of a configuration and how to allow it, in one sentence. `undefined`: nothing is left out. */
+/** Returns a sentence about the omitted parts of a configuration and how to allow them; undefined if there are none. */
 export function withheldNote({ withheld, file }: Pick<Config, 'withheld' | 'file'>): string | undefined {
   if (withheld.length === 0) return undefined
   const more = withheld.length > maxShown ? `; and ${withheld.length - maxShown} more` : ''
@@ -29,7 +29,7 @@ export function withheldNote({ withheld, file }: Pick<Config, 'withheld' | 'file
   return `Left out, because this configuration was found in the current folder and you have not trusted it: ${parts.join('; ')}${more}. If you trust what it does: ${trustCommand(file)}`
 }
 
-/** What a part of a configuration would do: `starts ./server; reads ../notes`. Safe to show. */
+/** Returns the effects of a part of a configuration, such as `starts ./server; reads ../notes`. Safe to show. */
 export function reasonsOf({ effects }: Withheld, maxChars = maxLength): string {
   const all = effects.map(({ kind, what }) => `${verbs[kind]} ${escapeText(what)}`)
   const text = [...new Set(all)].join(', ')

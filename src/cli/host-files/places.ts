@@ -17,12 +17,12 @@ export function saying({ env }: Place, name: string): string | undefined {
   return value === undefined || value === '' ? undefined : value
 }
 
-/** Where programs keep settings on Linux and, where they are made for terminals, on macOS. */
+/** Returns the folder for settings of programs on Linux, and of terminal programs on macOS. */
 export function configFolder(place: Place): string {
   return saying(place, 'XDG_CONFIG_HOME') ?? joined(place, place.home, '.config')
 }
 
-/** Where programs with windows keep settings. */
+/** Returns the folder for settings of desktop programs. */
 export function applicationFolder(place: Place): string {
   if (place.platform === 'win32') return saying(place, 'APPDATA') ?? joined(place, place.home, 'AppData', 'Roaming')
   if (place.platform === 'darwin') return joined(place, place.home, 'Library', 'Application Support')

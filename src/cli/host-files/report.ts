@@ -12,7 +12,7 @@ export interface OwnServer {
   readonly transport: 'stdio' | 'http'
   /** The command line, or the address without what may be secret in it. */
   readonly target: string
-  /** What the entry needs and is not there. */
+  /** A missing requirement of the entry. */
   readonly missing?: string
 }
 

@@ -6,11 +6,11 @@ import type { Host, Launch, Place, Value } from './types.ts'
 export interface Spelling {
   readonly variable?: (name: string) => string
   readonly input?: (id: string) => string
-  /** What the host would take for such a thing. Text with it would be changed, and cannot be escaped. */
+  /** Pattern of text that the host would replace, and that cannot be escaped. */
   readonly fills?: RegExp
-  /** What to do where variables are not filled in. */
+  /** Advice if the host does not replace variables. */
   readonly otherwise?: string
-  /** What stands for the folder of the project. */
+  /** Placeholder for the folder of the project. */
   readonly folder?: string
 }
 

@@ -14,7 +14,7 @@ export const toml: Format = {
     const block = rendered(path, value).replaceAll('\n', eol)
     const old = tablesOf(text).find((table) => isWithin(table.path, path))
     if (old !== undefined) {
-      // What is inside it stands behind it.
+      // Its subtables follow it.
       const rest = cut(text.slice(old.end), path)
       return text.slice(0, old.start) + (text[old.end - 1] === '\n' ? block : block.trimEnd()) + rest
     }
@@ -31,7 +31,7 @@ export const toml: Format = {
 
 interface Table {
   readonly path: readonly string[]
-  /** Where its header's line begins, and where its last line with anything in it is over. */
+  /** Start of the line of its header, and end of its last non-empty line. */
   readonly start: number
   readonly end: number
 }
@@ -80,7 +80,7 @@ function endOfTable(text: string, start: number, limit: number): number {
   return start + lines.join('').length
 }
 
-/** What a value may hold at the beginning of whose lines no header stands. */
+/** Tokens of a value. Lines that begin inside one are no headers. */
 const token =
   /#[^\n]*|"""(?:\\[\s\S]|(?!""")[^\\])*"{3,5}|'''(?:(?!''')[\s\S])*'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[[\]{}]|\n|[^#"'[\]{}\n]+/gy
 

@@ -29,20 +29,20 @@ export interface Place {
   readonly folder: string
 }
 
-/** What stands in a host's file for a server. */
+/** Entry of a server in the file of a host. */
 export interface Entry {
   readonly value: JsonObject
-  /** What the host is to ask its user for, where its file has a list of that (VS Code's `inputs`). */
+  /** Inputs that the host asks its user for, if its file has a list of them (`inputs` of VS Code). */
   readonly inputs?: readonly JsonObject[]
 }
 
-/** What an entry in a file comes to, whoever wrote it. */
+/** Launch of an entry in a file, whether it was written by this program or not. */
 export interface Found {
   readonly command?: readonly string[]
   readonly url?: string
 }
 
-/** Where a server is added to a host other than by its file. */
+/** Another way to add a server to a host than its file. */
 export interface Way {
   readonly label: string
   readonly text: string

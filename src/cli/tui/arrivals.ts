@@ -11,7 +11,7 @@ import { folderAt, type Tree, withFolder, withOpen, withPage } from './tree.ts'
 /** A directory with more than this is not listed again by itself: `r` does it. */
 const maxRelisted = 5000
 
-/** What comes of what was waited for. What nobody waits for any more changes nothing. */
+/** Applies a result to the state. Results that are no longer wanted change nothing. */
 export function arrived(state: State, event: Event): State {
   switch (event.kind) {
     case 'mounts':

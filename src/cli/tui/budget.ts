@@ -11,7 +11,7 @@ export function countOf(basket: Basket, item: Picked): Count | undefined {
 
 export interface Total {
   readonly tokens: number
-  /** So many are not counted yet. */
+  /** Number of items that are not counted yet. */
   readonly missing: number
 }
 

@@ -1,6 +1,6 @@
 import { type Cluster, clustersOf } from './clusters.ts'
 
-/** What a piece of text is, from which follows how it looks. */
+/** Meaning of a piece of text, which determines its style. */
 export type Style =
   | 'plain'
   | 'dim'
@@ -108,7 +108,7 @@ export function wrap(cells: Row, columns: number): readonly Row[] {
   return [...rows, row]
 }
 
-/** What a row says, for whoever reads it without a terminal. */
+/** Returns the text of a row without styles. */
 export function textOf(row: Row): string {
   return row.map(({ text }) => text).join('')
 }

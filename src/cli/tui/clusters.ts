@@ -1,7 +1,7 @@
 import { escapeText } from '../text.ts'
 import { displayWidth } from '../width.ts'
 
-/** What a terminal draws as one character: a base with its marks, or an emoji of several parts. */
+/** A grapheme cluster, drawn by a terminal as one character: a base with its marks, or an emoji of several parts. */
 export interface Cluster {
   readonly text: string
   /** Columns: 1 or 2. */
@@ -42,8 +42,8 @@ interface Open {
 }
 
 /**
- * Cuts a line of text into what a terminal draws, in linear time. What would do something to the terminal, or hide, comes out as a
- * visible escape; a tab, as spaces to the next stop.
+ * Splits a line of text into grapheme clusters, in linear time. Control and invisible characters become visible escapes; a tab
+ * becomes spaces to the next stop.
  */
 export function clustersOf(text: string): readonly Cluster[] {
   if (plain.test(text)) return Array.from(text, (character) => ascii[character.charCodeAt(0)] ?? escapeMark)

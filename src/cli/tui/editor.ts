@@ -19,7 +19,7 @@ export function insert({ text, at }: Editor, more: string): Editor {
   return { text: text.slice(0, at) + fits + text.slice(at), at: at + fits.length }
 }
 
-/** What a key does to the line. `undefined`: nothing that has to do with writing. */
+/** Applies a key to the line; undefined if it is no editing key. */
 export function edit(editor: Editor, { name, ctrl }: Key): Editor | undefined {
   const { text, at } = editor
   const before = text.slice(0, at)
@@ -40,6 +40,6 @@ function cutTo(before: string, after: string): Editor {
   return { text: before + after, at: before.length }
 }
 
-// What is in the line has been sanitised, so its clusters are its text.
+// The line is sanitised, so its clusters are its text.
 const lastOf = (text: string) => clustersOf(text).at(-1)?.text ?? ''
 const firstOf = (text: string) => clustersOf(text).at(0)?.text ?? ''

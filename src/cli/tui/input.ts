@@ -8,7 +8,7 @@ export interface Key {
   readonly ctrl?: true
 }
 
-/** What a person did at the terminal. */
+/** Input of a person at the terminal. */
 export type Input =
   | Key
   /** Text that was typed, or came from an input method: one character or more. */
@@ -25,7 +25,7 @@ export interface InputDecoder {
 
 /** A paste is no document. */
 const maxPaste = 65_536
-/** What a terminal answers unasked is no longer than this; then it is text again. */
+/** Maximum length of an escape sequence. A longer one is text. */
 const maxSequence = 4096
 
 // biome-ignore-start lint/suspicious/noControlCharactersInRegex: this is what a terminal sends
@@ -67,7 +67,7 @@ const controls: Readonly<Record<string, string>> = {
   '\u007f': 'backspace',
 }
 
-/** Makes keys, text and pastes of the bytes of a terminal, however they are cut. What is none of these is passed over. */
+/** Decodes keys, text and pastes from the bytes of a terminal, split anywhere. Other sequences are skipped. */
 export function createInputDecoder(): InputDecoder {
   const decoder = new StringDecoder('utf8')
   let rest = ''
@@ -117,7 +117,7 @@ interface Step {
   readonly input?: Input
 }
 
-/** What the text begins with. `undefined`: the rest of it has to come first. */
+/** Returns the first input of the text; undefined while it is incomplete. */
 function next(text: string, isOver: boolean): Step | undefined {
   const typed = texts.exec(text)?.[0]
   if (typed !== undefined) return { length: typed.length, input: { kind: 'text', text: typed } }
@@ -129,7 +129,7 @@ function next(text: string, isOver: boolean): Step | undefined {
   if (text[1] === 'O' && text.length > 2) return keyStep(3, finals[text[2] ?? ''])
   const isBegun = lone.test(text) || text === '\u001bO' || csiBegun.test(text) || toldBegun.test(text)
   if (isBegun && !isOver && text.length < maxSequence) return undefined
-  // What a terminal began to answer and never ended is no key.
+  // An unfinished escape sequence is no key.
   if (text.length > 2 && isBegun) return { length: text.length }
   return { length: 1, input: { kind: 'key', name: 'escape' } }
 }
@@ -150,7 +150,7 @@ function controlOf(character: string): Input {
   return { kind: 'key', name: String.fromCharCode(character.charCodeAt(0) + 96), ctrl: true }
 }
 
-/** What was pasted, as one line without anything that does more than stand there. */
+/** Returns pasted text as one line without control characters. */
 function pastedText(text: string): string {
   return escapedless(text.replace(/\s*[\r\n\t]+\s*/g, ' ').trim())
 }

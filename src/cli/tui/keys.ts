@@ -8,13 +8,13 @@ import { folderAt, isFolder, withFolder } from './tree.ts'
 
 const stay = (state: State): Step => ({ state })
 
-/** What a key does while no line is being written. */
+/** Applies a key while no line is being edited. */
 export function keyed(state: State, { name, ctrl }: Key): Step {
   if (ctrl) return controls[name]?.(state) ?? stay(state)
   return named[name]?.(state) ?? stay(state)
 }
 
-/** What a character does. Those of an input method in full width mean the same. */
+/** Applies a character. Full-width characters of an input method mean the same. */
 export function typed(state: State, character: string): Step {
   return characters[character.normalize('NFKC')]?.(state) ?? stay(state)
 }

@@ -7,7 +7,7 @@ export interface Live {
   close(): void
 }
 
-/** Whoever scrolls does not listen to every line that passes. */
+/** Delay before a subscription, in milliseconds, so that scrolling does not subscribe to every line. */
 const patience = 250
 
 export function createLive(view: View, changed: (uris: readonly string[]) => void): Live {
@@ -23,7 +23,7 @@ export function createLive(view: View, changed: (uris: readonly string[]) => voi
     for (const uri of heard) if (!next.has(uri)) subscription.remove(uri)
     const added = [...next].filter((uri) => !heard.has(uri))
     heard = next
-    // Where there are too many, or the server cannot tell, there are no marks: nothing else is missing.
+    // If there are too many, or the server has no subscriptions, only the marks of changes are missing.
     if (added.length > 0) await subscription.add(added).catch(() => [])
   }
 

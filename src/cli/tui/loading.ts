@@ -12,7 +12,7 @@ import type { Want } from './wants.ts'
 
 /** Fetches what is wanted. */
 export interface Loader {
-  /** What comes of a want; nothing where that is nobody's concern. */
+  /** Fetches a want; returns no events if the result does not matter. */
   fetch(want: Want, state: State, signal: AbortSignal): Promise<readonly Event[]>
   /** The resources below a directory. */
   gather(uri: string): Promise<Event>
@@ -22,16 +22,16 @@ export interface Loader {
   readonly indexed: Promise<void>
 }
 
-/** So many resources of a directory go into the basket at once. */
+/** Maximum number of resources of a directory that go into the basket at once. */
 const maxGathered = 500
 const enough = 100_000_000
 
 export interface LoaderOptions {
-  /** What is looked at, where it is of this machine. */
+  /** Catalog of a local source. */
   readonly catalog?: Catalog
-  /** The search to ask, where several are mounted. */
+  /** The search to use, if several are mounted. */
   readonly at?: string
-  /** What to tell of an error. */
+  /** Returns the message of an error. */
   readonly reasonOf: (error: unknown) => string
 }
 
@@ -177,7 +177,7 @@ async function gather(view: View, top: string): Promise<Event> {
   return { kind: 'gathered', uris, isAll: true }
 }
 
-/** What the listings tell of a URI. */
+/** Returns the facts of a URI from the listings. */
 function listedIn({ tree }: State, uri: string): Pick<Resource, 'size' | 'mimeType'> {
   for (const items of [tree.roots ?? [], ...[...tree.folders.values()].map((folder) => folder.items)])
     for (const item of items) if (item.uri === uri) return item

@@ -1,7 +1,7 @@
 import type { Resource } from '../../core/view.ts'
 import { type Cell, cellsOf, type Row, span } from './cells.ts'
 
-/** What is looked for in names: words that all have to be there, whatever their case and width. */
+/** A query for names: all its words must occur, regardless of case and width. */
 export interface Needle {
   readonly key: string
   readonly words: readonly string[]

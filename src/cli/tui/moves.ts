@@ -71,7 +71,7 @@ export function opened(state: State): State {
   if (state.list !== 'tree' || row === undefined) return { ...state, focus: 'preview' }
   const { uri } = row.resource
   const folder = folderAt(state.tree, uri)
-  // What could not be listed is tried again.
+  // A failed listing is retried.
   if (row.says !== undefined) return folder.failure === undefined ? state : reopened(state, uri)
   if (!isFolder(row.resource)) return { ...state, focus: 'preview' }
   if (!folder.isOpen) return reopened(state, uri)

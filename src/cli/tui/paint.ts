@@ -3,7 +3,7 @@ import type { Cell, Row, Style } from './cells.ts'
 /** Draws screens: what has not changed is not written again. */
 export interface Painter {
   draw(rows: readonly Row[], cursor?: Position): void
-  /** What is on the screen is not known any more. */
+  /** Forgets the content of the screen, so that all of it is drawn again. */
   forget(): void
 }
 
@@ -50,7 +50,7 @@ export function createPainter(write: (text: string) => void, colour: boolean): P
         cursor === undefined ? `${start}?25l` : `${start}${cursor.row + 1};${cursor.column + 1}H${start}?25h`
       if (changed.length === 0 && place === placed) return
       placed = place
-      // Whoever knows it (mode 2026) shows all of it at once; others ignore it.
+      // Terminals with mode 2026 show the whole frame at once; others ignore it.
       const clear = isNew ? `${start}0m${start}2J` : ''
       write(`${start}?2026h${start}?25l${clear}${changed.join('')}${place}${start}?2026l`)
     },

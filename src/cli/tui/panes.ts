@@ -95,7 +95,7 @@ function foundPane(state: State, columns: number, height: number): readonly Row[
   )
 }
 
-/** What was found, on one row: the beginning is left out where the first mark would not be on it. */
+/** Formats a hit as one row: the beginning is cut if the first mark would not fit. */
 function snippetRow(snippet: Parameters<typeof piecesOf>[0], columns: number): Row {
   const pieces = piecesOf(snippet).map(({ text, marked }) => span(text.replace(/\s+/g, ' '), marked ? 'mark' : 'dim'))
   const cells = cellsOf(pieces)

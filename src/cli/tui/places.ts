@@ -45,7 +45,7 @@ export function chosenRow(state: State): TreeRow | undefined {
   return treeRows(state)[state.at.index]
 }
 
-/** What is chosen, wherever that is: what is looked at, copied, picked. */
+/** Returns the selected resource in any pane: the one that is shown, copied or picked. */
 export function chosen(state: State): Resource | undefined {
   const { visiting, list, found, basket } = state
   if (visiting !== undefined) return { uri: visiting, name: nameIn(visiting) }
@@ -69,7 +69,7 @@ export function chosen(state: State): Resource | undefined {
 
 const listed = new WeakMap<object, Map<string, Resource>>()
 
-/** What the listings tell of a URI; else the URI alone. */
+/** Returns the resource of a URI from the listings, or one with the URI alone. */
 function resourceAt({ tree }: State, uri: string): Resource {
   let known = listed.get(tree)
   if (known === undefined) {
@@ -86,14 +86,14 @@ export function nameIn(uri: string): string {
   const bare = path.replace(/\/+$/, '')
   const name = bare.slice(bare.lastIndexOf('/') + 1)
   try {
-    // What is drawn is made safe where it is drawn.
+    // Texts are sanitised when they are drawn.
     return decodeURIComponent(name) || uri
   } catch {
     return name
   }
 }
 
-/** What is told of what is chosen, above its preview. Small screens have fewer of the lines. */
+/** Returns the rows with facts of the selected resource, above its preview. Small screens have fewer of them. */
 export function detailsOf(state: State): readonly Row[] {
   const { previewColumns, height } = layoutOf(state)
   const resource = chosen(state)

@@ -10,10 +10,10 @@ export interface PreviewLine {
   readonly language: Language
 }
 
-/** What a read came to, made ready to be shown. */
+/** Result of a read, prepared for display. */
 export interface Shown {
   readonly lines: readonly PreviewLine[]
-  /** The URI of the part that follows, where there is one. */
+  /** URI of the next part, if any. */
   readonly next?: string
   /** Facts that only a read tells: a type and a size that are not listed. */
   readonly facts: readonly string[]
@@ -27,7 +27,7 @@ export interface Preview {
   readonly shown: Shown
   /** The first row that is on the screen: a line, and which of its rows. */
   readonly at: Place
-  /** What to mark in it. */
+  /** Words to mark in it. */
   readonly words: readonly string[]
   readonly failure?: string
   /** It has changed since it was read, and is read again: the number of that change. */

@@ -11,7 +11,7 @@ export function asking(state: State, kind: Prompt['kind'], text = ''): State {
   return { ...state, prompt: { kind, editor: editorOf(text) } }
 }
 
-/** What is done while a line is being written. */
+/** Applies an input while a line is being edited. */
 export function prompted(state: State, prompt: Prompt, input: Input): Step {
   const { kind, editor } = prompt
   if (input.kind !== 'key') return { state: written(state, { kind, editor: insert(editor, escapedless(input.text)) }) }

@@ -7,14 +7,14 @@ import { formatSize } from '../format.ts'
 import { createFences, type Language, languageOf } from './highlight.ts'
 import type { PreviewLine, Shown } from './preview.ts'
 
-/** What is larger is read by parts, of so many lines; and no more than `whole` bytes are held of what comes as a whole. */
+/** Size above which a text is read in parts, in bytes; lines of a part; and maximum number of bytes kept of a whole content. */
 const large = { size: 262_144, lines: 1000, whole: 1_048_576 }
-/** How much of what is no text is shown. */
+/** Number of bytes shown of binary content. */
 const hexBytes = 512
 /** A longer line is several, so that what it takes to lay it out has a bound. */
 const maxLine = 4096
 
-/** What a read for the preview comes to. Of a large text, the first part; of what is no text, how it begins. */
+/** Reads a resource for the preview: the first part of a large text, the beginning of binary content. */
 export async function readShown(
   view: View,
   uri: string,
@@ -132,7 +132,7 @@ interface Part {
   readonly next: string | undefined
 }
 
-/** What a server says of a part. Anybody's server: it is looked at before it is believed. */
+/** Parses the description of a part, which comes from any server and is validated. */
 function partOf(value: unknown): Part {
   const { unit, first, size, next } = (typeof value === 'object' && value !== null ? value : {}) as Readonly<
     Record<string, unknown>

@@ -15,8 +15,8 @@ export function bare(uri: string): string {
 }
 
 /**
- * One step on the way to the URI that is looked for: the directory that it lies in is opened, as far as it is known. Where the next page of
- * it is needed, the goal stays, and what is wanted says so ({@link soughtIn}).
+ * One step on the way to the URI that is looked for: the directory that it lies in is opened, as far as it is known. If its next page
+ * is needed, the goal stays, and the wants include it ({@link soughtIn}).
  */
 export function towards(state: State): State {
   const { goal, tree } = state

@@ -6,7 +6,7 @@ import type { Effect, Event, State } from './state.ts'
 import { update } from './update.ts'
 import { type Want, wantsOf, watchedBy } from './wants.ts'
 
-/** What turns states into what is done: fetches what they want, and has their screens drawn. */
+/** Runs the effects of states: fetches their wants, and draws their screens. */
 export interface Runner {
   readonly state: State
   dispatch(event: Event): void
@@ -23,7 +23,7 @@ export interface RunnerParts {
   act(effect: Effect, state: State): void
 }
 
-/** Whoever moves on at once does not want to see what lies on the way. */
+/** Delay before a fetch, in milliseconds, so that passed entries are not fetched. */
 const patience = 60
 /** The time between two screens, in milliseconds. */
 const frame = 15
@@ -64,7 +64,7 @@ export function createRunner(initial: State, { loader, live, draw, act }: Runner
     isDirty = true
     if (isDrawing) return
     isDrawing = true
-    // What comes in one go is one screen, and a slow terminal gets the last one only.
+    // Events within one frame are drawn once, and a slow terminal gets the last screen only.
     while (isDirty && !isOver) {
       await sleep(frame)
       isDirty = false

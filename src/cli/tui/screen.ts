@@ -23,7 +23,7 @@ import type { Prompt, State } from './state.ts'
 export interface Screen {
   /** As many as the screen has, each exactly as wide. */
   readonly rows: readonly Row[]
-  /** Where text is being written, so that an input method opens there. */
+  /** Position of the text cursor, at which an input method opens. */
   readonly cursor?: Position
 }
 
@@ -149,7 +149,7 @@ function placeOf(state: State): Span {
 
 const labels = { filter: 'Filter: ', search: 'Search: ', goto: 'Go to URI: ', export: 'Write to file: ' } as const
 
-/** The line that is being written. Where it is too long, the part around the cursor is shown. */
+/** The line that is being written. Of a long line, the part around the cursor is shown. */
 function promptRow(state: State, { kind, editor }: Prompt): { readonly row: Row; readonly column: number } {
   const { columns } = state.size
   const label = cellsOf([span(` ${labels[kind]}`, 'bold')])

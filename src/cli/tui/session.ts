@@ -26,10 +26,10 @@ export interface SessionOptions {
 }
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/** What a terminal takes at most by OSC 52, in base64. */
+/** Maximum length that terminals accept by OSC 52, in base64. */
 const maxCopied = 74_994
 
-/** Shows a source until its user has had enough; then prints what is to be printed. */
+/** Shows a source until its user leaves; then prints the text that was asked for. */
 export async function showSource(source: Source, options: SessionOptions, io: Io): Promise<void> {
   const { view, catalog, uriOf } = source
   const { input, output, colour, uri, at, ...rest } = options
@@ -140,7 +140,7 @@ export async function showSource(source: Source, options: SessionOptions, io: Io
 }
 
 interface Outcome {
-  /** What to print. */
+  /** Text to print. */
   readonly text?: string
   readonly error?: CommandError
 }

@@ -10,7 +10,7 @@ import { emptyTree, type Tree } from './tree.ts'
 /** All that the screen is made of. Nothing in it is ever changed: each event gives another. */
 export interface State {
   readonly size: Size
-  /** What is looked at, for the first line. */
+  /** Name of the source, for the first line. */
   readonly title: string
   readonly tree: Tree
   readonly filter: string
@@ -29,7 +29,7 @@ export interface State {
   readonly visiting?: string
   readonly found?: FoundList
   readonly basket: Basket
-  /** What has changed since it was last looked at. */
+  /** URIs that have changed since they were last viewed. */
   readonly changed: ReadonlySet<string>
   readonly notice?: Notice
   /** A URI that is looked for in the tree. */
@@ -70,7 +70,7 @@ export interface FoundList {
   readonly notes: readonly string[]
   /** The hits have only single characters of the words. */
   readonly isLoose?: true
-  /** Where the next hits are. */
+  /** Cursor of the next hits. */
   readonly next?: string
   readonly wantsMore?: true
   readonly at: number
@@ -93,17 +93,17 @@ export interface Picked {
   readonly level: Level
 }
 
-/** What a resource takes of the context. `frame`: what the context takes around all of them. */
+/** Tokens of a resource in the context. `frame`: tokens around all of them. */
 export interface Count {
   readonly tokens: number
   readonly frame: number
-  /** The level that it really has: of what is no text there is a link alone. */
+  /** Its actual level: binary content is a link alone. */
   readonly level: Level
   readonly notes: readonly string[]
   readonly failure?: string
 }
 
-/** What happened: a person did something, or something came that was waited for. */
+/** An event: an input of a person, or a result. */
 export type Event =
   | Input
   | { readonly kind: 'resize'; readonly size: Size }
@@ -131,7 +131,7 @@ export interface Hits {
   readonly next?: string
 }
 
-/** What is to be done once, outside of the state. */
+/** An action outside of the state, done once. */
 export type Effect =
   | { readonly kind: 'quit'; readonly print?: true }
   | { readonly kind: 'suspend' }
@@ -142,7 +142,7 @@ export type Effect =
   /** Find out which URI is meant. */
   | { readonly kind: 'goto'; readonly text: string }
 
-/** What an event comes to. */
+/** Result of an event. */
 export interface Step {
   readonly state: State
   readonly effect?: Effect

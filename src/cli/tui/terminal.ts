@@ -25,11 +25,11 @@ const taken = '\u001b[?1049h\u001b[?7l\u001b[?2004h\u001b[?25l'
 const given = '\u001b[?2026l\u001b[0m\u001b[?25h\u001b[?2004l\u001b[?7h\u001b[?1049l'
 /** How long it is waited whether an escape begins a key, in milliseconds. */
 const patience = 50
-/** What others print meanwhile is kept up to this many characters. */
+/** Maximum number of characters that are kept of other output meanwhile. */
 const maxKept = 100_000
 
 /**
- * @param output Where the screen is drawn: stdout, or stderr where stdout is a pipe.
+ * @param output Stream of the screen: stdout, or stderr if stdout is a pipe.
  */
 export function openTerminal(input: ReadStream, output: WriteStream, events: TerminalEvents): Terminal {
   const decoder = createInputDecoder()
@@ -47,7 +47,7 @@ export function openTerminal(input: ReadStream, output: WriteStream, events: Ter
   }
   const resized = (): void => events.resize(sizeOf(output))
 
-  /** What a library prints would be in the middle of the screen: it comes afterwards. */
+  /** Output of libraries would disturb the screen, so it is printed afterwards. */
   const keep = (): (() => void) => {
     const streams = [process.stdout, process.stderr]
     const before = streams.map((stream) => stream.write)
@@ -79,7 +79,7 @@ export function openTerminal(input: ReadStream, output: WriteStream, events: Ter
       input.setRawMode(false).setRawMode(true).resume()
       input.on('data', take).on('end', events.gone).on('error', events.gone)
       output.on('resize', resized)
-      // Whoever is stopped is not told of another size: Node looks when it is.
+      // A stopped process gets no SIGWINCH, so the size is read again.
       process.emit('SIGWINCH', 'SIGWINCH')
       write(taken)
       giveBack = keep()

@@ -5,7 +5,7 @@ import { matches, type Needle } from './match.ts'
 export interface Folder {
   readonly isOpen: boolean
   readonly items: readonly Resource[]
-  /** Where the next page begins: `''` where nothing was listed yet, `undefined` where nothing is left. */
+  /** Cursor of the next page: `''` before the first one, undefined after the last. */
   readonly next: string | undefined
   readonly failure?: string
   /** It has changed since it was listed: the number of that change. */

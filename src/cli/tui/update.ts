@@ -10,7 +10,7 @@ import { prompted } from './prompts.ts'
 import { towards } from './reveal.ts'
 import { type Event, type State, type Step, without } from './state.ts'
 
-/** What an event makes of a state. */
+/** Applies an event to a state. */
 export function update(state: State, event: Event): Step {
   const { state: next, effect } = stepOf(state, event)
   const settled = settle(next)

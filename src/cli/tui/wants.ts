@@ -4,7 +4,7 @@ import { soughtIn } from './reveal.ts'
 import type { Picked, State } from './state.ts'
 import { folderAt, isFolder } from './tree.ts'
 
-/** Something that has to be fetched for what is on the screen. What is no longer wanted is given up. */
+/** Data that the screen needs. Fetches that are no longer wanted are aborted. */
 export type Want = { readonly key: string } & (
   | { readonly kind: 'mounts' }
   | { readonly kind: 'page'; readonly uri: string; readonly cursor: string }
@@ -26,7 +26,7 @@ function treeWants(state: State): readonly Want[] {
   const rows = treeRows(state)
   const { height } = layoutOf(state)
   const uris = new Set<string>()
-  // What the screen shows, and one more screen on either side.
+  // The rows on the screen, and one more screen on either side.
   for (const row of rows.slice(Math.max(0, top - height), top + 2 * height)) if (row.says) uris.add(row.resource.uri)
   // A filter is of all that is open.
   if (filter.trim() !== '') for (const [uri, { isOpen }] of tree.folders) if (isOpen) uris.add(uri)
@@ -75,7 +75,7 @@ function countWants({ basket }: State): readonly Want[] {
 /** More than this is not listened to at once. */
 const maxWatched = 200
 
-/** What to listen to: what is on the screen, open, or in the basket. */
+/** Returns the URIs to subscribe to: those on the screen, open, or in the basket. */
 export function watchedBy(state: State): readonly string[] {
   const { tree, top, preview, basket, list, found } = state
   const { height } = layoutOf(state)
