@@ -43,7 +43,7 @@ function readRules(): ReadonlyMap<string, Rule> {
 const code = readSource()
 /** Folders of `src/` whose comments are in plain words. */
 const plainFolders: ReadonlySet<string> = new Set([
-  ...['core', 'server', 'client', 'providers', 'testing', 'store', 'wrap', 'config', 'skills', 'search', 'context', 'cli'],
+  ...['core', 'server', 'client', 'providers', 'testing', 'store', 'wrap', 'config', 'skills', 'search', 'context', 'cli', 'explorer', 'sdk'],
 ])
 
 const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')

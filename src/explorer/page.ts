@@ -8,7 +8,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { invalid } from '../core/errors.ts'
 import { frameHeaders, pageHeaders } from './policy.ts'
 
-/** What is answered to a request: a body, or a refusal in words. */
+/** Answer to a request: a body, or a refusal in words. */
 export type PageAnswer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -20,7 +20,7 @@ export type Page = (request: IncomingMessage) => PageAnswer | undefined | Promis
 export interface PageOptions {
   /** The path of MCP: the page lies in the same folder. By default `/mcp`. */
   readonly path?: string
-  /** Where the built page is. By default where `npm run build` puts it. */
+  /** Folder of the built page. Default: the output folder of `npm run build`. */
   readonly folder?: string
   /** Whether only a session can use it (`hikidashi ui`): the page then offers no host its address. By default not. */
   readonly isPrivate?: boolean
@@ -154,7 +154,7 @@ function encode(file: Served, encoding: Encoding): Promise<Buffer> {
   if (before !== undefined) return before
   const made = file.bytes().then((bytes) => compress(bytes, encoding))
   file.encoded.set(encoding, made)
-  // What could not be read once is tried again.
+  // A failed read is tried again with the next request.
   made.catch(() => file.encoded.delete(encoding))
   return made
 }

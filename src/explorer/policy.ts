@@ -1,4 +1,4 @@
-/** What every answer of the explorer carries: it is nobody's frame, opener or source, and tells nobody where it was. */
+/** Headers of every answer: the page may not be framed, opened or embedded by others, and sends no referrer. */
 const common = {
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',

@@ -6,9 +6,9 @@ import type { Page, PageAnswer } from './page.ts'
 export interface GuardedPage {
   /** The path of MCP. The folder in it cannot be guessed: no other server of this machine is sent the cookie. */
   readonly path: string
-  /** What the address of the page ends with, behind `#token=`. It is good once. */
+  /** Token at the end of the address of the page, after `#token=`. It is valid once. */
   readonly token: string
-  /** Answers for the page, and refuses whoever has no session. */
+  /** Wraps the page, and refuses requests without a session. */
   guard(page: Page): Page
 }
 

@@ -9,8 +9,8 @@ import { mergeHandlers } from './merge.ts'
 import { type AttachableServer, openServer, type SdkContext, type SdkHandler } from './sdk-server.ts'
 
 /**
- * What is attached: one view for all, or a function from what the SDK knows of the caller (`authInfo`; `undefined` over stdio) to the
- * view of that caller. The function has to answer the same view for the same caller.
+ * One view for all callers, or a function from the `authInfo` of the SDK (undefined over stdio) to the view of that caller.
+ * The function must return the same view for the same caller.
  */
 export type AttachSource = View | ((authInfo: unknown) => View)
 
@@ -24,7 +24,7 @@ export interface AttachOptions {
   readonly subscriptions?: boolean
   /** How long a request may take, in milliseconds. By default 120,000. */
   readonly timeoutMs?: number
-  /** Who asks, as tools and the audit have it. */
+  /** The caller, for tools and the audit. */
   readonly principal?: Principal
   readonly scrubber?: Scrubber
   readonly audit?: Audit
@@ -61,7 +61,7 @@ export function attach(given: AttachableServer, source: AttachSource, options: A
     const view = typeof source === 'function' ? source(context.authInfo ?? context.http?.authInfo) : source
     const known = askings.get(view)
     if (known !== undefined) return known
-    // What nobody uses any more ends with the server, at the latest.
+    // Unused ones end with the server at the latest.
     const made = attachedTo(view, {
       ...options,
       tools,

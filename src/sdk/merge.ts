@@ -34,7 +34,7 @@ export function mergeHandlers({ before, ask, live, tools }: Merging): ReadonlyMa
   return new Map(merged)
 }
 
-/** What a cursor begins with: it is the server's own, or the view's. */
+/** Prefixes of cursors: of the server itself, or of the view. */
 const marks = { own: 'own:', view: 'view:' } as const
 
 /**
@@ -77,7 +77,7 @@ function isUnknown(error: unknown): error is ProtocolError {
   return error instanceof ProtocolError && (error.code === -32602 || error.code === -32002)
 }
 
-/** The view first, and for what it does not know the server. Where neither knows it, the answer is the server's. */
+/** Asks the view first, then the server. If neither has it, the answer is that of the server. */
 function firstOf(ofView: SdkHandler, own: SdkHandler | undefined): SdkHandler {
   return async (request, context) => {
     try {

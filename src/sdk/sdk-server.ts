@@ -1,6 +1,6 @@
 import { invalid } from '../core/errors.ts'
 
-/** What is used of the class `Server` of the official SDK: of 1.20 and later, and of 2. */
+/** The used members of the class `Server` of the official SDK: of 1.20 and later, and of 2. */
 export interface SdkServer {
   registerCapabilities(capabilities: Record<string, object>): void
   notification(notification: { method: string; params?: Record<string, unknown> }): Promise<void>
@@ -17,7 +17,7 @@ export interface SdkRequest {
   readonly params?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** What the SDK tells a handler beside the request, in either version of it. */
+/** Context that the SDK passes to a handler, in either version. */
 export interface SdkContext {
   readonly signal?: AbortSignal
   readonly authInfo?: unknown

@@ -21,7 +21,7 @@ import { connection, liveness } from './state/session.ts'
 import { shown } from './state/shown.ts'
 import { BrowsePane } from './tree/pane.tsx'
 
-// What the first screen does not need comes when it is opened.
+// Parts that the first screen does not need are loaded when they are opened.
 const AddingDialog = lazily(async () => (await import('./basket/adding-dialog.tsx')).AddingDialog)
 const BasketPane = lazily(async () => (await import('./basket/pane.tsx')).BasketPane)
 const FindPane = lazily(async () => (await import('./find/pane.tsx')).FindPane)
@@ -114,7 +114,7 @@ function Panes() {
 
 function Middle({ uri: opened }: { readonly uri: string | undefined }) {
   const uri = peek.value ?? opened
-  // What a mount is, only the list of them says: it is on its way.
+  // The facts of a mount are in the list of mounts, which is being loaded.
   if (treeState.value.state === 'loading') return null
   if (uri === undefined)
     return (

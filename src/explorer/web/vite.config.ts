@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type Plugin } from 'vite'
 
-/** What pdf.js fetches when a document needs it: tables of East Asian characters, and fonts in the place of those that a document does not hold. */
+/** Files that pdf.js fetches on demand: tables of East Asian characters, and substitutes for fonts that a document does not contain. */
 function pdfAssets(): Plugin {
   const home = dirname(fileURLToPath(import.meta.resolve('pdfjs-dist/package.json')))
   const folders = { cmaps: 'cmaps', fonts: 'standard_fonts' }

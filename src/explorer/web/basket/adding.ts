@@ -22,16 +22,16 @@ const maxPages = 400
 
 /** Many resources that the reader is about to put into the basket. */
 export interface Adding {
-  /** What they are called together: a folder, or a search. */
+  /** Common name of the resources: a folder, or a search. */
   readonly name: string
-  /** The folder that they lie below, where they do. */
+  /** Folder above them, if there is one. */
   readonly folder?: string
   readonly state: 'counting' | 'ready' | 'failed'
   readonly below?: Below
   readonly error?: unknown
 }
 
-/** What is to be confirmed just now. */
+/** The addition that waits for a confirmation. */
 export const adding = signal<Adding | undefined>(undefined)
 
 let running: AbortController | undefined
@@ -77,7 +77,7 @@ export function confirmAdding({ below: found }: Adding): void {
   cancelAdding()
 }
 
-/** What the basket can take of many resources. */
+/** The resources of many that fit into the basket. */
 export interface Offer {
   /** The ones that are not in it yet, as many as there is room for. */
   readonly fresh: readonly Resource[]

@@ -17,7 +17,7 @@ export interface Settings {
   readonly budget: number
   readonly encoding: Encoding
   readonly format: Format
-  /** What the context is for, in words: windows are around these. */
+  /** Question or task of the context: excerpts are taken around its words. */
   readonly purpose: string
 }
 
@@ -25,11 +25,11 @@ type Wire = Readonly<Record<string, unknown>>
 
 export interface Measured {
   readonly costs: ReadonlyMap<string, Cost>
-  /** What the note around the resources takes, once. */
+  /** Tokens of the note around the resources. */
   readonly frame: number
 }
 
-/** What each of these takes at each level. */
+/** Requests the tokens of each item at each level. */
 export async function measure(
   connection: Connection,
   items: readonly BasketItem[],
@@ -46,7 +46,7 @@ export async function measure(
   }
 }
 
-/** What was asked for and not answered is not asked for again. */
+/** Cost of an item without an answer, so that it is not requested again. */
 const uncounted: Cost = { levels: {}, missing: false, notes: [] }
 
 function costOf(item: Wire): Cost {
@@ -97,7 +97,7 @@ export interface Suggestion {
   readonly score: number
 }
 
-/** What else would help. */
+/** Requests further resources that may help. */
 export async function suggest(
   connection: Connection,
   items: readonly BasketItem[],

@@ -15,7 +15,7 @@ interface ItemProps {
   readonly isLast: boolean
 }
 
-/** One thing in the basket, on one line: how much of it is taken, and what that costs. What is wrong with it stands below. */
+/** An item of the basket on one line, with its level and its tokens; faults are shown below. */
 export function Item({ item, isFirst, isLast }: ItemProps) {
   const { resource, taken, tokens, missing, notes } = item
   const { uri, name } = resource

@@ -1,6 +1,6 @@
 import { type BasketItem, type Level, levels } from '../state/basket.ts'
 
-/** What one resource takes at each level that there is of it, counted by the server. */
+/** Tokens of a resource at each level that it has, counted by the server. */
 export interface Cost {
   readonly levels: Readonly<Partial<Record<Level, number>>>
   /** It is not there, or may not be seen. */
@@ -17,7 +17,7 @@ export interface PlannedItem extends BasketItem {
   readonly notes: readonly string[]
 }
 
-/** What a basket comes to. */
+/** Levels and tokens of a basket. */
 export interface Plan {
   readonly items: readonly PlannedItem[]
   /** All items that are counted, and the note around them. */
@@ -28,7 +28,7 @@ export interface Plan {
   readonly over: number
 }
 
-/** What may be used of a budget: the rest is left free, since other models count in other ways. */
+/** Returns the usable part of a budget: a reserve stays free, since other models count differently. */
 export function usableOf(budget: number, reserve = 0.03): number {
   return Math.floor(budget * (1 - reserve))
 }
@@ -39,8 +39,8 @@ export function levelsOf(cost: Cost | undefined): readonly Level[] {
 }
 
 /**
- * Decides how much of each item is taken. What was chosen stays; what is `auto` begins in full, and is lowered while there is too much:
- * each time the step that saves most.
+ * Decides the level of each item. Chosen levels stay; items with `auto` begin in full, and are lowered while the budget is exceeded,
+ * each time by the step that saves most.
  */
 export function planOf(
   items: readonly BasketItem[],
@@ -106,7 +106,7 @@ function nextLower(cost: Cost | undefined, from: Level): Level | undefined {
   )
 }
 
-/** What could be done so that less is taken. */
+/** A possible step that saves tokens. */
 export type Saving =
   | {
       readonly what: 'lower'

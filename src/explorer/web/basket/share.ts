@@ -11,7 +11,7 @@ export function picksOf(items: readonly BasketItem[]): string | undefined {
   return encodeURIComponent(text).length > mostCharacters ? undefined : text
 }
 
-/** What a permalink puts into the basket. */
+/** Parses the items that a permalink puts into the basket. */
 export function itemsOfPicks(text: string): readonly BasketItem[] {
   return text.split('\n').flatMap((line) => {
     const [, level = '', uri = ''] = /^(\w+) (\S.*)$/.exec(line) ?? []
@@ -19,7 +19,7 @@ export function itemsOfPicks(text: string): readonly BasketItem[] {
   })
 }
 
-/** A basket as the browser keeps it. What is no basket is an empty one. */
+/** Parses a basket stored by the browser. Invalid text is an empty basket. */
 export function itemsOfStored(text: string | null): readonly BasketItem[] {
   let value: unknown
   try {

@@ -12,18 +12,18 @@ const settingsKey = 'hikidashi.basket.settings'
 const basketKey = (name: string) => `hikidashi.basket.${location.pathname}.${name}`
 
 export const settings = signal<Settings>(readSettings())
-/** What was counted, by URI. */
+/** Counted tokens by URI. */
 export const costs = signal<ReadonlyMap<string, Cost>>(new Map())
 export const frame = signal(0)
 export const isCounting = signal(false)
 export const countingError = signal<unknown>(undefined)
-/** What has changed since it was picked. */
+/** URIs that have changed since they were picked. */
 export const stale = signal<ReadonlySet<string>>(new Set())
 
 /** Whether the server counts and assembles. */
 export const canAssemble = computed(() => connection.value?.tools.has(tool) === true)
 
-/** What the basket comes to, just now. */
+/** Current levels and tokens of the basket. */
 export const plan = computed(() => planOf(basket.value, costs.value, frame.value, usableOf(settings.value.budget)))
 
 let wasStarted = false
@@ -98,7 +98,7 @@ export function countAgain(): void {
   costs.value = new Map(costs.value)
 }
 
-/** What changes is counted anew, and marked. */
+/** Counts changed items again, and marks them. */
 function watchPicked(): void {
   const watched = new Map<string, () => void>()
   effect(() => {

@@ -10,7 +10,7 @@ import { type Suggestion, suggest } from './ask.ts'
 import { settings } from './store.ts'
 import { t } from './words.ts'
 
-/** What else may help, each with why. */
+/** Further resources that may help, each with the reason. */
 export function Suggestions() {
   const found = useSignal<readonly Suggestion[] | undefined>(undefined)
   const told = useSignal('')
@@ -22,7 +22,7 @@ export function Suggestions() {
     asking.current = controller
     told.value = t('working')
     try {
-      // What was searched for is what it is for, unless something else is said.
+      // Without a purpose, the current search is the purpose.
       const { purpose } = settings.value
       const asked = { ...settings.value, purpose: purpose.trim() === '' ? (place.value.q ?? '') : purpose }
       const suggestions = await suggest(connected(), basket.value, asked, controller.signal)

@@ -22,7 +22,7 @@ const pause = 150
 
 /**
  * A field with completion (WAI-ARIA Authoring Practices, combobox with a list): the arrows choose, Enter takes, Escape closes. A value
- * that ends in `/` goes on. What is still being composed by an input method is left alone.
+ * that ends in `/` goes on. Text in composition by an input method is not touched.
  */
 export function Combobox({ label, hint, value, isRequired, complete, onValue, onEnter }: ComboboxProps) {
   const id = useId()

@@ -15,7 +15,7 @@ const none: Change = {
   since: undefined,
 }
 
-/** What a search is narrowed down by; all of it stands in the permalink. */
+/** Filters of a search; all of them are part of the permalink. */
 export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
   const mounts = useSignal<readonly Resource[]>([])
   useEffect(() => {

@@ -4,7 +4,7 @@ import { parseFound, saidOf, withWords } from '../../../core/found.ts'
 import type { View } from '../../../core/view.ts'
 import type { Place } from '../state/place.ts'
 
-/** What several searches answered together: hits best first, and where each of them goes on. */
+/** Merged results of several searches: hits best first, and the cursor of each search. */
 export interface Results {
   readonly hits: readonly FoundHit[]
   readonly total: number | undefined
@@ -17,7 +17,7 @@ export interface Results {
 
 export const noResults: Results = { hits: [], total: 0, notes: [], next: new Map(), failed: [] }
 
-/** What a place asks of a search. `undefined`: there is nothing to search for. */
+/** Returns the query of a place; undefined without words. */
 export function queryOf({ q = '', mount, mime, audience, minPriority, since }: Place): FoundQuery | undefined {
   if (q.trim() === '') return undefined
   const priority = Number(minPriority)

@@ -77,7 +77,7 @@ export function uriOfForm({ template, fields }: Form, values: FieldValues): stri
   }
 }
 
-/** What is filled in already, for the completion of one field. */
+/** Returns the values of the other fields, for the completion of one. */
 export function othersOf(form: Form, values: FieldValues, name: string): ReadonlyMap<string, string> {
   return new Map(
     form.fields.flatMap((field) => {

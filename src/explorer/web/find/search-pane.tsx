@@ -19,7 +19,7 @@ import { nameHits } from './name-hits.ts'
 import { useResults } from './use-results.ts'
 import { t } from './words.ts'
 
-/** What was found for the words in the place: names at once, contents after a pause. */
+/** Results for the words in the place: names at once, contents after a pause. */
 export function SearchPane() {
   const { q = '' } = place.value
   const { results, isBusy, growth, run } = useResults()
@@ -159,7 +159,7 @@ function usePeek(results: Results | undefined, firstName: string | undefined): v
   const searched = useRef<string | undefined>(undefined)
   useEffect(() => {
     const first = results?.hits[0]?.uri ?? firstName
-    // What is previewed stays while more is found for the same words.
+    // The preview stays while more is found for the same words.
     const isKept = searched.current === q && peek.value !== undefined
     if (place.value.uri !== undefined || first === undefined || isKept) return
     searched.current = q

@@ -47,7 +47,7 @@ export function useResults() {
     const timer = setTimeout(() => void run(), results.value === undefined ? 0 : pauseMs)
     return () => clearTimeout(timer)
   }, [key.value, state])
-  /** Searches again while the index grows, and once more when it is done. What the reader has made longer stays as it is. */
+  /** Searches again while the index grows, and once more when it is done. Results that the reader has extended stay as they are. */
   const follow = async (found: Results, signal: AbortSignal) => {
     const query = queryOf(place.value)
     const now = await growthOf(connected().view, places.value, signal)

@@ -1,12 +1,12 @@
 /** One way to add this server to a host: what to paste, and where. */
 export interface HostWay {
   readonly host: string
-  /** Where the text belongs: a terminal, or the file of the host. */
+  /** Target of the text: a terminal, or the file of the host. */
   readonly where: 'terminal' | string
   readonly text: string
 }
 
-/** What stands in the place of a token: the page never shows one. */
+/** Placeholder for a token: the page never shows one. */
 const tokenHere = 'YOUR_TOKEN'
 
 /** A name that every host takes: letters, digits, `-` and `_`. */

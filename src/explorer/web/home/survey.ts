@@ -2,7 +2,7 @@ import { defined } from '../../../core/defined.ts'
 import { parseSearchStatus, type SearchPlace, type SearchStatus } from '../../../core/found.ts'
 import { directoryMimeType, type Resource, type View } from '../../../core/view.ts'
 
-/** What lies directly in a mount or folder. */
+/** Direct children of a mount or folder. */
 export interface Inside {
   readonly folders: number
   readonly files: number

@@ -3,7 +3,7 @@ import type { Subscription, ViewChange } from '../../../core/view.ts'
 import { type Listening, listen, type Wanted } from './listen.ts'
 import type { Endpoint } from './request.ts'
 
-/** What has changed. `missed`: nothing was heard for a while, so that all of it may have. */
+/** A change. `missed`: the stream was interrupted, so everything may have changed. */
 export interface PageChange extends ViewChange {
   readonly missed?: true
 }
@@ -22,7 +22,7 @@ export interface Changes {
   open(listener: (change: PageChange) => void): Subscription
   /** Ends the stream while nobody looks. */
   pause(): void
-  /** Opens it again. Whatever is listened to is told as missed. */
+  /** Opens the stream again. All listeners are told of a missed change. */
   resume(): void
   /** Tries a lost one again at once, as when the network has come back. */
   retry(): void
@@ -33,11 +33,11 @@ export interface ChangesOptions {
   onState?(state: ChangesState): void
   /** How long it is waited before a lost stream is opened again, in milliseconds: longer each time, the last for ever. */
   readonly waits?: readonly number[]
-  /** What is added within so many milliseconds takes one stream and not several. */
+  /** Time within which additions share one new stream, in milliseconds. */
   readonly joining?: number
 }
 
-/** What a server of ours takes in one subscription. */
+/** Maximum number of URIs that our server accepts in one subscription. */
 const maxUris = 1000
 
 interface Listener {
@@ -50,7 +50,7 @@ interface Listener {
 export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}): Changes {
   const { onState = () => {}, waits = [500, 1000, 2000, 4000], joining = 50 } = options
   const listeners = new Set<Listener>()
-  /** Who waits for what was added last to be heard. */
+  /** Callers that wait until the latest additions are subscribed. */
   let waiting: (() => void)[] = []
   let current: Listening | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -112,7 +112,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
     last?.close()
   }
 
-  /** Brings the stream to what is wanted. What is added meanwhile is seen to right after. */
+  /** Opens a stream for the wanted URIs. Additions meanwhile are handled right after. */
   const settle = async () => {
     if (isOpening) {
       isAskedAgain = true

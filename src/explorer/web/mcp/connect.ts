@@ -27,7 +27,7 @@ export interface Connection {
   /** Whether the server asked for a token. */
   asksToken(): boolean
   readonly view: View
-  /** What changes there, over one stream for the whole page. Absent where the server cannot tell. */
+  /** Changes on the server, over one stream for the whole page. Undefined if the server has no subscriptions. */
   readonly changes?: Changes
   /** The names of the tools that it has. */
   readonly tools: ReadonlySet<string>

@@ -10,7 +10,7 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
 }
 
 /**
- * What an error of the protocol is here. `-32602` with a URI and nothing else: nothing is there (2026-07-28).
+ * Converts an error of the protocol. `-32602` with a URI alone means that nothing is there (2026-07-28).
  *
  * @param data The data of the error, which becomes the `cause`.
  * @param status The status of the HTTP answer that it came with.
@@ -25,7 +25,7 @@ function kindOf(code: unknown, detail: ErrorDetail, status: number): ErrorKind {
   if (code === -32602 && 'uri' in detail && detail.reason === undefined) return 'not-found'
   if (detail.reason === 'too-large') return 'too-large'
   if (detail.reason === 'unavailable' || detail.reason === 'ending') return 'unavailable'
-  // What is below the level of a request: there is no room for it, or something in between is at fault.
+  // Errors below the protocol: the server is overloaded, or a proxy is at fault.
   if (status === 429 || status >= 500) return 'unavailable'
   return kinds[Number(code)] ?? 'internal'
 }

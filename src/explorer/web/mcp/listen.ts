@@ -2,7 +2,7 @@ import { ResourceError } from '../../../core/errors.ts'
 import { type Endpoint, stream } from './request.ts'
 import type { Wire } from './sse.ts'
 
-/** What is to be told, or what a server agreed to tell. */
+/** A subscription: requested, or acknowledged by the server. */
 export interface Wanted {
   readonly uris: ReadonlySet<string>
   readonly list: boolean
@@ -11,7 +11,7 @@ export interface Wanted {
 
 /** One `subscriptions/listen` (2026-07-28) that the server has acknowledged. */
 export interface Listening {
-  /** What was asked for, of which the server may honour less. */
+  /** The requested subscription, of which the server may acknowledge less. */
   readonly asked: Wanted
   readonly told: Wanted
   /** Resolves when it is over, for whatever reason. */

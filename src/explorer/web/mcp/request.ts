@@ -5,11 +5,11 @@ import { messagesOf, type Wire } from './sse.ts'
 /** The one revision that the page speaks: its server is always one of ours. */
 export const revision = '2026-07-28'
 
-/** What the page calls itself: a server of ours gives it the tools to assemble and to search with. */
+/** Identity of the page. Our server offers it the tools for contexts and search. */
 export const clientInfo = { name: 'hikidashi-explorer', version: '1' } as const
 
 export interface Endpoint {
-  /** Where MCP is. */
+  /** Address of MCP. */
   readonly url: string | URL
   /** Whether the page has a session of its own, which nobody else can use. */
   readonly isPrivate?: boolean
@@ -31,10 +31,10 @@ const retries = 3
 let lastId = 0
 
 /**
- * Sends one request and takes the answer. Notifications before it are passed over.
+ * Sends one request and returns the answer. Notifications before it are skipped.
  *
- * @throws ResourceError as the server answered; `unavailable` where it did not, or with what is no answer. What the signal
- * gives as its reason, once that is aborted.
+ * @throws ResourceError as the server answered; `unavailable` without an answer, or with an invalid one. After an abort, the reason of
+ * the signal.
  */
 export async function request(endpoint: Endpoint, method: string, params: Wire, signal?: AbortSignal): Promise<Wire> {
   const { id, response } = await post(endpoint, method, params, signal)
@@ -167,7 +167,7 @@ function resultOf(message: Wire, status: number): Wire {
   throw new ResourceError('unavailable', text)
 }
 
-/** What `fetch` and its streams throw, as what this module throws. */
+/** Converts errors of `fetch` and its streams to those of this module. */
 function asOurs(error: unknown, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted === true) return signal.reason
   if (error instanceof ResourceError) return error

@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals'
 import { go, place } from '../state/place.ts'
 
-/** What is open above the page. */
+/** The dialog that is open above the page. */
 export const open = signal<'palette' | 'help' | undefined>(undefined)
 
 /** The letters that were typed while the palette was still being loaded. */

@@ -11,7 +11,7 @@ import { focusSearch, open, toggleBasket } from './keys.ts'
 import type { Option } from './rank.ts'
 import { t } from './words.ts'
 
-/** What can be done just now. */
+/** Returns the actions that are possible now. */
 export function actions(): readonly Option[] {
   const { uri, basket, source } = place.value
   const action = (id: string, label: string, run: () => void, detail?: string): Option => ({
@@ -99,7 +99,7 @@ export function resourceOption({ uri, title, name }: Resource): Option {
   }
 }
 
-/** What was typed, taken as a URI or as words. */
+/** Returns options for the typed text as a URI or as words. */
 export function typedOptions(query: string): readonly Option[] {
   const text = query.trim()
   if (text === '') return []

@@ -17,7 +17,7 @@ import { actions, promptOptions, resourceOption, templateOptions, typedOptions }
 import { type Option, ranked } from './rank.ts'
 import { t } from './words.ts'
 
-/** What opens above the page: the command palette, and the help. */
+/** Dialogs above the page: the command palette, and the help. */
 export function Palette() {
   if (open.value === 'palette') return <CommandPalette />
   return open.value === 'help' ? <Help /> : null
@@ -159,7 +159,7 @@ function useAsking(query: Signal<string>, asked: Signal<readonly Resource[]>, is
   }, [text, templates.value.state])
 }
 
-/** What the server found, by name or by contents, without the options that are there by their names. */
+/** Returns the hits of the server without the options that are listed by their names. */
 function unlisted(asked: readonly Resource[], named: readonly Option[]): readonly Option[] {
   const ids = new Set(named.map(({ id }) => id))
   return asked.map(resourceOption).filter(({ id }) => !ids.has(id))

@@ -3,7 +3,7 @@ import { fold } from '../state/fold.ts'
 /** Something that the palette can do or open. */
 export interface Option {
   readonly id: string
-  /** What is matched and shown first. */
+  /** The text that is matched and shown first. */
   readonly label: string
   /** Shown in grey behind the label, and matched too: the title of a file. */
   readonly aside?: string
@@ -42,7 +42,7 @@ function spreadFit(query: string, text: string): number | undefined {
   return gaps > 3 * query.length ? undefined : 500 - 10 * gaps - Math.min(90, text.length / 4)
 }
 
-/** Where a word begins with this character. */
+/** Returns the position of a word that begins with this character. */
 function beginningOf(character: string, text: string): number {
   let at = text.indexOf(character)
   while (at > 0 && !/[\s/._\-:]/.test(text[at - 1] ?? '')) at = text.indexOf(character, at + 1)

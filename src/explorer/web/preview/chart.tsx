@@ -9,7 +9,7 @@ import { formatUnit } from './model/units.ts'
 import { Region } from './region.tsx'
 import { t } from './words.ts'
 
-/** So many series are drawn at first: more lines than that are one colour. */
+/** Number of series drawn at first: more would share colours. */
 const mostDrawn = 12
 
 /** Time series as lines, with the values at the cursor, and as a table for who does not see them. */

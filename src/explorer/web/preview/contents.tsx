@@ -219,7 +219,7 @@ function WrapSwitch() {
   )
 }
 
-/** Text or bytes. What is declared as text and came as bytes is text where it is UTF-8. */
+/** Returns text or bytes. Bytes that are declared as text are text if they are valid UTF-8. */
 function bodyOf(content: ResourceContent): { readonly text?: string; readonly bytes?: Uint8Array } {
   if ('text' in content) return { text: content.text }
   if (!('bytes' in content)) return {}

@@ -74,7 +74,7 @@ export function Details({ reader }: { readonly reader: Reader }) {
   )
 }
 
-/** What a document can be read as, beside what it is. */
+/** Other forms in which a document can be read. */
 export function Readings({ uri, told }: { readonly uri: string; readonly told: unknown }) {
   const forms = readingsIn(told)
   if (forms.length === 0) return null

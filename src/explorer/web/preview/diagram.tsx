@@ -25,7 +25,7 @@ export function Diagram({ overview, uri }: { readonly overview: Overview; readon
     const element = box.current
     if (element === null) return
     const scale = Math.min(1, (element.clientWidth - 40) / drawing.width, (element.clientHeight - 40) / drawing.height)
-    // What is too small to be read is not fitted: it is moved instead.
+    // The scale has a minimum, so that text stays readable: larger diagrams are moved instead.
     setFrame({ x: 20, y: 20, scale: Math.max(0.5, scale) })
   }
   useLayoutEffect(fitAll, [drawing])

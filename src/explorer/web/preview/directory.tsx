@@ -28,7 +28,7 @@ interface Listing {
 /** How many rows of a folder stand above its README. More of them scroll. */
 const maxRowsOverReadme = 14
 
-/** What is in a directory, page by page, and its README below. */
+/** Lists a directory page by page, with its README below. */
 export function Directory({ uri }: { readonly uri: string }) {
   const { listing, more, reload } = useListing(uri)
   const [active, setActive] = useState(0)

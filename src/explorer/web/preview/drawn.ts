@@ -9,10 +9,10 @@ import { createWorkerTasks } from './worker-tasks.ts'
 const formulaTimeoutMs = 5000
 /** The first one waits for what draws it to be loaded. */
 const diagramTimeoutMs = 10_000
-/** So many formulas and diagrams of a document are drawn; the others stay as they are written. */
+/** Maximum number of formulas and diagrams drawn in a document; others stay as source. */
 const maxFormulas = 1000
 const maxDiagrams = 50
-/** After so many that took too long no more of a document is tried. */
+/** Number of timeouts after which no more of a document is drawn. */
 const maxTimeouts = 3
 
 const formulas = createWorkerTasks<

@@ -14,7 +14,7 @@ export interface Heading {
   readonly level: number
 }
 
-/** What a cleaned document still needs: links that lead somewhere, buttons for images, colours for code, and its headings. */
+/** Completes a cleaned document: links, buttons for images, colours for code, and anchors of headings. */
 export function dressed(
   page: HTMLElement,
   uri: string,
@@ -33,7 +33,7 @@ export function dressed(
   }
   for (const table of page.querySelectorAll('table')) scrollable(table)
   const drawables = [...page.querySelectorAll<HTMLElement>(drawable)]
-  // What draws them is large: it is loaded for a document that has some.
+  // The code that draws them is large, so it is loaded only for a document that has some.
   if (drawables.length > 0) void import('./drawn.ts').then(({ draw }) => draw(drawables, controller.signal))
   let coloured = 0
   for (const code of page.querySelectorAll<HTMLElement>('pre > code')) {
@@ -57,7 +57,7 @@ const maxColoured = 100_000
 
 function headingsOf(page: HTMLElement): readonly Heading[] {
   const used = new Set<string>()
-  // Where to go on numbering headings of one name: many may have the same.
+  // Next number for headings of one name: many may have the same.
   const numbers = new Map<string, number>()
   return [...page.querySelectorAll<HTMLElement>('h1, h2, h3, h4')].map((heading) => {
     const text = heading.textContent ?? ''
@@ -111,7 +111,7 @@ function dressLink(link: HTMLAnchorElement, uri: string, page: HTMLElement): voi
   link.title = link.href
 }
 
-/** What the images of one document share. */
+/** Shared state of the images of one document. */
 interface Images {
   /** The addresses that are given back with the document. */
   readonly urls: string[]

@@ -7,7 +7,7 @@ import { t } from './words.ts'
 
 /** Whether the reader looks for something in the text that is shown. */
 export const isFinding = signal(false)
-/** What is looked for. It stays from one text to the next. */
+/** The searched text. It stays from one document to the next. */
 export const needle = signal('')
 
 interface FindBarProps {

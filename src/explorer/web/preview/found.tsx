@@ -7,7 +7,7 @@ import { nameOf } from './facts.ts'
 import { Region } from './region.tsx'
 import { t } from './words.ts'
 
-/** What a search has answered: each hit opens at its lines. */
+/** Hits of a search: each opens at its lines. */
 export function FoundList({ found }: { readonly found: Found }) {
   const { hits, total, notes } = found
   return (

@@ -121,7 +121,7 @@ interface Acting {
   readonly setOpen: (row: JsonRow, isOpen: boolean) => void
 }
 
-/** What a key does in a tree. Answers whether it does anything. */
+/** Applies a key to a tree. Returns whether it has an effect. */
 function act(key: string, { rows, active, row, setActive, setOpen }: Acting): boolean {
   const to = (index: number) => {
     setActive(Math.max(0, Math.min(rows.length - 1, index)))

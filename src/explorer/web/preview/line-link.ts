@@ -13,7 +13,7 @@ export function rangeOf(text: string | undefined): Lines | undefined {
   return first <= last ? { first, last } : { first: last, last: first }
 }
 
-/** What a place marks after a press on the number of a line. With Shift: from the line that was marked to this one. */
+/** Returns the marked lines after a press on the number of a line. With Shift: from the line that was marked to this one. */
 export function lineFor(number: number, isExtended: boolean): string | undefined {
   const now = rangeOf(place.value.line)
   if (isExtended && now !== undefined) return `${Math.min(now.first, number)}-${Math.max(now.last, number)}`

@@ -12,7 +12,7 @@ import { mediaTypeOf } from './model/kind.ts'
 import { around, type Part, partOf } from './model/lines.ts'
 import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
 
-/** What is known of the content of a resource. */
+/** State of the content of a resource. */
 export type Reading =
   | { readonly state: 'loading' }
   | { readonly state: 'directory' }
@@ -164,7 +164,7 @@ export function createReader(uri: string, isOriginal = false) {
   const stop = onChange(bare(uri), (missed) => {
     if (reading.value.state === 'directory') return
     clearTimeout(timer)
-    // What is written is often written several times at once.
+    // Files are often written several times at once.
     timer = setTimeout(() => void load(), missed ? 500 : 120)
   })
   void start()

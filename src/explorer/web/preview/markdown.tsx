@@ -19,7 +19,7 @@ interface Props {
 }
 
 /**
- * A document in Markdown. What is HTML in it is cleaned; nothing is fetched from elsewhere. It is parsed in a worker: the page never waits
+ * A document in Markdown. Its HTML is sanitised; nothing is fetched from elsewhere. It is parsed in a worker, so the page never waits
  * for that.
  */
 export function Markdown({ text, uri, isInline = false }: Props) {
@@ -86,7 +86,7 @@ function goTo(page: HTMLElement | null, id: string): void {
   heading?.focus({ preventScroll: true })
 }
 
-/** What a document says of itself in YAML before it begins, as a block of code. */
+/** Returns the text with its YAML front matter as a block of code. */
 function withFrontMatter(text: string): string {
   const [whole, yaml] = /^\ufeff?---\r?\n([\s\S]{0,20000}?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(text) ?? []
   if (whole === undefined || yaml === undefined || yaml.includes('```')) return text

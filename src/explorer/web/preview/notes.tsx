@@ -13,7 +13,7 @@ import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
 import { isRecord } from './model/series.ts'
 import { t } from './words.ts'
 
-/** What has to be said of what is shown: that it has changed, is gone, or is not all. */
+/** Notes about the shown content: it has changed, is gone, or is incomplete. */
 export function Notes({ reader }: { readonly reader: Reader }) {
   const { uri, reading, standing, more } = reader
   const { changedAt, isGone, isFailing } = standing.value

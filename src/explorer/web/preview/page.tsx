@@ -5,7 +5,7 @@ import { nameOf } from './facts.ts'
 import { prune, shallowHtml } from './model/bounds.ts'
 import { t } from './words.ts'
 
-/** What the document may do, whoever serves the page: show its own styles and the images that are in it. */
+/** Policy of the document on any server: only its own styles and embedded images. */
 const policy =
   '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'; img-src data:; font-src data:">'
 

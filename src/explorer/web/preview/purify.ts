@@ -4,8 +4,8 @@ import createDOMPurify from 'dompurify'
 const purify = createDOMPurify(window)
 
 /**
- * Where a link leads and what an image shows is decided by the page: references stand in `data-href` and `data-image` from here on, so that
- * nothing is fetched and nothing is followed before. Of classes only the language of a block of code is kept: others are the page's own.
+ * The page decides about targets of links and images: references are moved to `data-href` and `data-image`, so that
+ * nothing is fetched or followed before. Of classes only the language of a block of code is kept: others are the page's own.
  */
 purify.addHook('beforeSanitizeAttributes', (node) => {
   if (!(node instanceof Element)) return

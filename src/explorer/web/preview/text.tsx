@@ -27,10 +27,10 @@ interface Props {
   readonly changedAt?: number | undefined
 }
 
-/** So many lines are all there at once, so that the browser's own search and selection find them. */
+/** Maximum number of lines rendered at once, so that the browser's own search and selection work. */
 const mostAtOnce = 3000
 
-/** A text with the numbers of its lines. Of a long one, only the lines near what is seen are there. */
+/** A text with the numbers of its lines. Of a long text, only the lines near the visible ones are rendered. */
 export function TextView({ text, language, first = 1, marked: given, wrap, isEnd = false, changedAt }: Props) {
   const box = useRef<HTMLElement>(null)
   const lines = useMemo(() => linesOf(text.replace(/^\ufeff/, '')), [text])

@@ -15,9 +15,9 @@ interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children' | 'ref'>
   readonly count: number
   /** The row that is brought into view when it changes. */
   readonly active?: number
-  /** What stands above the rows and stays there. */
+  /** Fixed content above the rows. */
   readonly head?: ComponentChildren
-  /** The width of the rows, where they are wider than the box. */
+  /** Width of the rows, if they are wider than the box. */
   readonly wide?: string
   readonly row: (index: number) => ComponentChildren
 }

@@ -7,7 +7,7 @@ import { shown } from '../state/shown.ts'
 import { dismissContinued, isContinued } from '../state/ticket.ts'
 import { t } from './words.ts'
 
-/** What is shown before there is a connection. */
+/** Screen before there is a connection. */
 export function Gate() {
   if (wish.value !== undefined) return <main class="gate">{<WishCard wish={wish.value} />}</main>
   return (
@@ -45,12 +45,12 @@ function FailureCard() {
   )
 }
 
-/** What came in the place of an answer: here it tells more than that there was none. */
+/** Returns the reason of a failed connection, in the words of the error. */
 function whyOf(error: unknown): string {
   return isResourceError(error, 'unavailable') ? shown(error.message) : reasonOf(error)
 }
 
-/** What the server wants first: a token to type, or the address that has a key. */
+/** Form for the requirement of the server: a token to type, or the address with a key. */
 export function WishCard({ wish: { what, isRefused, give } }: { readonly wish: Wish }) {
   const field = useRef<HTMLInputElement>(null)
   useEffect(() => field.current?.focus(), [])

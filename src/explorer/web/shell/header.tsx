@@ -71,7 +71,7 @@ function SearchField() {
     typed.current = asked
     const { view, uri } = place.value
     if (view !== 'search' && asked === '') return
-    // What was shown stays until there is a hit to show.
+    // The previous preview stays until there is a hit.
     if (uri !== undefined) peek.value = uri
     go({ view: 'search', q: asked === '' ? undefined : asked, uri: undefined }, { replace: view === 'search' })
   }
@@ -96,7 +96,7 @@ function SearchField() {
           enterkeyhint="search"
           aria-label={t('searchFor')}
           placeholder={t('searchHint')}
-          // What an input method (Japanese, Chinese, Korean) still composes is not searched for.
+          // Text in composition by an input method (Japanese, Chinese, Korean) is not searched for.
           onInput={(event) => {
             if (!event.isComposing) search(event.currentTarget.value)
           }}

@@ -108,7 +108,7 @@ const dataTypes = /[/+](?:json|xml|yaml|x-yaml|toml|x-ndjson|ld\+json|jsonl)\b/
 const codeTypes =
   /javascript|typescript|x-(?:python|c|sh|ruby|rust|go|java|sql|perl|php|csrc|c\+\+)|ecmascript|text\/css|\/sql/
 
-/** What stands for a type of content. */
+/** Returns the icon of a content type. */
 export function iconOf(mimeType: string | undefined): IconName {
   if (mimeType === undefined) return 'file'
   if (mimeType === 'inode/directory') return 'folder'

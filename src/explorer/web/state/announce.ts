@@ -1,9 +1,9 @@
 import { signal } from '@preact/signals'
 
-/** What the live region says just now. */
+/** Current text of the live region. */
 export const announced = signal('')
 
-/** At most one sentence in so many milliseconds is said: a reader of the screen hears the last of those that come together. */
+/** Minimum time between two announcements, in milliseconds: a screen reader reads the last of those that come together. */
 const apart = 1000
 
 let last = Number.NEGATIVE_INFINITY

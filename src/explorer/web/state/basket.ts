@@ -14,10 +14,10 @@ export interface BasketItem {
   readonly level: BasketLevel
 }
 
-/** What was picked, in the order in which it was. */
+/** Picked items, in the order of picking. */
 export const basket = signal<readonly BasketItem[]>([])
 
-/** As many as `assemble_context` takes. */
+/** Maximum number of items, as in `assemble_context`. */
 export const mostPicked = 500
 
 export function isFolder({ uri, mimeType }: Resource): boolean {

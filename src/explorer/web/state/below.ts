@@ -1,6 +1,6 @@
 import { directoryMimeType, type Resource, type View } from '../../../core/view.ts'
 
-/** What lies below a folder, at any depth. */
+/** Resources below a folder, at any depth. */
 export interface Below {
   readonly files: readonly Resource[]
   /** How many files lie below each folder that was looked into to its end, by the URI of the folder. */

@@ -14,7 +14,7 @@ import { place } from './place.ts'
 import { connection } from './session.ts'
 import { loadTemplates } from './templates.ts'
 
-/** What is there to browse: the tree, and the list of everything, each loaded when it is needed. */
+/** Data to browse: the tree, and the list of everything, each loaded when it is needed. */
 export interface Browse {
   readonly forest: Forest
   readonly listed: Listed
@@ -47,7 +47,7 @@ const selectionKey = computed(() => {
   })
 })
 
-/** What the rows are narrowed down by, as the place says it. */
+/** Filter and facets of the rows, from the place. */
 export const selection = computed((): Selection => JSON.parse(selectionKey.value) as Selection)
 
 /** Whether the tree shows only what fits. */
@@ -129,7 +129,7 @@ export function followBrowse(): void {
       listed.stop()
     }
   })
-  // What is opened has been seen.
+  // An opened resource counts as seen.
   effect(() => {
     const { uri } = place.value
     if (uri !== undefined) untracked(() => markSeen(uri))
@@ -162,7 +162,7 @@ function createThrottle(tell: () => void): () => void {
         timer = undefined
         const before = performance.now()
         tell()
-        // What hangs on it is computed when it is drawn: that is measured too.
+        // Dependent values are computed when they are drawn: that time is measured too.
         requestAnimationFrame(() => {
           free = performance.now() + 4 * (performance.now() - before)
         })

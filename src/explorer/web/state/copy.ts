@@ -8,7 +8,7 @@ export async function copy(text: string): Promise<boolean> {
   }
 }
 
-/** Where the page may not use the clipboard by itself (no secure context), what is selected can still be copied. */
+/** Copies by a selection, which works without a secure context, unlike the clipboard API. */
 function copyBySelection(text: string): boolean {
   const field = document.createElement('textarea')
   field.value = text

@@ -31,7 +31,7 @@ export function crumbsOf(uri: string): readonly Crumb[] {
   return crumbs
 }
 
-/** A part of a URI as people write it. What is no valid encoding stays as it is. */
+/** Returns a decoded part of a URI. Invalid encodings stay as they are. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

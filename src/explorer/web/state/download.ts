@@ -1,4 +1,4 @@
-/** What a file name may not hold, on any system: separators, what cannot be seen, what programs give a meaning. */
+/** Characters that file names may not contain on some system: separators, invisible and special characters. */
 const notInNames = /[\p{C}\p{Zl}\p{Zp}<>:"/\\|?*%]+/gu
 const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
 

@@ -33,7 +33,7 @@ const t = createWords(
   },
 )
 
-/** What a mount holds, as far as its address tells. */
+/** Kind of a mount, by its address. */
 export type MountKind = Parameters<typeof t>[0]
 
 const kindOfScheme: Readonly<Record<string, MountKind>> = {
@@ -78,7 +78,7 @@ const iconOfKind: Readonly<Record<MountKind, IconName>> = {
   packages: 'box',
 }
 
-/** What a mount holds. `undefined`: its address does not tell. */
+/** Returns the kind of a mount; undefined if its address does not tell. */
 export function kindOf(uri: string): MountKind | undefined {
   if (isSearchMount(uri)) return 'search'
   return kindOfScheme[/^[^:]*/.exec(uri)?.[0].toLowerCase() ?? '']
@@ -109,7 +109,7 @@ export function titleOfMount({ uri, name, title }: Named): string {
   return kind === undefined ? name : t(kind)
 }
 
-/** What stands behind the title of a mount, so that two of one kind are told apart. `undefined`: the title says it already. */
+/** Returns a name to show after the title of a mount, which distinguishes mounts of one kind; undefined if the title is that name. */
 export function asideOfMount(mount: Named): string | undefined {
   const { name } = mount
   return titleOfMount(mount).toLowerCase() === name.toLowerCase() ? undefined : name

@@ -3,12 +3,12 @@ import { defined } from '../../../core/defined.ts'
 import type { Resource } from '../../../core/view.ts'
 import { connected } from './session.ts'
 
-/** So many resources are remembered: the ones that were listed last. */
+/** Maximum number of cached resources: the ones that were listed last. */
 const most = 200_000
 
 const known = new Map<string, Resource>()
 
-/** What is before and behind the resource that is shown, in the list that it was opened from: for `[` and `]`. */
+/** Neighbours of the shown resource in the list that it was opened from: for `[` and `]`. */
 export const neighbours = signal<{ readonly previous?: string; readonly next?: string }>({})
 
 /** Keeps what a list says of resources, so that nobody has to ask for it again. */
@@ -27,10 +27,10 @@ export function knownOf(uri: string): Resource | undefined {
   return known.get(uri)
 }
 
-/** So many pages of a folder are looked through for one resource of it. */
+/** Maximum number of pages of a folder that are searched for one resource. */
 const mostPages = 5
 
-/** What a list says of a resource, asked for in the folder that it lies in. `undefined`: it is in none of its first pages. */
+/** Returns a resource from the listing of its folder; undefined if it is in none of the first pages. */
 export async function lookUp(uri: string, parent: string, signal: AbortSignal): Promise<Resource | undefined> {
   const { view } = connected()
   let cursor: string | undefined

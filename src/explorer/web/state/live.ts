@@ -13,7 +13,7 @@ export function markSeen(uri: string): void {
   if (changed.value.has(uri)) changed.value = new Set([...changed.value].filter((one) => one !== uri))
 }
 
-/** So many marks are kept: the ones that were set last. */
+/** Maximum number of marks: the ones that were set last. */
 const mostMarks = 10_000
 
 export function markChanged(uris: Iterable<string>): void {

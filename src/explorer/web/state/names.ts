@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { Resource, View } from '../../../core/view.ts'
 
-/** The most names that are held for matching them with every key. What is beyond is asked of the server's search. */
+/** Maximum number of names kept for matching with every key. Others are found by the server's search. */
 const maxNames = 20_000
 /** How long names are held before they are loaded anew, in milliseconds. */
 const keptMs = 60_000

@@ -1,19 +1,19 @@
 import { signal } from '@preact/signals'
 
 /**
- * Where the reader is: all of it stands in the fragment of the URL, so that every place has a permalink, back and forward work, and the
- * server is told nothing of it.
+ * Location of the reader. It is kept in the fragment of the URL, so that every place has a permalink, back and forward work, and the
+ * server does not learn it.
  */
 export interface Place {
-  /** What the left pane shows. By default the tree. */
+  /** Content of the left pane. Default: the tree. */
   readonly view?: 'tree' | 'list' | 'search' | 'templates'
   /** The resource or directory that is previewed. */
   readonly uri?: string
   /** The directory whose contents are listed; none: all resources. */
   readonly in?: string
-  /** What is searched for. */
+  /** Words of the search. */
   readonly q?: string
-  /** What the rows are filtered by, as typed. */
+  /** Filter of the rows, as typed. */
   readonly filter?: string
   /** `name`, `modified`, `size`, `type`, `priority`; behind `-`, the other way round. */
   readonly sort?: string
@@ -34,7 +34,7 @@ export interface Place {
   readonly line?: string
   /** `1`: the basket is open. */
   readonly basket?: string
-  /** What is to be put into the basket, from a link that somebody shared: lines of a level and a URI. Taken at once, and left out then. */
+  /** Items of a shared link for the basket: lines of a level and a URI. They are added at once, and then removed from the place. */
   readonly picks?: string
 }
 
@@ -45,7 +45,7 @@ const names = [
 
 const views = new Set(['tree', 'list', 'search', 'templates'])
 
-/** The place that a fragment names. What is not known in it is left out. */
+/** The place that a fragment names. Unknown parameters are ignored. */
 export function placeOf(fragment: string): Place {
   const params = new URLSearchParams(fragment.replace(/^#/, ''))
   const found: Record<string, string> = {}

@@ -5,7 +5,7 @@ const key = 'hikidashi.recent-searches'
 const maxKept = 8
 const maxCharacters = 200
 
-/** What was searched for in this browser, the latest first. */
+/** Searches in this browser, the latest first. */
 export const recent = signal<readonly string[]>(stored())
 
 /** Puts a search at the head of the list. */

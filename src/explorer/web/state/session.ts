@@ -16,7 +16,7 @@ export function connected(): Connection {
 export const failure = signal<{ readonly error: unknown; readonly at: number } | undefined>(undefined)
 
 /**
- * What the server wants before it answers: `token`, which the reader can type; `address`, the one that `hikidashi ui` prints.
+ * Requirement of the server before it answers: `token`, which the reader can type; `address`, the one that `hikidashi ui` prints.
  * `isRefused`: the token that was given is not good; or two browsers have used the address.
  */
 export interface Wish {

@@ -20,7 +20,7 @@ const mostPages = 200
 
 let loading: AbortController | undefined
 
-/** Loads them, all pages. What is there already is shown until then. */
+/** Loads them, all pages. The former ones are shown until then. */
 export async function loadTemplates(): Promise<void> {
   loading?.abort()
   const controller = new AbortController()

@@ -9,7 +9,7 @@ export function dismissContinued(): void {
 
 /**
  * Takes the one-time token that `hikidashi ui` puts into the fragment, and has the server open a session for it. It is gone from the
- * address and the history before anything is drawn, and nothing keeps it. Where the server refuses it, the first request tells.
+ * address and the history before anything is drawn, and nothing keeps it. If the server refuses it, the first request fails.
  */
 export async function takeTicket(url: string): Promise<void> {
   const params = new URLSearchParams(location.hash.slice(1))

@@ -8,7 +8,7 @@ import { isBelow } from './grown.ts'
  */
 export interface Columns {
   readonly resources: readonly Resource[]
-  /** What the filter looks at, folded: title, name and readable URI. */
+  /** Folded texts for the filter: title, name and readable URI. */
   readonly texts: readonly string[]
   /** Which of `mounts` it is in; -1: none. */
   readonly mountAt: readonly number[]

@@ -6,7 +6,7 @@ import { formatDay } from '../words/language.ts'
 import { ages, type Facet, facets, noType, priorities } from './select.ts'
 import { t } from './words.ts'
 
-/** What narrows the rows: each facet with its values, and how many rows there would be for each. */
+/** Facets of the rows: each with its values and their numbers of rows. */
 export function FacetsBar() {
   const isOpen = useSignal(facets.some((facet) => place.value[facet] !== undefined))
   const count = facets.filter((facet) => place.value[facet] !== undefined).length

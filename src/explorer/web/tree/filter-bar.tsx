@@ -8,7 +8,7 @@ export function FilterBar() {
   const field = useRef<HTMLInputElement>(null)
   const { filter = '', view = 'tree' } = place.value
   useEffect(() => {
-    // What is just being composed is not taken from the reader.
+    // Text in composition by an input method is not replaced.
     if (field.current !== null && document.activeElement !== field.current) field.current.value = filter
   }, [filter])
   const clear = () => {

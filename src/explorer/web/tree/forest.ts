@@ -7,7 +7,7 @@ import { singleOf } from './single.ts'
 
 /** The tree of a view: its mounts, and of them what has been opened. Directories are loaded page by page. */
 export interface Forest {
-  /** What is shown, in order: mounts, and below each open directory what is in it. Another array whenever it is another one. */
+  /** Shown rows, in order: mounts, and the children of open directories. A new array after each change. */
   readonly rows: readonly TreeRow[]
   readonly state: 'loading' | 'loaded' | 'failed'
   readonly error: unknown

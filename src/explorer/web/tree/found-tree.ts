@@ -89,7 +89,7 @@ function kept(path: Open[], uri: string, mount: string | undefined): Open[] {
 
 const none: readonly number[] = []
 
-/** Where the directories in a URI end, behind a place in it. */
+/** Returns the positions of the slashes in a URI after a position. */
 function slashes(uri: string, from: number): readonly number[] {
   const first = uri.indexOf('/', from)
   if (first === -1) return none

@@ -21,7 +21,7 @@ export interface Growing extends TreeNode {
   error: unknown
   readonly parent: Growing | undefined
   readonly siblings: { readonly count: number }
-  /** What its children have for `siblings`. */
+  /** Shared number of siblings of its children. */
   readonly brood: { count: number }
   cursor?: string | undefined
   loading?: Promise<void> | undefined
@@ -61,7 +61,7 @@ export function isOther(before: Resource | undefined, now: Resource): boolean {
   return before.version !== now.version || before.modified !== now.modified || before.size !== now.size
 }
 
-/** What is shown of what is loaded. */
+/** Returns the shown rows of the loaded nodes. */
 export function rowsOf(roots: readonly Growing[]): readonly TreeRow[] {
   const rows: TreeRow[] = []
   const add = (nodes: readonly Growing[]) => {

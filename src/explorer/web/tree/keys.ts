@@ -1,7 +1,7 @@
 import { fold } from '../state/fold.ts'
 import { parentIndex, type TreeRow } from './rows.ts'
 
-/** What a key does in the tree (WAI-ARIA Authoring Practices, tree view): where to go, or what to do with the active row. */
+/** Effect of a key in the tree (WAI-ARIA Authoring Practices, tree view): a row to go to, or an action on the active row. */
 export type Step =
   | { readonly to: number }
   | { readonly act: 'open' | 'close' | 'openSiblings' | 'preview' | 'pick' | 'select' }
@@ -67,7 +67,7 @@ export interface TypeAhead {
   type(character: string, rows: readonly TreeRow[], active: number, now: number): number | undefined
 }
 
-/** What is typed within so many milliseconds belongs together. */
+/** Maximum time between characters of one type-ahead, in milliseconds. */
 const together = 800
 
 export function createTypeAhead(): TypeAhead {

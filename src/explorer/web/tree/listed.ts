@@ -4,7 +4,7 @@ import { type Columns, createColumns } from './columns.ts'
 
 /** All resources of a view, as far as they have been loaded. */
 export interface Listed {
-  /** What there is to show. Another object whenever it is another list; it grows while it is loaded the first time. */
+  /** The listed resources. A new object for each list; it grows during the first load. */
   readonly columns: Columns
   /** Another number whenever there is something new in it. */
   readonly version: number
@@ -14,7 +14,7 @@ export interface Listed {
   readonly unavailable: readonly string[]
   /** Loads it, where nobody has yet, or where that failed: it goes on where it stopped. */
   load(): void
-  /** Loads it anew. What is there is shown until all of it is. Resolves when that is over. */
+  /** Loads the list again. The former one is shown until the new one is complete. Resolves at the end. */
   reload(): Promise<void>
   stop(): void
 }
@@ -26,7 +26,7 @@ export interface ListedOptions {
   breathe?(): Promise<void>
 }
 
-/** So many resources are taken in at once. */
+/** Number of resources added at once. */
 const piece = 1000
 
 export function createListed(view: View, options: ListedOptions): Listed {
@@ -37,7 +37,7 @@ export function createListed(view: View, options: ListedOptions): Listed {
   let error: unknown
   let unavailable: readonly string[] = []
   let running: AbortController | undefined
-  /** Where the first load goes on after a failure. */
+  /** Cursor at which the first load continues after a failure. */
   let cursor: string | undefined
   let isWhole = false
 
@@ -61,7 +61,7 @@ export function createListed(view: View, options: ListedOptions): Listed {
     onChange()
     try {
       const mounts = isAnew || columns.mounts.length === 0 ? await view.mounts({ signal }) : columns.mounts
-      // What is whole is shown until the next is whole; what is not grows before the eyes of the reader.
+      // A complete list is shown until the next one is complete; an incomplete one grows visibly.
       const isHeldBack = isAnew && isWhole
       const growing = isAnew || columns.mounts.length === 0 ? createColumns(mounts) : columns
       if (!isHeldBack) columns = growing
@@ -90,9 +90,9 @@ export function createListed(view: View, options: ListedOptions): Listed {
     } catch (thrown) {
       if (signal.aborted) return
       error = thrown
-      // Where it is not that the server is away, the place to go on from may be what is wrong.
+      // If the server is reachable, the cursor may be invalid.
       if (!isResourceError(thrown, 'unavailable')) startOver()
-      // A list that is whole is worth more than an error in its place.
+      // A complete list stays in place of the error.
       state = isWhole ? 'loaded' : 'failed'
     }
     if (running === controller) running = undefined

@@ -4,8 +4,8 @@ import { fold } from '../state/fold.ts'
 const letters = /.[\p{M}\uff9e\uff9f]*/gsu
 
 /**
- * Where the words of a filter are in a text: half-open, in UTF-16 units, in order, not overlapping. It finds whatever the filter does,
- * however wide or composed the letters of either are.
+ * Returns the ranges of the words of a filter in a text: half-open, in UTF-16 units, in order, not overlapping. It matches as the filter
+ * does, regardless of width and composition of letters.
  *
  * @param words Folded.
  */

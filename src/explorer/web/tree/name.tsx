@@ -2,7 +2,7 @@ import { langOf } from '../state/lang.ts'
 import { shown } from '../state/shown.ts'
 import { piecesOf } from './marks.ts'
 
-/** So many characters at the end of a long name are always to be seen: what long names share is their beginning. */
+/** Number of characters at the end of a long name that are always visible: long names often share their beginning. */
 const tail = 10
 const long = 24
 
@@ -40,14 +40,14 @@ export function Name({ text, words, class: name = '' }: NameProps) {
 
 const onOneLine = (text: string) => text.replace(/[\t\n\r]+/g, ' ')
 
-/** Where the end begins, not in the middle of a character. */
+/** Returns the start of the visible end, not within a character. */
 function cutOf(text: string): number {
   const cut = text.length - tail
   const code = text.charCodeAt(cut)
   return code >= 0xdc00 && code <= 0xdfff ? cut + 1 : cut
 }
 
-/** A path with its words marked. Where there is no room for all of it, its end is to be seen. */
+/** A path with its words marked. If there is not enough room, its end is visible. */
 export function PathText({ text, words }: NameProps) {
   return (
     <span class="path">

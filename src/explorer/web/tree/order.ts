@@ -4,13 +4,13 @@ import type { Columns } from './columns.ts'
 export const sorts = ['name', 'type', 'size', 'modified', 'priority'] as const
 export type Sort = (typeof sorts)[number]
 
-/** What `sort` of a place says. `undefined`: the order of the server, by path. */
+/** Parses `sort` of a place; undefined for the order of the server, by path. */
 export function sortOf(text: string | undefined): { readonly by: Sort; readonly down: boolean } | undefined {
   const by = sorts.find((sort) => sort === text?.replace(/^-/, ''))
   return by === undefined ? undefined : { by, down: text?.startsWith('-') === true }
 }
 
-/** The numbers of all rows in an order. What says nothing of what it is ordered by comes last either way. */
+/** Returns the indexes of all rows in an order. Rows without a value come last in both directions. */
 export function orderOf(columns: Columns, sort: string | undefined): Uint32Array {
   const order = Uint32Array.from(columns.resources, (_, row) => row)
   const wanted = sortOf(sort)

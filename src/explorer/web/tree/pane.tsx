@@ -68,7 +68,7 @@ function ListBody() {
 /** Which directory is listed, and the way from one to all; from all, the way to the one that is shown. */
 function Scope() {
   const { in: directory, uri } = place.value
-  // What is known of a directory may come with the tree.
+  // Facts of a directory may come with the tree.
   treeState.value
   if (directory !== undefined)
     return (

@@ -9,7 +9,7 @@ export interface Range {
   end(): void
 }
 
-/** So many rows are picked at once. */
+/** Maximum number of rows picked at once. */
 const most = 2000
 
 /** A folder that a range has taken in: what it put into the basket, once that is known. */
@@ -20,7 +20,7 @@ interface Taken {
 
 export function createRange(): Range {
   let anchor: number | undefined
-  /** What this range has picked: it is put back where the range shrinks. */
+  /** URIs picked by this range: they are unpicked when the range shrinks. */
   let own = new Set<string>()
   let folders = new Map<string, Taken>()
   /** Resolves when all folders so far have been added, or could not be. */

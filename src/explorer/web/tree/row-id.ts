@@ -10,7 +10,7 @@ export function idOf(of: string, key: string): string {
   return `${of}-${number}`
 }
 
-/** What the part of a row that was pressed does: a row has no buttons, which a tree and a grid of rows may not hold. */
+/** Returns the action of the pressed part of a row: a row in a tree or grid may not contain buttons. */
 export function partOf({ target }: Event): string | undefined {
   return target instanceof Element ? (target.closest('[data-do]')?.getAttribute('data-do') ?? undefined) : undefined
 }

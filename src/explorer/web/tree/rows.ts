@@ -8,7 +8,7 @@ export interface TreeRow {
   readonly kind: 'node' | 'loading' | 'more' | 'failed' | 'empty'
   /** Unique among the rows, and the same as long as it is the same thing. */
   readonly key: string
-  /** What it is; of a note, the directory that it is in. */
+  /** Its resource; of a note, the directory of the note. */
   readonly resource: Resource
   /** From 1, the mounts, down. */
   readonly level: number
@@ -28,7 +28,7 @@ export function parentIndex(rows: readonly TreeRow[], index: number): number {
   return -1
 }
 
-/** Where the rows that follow a row and lie in it end: the first that does not. */
+/** Returns the index of the first row after a row that does not lie in it. */
 export function subtreeEnd(rows: readonly TreeRow[], index: number): number {
   const level = rows[index]?.level ?? 0
   let end = index + 1

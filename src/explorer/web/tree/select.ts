@@ -2,7 +2,7 @@ import { fold } from '../state/fold.ts'
 import type { Columns } from './columns.ts'
 import { isBelow } from './grown.ts'
 
-/** What rows are narrowed down by. What is left out does not narrow them. */
+/** Filters of rows. Undefined ones do not filter. */
 export interface Selection {
   /** Words as typed: each has to be in the name, the title or the URI. */
   readonly filter?: string
@@ -32,7 +32,7 @@ export interface Selected {
 
 export const priorities = ['1', '0.8', '0.5', '0.3'] as const
 export const ages = ['1d', '7d', '30d', '365d'] as const
-/** What stands for resources that say nothing of their type. */
+/** Value for resources without a type. */
 export const noType = 'none'
 
 /** The words of a filter as they are looked for. */

@@ -23,7 +23,7 @@ interface TreeRowProps {
   onPress(event: MouseEvent): void
 }
 
-/** What a level is set in by, in pixels. Behind the twelfth, levels are told apart by their number alone. */
+/** Indentation of a level. Levels beyond the twelfth differ only by their number. */
 const indent = (level: number) => `${6 + 14 * (Math.min(level, 12) - 1)}px`
 
 export function TreeRowView(props: TreeRowProps) {

@@ -197,15 +197,15 @@ function isHeldBy(rows: readonly TreeRow[], active: number, first: string | unde
   return true
 }
 
-/** What can be read in a row. */
+/** Returns the URI of a readable row. */
 function uriOf(row: TreeRow | undefined): string | undefined {
   return row?.kind === 'node' && !row.isDirectory ? row.key : undefined
 }
 
-/** What was opened in the tree itself: nobody is led there, who may be further on already. */
+/** URI that was opened in the tree itself: the tree does not scroll to it again. */
 const opened: { current: string | undefined } = { current: undefined }
 
-/** Where the active row was last: should it go, the one in its place is active. */
+/** Last index of the active row: if the row disappears, the one at its index becomes active. */
 const lastIndex = { current: 0 }
 
 /** Goes to what the address names, and to what was asked to be shown. */

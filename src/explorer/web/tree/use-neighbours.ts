@@ -3,7 +3,7 @@ import { defined } from '../../../core/defined.ts'
 import { neighbours } from '../state/known.ts'
 import { place } from '../state/place.ts'
 
-/** So many rows are looked through for the next resource. */
+/** Maximum number of rows searched for the next resource. */
 const most = 5000
 
 /**

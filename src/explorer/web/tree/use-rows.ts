@@ -31,7 +31,7 @@ export interface RowsInUse extends Rows {
   readonly active: number
   /** Another value where the reader asked for other rows: they are shown from the first. */
   readonly asked: string
-  /** Where the place is kept while the rows are not drawn. */
+  /** Keeps the scroll position while the rows are not rendered. */
   readonly memory: { anchor: Anchor; top: number }
 }
 
@@ -90,7 +90,7 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
     draw(undefined)
   }, [identity, asked])
 
-  // What is drawn now holds the place for the next time.
+  // The rendered rows determine the scroll position for the next time.
   useLayoutEffect(() => {
     drawn.current = now
     if (count > 0) memory.anchor = anchorOf(rows, now, rowHeight, scroll.current.height, active)

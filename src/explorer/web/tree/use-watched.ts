@@ -2,9 +2,9 @@ import { useEffect, useRef } from 'preact/hooks'
 import { markChanged, onChange } from '../state/live.ts'
 import { place } from '../state/place.ts'
 
-/** So many resources are listened to for their marks: the ones that were to be seen last. */
+/** Maximum number of resources subscribed to for their marks: the ones that were visible last. */
 const most = 300
-/** It is waited so long, in milliseconds, until the reader has stopped scrolling. */
+/** Delay after the last scroll event, in milliseconds. */
 const pause = 400
 
 /** Marks what changes among the rows that are to be seen. */
@@ -17,7 +17,7 @@ export function useWatched(uris: readonly string[]): void {
         const end =
           watched.get(uri) ??
           onChange(uri, (missed) => {
-            // What may have been missed shows when the list is loaded anew.
+            // Missed changes show when the list is loaded again.
             if (!missed && place.value.uri !== uri) markChanged([uri])
           })
         watched.delete(uri)

@@ -22,7 +22,7 @@ export interface Scroll {
 
 export const tallest = 8_000_000
 
-/** So many rows are drawn beyond each edge. */
+/** Number of rows rendered beyond each edge. */
 const spare = 12
 
 /** Pixels of rows for one pixel of scrolling: 1, unless there are too many of them. */
@@ -36,7 +36,7 @@ export function windowOf(count: number, row: number, scroll: Scroll): Window {
   const height = ratio === 1 ? count * row : tallest
   const most = Math.max(0, height - scroll.height)
   const top = Math.min(Math.max(scroll.top, 0), most)
-  /** Where the upper edge is in the rows, in their own pixels. */
+  /** Position of the upper edge within the rows, in their own pixels. */
   const edge = top * ratio
   const visible = Math.min(Math.floor(edge / row), Math.max(0, count - 1))
   const first = Math.max(0, visible - spare)
@@ -44,12 +44,12 @@ export function windowOf(count: number, row: number, scroll: Scroll): Window {
   return { first, end, height, top: first * row - edge + top, visible, above: edge - visible * row }
 }
 
-/** Where to scroll to, so that a row stands `from` pixels below the upper edge. */
+/** Returns the scroll position at which a row is `from` pixels below the upper edge. */
 export function scrollTo(count: number, row: number, view: number, index: number, from = 0): number {
   return Math.max(0, (index * row - from) / measure(count, row, view))
 }
 
-/** Where to scroll to, so that all of a row is to be seen, with as little movement as there has to be. `undefined`: it is. */
+/** Returns the nearest scroll position at which a whole row is visible; undefined if it is visible already. */
 export function scrollInto(count: number, row: number, scroll: Scroll, index: number): number | undefined {
   const ratio = measure(count, row, scroll.height)
   const edge = scroll.top * ratio
@@ -64,10 +64,10 @@ export interface Rows {
   keyOf(index: number): string
 }
 
-/** What is to be seen, by which the place is found again among other rows: each key with its distance from the upper edge, in pixels. */
+/** Visible rows, by which the scroll position is restored among other rows: each key with its distance from the upper edge, in pixels. */
 export type Anchor = readonly { readonly key: string; readonly from: number }[]
 
-/** @param active The row that the reader stands on: where it is to be seen, it keeps its height before all others. */
+/** @param active The active row: if it is visible, it keeps its position before all others. */
 export function anchorOf(
   rows: Rows,
   { visible, above, end }: Window,

@@ -9,8 +9,8 @@ export const language = signal<Language>(globalThis.navigator?.language.startsWi
 export type Values = Readonly<Record<string, string | number>>
 
 /**
- * The words of one part of the page, in each language. What it answers reads the language signal: a component that calls it is drawn
- * anew when the reader chooses another one.
+ * The words of one part of the page, in each language. The returned function reads the language signal: a component that calls it is rendered
+ * again when the reader chooses another one.
  */
 export function createWords<Key extends string>(
   en: Readonly<Record<Key, string>>,
@@ -33,7 +33,7 @@ function kept<T extends Intl.NumberFormat | Intl.DateTimeFormat>(kind: string, m
   const key = `${language.value} ${kind}`
   const formatter = formatters.get(key) ?? make(language.value)
   formatters.set(key, formatter)
-  // What is kept under a kind is what was made for it.
+  // A cached formatter has the type of its kind.
   return formatter as T
 }
 

@@ -68,7 +68,7 @@ function behindLine(text: string, at: number): number {
   return text[at] === '\r' && text[at + 1] === '\n' ? at + 2 : at + 1
 }
 
-/** What stands between the cells: whichever of comma, tab, semicolon and bar the first lines have as often as each other. */
+/** Returns the delimiter: the one of comma, tab, semicolon and bar that each of the first lines has equally often. */
 export function delimiterOf(text: string, mediaType: string | undefined): string {
   if (mediaType === 'text/tab-separated-values') return '\t'
   const head = text.slice(0, 20_000)
@@ -102,7 +102,7 @@ export function numberOf(cell: string): number | undefined {
   return Number(text.replaceAll(',', ''))
 }
 
-/** The order of the rows (without the head) by one column. Where most of its cells are numbers, by these; empty cells come last. */
+/** The order of the rows (without the head) by one column. If most of its cells are numbers, they are compared as numbers; empty cells come last. */
 export function sortedBy(rows: Rows, column: number, isDescending: boolean): readonly number[] {
   const cells = rows.map((row) => row[column] ?? '')
   const filled = cells.filter((cell) => cell.trim() !== '')

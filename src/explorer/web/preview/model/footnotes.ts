@@ -12,7 +12,7 @@ interface FootnoteToken extends Tokens.Generic {
   readonly number: number
 }
 
-/** What one document has of footnotes, while it is laid out. */
+/** Footnotes of one document, while it is rendered. */
 export interface Footnotes {
   readonly extension: MarkedExtension
   /** Forgets the document before. */

@@ -35,7 +35,7 @@ const properties =
   /^(?:color|backgroundColor|fontSize|fontWeight|fontStyle|textAlign|width|(?:padding|border)(?:Left|Right|Top|Bottom)?)$/
 const plainValue = /^(?!.*(?:url|var|image|expression)\b)[\w#%., ()+-]{1,60}$/i
 
-/** What a node of the library has, of any of its kinds. */
+/** Members of the library's nodes of any kind. */
 interface LibraryNode {
   readonly type?: unknown
   readonly text?: unknown
@@ -74,7 +74,7 @@ function copied(node: LibraryNode, budget: { left: number }): readonly FormulaNo
   if (--budget.left < 0) return []
   if (typeof node.text === 'string') return [node.text]
   const children = (node.children ?? []).flatMap((child) => copied(child, budget))
-  // What is no element, or none of these, stands for its children.
+  // Other nodes are replaced by their children.
   if (typeof node.type !== 'string' || !names.has(node.type)) return children
   return [
     {

@@ -13,7 +13,7 @@ export interface LogLine {
 export interface GitLog {
   readonly title: string
   readonly commits: readonly LogLine[]
-  /** What else stands there, such as that there is more. */
+  /** Further lines, such as that there is more. */
   readonly notes: readonly string[]
 }
 

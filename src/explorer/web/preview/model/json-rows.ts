@@ -7,9 +7,9 @@ export interface JsonRow {
   readonly name?: string
   readonly isIndex: boolean
   readonly kind: 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
-  /** What it is, on one line. Of an object or array, how it begins. */
+  /** Its value on one line; of an object or array, the beginning. */
   readonly text: string
-  /** How many things are in it: only of objects and arrays that are not empty. */
+  /** Number of its members: only of non-empty objects and arrays. */
   readonly count?: number
   readonly isOpen: boolean
   /** Its place among its siblings from 1, and how many these are. */
@@ -92,7 +92,7 @@ function textOf(value: unknown): string {
   return JSON.stringify(isLong ? `${value.slice(0, longest)}…` : value) ?? 'null'
 }
 
-/** What is in something stands for itself, and what is in that does not. */
+/** Formats a value without its nested members. */
 function briefly(value: unknown): string {
   if (typeof value !== 'object' || value === null) return textOf(value)
   if (Array.isArray(value)) return value.length === 0 ? '[]' : '[…]'

@@ -20,7 +20,7 @@ export type Kind =
   | 'pdf'
   | 'binary'
 
-/** What decides on it. A content has either text or bytes. */
+/** Facts that determine the kind. A content has either text or bytes. */
 export interface Facts {
   readonly uri: string
   readonly mimeType?: string | undefined
@@ -58,7 +58,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   'text/x-patch': 'diff',
 }
 
-/** What a name may make of a text whose type says no more than that it is text. Never what a browser would run. */
+/** Kinds by file extension for plain text. None of them runs in a browser. */
 const safe: Readonly<Record<string, Kind>> = {
   md: 'markdown',
   markdown: 'markdown',
@@ -118,7 +118,7 @@ function shapeOfBytes(type: string | undefined, bytes: Uint8Array): Shape {
   return { kind: 'binary' }
 }
 
-/** The type of an image that browsers draw, by how it begins. What it is declared as does not count. */
+/** Returns the type of an image that browsers draw, by its first bytes. The declared type does not count. */
 export function imageTypeOf(bytes: Uint8Array): string | undefined {
   const head = latin(bytes.subarray(0, 32))
   if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png'

@@ -1,6 +1,6 @@
 import type { Overview, SchemaTable } from './schema.ts'
 
-/** Where a table is drawn. */
+/** Position of a drawn table. */
 export interface Box {
   readonly table: SchemaTable
   readonly x: number

@@ -11,7 +11,7 @@ export const linesInChunk = 100
 /** A line longer than this is drawn in part: browsers lay out a line of megabytes for seconds. */
 export const longestLine = 20_000
 
-/** What a part of a resource says of itself in `_meta` (docs/providers/documents.md). */
+/** Description of a part of a resource in `_meta` (docs/providers/documents.md). */
 export interface Part {
   readonly unit: 'lines' | 'bytes'
   readonly first: number
@@ -31,12 +31,12 @@ export function partOf(value: unknown): Part | undefined {
     last,
     ...(typeof lines === 'number' ? { lines } : {}),
     ...(typeof size === 'number' ? { size } : {}),
-    // What is asked for next has the form of a part and no other.
+    // The next part must have the form of a part.
     ...(typeof next === 'string' && /^(lines|bytes)=\d{1,15}(-\d{0,15})?$/.test(next) ? { next } : {}),
   }
 }
 
-/** So many lines are shown before and behind those that a search found. */
+/** Number of lines shown before and after those of a hit. */
 export const context = 40
 
 /** The range of lines to ask for so that some of them are seen with what is around them. */

@@ -1,6 +1,6 @@
 import { fold } from '../../state/fold.ts'
 
-/** Where a text is found in a line: from 0, `end` not included. */
+/** Range of a match in a line: from 0, `end` excluded. */
 export interface Match {
   readonly line: number
   readonly start: number
@@ -19,7 +19,7 @@ export function matchesIn(lines: readonly string[], query: string): readonly Mat
   if (needle === '') return found
   for (const [line, text] of lines.entries()) {
     const folded = fold(text)
-    // Where characters were joined or taken apart, places in the folded text are not those in the line.
+    // If folding changed the length, positions in the folded text differ from those in the line.
     const [hay, wanted] = folded.length === text.length ? [folded, needle] : [text.toLowerCase(), query.toLowerCase()]
     if (hay.length !== text.length) continue
     for (let start = hay.indexOf(wanted); start !== -1; start = hay.indexOf(wanted, start + wanted.length)) {

@@ -97,7 +97,7 @@ interface Reader {
   at: number
 }
 
-/** What a sticky pattern matches here, with its groups. */
+/** Returns the match of a sticky pattern at the current position. */
 function taken(reader: Reader, pattern: RegExp): RegExpExecArray | undefined {
   pattern.lastIndex = reader.at
   const match = pattern.exec(reader.text) ?? undefined

@@ -46,7 +46,7 @@ export function notebookOf(value: unknown): Notebook | undefined {
   return { cells, isCut }
 }
 
-/** What a code cell answered. HTML and scripts are not shown: their text stands beside them. */
+/** Returns the output of a code cell. HTML and scripts are not shown: notebooks have plain text beside them. */
 function outputOf(output: unknown): Output | undefined {
   if (!isRecord(output)) return undefined
   if (output.output_type === 'stream') return textOutput(textOf(output.text))

@@ -20,8 +20,8 @@ function piecesOf(text: string): Pieces {
 }
 
 /**
- * What a reference in a document leads to (RFC 3986, section 5.2), for URIs of any scheme. Raw characters that no URI may hold are
- * escaped, since documents are full of them. `undefined`: it leads nowhere, such as out of what has no path.
+ * Resolves a reference in a document (RFC 3986, section 5.2), for URIs of any scheme. Characters that a URI may not contain are
+ * escaped, since documents often have them. Undefined if it leads nowhere, such as a relative one from a URI without a path.
  */
 export function resolveReference(base: string, reference: string): Target | undefined {
   const text = escaped(reference.trim())

@@ -82,7 +82,7 @@ function segmentOf(name: string): string {
 }
 
 /**
- * Where the definition of a table is, beside an overview: below its folder, with the schema in between where the overview is one of
+ * Returns the URI of the definition of a table, relative to an overview: below its folder, with the schema in between if the overview has
  * several schemas.
  */
 export function tableUri(
@@ -95,7 +95,7 @@ export function tableUri(
   return `${base}${middle}${segmentOf(name)}/schema`
 }
 
-/** Where the definition of a table is, seen from that of another: `…/orders/schema` or `…/public/orders/schema`. */
+/** Returns the URI of the definition of a table, relative to that of another: `…/orders/schema` or `…/public/orders/schema`. */
 export function siblingTableUri(
   own: { readonly uri: string; readonly schema: string | undefined },
   other: { readonly schema: string | undefined; readonly name: string },

@@ -13,7 +13,7 @@ export interface Series {
 }
 
 export interface Chart {
-  /** What is measured, as the source calls it. */
+  /** Name of the measurement in the source. */
   readonly title?: string
   readonly summary?: string
   readonly unit?: string
@@ -81,7 +81,7 @@ function gapOf(gap: unknown): readonly (readonly [number, number])[] {
   return from !== undefined && to !== undefined && from < to ? [[from, to]] : []
 }
 
-/** What tells a series from the others: the labels that not all have alike. */
+/** Returns the labels of a series that differ among all series. */
 function labelOf(labels: Wire, all: readonly Wire[]): string {
   const own = Object.entries(labels).filter(
     ([name, value]) => all.length === 1 || all.some((one) => one[name] !== value),

@@ -5,7 +5,7 @@ export type TokenLine = readonly Token[]
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#x27': "'" }
 
 /**
- * What highlight.js answers, as lines of pieces. It answers HTML of one form only: `<span class="…">`, `</span>` and text with five escapes.
+ * Parses the output of highlight.js into lines of pieces. It answers HTML of one form only: `<span class="…">`, `</span>` and text with five escapes.
  * The page makes its own elements of the pieces, and never HTML.
  */
 export function tokenLines(html: string): readonly TokenLine[] {
