@@ -68,6 +68,19 @@ describe('a files watch', () => {
     expect(await toldOf(watching, () => folder.write({ 'd/c.txt': 'more' }))).toEqual(['d/c.txt'])
   })
 
+  test('tells of no file beside one that is replaced before all files have been looked at for the first time', async () => {
+    folder.write({ 'd/a.txt': 'a', 'd/b.txt': 'b', 'd/c.txt': 'c' })
+    await open()
+    await sleep(40)
+    watch = await startWatching(provider)
+    // In the place of the file comes another one, so that the names of the directory change.
+    fs.writeFileSync(folder.at('d/b.txt~'), 'other')
+    fs.renameSync(folder.at('d/b.txt~'), folder.at('d/b.txt'))
+    await eventually(() => watch?.changes.length !== 0, 'anything is told')
+    await watch.quiet()
+    expect(watch.summary()).toEqual(['d/b.txt'])
+  })
+
   test('tells of a file that was there for a moment, where it would be served, though no list has changed', async () => {
     folder.write({ 'd/a.txt': 'a' })
     const watching = await begin({ exclude: ['*.tmp'] })

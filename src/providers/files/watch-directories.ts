@@ -26,6 +26,8 @@ export interface Directory {
   handle: Handle | undefined
   /** Names with events that were not examined yet; undefined: any name may have changed. */
   heard: Set<string> | undefined
+  /** Whether the next look is at all names, though only those of `heard` may have changed. */
+  whole: boolean
   gone: boolean
 }
 
@@ -145,6 +147,7 @@ export function createDirectories(options: DirectoriesOptions): Directories {
         snapshot: emptySnapshot(),
         handle: undefined,
         heard: new Set(),
+        whole: false,
         gone: false,
       }
       all.add(directory)

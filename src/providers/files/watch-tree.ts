@@ -58,7 +58,7 @@ export function createTree(options: TreeOptions): Tree {
   const add = async (parent: Directory | undefined, position: Position, cause: Cause): Promise<Directory> => {
     // First add the watch, then scan, so that no change is missed.
     const directory = directories.add(parent, position)
-    await scan(directory, position, directory.heard, cause)
+    await scan(directory, position, directory, cause)
     return directory
   }
 
@@ -107,8 +107,16 @@ export function createTree(options: TreeOptions): Tree {
   /**
    * Examines some of the names of a directory. In a round, events up to the moment of the look are handled first: such a change must not count
    * as the initial state.
+   *
+   * @param heard Names that events have named. Other names are not in doubt: nothing says that they changed. Undefined: any name may have.
    */
-  const look = async (directory: Directory, position: Position, indices: readonly number[], cause: Cause) => {
+  const look = async (
+    directory: Directory,
+    position: Position,
+    indices: readonly number[],
+    cause: Cause,
+    heard?: Directory['heard'],
+  ) => {
     const { snapshot } = directory
     const nameAt = (index: number) => snapshot.names.names[index] ?? ''
     const doubt = cause === 'heard' || (cause === 'round' && !directories.isHeard(directory))
@@ -120,21 +128,33 @@ export function createTree(options: TreeOptions): Tree {
       const found = await lookAtAll(position.place, bare, pool, signal, breath)
       if (cause === 'round') {
         await everythingHeard()
-        if (schedule.has(directory)) return directories.hear(directory, undefined)
+        if (schedule.has(directory)) return leaveToEvents(directory)
       }
       for (const [i, index] of part.entries()) {
         const name = nameAt(index)
         if (name.endsWith('/')) await visit(directory, position, name, found[i], cause)
         else {
           const stats = await servedAt(directory, position, name, found[i])
-          const verdict = snapshot.note(index, stats, doubt, time)
+          const verdict = snapshot.note(index, stats, doubt && heard?.has(name) !== false, time)
           if (verdict !== undefined) directories.tell(directory, name, verdict !== 'changed')
         }
       }
     }
   }
 
-  const scan = async (directory: Directory, position: Position, heard: Directory['heard'], cause: Cause) => {
+  /** Leaves the look at all names of a directory to the look that its events have scheduled. */
+  const leaveToEvents = (directory: Directory): void => {
+    // Without a reliable watch, any name may have changed without an event.
+    if (directories.isHeard(directory)) directory.whole = true
+    else directories.hear(directory, undefined)
+  }
+
+  const scan = async (
+    directory: Directory,
+    position: Position,
+    { heard, whole }: Pick<Directory, 'heard' | 'whole'>,
+    cause: Cause,
+  ) => {
     const found = await names.of(position, signal)
     const all = [...found.names.keys()]
     if (cause === 'first') {
@@ -148,13 +168,13 @@ export function createTree(options: TreeOptions): Tree {
     if (cause === 'heard') await tellPassed(directory, position, found.names, heard)
     const sameRules = sameAliases(directory, position)
     directory.aliases = position.aliases
-    if (found === directory.snapshot.names && heard !== undefined && cause === 'heard') {
+    if (found === directory.snapshot.names && heard !== undefined && !whole && cause === 'heard') {
       const some = [...heard].flatMap((name) => [indexOf(found.names, name), indexOf(found.names, `${name}/`)])
       const indices = some.filter((index) => index !== -1)
       await look(directory, position, indices, cause)
     } else {
       if (found !== directory.snapshot.names) rename(directory, found)
-      await look(directory, position, all, cause)
+      await look(directory, position, all, cause, cause === 'heard' ? heard : undefined)
     }
     // The rules below have changed too.
     if (!sameRules) for (const child of directory.children.values()) directories.hear(child, undefined)
@@ -185,14 +205,15 @@ export function createTree(options: TreeOptions): Tree {
   }
 
   const lookAgain = async (directory: Directory, cause: 'heard' | 'round'): Promise<void> => {
-    const { heard, parent } = directory
+    const { heard, whole, parent } = directory
     directory.heard = new Set()
+    directory.whole = false
     let position: Position | undefined
     try {
       position = await walk.to(directory.path, signal)
       if (identityOf(position.place) === directory.identity) {
         if (heard === undefined || cause === 'round') directories.listen(directory, position.place)
-        await scan(directory, position, heard, cause)
+        await scan(directory, position, { heard, whole }, cause)
         troubled.delete(directory)
       } else if (parent !== undefined) {
         directories.drop(directory)
@@ -222,7 +243,7 @@ export function createTree(options: TreeOptions): Tree {
     },
     refresh: async (directory, cause) => {
       if (directory.gone) return
-      if (cause === 'round' && schedule.has(directory)) return directories.hear(directory, undefined)
+      if (cause === 'round' && schedule.has(directory)) return leaveToEvents(directory)
       const start = performance.now()
       await lookAgain(directory, cause)
       const taken = performance.now() - start
