@@ -18,9 +18,12 @@ export function makeTree(root: string): void {
   }
 }
 
+/** The middle one of the values; of an even number of them, the mean of the two in the middle. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
-  return sorted[sorted.length >> 1] ?? Number.NaN
+  const upper = sorted.length >> 1
+  const at = (index: number) => sorted[index] ?? Number.NaN
+  return sorted.length % 2 === 1 ? at(upper) : (at(upper - 1) + at(upper)) / 2
 }
 
 /** Runs something and gives what it answered, the milliseconds it took, and the longest pause of the event loop. */
