@@ -19,7 +19,7 @@ interface Kept {
 
 /**
  * The share of what a context is worth (its scores times the worths of its forms) that is given up at most so that its front stays as it was.
- * Figures: decision 22.
+ * Figures: decision 23.
  */
 const givenUp = 0.02
 
