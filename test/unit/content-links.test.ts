@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contentLinkOf } from '../../src/client/content-link.ts'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
+import { ResourceError } from '../../src/core/errors.ts'
 import { createScrubber } from '../../src/core/scrub.ts'
 import { files } from '../../src/providers/files/index.ts'
 import type { AuditRecord } from '../../src/server/audit.ts'
@@ -23,7 +24,8 @@ const mib = 1024 * 1024
 const secret = 'hunter2-known-secret'
 
 let root = ''
-const movie = randomBytes(3 * mib + 17)
+/** It begins like a text, which the first part alone would be taken for. */
+const movie = Buffer.concat([Buffer.from('mp42\0'), randomBytes(3 * mib + 12)])
 /** A text over the limit, with a known secret across the border of its first part. */
 const story = `${'line of the story\n'.repeat(mib / 18 + 1).slice(0, mib - 8)}${secret}${'\nthe end'.repeat(100_000)}`
 beforeAll(async () => {
@@ -215,6 +217,35 @@ describe('a content over the limit', () => {
         .end()
     })
     expect(outcome).toBe('cut')
+  })
+
+  test('is answered with an error while nothing of it was sent', async () => {
+    const version = '1'
+    const tooLarge = new ResourceError('too-large', 'It is too large.', {
+      reason: 'too-large',
+      size: 8 * mib,
+      limit: mib,
+    })
+    const provider = sliced({
+      list: async function* () {},
+      read: async ({ range }) => {
+        if (range === undefined) throw tooLarge
+        if (range.start > mib) throw new ResourceError('unavailable', 'The disk does not answer.')
+        const { start, end = 8 * mib } = range
+        return [
+          { bytes: Buffer.alloc(end - start), mimeType: 'video/mp4', version, size: 8 * mib, range: { start, end } },
+        ]
+      },
+    })
+    const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider }] })
+    const { url } = await serve({ view: (principal) => catalog.view(principal) })
+    const { href } = await linkTo(url, 'file:///r/movie.mp4')
+    const response = await fetch(href, { headers: { range: `bytes=${2 * mib}-` } })
+    expect([response.status, response.headers.get('retry-after'), await response.text()]).toEqual([
+      503,
+      '5',
+      expect.stringContaining('does not answer just now'),
+    ])
   })
 
   test.each([

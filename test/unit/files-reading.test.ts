@@ -39,7 +39,12 @@ describe.each([
   })
 
   test('of a part reads only that, cuts text between characters, and says which part it is', async () => {
-    folder.write({ 'a.txt': 'aあ𠮷b', 'a.bin': new Uint8Array([0, 1, 2, 3]), 'late.txt': `${'x'.repeat(9000)}あ` })
+    folder.write({
+      'a.txt': 'aあ𠮷b',
+      'a.bin': new Uint8Array([0, 1, 2, 3]),
+      'b.bin': Buffer.from('あいabc\0'),
+      'late.txt': `${'x'.repeat(9000)}あ`,
+    })
     const provider = await open({}, portable)
     const part = (path: string, start: number, end?: number) =>
       readOne(provider, path, { range: { start, ...(end === undefined ? {} : { end }) } })
@@ -51,6 +56,9 @@ describe.each([
     expect(await part('a.txt', 2, 3)).toMatchObject({ bytes: Buffer.from([0x81]), range: { start: 2, end: 3 } })
     expect(await part('late.txt', 9000)).toMatchObject({ text: 'あ', range: { start: 9000, end: 9003 } })
     expect(await part('a.bin', 1, 3)).toMatchObject({ bytes: Buffer.from([1, 2]), range: { start: 1, end: 3 } })
+    // The beginning of the file decides, also for a part that is shorter and looks like text by itself.
+    expect(await part('b.bin', 0, 3)).toMatchObject({ bytes: Buffer.from('あ'), range: { start: 0, end: 3 } })
+    expect(await part('b.bin', 0, 1)).toMatchObject({ bytes: Buffer.from([0xe3]), range: { start: 0, end: 1 } })
     for (const [start, end] of [
       [4, 5],
       [5, undefined],

@@ -52,7 +52,8 @@ export async function readStable(
     const { start, end } = rangeWithin(range, Number(stats.size), limit)
     if (end - start > most) throw later()
     const read = await readPart(handle, start, end, range === undefined, signal)
-    const head = start === 0 ? read.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)
+    const hasHead = start === 0 && (range === undefined || read.length >= headBytes)
+    const head = hasHead ? read.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)
     const found: Bytes = { bytes: read.subarray(0, end - start), start, head, stats }
     const after = await handle.stat(signal)
     if (quiet && read.length === end - start && stampOf(after) === stampOf(stats)) return found
@@ -111,7 +112,7 @@ export function textOf({ bytes, start, head }: Omit<Bytes, 'stats'>, whole: bool
   const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)
   const part = bytes.subarray(from, to)
   if (!isText(part) || (part.length === 0 && bytes.length > 0)) return undefined
-  if (start > 0 && !isText(head.subarray(0, wholeCharacters(head).to))) return undefined
+  if (!whole && !isText(head.subarray(0, wholeCharacters(head).to))) return undefined
   const mark = start === 0 && part[0] === 0xef && part[1] === 0xbb && part[2] === 0xbf ? 3 : 0
   return { text: part.toString('utf8', mark), start: start + from + mark, end: start + to }
 }

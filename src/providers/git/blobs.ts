@@ -98,7 +98,7 @@ async function readFar(
     if (at < headBytes) head.push(chunk.subarray(0, headBytes - at))
     if (at < end && at + chunk.length > start) pieces.push(chunk.subarray(Math.max(0, start - at), end - at))
     at += chunk.length
-    return at < end
+    return at < Math.max(end, headBytes)
   })
   const bytes = Buffer.concat(pieces)
   if (bytes.length !== end - start) throw new ResourceError('unavailable', 'A file could not be read to its end.')

@@ -137,6 +137,9 @@ async function send({ request, response, uri, scrubber }: Sending, body: Body): 
     return 0
   }
   const sent = span === undefined ? length : span.end - span.start
+  const pieces = clean(body.bytes(span?.start, span?.end), scrubber)
+  // A source that fails at once is answered with an error, not with a connection that is cut after the head.
+  const first = request.method === 'HEAD' ? undefined : await pieces.next()
   response.writeHead(span === undefined ? 200 : 206, {
     ...safeHeaders,
     ...tag,
@@ -146,12 +149,12 @@ async function send({ request, response, uri, scrubber }: Sending, body: Body): 
     ...(sent === undefined ? {} : { 'Content-Length': sent }),
     ...(span === undefined ? {} : { 'Content-Range': `bytes ${span.start}-${span.end - 1}/${length}` }),
   })
-  if (request.method === 'HEAD') {
+  if (first === undefined) {
     body.release()
     response.end()
     return 0
   }
-  const written = await write(response, clean(body.bytes(span?.start, span?.end), scrubber), sent)
+  const written = await write(response, resumed(first, pieces), sent)
   response.end()
   return written
 }
@@ -182,9 +185,22 @@ async function write(
   return written
 }
 
+/** Yields a result that was taken before, and what follows it. */
+async function* resumed(
+  first: IteratorResult<Uint8Array, void>,
+  rest: AsyncGenerator<Uint8Array, void>,
+): AsyncGenerator<Uint8Array> {
+  if (first.done === true) return
+  yield first.value
+  yield* rest
+}
+
 const clientGone = () => new ResourceError('unavailable', 'The client is gone.')
 
-async function* clean(pieces: AsyncIterable<Uint8Array>, scrubber: Scrubber | undefined): AsyncGenerator<Uint8Array> {
+async function* clean(
+  pieces: AsyncIterable<Uint8Array>,
+  scrubber: Scrubber | undefined,
+): AsyncGenerator<Uint8Array, void> {
   if (scrubber === undefined) return yield* pieces
   const stream = scrubber.stream()
   for await (const piece of pieces) yield stream.push(piece)
