@@ -4,7 +4,7 @@ import { build as buildPage } from 'vite'
 import { bundle } from './bundle.ts'
 import { writeNotices } from './notices.ts'
 
-// Builds `dist/`: the bundle, the page of the explorer, and the licences of all that is in them.
+// Builds `dist/`: the bundle, the page of the explorer, the same as an MCP App, and the licences of all that is in them.
 
 /** Tells `npm start`, which started this, what is being built. */
 const tell = (what: string) => process.send?.(what)
@@ -25,6 +25,10 @@ await buildPage({
   configFile: resolve(import.meta.dirname, '../src/explorer/web/vite.config.ts'),
   plugins: [collectModules()],
   worker: { plugins: () => [collectModules()] },
+})
+await buildPage({
+  configFile: resolve(import.meta.dirname, '../src/explorer/web/host/vite.config.ts'),
+  plugins: [collectModules()],
 })
 
 tell('3 of 3: the licences')

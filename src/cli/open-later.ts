@@ -8,13 +8,14 @@ import { withMountedSkills } from '../config/skills.ts'
 import { postsUnder, type Writing, writingOf } from '../config/writing.ts'
 import type { Log } from '../core/log.ts'
 import { createOpening, createOpeningViews, type Opening } from '../core/opening.ts'
+import { createExplorerApp } from '../explorer/app.ts'
 import type { HttpOptions, ServeOptions } from '../server/index.ts'
 import { contextFor } from './context.ts'
 import type { Local } from './local.ts'
 
 /** Service of mounts that are opened later. */
 export interface ServedLater
-  extends Pick<ServeOptions, 'view' | 'profileOf' | 'guide' | 'readingTools' | 'tools'>,
+  extends Pick<ServeOptions, 'view' | 'profileOf' | 'guide' | 'readingTools' | 'explorerApp' | 'tools'>,
     Pick<HttpOptions, 'postings' | 'llms'> {
   readonly opening: Opening<OpenedCatalog>
 }
@@ -49,6 +50,7 @@ export function openLater(local: Local, open: () => Promise<OpenedCatalog>, log:
       return writeLlms(sources, principal, endpoint)
     },
     readingTools: context.tools,
+    explorerApp: createExplorerApp(),
     ...(takesWriting(mounts)
       ? {
           tools: (principal) => writing?.tools(principal) ?? [],

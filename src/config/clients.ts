@@ -50,7 +50,7 @@ export const clients = z.strictObject({
     .enum(['auto', 'on', 'off', 'chatgpt'])
     .exactOptional()
     .describe(
-      'Who is given the tools list_resources, browse_directory, read_resource, search_resources and assemble_context: "on", everybody; "off", nobody but the explorer; "auto", every client but those in which a model is known to list, read and search resources by itself (ChatGPT gets search and fetch besides); "chatgpt": everybody is given the tools search and fetch instead, as ChatGPT connectors want them. By default "auto".',
+      'Who is given the tools list_resources, browse_directory, read_resource, search_resources, browse and assemble_context: "on", everybody; "off", nobody but the explorer; "auto", every client but those in which a model is known to list, read and search resources by itself (ChatGPT gets search and fetch besides); "chatgpt": everybody is given the tools search and fetch instead, as ChatGPT connectors want them. By default "auto".',
     ),
   profiles: z
     .array(profile)

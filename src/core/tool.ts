@@ -23,8 +23,18 @@ export interface Tool {
   readonly icons?: readonly Icon[]
   /** Members of `_meta` in the answer. JSON values. */
   readonly meta?: JsonObject
+  /** The page that a host with apps shows for the tool. A client without the tool cannot read it. */
+  readonly app?: ToolApp
   /** Runs the tool. Throws only ResourceError: the model sees `invalid` errors, so that it can correct its call. */
   call(given: JsonObject, context: Context, report?: (progress: ToolProgress) => void): Promise<ToolAnswer>
+}
+
+/** A page of HTML that a host shows in a sandbox (MCP Apps, SEP-1865). It loads nothing and asks only through the host. */
+export interface ToolApp {
+  /** Begins with `ui://`. */
+  readonly uri: string
+  /** Returns the page. Throws only ResourceError. */
+  html(): Promise<string>
 }
 
 /** The result of a call. */

@@ -100,11 +100,21 @@ function createRecorder(audit: Audit, { principal, transport, revision }: Audite
   return { record, recorded }
 }
 
-/** Wraps a tool so that each call is recorded. */
+/** Wraps a tool so that each call, and each read of its app, is recorded. */
 export function auditedTool(tool: Tool, audit: Audit, facts: AuditedFacts): Tool {
   const { recorded } = createRecorder(audit, facts)
+  const { app } = tool
   return {
     ...tool,
+    ...(app === undefined
+      ? {}
+      : {
+          app: {
+            uri: app.uri,
+            html: () =>
+              recorded('read', app.uri, undefined, app.html(), (html) => ({ bytes: Buffer.byteLength(html) })),
+          },
+        }),
     call: (given, context, report) =>
       recorded('call', tool.name, context, tool.call(given, context, report), ({ failed }) =>
         failed === true ? { outcome: 'failed' } : {},

@@ -9,7 +9,7 @@ import { completePrompt, promptMethods } from './prompts.ts'
 import type { Served } from './protocol/channel.ts'
 import type { ExtraMethod, Method } from './protocol/method.ts'
 import { skillMethods, skillsCapability, withPlainDirectories } from './skills.ts'
-import { type Toolbox, toolMethods } from './tools.ts'
+import { type Toolbox, toolMethods, withApps } from './tools.ts'
 import { completionToWire, readToWire, resourcesToWire, templatesToWire } from './wire.ts'
 
 /** The description of a server, and its additional methods. */
@@ -56,6 +56,7 @@ export function bind(view: View, identity: Identity, log: Log, { subscription, t
       Object.entries({
         ...toolMethods(toolbox, log),
         ...resourceMethods,
+        'resources/read': withApps(readMethod, toolbox),
         ...promptMethods,
         ...skillMethods,
         ...completionMethods(identity),
@@ -86,6 +87,19 @@ function watchingOf(subscription: Subscription | undefined): Readonly<Record<str
   }
 }
 
+const readMethod: Method = async ({ params, revision, signal, view, pass: { room, turn }, linkFor }) => {
+  const uri = requiredString(params, 'uri')
+  const read = view.read(uri, { signal, room })
+  if (linkFor === undefined) return readToWire(await read, revision, turn)
+  const result = await read.catch(async (error: unknown) => {
+    const { linkedError } = await import('./content/with-link.ts')
+    throw linkedError(error, uri, linkFor)
+  })
+  if (result.contents[0]?.meta?.[metaKeys.truncated] !== true) return readToWire(result, revision, turn)
+  const { linkedResult } = await import('./content/with-link.ts')
+  return readToWire(linkedResult(result, uri, linkFor), revision, turn)
+}
+
 const resourceMethods: Readonly<Record<string, Method>> = {
   'resources/list': async ({ params, revision, signal, view }) => {
     const cursor = optionalString(params, 'cursor')
@@ -98,18 +112,6 @@ const resourceMethods: Readonly<Record<string, Method>> = {
   'resources/templates/list': async ({ params, revision, signal, view }) => {
     const cursor = optionalString(params, 'cursor')
     return templatesToWire(await view.templates(cursor === undefined ? {} : { cursor }, { signal }), revision)
-  },
-  'resources/read': async ({ params, revision, signal, view, pass: { room, turn }, linkFor }) => {
-    const uri = requiredString(params, 'uri')
-    const read = view.read(uri, { signal, room })
-    if (linkFor === undefined) return readToWire(await read, revision, turn)
-    const result = await read.catch(async (error: unknown) => {
-      const { linkedError } = await import('./content/with-link.ts')
-      throw linkedError(error, uri, linkFor)
-    })
-    if (result.contents[0]?.meta?.[metaKeys.truncated] !== true) return readToWire(result, revision, turn)
-    const { linkedResult } = await import('./content/with-link.ts')
-    return readToWire(linkedResult(result, uri, linkFor), revision, turn)
   },
   'resources/directory/read': async ({ params, revision, signal, view }) => {
     const uri = requiredString(params, 'uri')

@@ -1,5 +1,5 @@
 import type { Principal } from '../core/provider.ts'
-import type { Tool } from '../core/tool.ts'
+import type { Tool, ToolApp } from '../core/tool.ts'
 import type { View } from '../core/view.ts'
 import { isObject } from './messages.ts'
 import { protocolKeys } from './protocol/keys.ts'
@@ -46,9 +46,18 @@ export interface Giving {
   readonly wrap: (view: View) => View
   /** Returns further tools for clients with the reading tools. */
   readonly readingTools?: (view: View) => readonly Tool[]
+  /** The explorer as an app, for clients with the reading tools. */
+  readonly explorerApp?: ToolApp
 }
 
-export function createGiven({ profileOf, principal, whole, wrap, readingTools = () => [] }: Giving): Given {
+export function createGiven({
+  profileOf,
+  principal,
+  whole,
+  wrap,
+  readingTools = () => [],
+  explorerApp,
+}: Giving): Given {
   // One entry per profile.
   const made = new Map<ClientProfile, { readonly view: View; readonly tools: readonly Tool[] }>()
   const of = (client: ClientName | undefined) => {
@@ -60,7 +69,7 @@ export function createGiven({ profileOf, principal, whole, wrap, readingTools = 
       view,
       tools: [
         ...(profile.chatgpt === true ? connectorTools(view) : []),
-        ...(profile.tools ? [...resourceTools(view), ...readingTools(view)] : []),
+        ...(profile.tools ? [...resourceTools(view, explorerApp), ...readingTools(view)] : []),
       ],
     }
     made.set(profile, given)

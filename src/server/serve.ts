@@ -3,7 +3,7 @@ import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
-import type { Tool } from '../core/tool.ts'
+import type { Tool, ToolApp } from '../core/tool.ts'
 import type { Subscription, View } from '../core/view.ts'
 import { type Audit, audited, auditedTool } from './audit.ts'
 import { bind, type Identity } from './bind.ts'
@@ -35,6 +35,8 @@ export interface ServeOptions extends Identity {
   readonly guide?: (principal: Principal) => string
   /** Returns further tools for clients with the reading tools, over the view of the client. */
   readonly readingTools?: (view: View) => readonly Tool[]
+  /** The explorer as an MCP App, for clients with the reading tools: with it comes the tool `browse`. */
+  readonly explorerApp?: ToolApp
   /** Time-out of a request, in milliseconds. Then it is cancelled, and its client gets an error. Default 120,000. */
   readonly timeout?: number
   /**
@@ -86,7 +88,7 @@ export async function openView(
           principal,
           whole: view,
           wrap: (narrow) => (audit === undefined ? narrow : audited(narrow, audit, facts)),
-          ...defined({ readingTools: options.readingTools }),
+          ...defined({ readingTools: options.readingTools, explorerApp: options.explorerApp }),
         })
   const tools = async (client: ClientName | undefined, signal: AbortSignal) => {
     const own = [...(toolsOf?.(principal) ?? []), ...(given?.tools(client) ?? [])]

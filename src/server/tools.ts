@@ -9,7 +9,7 @@ import { isObject } from './messages.ts'
 import { requiredString } from './params.ts'
 import type { Method } from './protocol/method.ts'
 import { type Revision, since } from './revisions.ts'
-import { embeddedToWire, resourceToWire, shownIcons } from './wire.ts'
+import { embeddedToWire, readToWire, resourceToWire, shownIcons } from './wire.ts'
 
 /** The current tools of one principal: its roles may change. */
 export interface Toolbox {
@@ -22,7 +22,7 @@ type Wire = Record<string, unknown>
 
 /** Names of tools of this server, whoever gets them: no tool of another server has one of them. */
 export const ownToolNames: readonly string[] = [
-  ...['list_resources', 'browse_directory', 'read_resource', 'search_resources'],
+  ...['list_resources', 'browse_directory', 'read_resource', 'search_resources', 'browse'],
   ...['assemble_context', 'save_analysis'],
 ]
 
@@ -53,8 +53,33 @@ export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Re
   return { 'tools/list': list, 'tools/call': call }
 }
 
+/** MIME type of the page of an app. */
+const appMimeType = 'text/html;profile=mcp-app'
+
+/** Facts of every app: no origin is reached, and the host draws the border. */
+const appFacts = {
+  ui: { csp: { connectDomains: [], resourceDomains: [], frameDomains: [], baseUriDomains: [] }, prefersBorder: true },
+}
+
+/**
+ * Returns the method for reads, with the apps of the tools. Only a client with the tool can read its app: for others the URI is one
+ * of the view, where nothing is found.
+ */
+export function withApps(read: Method, toolbox: Toolbox | undefined): Method {
+  if (toolbox === undefined) return read
+  return async (call) => {
+    const { params, client, signal, revision, pass } = call
+    const { uri } = params
+    if (typeof uri !== 'string' || !uri.startsWith('ui://')) return read(call)
+    const app = (await toolbox.tools(client, signal)).find((tool) => tool.app?.uri === uri)?.app
+    if (app === undefined) return read(call)
+    const content = { uri, mimeType: appMimeType, text: await app.html(), meta: appFacts }
+    return readToWire({ contents: [content], cache: { ttlMs: 0, scope: 'private' } }, revision, pass.turn)
+  }
+}
+
 function toolToWire(tool: Tool, revision: Revision): Wire {
-  const { name, title, description, inputSchema, outputSchema, annotations = {}, icons = [], meta = {} } = tool
+  const { name, title, description, inputSchema, outputSchema, annotations = {}, icons = [], app } = tool
   const { readOnly, destructive, idempotent, openWorld } = annotations
   const hints = {
     ...defined({
@@ -66,6 +91,7 @@ function toolToWire(tool: Tool, revision: Revision): Wire {
     }),
   }
   const isNewer = since(revision, '2025-06-18')
+  const meta = { ...tool.meta, ...(app === undefined ? {} : { ui: { resourceUri: app.uri } }) }
   return {
     name,
     ...(title !== undefined && isNewer ? { title } : {}),

@@ -74,8 +74,8 @@ describe.each(eras)('$name', ({ connect, revision }) => {
           'browse_directory',
           'read_resource',
           'search_resources',
-          // The toolkit alone has it not: the command line puts it together.
-          ...(transport === 'stdio' ? ['assemble_context'] : []),
+          // The toolkit alone does not have these: the command line puts them together.
+          ...(transport === 'stdio' ? ['browse', 'assemble_context'] : []),
         ])
         expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual([
           // The toolkit alone has no overview: the command line makes it of the configuration. It is one of the most that are listed.

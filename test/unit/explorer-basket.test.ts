@@ -12,7 +12,7 @@ import {
   move,
   toggle,
 } from '../../src/explorer/web/state/basket.ts'
-import { fileNameOf } from '../../src/explorer/web/state/download.ts'
+import { fileNameOf } from '../../src/explorer/web/state/file-name.ts'
 
 const item = (uri: string, level: BasketLevel = 'auto'): BasketItem => ({ resource: { uri, name: uri }, level })
 const cost = (full: number, outline?: number, link = 10): Cost => ({

@@ -2,9 +2,11 @@ import './style/theme.css'
 import './style/layout.css'
 import { render } from 'preact'
 import { App } from './app.tsx'
+import { connect } from './mcp/connect.ts'
 import { followBrowse } from './state/browse.ts'
 import { keepChoices } from './state/choices.ts'
 import { followHealing } from './state/healing.ts'
+import { createKeeper } from './state/keeper.ts'
 import { followChanges } from './state/live.ts'
 import { followAddress } from './state/place.ts'
 import { followAttention, start } from './state/session.ts'
@@ -25,4 +27,5 @@ await admitted
 // The server says where MCP is, beside the page: `/` and `/mcp`.
 const mcp = document.querySelector<HTMLMetaElement>('meta[name=mcp]')?.content ?? 'mcp'
 const isPrivate = document.querySelector<HTMLMetaElement>('meta[name=private]')?.content === 'yes'
-await start(new URL(mcp, document.baseURI).href, isPrivate)
+const endpoint = createKeeper(new URL(mcp, document.baseURI).href, isPrivate)
+await start((options) => connect(endpoint, options))

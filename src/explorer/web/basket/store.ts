@@ -1,5 +1,6 @@
 import { computed, effect, signal } from '@preact/signals'
 import { add, basket } from '../state/basket.ts'
+import { keep, readKept } from '../state/kept.ts'
 import { onChange } from '../state/live.ts'
 import { go, place } from '../state/place.ts'
 import { connection } from '../state/session.ts'
@@ -33,9 +34,9 @@ export function startBasket(): void {
   if (wasStarted) return
   wasStarted = true
   const name = connection.peek()?.server.name ?? ''
-  if (basket.peek().length === 0) basket.value = itemsOfStored(read(basketKey(name)))
-  effect(() => write(basketKey(name), storedOf(basket.value)))
-  effect(() => write(settingsKey, JSON.stringify(settings.value)))
+  if (basket.peek().length === 0) basket.value = itemsOfStored(readKept(basketKey(name)))
+  effect(() => keep(basketKey(name), storedOf(basket.value)))
+  effect(() => keep(settingsKey, JSON.stringify(settings.value)))
   effect(takePicks)
   effect(countWhatIsNew)
   watchPicked()
@@ -126,7 +127,7 @@ function forget(uri: string): void {
 function readSettings(): Settings {
   const otherwise: Settings = { budget: 32_000, encoding: 'o200k_base', format: 'xml', purpose: '' }
   try {
-    const kept: unknown = JSON.parse(read(settingsKey) ?? 'null')
+    const kept: unknown = JSON.parse(readKept(settingsKey) ?? 'null')
     if (typeof kept !== 'object' || kept === null) return otherwise
     const { budget, encoding, format } = kept as Readonly<Record<string, unknown>>
     return {
@@ -137,22 +138,5 @@ function readSettings(): Settings {
     }
   } catch {
     return otherwise
-  }
-}
-
-/** A browser may keep nothing (private windows): then the basket lasts as long as the page. */
-function read(key: string): string | null {
-  try {
-    return localStorage.getItem(key)
-  } catch {
-    return null
-  }
-}
-
-function write(key: string, text: string): void {
-  try {
-    localStorage.setItem(key, text)
-  } catch {
-    // It is not kept, then.
   }
 }

@@ -1,4 +1,5 @@
 import { effect, signal } from '@preact/signals'
+import { keep, readKept } from '../state/kept.ts'
 import { go, place } from '../state/place.ts'
 
 /** The dialog that is open above the page. */
@@ -30,12 +31,8 @@ let wasStarted = false
 export function startKeys(): void {
   if (wasStarted) return
   wasStarted = true
-  try {
-    hasSingleKeys.value = localStorage.getItem(key) !== 'off'
-    effect(() => localStorage.setItem(key, hasSingleKeys.value ? 'on' : 'off'))
-  } catch {
-    // Where nothing may be kept, the choice holds as long as the page.
-  }
+  hasSingleKeys.value = readKept(key) !== 'off'
+  effect(() => keep(key, hasSingleKeys.value ? 'on' : 'off'))
   document.addEventListener('keydown', onKey)
 }
 

@@ -1,4 +1,5 @@
 import { linkTo } from '../state/place.ts'
+import { stepBack } from '../state/steps.ts'
 import { DataTable } from './data-table.tsx'
 import { parameterOf, withParameter } from './model/reference.ts'
 import { textsOf } from './model/schema.ts'
@@ -28,7 +29,7 @@ export function DatabaseRows({ value, uri }: Props) {
         <span>{t('rowsMore')}</span>
       ) : null}
       {parameterOf(uri, 'after') === undefined ? null : (
-        <button type="button" class="button" onClick={() => history.back()}>
+        <button type="button" class="button" onClick={stepBack}>
           {t('previousItem')}
         </button>
       )}

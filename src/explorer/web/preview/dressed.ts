@@ -1,6 +1,7 @@
 import { linkTo } from '../state/place.ts'
 import { connected } from '../state/session.ts'
 import { shown } from '../state/shown.ts'
+import { createUrl, releaseUrl } from './content-url.ts'
 import { highlight } from './highlight.ts'
 import { imageTypeOf } from './model/kind.ts'
 import { languageOfFence } from './model/language.ts'
@@ -44,7 +45,7 @@ export function dressed(
     headings,
     end: () => {
       controller.abort()
-      for (const url of urls) URL.revokeObjectURL(url)
+      for (const url of urls) releaseUrl(url)
     },
   }
 }
@@ -189,7 +190,7 @@ async function showImage(button: HTMLElement, uri: string, name: string, { urls,
     const type = isDrawing ? 'image/svg+xml' : body instanceof Uint8Array ? imageTypeOf(body) : undefined
     if (body === undefined || type === undefined) throw new Error('This is no image.')
     if (signal.aborted || !button.isConnected) return
-    const url = URL.createObjectURL(new Blob([body as BlobPart], { type }))
+    const url = createUrl(body, type)
     urls.push(url)
     const image = document.createElement('img')
     image.src = url

@@ -3,6 +3,7 @@ import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { pick } from '../basket/adding.ts'
 import { isPicked, markOf } from '../state/basket.ts'
 import { crumbsOf } from '../state/crumbs.ts'
+import { canDownload } from '../state/download.ts'
 import { isSearchMount } from '../state/kinds.ts'
 import { langOf } from '../state/lang.ts'
 import { linkTo } from '../state/place.ts'
@@ -54,7 +55,7 @@ export function Head({ reader }: { readonly reader: Reader }) {
         <button type="button" class="button button-quiet" onClick={() => void copyText(uri)}>
           {t('copyUri')}
         </button>
-        {isReady ? (
+        {isReady && canDownload() ? (
           <button type="button" class="button button-quiet" onClick={() => void saveContent(reader)}>
             {t('download')}
           </button>

@@ -1,3 +1,4 @@
+import { createUrl, releaseUrl } from './content-url.ts'
 import './markdown.css'
 import { useEffect, useState } from 'preact/hooks'
 import { shown } from '../state/shown.ts'
@@ -46,9 +47,9 @@ function ImageOutput({ base64 }: { readonly base64: string }) {
     const bytes = bytesOf(base64)
     const type = bytes === undefined ? undefined : imageTypeOf(bytes)
     if (bytes === undefined || type === undefined) return
-    const made = URL.createObjectURL(new Blob([bytes as BlobPart], { type }))
+    const made = createUrl(bytes, type)
     setUrl(made)
-    return () => URL.revokeObjectURL(made)
+    return () => releaseUrl(made)
   }, [base64])
   return (
     <div class="notebook-output">{url === undefined ? t('imageFailed') : <img src={url} alt={t('outputImage')} />}</div>

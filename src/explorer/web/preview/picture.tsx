@@ -1,7 +1,8 @@
 import './pictures.css'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { shown } from '../state/shown.ts'
 import { formatSize } from '../words/language.ts'
+import { createUrl, releaseUrl } from './content-url.ts'
 import { nameOf } from './facts.ts'
 import { Region } from './region.tsx'
 import { t } from './words.ts'
@@ -75,12 +76,11 @@ export function Picture({ content, mediaType, uri }: Props) {
 
 /** An address for a content, for as long as it is shown. */
 export function useBlobUrl(content: Uint8Array | string, type: string): string | undefined {
-  const blob = useMemo(() => new Blob([content as BlobPart], { type }), [content, type])
   const [url, setUrl] = useState<string>()
   useEffect(() => {
-    const made = URL.createObjectURL(blob)
+    const made = createUrl(content, type)
     setUrl(made)
-    return () => URL.revokeObjectURL(made)
-  }, [blob])
+    return () => releaseUrl(made)
+  }, [content, type])
   return url
 }

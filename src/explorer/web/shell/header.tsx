@@ -54,7 +54,7 @@ function Views() {
 }
 
 /** The search: names and contents are looked for while one types. */
-function SearchField() {
+export function SearchField() {
   const field = useRef<HTMLInputElement>(null)
   /** The query that was typed here last. A query that is not this one came from a link or from the history. */
   const typed = useRef('')
@@ -117,7 +117,7 @@ function SearchField() {
   )
 }
 
-function BasketButton() {
+export function BasketButton() {
   const count = basket.value.length
   const { tokens, over } = plan.value
   const isOpen = place.value.basket === '1'

@@ -94,6 +94,7 @@ const shapes = {
   dash: <path d="M3.6 8h8.8" />,
   plus: <path d="M8 3.2v9.6M3.2 8h9.6" />,
   home: <path d="M2.2 7.6 8 2.6l5.8 5M3.8 6.6v6.8h8.4V6.6M6.6 13.4V9.6h2.8v3.8" />,
+  expand: <path d="M9.4 2.4h4.2v4.2M13.6 2.4 9 7M6.6 13.6H2.4V9.4M2.4 13.6 7 9" />,
   filter: <path d="M2 3h12L9.4 8.4v4.8l-2.8-1.6V8.4z" />,
   warn: <path d="M8 2 1.8 13.2h12.4zM8 6.4v3.2M8 11.4v.2" />,
 } as const

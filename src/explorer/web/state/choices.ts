@@ -1,5 +1,6 @@
 import { effect, signal } from '@preact/signals'
 import { language } from '../words/language.ts'
+import { keep, readKept } from './kept.ts'
 
 export type Theme = 'system' | 'light' | 'dark'
 
@@ -24,7 +25,10 @@ export function keepChoices(): void {
     if (theme.value === 'system') delete document.documentElement.dataset.theme
     else document.documentElement.dataset.theme = theme.value
     const isChosen = chosen || language.value !== byBrowser
-    store({ theme: theme.value, ...widths.value, ...(isChosen ? { language: language.value } : {}) })
+    keep(
+      key,
+      JSON.stringify({ theme: theme.value, ...widths.value, ...(isChosen ? { language: language.value } : {}) }),
+    )
   })
 }
 
@@ -34,17 +38,9 @@ function widthOf(side: 'left' | 'right', value: unknown): { readonly left?: numb
 
 function stored(): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(localStorage.getItem(key) ?? '{}')
+    const value: unknown = JSON.parse(readKept(key) ?? '{}')
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
   } catch {
     return {}
-  }
-}
-
-function store(choices: Readonly<Record<string, unknown>>): void {
-  try {
-    localStorage.setItem(key, JSON.stringify(choices))
-  } catch {
-    // Where nothing may be kept, the choice holds as long as the page.
   }
 }

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { followSteps, pushStep, replaceStep } from './steps.ts'
 
 /**
  * Location of the reader. It is kept in the fragment of the URL, so that every place has a permalink, back and forward work, and the
@@ -92,17 +93,14 @@ export function go(change: Change, { replace = false } = {}): void {
   const next = changed(change)
   const fragment = fragmentOf(next)
   if (fragment === fragmentOf(place.value)) return
-  if (replace) history.replaceState(null, '', fragment)
-  else history.pushState(null, '', fragment)
+  if (replace) replaceStep(fragment)
+  else pushStep(fragment)
   place.value = next
 }
 
 /** Follows the address bar. */
 export function followAddress(): void {
-  const follow = () => {
-    place.value = placeOf(location.hash)
-  }
-  addEventListener('popstate', follow)
-  addEventListener('hashchange', follow)
-  follow()
+  followSteps((fragment) => {
+    place.value = placeOf(fragment)
+  })
 }

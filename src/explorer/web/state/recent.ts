@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { keep as keepText, readKept } from './kept.ts'
 
 const key = 'hikidashi.recent-searches'
 /** How many searches are kept, the latest first. */
@@ -21,16 +22,12 @@ export function forgetAll(): void {
 
 function keep(queries: readonly string[]): void {
   recent.value = queries
-  try {
-    localStorage.setItem(key, JSON.stringify(queries))
-  } catch {
-    // Where nothing may be kept, the list holds as long as the page.
-  }
+  keepText(key, JSON.stringify(queries))
 }
 
 function stored(): readonly string[] {
   try {
-    const value: unknown = JSON.parse(localStorage.getItem(key) ?? '[]')
+    const value: unknown = JSON.parse(readKept(key) ?? '[]')
     return Array.isArray(value) ? value.filter((one) => typeof one === 'string').slice(0, maxKept) : []
   } catch {
     return []

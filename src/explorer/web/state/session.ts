@@ -1,7 +1,6 @@
 import { effect, signal } from '@preact/signals'
 import type { ChangesState } from '../mcp/changes.ts'
-import { type Connection, type ConnectOptions, connect } from '../mcp/connect.ts'
-import type { Endpoint } from '../mcp/request.ts'
+import type { Connection, ConnectOptions } from '../mcp/connect.ts'
 
 /** The server that is explored: set once it has answered, and before any component that needs it is drawn. */
 export const connection = signal<Connection | undefined>(undefined)
@@ -33,35 +32,8 @@ export const liveness = signal<ChangesState>('off')
 /** How long it is waited before the next try to connect, in seconds. */
 const waits = [1, 2, 4] as const
 
-/** The token stays here, in memory: it is in no storage, address or log. */
-function createKeeper(url: string, isPrivate: boolean): Endpoint {
-  let token: string | undefined
-  let renewing: Promise<void> | undefined
-  return {
-    url,
-    isPrivate,
-    token: () => token,
-    renew: (challenge, error) => {
-      renewing ??= new Promise<void>((resolve) => {
-        wish.value = {
-          what: challenge === 'Session' ? 'address' : 'token',
-          isRefused: token !== undefined || error === 'reused',
-          give: (given) => {
-            token = given
-            wish.value = undefined
-            renewing = undefined
-            resolve()
-          },
-        }
-      })
-      return renewing
-    },
-  }
-}
-
 /** Connects, and tries again until that works. */
-export async function start(url: string, isPrivate = false): Promise<void> {
-  const endpoint = createKeeper(url, isPrivate)
+export async function start(connect: (options: ConnectOptions) => Promise<Connection>): Promise<void> {
   const options: ConnectOptions = {
     onChanges: (state) => {
       liveness.value = state
@@ -69,7 +41,7 @@ export async function start(url: string, isPrivate = false): Promise<void> {
   }
   for (let tries = 0; ; tries++) {
     try {
-      connection.value = await connect(endpoint, options)
+      connection.value = await connect(options)
       failure.value = undefined
       return
     } catch (error) {

@@ -1,0 +1,12 @@
+import { DataTable } from '../preview/data-table.tsx'
+import { t } from '../preview/words.ts'
+
+/** In a host, time series are a table: what draws them as lines is a tenth of the size that the page may have. */
+export const ChartView: typeof import('../preview/chart.tsx').ChartView = ({ chart: { times, series } }) => {
+  const head = [t('time'), ...series.map(({ label }) => label)]
+  const rows = times.map((seconds, at) => [
+    new Date(seconds * 1000).toISOString(),
+    ...series.map(({ values }) => String(values[at] ?? '')),
+  ])
+  return <DataTable rows={[head, ...rows]} />
+}

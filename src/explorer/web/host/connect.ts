@@ -1,0 +1,113 @@
+import { cacheOf, contentsOf, cursorOf, malformed, resourcesOf, templatePageOf } from '../../../client/wire.ts'
+import { defined } from '../../../core/defined.ts'
+import { ResourceError } from '../../../core/errors.ts'
+import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
+import type { Connection, ToolAnswer } from '../mcp/connect.ts'
+import type { Wire } from '../mcp/sse.ts'
+import { ask, hostCapabilities, isObject, meetHost } from './bridge.ts'
+
+/** The tools that a client has together with `browse`. */
+const tools = ['list_resources', 'browse_directory', 'read_resource', 'search_resources', 'assemble_context']
+
+/** Number of entries that are asked for at once: as many as the tools give. */
+const limit = 200
+/** Number of tokens of a text that are asked for where the host passes on no reads: as many as the tool gives. */
+const maxTokens = 100_000
+
+/** Connects to the server through the host. Every question is one of the host's: the page itself reaches nothing. */
+export async function connectThroughHost(): Promise<Connection> {
+  await meetHost()
+  return {
+    server: { name: 'hikidashi' },
+    url: '',
+    isPrivate: true,
+    asksToken: () => false,
+    view: createView(),
+    tools: new Set(tools),
+    call,
+  }
+}
+
+async function call(name: string, args: Wire, signal?: AbortSignal): Promise<ToolAnswer> {
+  const answer = await ask('tools/call', { name, arguments: args }, signal)
+  const blocks = Array.isArray(answer.content) ? answer.content : []
+  const text = blocks.flatMap((block) => (typeof block?.text === 'string' ? [block.text] : [])).join('\n')
+  // The tool says why, in words for the reader.
+  if (answer.isError === true) throw new ResourceError('invalid', text === '' ? 'The tool failed.' : text)
+  return { structured: isObject(answer.structuredContent) ? answer.structuredContent : {}, text }
+}
+
+function createView(): View {
+  const page = async (name: string, args: Wire, member: string, signal: AbortSignal | undefined) => {
+    const { structured } = await call(name, { limit, ...args }, signal)
+    const nextCursor = cursorOf(structured)
+    const entries = Array.isArray(structured[member]) ? structured[member] : []
+    return { items: resourcesOf(entries.map(withType)), cache: cacheOf({}), ...defined({ nextCursor }) }
+  }
+  const all = async (signal: AbortSignal | undefined): Promise<readonly Resource[]> => {
+    const items: Resource[] = []
+    let cursor: string | undefined
+    do {
+      const next: Page<Resource> = await page('browse_directory', { ...defined({ cursor }) }, 'entries', signal)
+      items.push(...next.items)
+      cursor = next.nextCursor
+    } while (cursor !== undefined)
+    return items
+  }
+  return {
+    mounts: (options) => all(options?.signal),
+    directory: ({ uri, cursor }, options) =>
+      page('browse_directory', { uri, ...defined({ cursor }) }, 'entries', options?.signal),
+    list: (query, options) =>
+      page('list_resources', { ...defined({ cursor: query?.cursor }) }, 'resources', options?.signal),
+    templates: async (_query, options) => {
+      const { structured } = await call('list_resources', { limit: 1 }, options?.signal)
+      return templatePageOf({ resourceTemplates: Array.isArray(structured.templates) ? structured.templates : [] })
+    },
+    read: async (uri, options) => {
+      const answer = isObject(hostCapabilities.value.serverResources)
+        ? await ask('resources/read', { uri }, options?.signal)
+        : await readByTool(uri, options?.signal)
+      return { contents: contentsOf(answer, uri, bytesOfBase64), cache: cacheOf(answer) }
+    },
+    complete: async () => ({ values: [] }),
+  }
+}
+
+/** Reads by the tool, for hosts that pass on no reads. Bytes are in its blocks. */
+async function readByTool(uri: string, signal: AbortSignal | undefined): Promise<Wire> {
+  const answer = await ask('tools/call', { name: 'read_resource', arguments: { uri, max_tokens: maxTokens } }, signal)
+  const blocks: readonly unknown[] = Array.isArray(answer.content) ? answer.content : []
+  const [first] = blocks.filter(isObject)
+  if (answer.isError === true)
+    throw new ResourceError('invalid', typeof first?.text === 'string' ? first.text : 'The tool failed.')
+  const { contents } = isObject(answer.structuredContent) ? answer.structuredContent : {}
+  const blobs = blocks.filter(isObject).flatMap(({ data, resource }) => {
+    if (typeof data === 'string') return [data]
+    return isObject(resource) && typeof resource.blob === 'string' ? [resource.blob] : []
+  })
+  const shown: readonly unknown[] = Array.isArray(contents) ? contents : []
+  return {
+    contents: shown.filter(isObject).map((content) => {
+      if (typeof content.text === 'string') return content
+      return { ...content, blob: blobs.shift() ?? '' }
+    }),
+  }
+}
+
+/** An entry of a tool, as a list of resources has it. */
+function withType(entry: unknown): unknown {
+  if (!isObject(entry)) return entry
+  const { type, lastModified, ...facts } = entry
+  return {
+    ...facts,
+    ...(type === 'directory' ? { mimeType: directoryMimeType } : {}),
+    ...(typeof lastModified === 'string' ? { annotations: { lastModified } } : {}),
+  }
+}
+
+/** @throws ResourceError for a text that is no base64. */
+function bytesOfBase64(text: string): Uint8Array {
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw malformed('a blob is not base64')
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+}

@@ -1,0 +1,19 @@
+import { announce } from '../state/announce.ts'
+import { fileNameOf } from '../state/file-name.ts'
+import { reasonOf } from '../state/reason.ts'
+import { base64Of } from './base64.ts'
+import { ask, hostCapabilities, isObject } from './bridge.ts'
+
+/** In a host, the host saves files, where it can. */
+export const canDownload: typeof import('../state/download.ts').canDownload = () =>
+  isObject(hostCapabilities.value.downloadFile)
+
+export const download: typeof import('../state/download.ts').download = (name, content) => {
+  const facts = { uri: `file:///${encodeURIComponent(fileNameOf(name))}`, mimeType: 'application/octet-stream' }
+  const body = typeof content === 'string' ? { text: content } : { blob: base64Of(content) }
+  const contents = [{ type: 'resource', resource: { ...facts, ...body } }]
+  ask('ui/download-file', { contents }).catch((error: unknown) => announce(reasonOf(error)))
+}
+
+/** The page follows no links to files. */
+export const downloadFrom: typeof import('../state/download.ts').downloadFrom = () => {}

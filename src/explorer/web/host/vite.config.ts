@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { defineConfig, type Plugin } from 'vite'
+
+const web = resolve(import.meta.dirname, '..')
+
+/** Modules of the explorer that need what a host forbids, each with the one that takes its place there. */
+const replaced: Readonly<Record<string, string>> = {
+  'state/download.ts': 'download.ts',
+  'state/kept.ts': 'kept.ts',
+  'state/steps.ts': 'steps.ts',
+  'preview/chart.tsx': 'chart.tsx',
+  'preview/content-url.ts': 'content-url.ts',
+  'preview/drawn.ts': 'drawn.ts',
+  'preview/highlight.ts': 'highlight.ts',
+  'preview/markdown-parse.ts': 'markdown-parse.ts',
+  'preview/page.tsx': 'source-page.tsx',
+  'preview/pdf.tsx': 'pdf.tsx',
+}
+
+function replacements(): Plugin {
+  const own = new Map(Object.entries(replaced).map(([from, to]) => [join(web, from), join(import.meta.dirname, to)]))
+  return {
+    name: 'replacements',
+    enforce: 'pre',
+    async resolveId(source, importer, options) {
+      if (!source.startsWith('.')) return undefined
+      const found = await this.resolve(source, importer, { ...options, skipSelf: true })
+      return found === null ? undefined : (own.get(found.id) ?? found)
+    },
+  }
+}
+
+/** Puts script and styles into the document: a host loads nothing else. */
+function oneFile(): Plugin {
+  return {
+    name: 'one-file',
+    enforce: 'post',
+    generateBundle(_options, bundle) {
+      const files = Object.entries(bundle)
+      const styles = files.flatMap(([, file]) => (file.type === 'asset' ? [String(file.source)] : []))
+      const scripts = files.flatMap(([, file]) => (file.type === 'chunk' ? [file.code] : []))
+      if (scripts.length !== 1 || styles.length !== 1) throw new Error('The app has one script and one style sheet.')
+      for (const [name] of files) delete bundle[name]
+      // Nothing in them may end the element that they stand in.
+      const style = `<style>${styles.join('').replaceAll('</style', '<\\/style')}</style>`
+      const safe = scripts.join('').replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--')
+      const page = readFileSync(join(import.meta.dirname, 'page.html'), 'utf8')
+      const source = page
+        .replace('</head>', () => `${style}</head>`)
+        .replace('</body>', () => `<script>${safe}</script></body>`)
+      this.emitFile({ type: 'asset', fileName: 'index.html', source })
+    },
+  }
+}
+
+/** Builds the explorer as an MCP App into one file, `dist/explorer/app/index.html`, which src/explorer/app.ts reads. */
+export default defineConfig({
+  root: import.meta.dirname,
+  base: './',
+  publicDir: false,
+  plugins: [replacements(), oneFile()],
+  build: {
+    outDir: resolve(web, '../../../dist/explorer/app'),
+    emptyOutDir: true,
+    target: 'es2022',
+    // As a library: nothing is loaded later, so nothing is fetched ahead.
+    lib: { entry: resolve(import.meta.dirname, 'main.tsx'), formats: ['iife'], name: 'hikidashi', fileName: 'app' },
+    cssCodeSplit: false,
+    reportCompressedSize: false,
+    rolldownOptions: { checks: { bundlerTimings: false }, output: { codeSplitting: false } },
+  },
+  logLevel: 'warn',
+})
