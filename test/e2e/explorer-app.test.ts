@@ -4,6 +4,9 @@ import { chromiumReason, hasChromium, useBrowser } from '../support/browser.ts'
 import { createFolder } from '../support/folder.ts'
 import { requires } from '../support/require.ts'
 
+/** How long is waited for something to happen. */
+const wait = { timeout: 15_000 }
+
 requires(
   'chromium',
   hasChromium,
@@ -36,5 +39,26 @@ requires(
         ...['ui/notifications/size-changed', 'tools/call', 'resources/read'],
       ]),
     )
+  })
+
+  test('tells the model what is picked, as links and as contents, and when nothing is', async () => {
+    const { app, seen } = await host.open()
+    const last = async () => (await seen()).contexts.at(-1)?.content
+    await app.getByRole('treeitem', { name: 'README.md' }).click()
+    await app.getByRole('button', { name: 'Add to the basket', exact: true }).click()
+    await expect.poll(last, wait).toEqual([
+      {
+        type: 'text',
+        text: expect.stringMatching(/picked these resources.*\n- file:\/\/\/site\/README\.md {2}README\.md$/),
+      },
+      { type: 'resource_link', uri: 'file:///site/README.md', name: 'README.md', mimeType: 'text/markdown' },
+    ])
+    await app.getByRole('button', { name: /^Basket/ }).click()
+    await app.getByText('The conversation has 1 link.').waitFor()
+    await app.getByRole('button', { name: 'the contents' }).click()
+    await app.getByText(/The conversation has the contents: \d+ tokens\./).waitFor()
+    expect(await last()).toEqual([{ type: 'text', text: expect.stringContaining('Tomatoes like the sun.') }])
+    await app.getByRole('button', { name: 'Remove README.md' }).click()
+    await expect.poll(last, wait).toEqual([])
   })
 })

@@ -7,6 +7,7 @@ import { followAddress } from '../state/place.ts'
 import { start } from '../state/session.ts'
 import { App } from './app.tsx'
 import { connectThroughHost } from './connect.ts'
+import { followPicks } from './given.ts'
 import { followLinks } from './links.ts'
 import { followLook } from './look.ts'
 
@@ -18,4 +19,7 @@ followBrowse()
 followHealing()
 followLinks()
 render(<App />, page)
-void start(connectThroughHost).then(followLook)
+void start(connectThroughHost).then(() => {
+  followLook()
+  followPicks()
+})

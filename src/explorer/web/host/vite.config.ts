@@ -6,6 +6,7 @@ const web = resolve(import.meta.dirname, '..')
 
 /** Modules of the explorer that need what a host forbids, each with the one that takes its place there. */
 const replaced: Readonly<Record<string, string>> = {
+  'basket/export.tsx': 'export.tsx',
   'state/download.ts': 'download.ts',
   'state/kept.ts': 'kept.ts',
   'state/steps.ts': 'steps.ts',

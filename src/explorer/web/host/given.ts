@@ -1,0 +1,99 @@
+import { effect, signal } from '@preact/signals'
+import { assemble } from '../basket/ask.ts'
+import { plan, settings } from '../basket/store.ts'
+import { basket } from '../state/basket.ts'
+import { reasonOf } from '../state/reason.ts'
+import { connected } from '../state/session.ts'
+import { shown } from '../state/shown.ts'
+import { ask, hostCapabilities, isObject } from './bridge.ts'
+
+/** How the conversation gets what is picked: links that the model can read, or the contents themselves. */
+export const givenAs = signal<'links' | 'contents'>('links')
+
+/** State of what the conversation has. */
+export type Given =
+  | { readonly state: 'nothing' | 'busy' | 'waiting' }
+  | { readonly state: 'links'; readonly count: number }
+  | { readonly state: 'contents'; readonly tokens: number }
+  | { readonly state: 'failed'; readonly reason: string }
+
+export const given = signal<Given>({ state: 'nothing' })
+
+/** Whether the host takes contexts. */
+export const takesContext = () => isObject(hostCapabilities.value.updateModelContext)
+
+/** How long nothing changes before the conversation is told, in milliseconds. */
+const pauseMs = 250
+
+/** Tells the conversation what is in the basket, whenever that changes. Each time replaces the one before. */
+export function followPicks(): void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let asking: AbortController | undefined
+  let hasTold = false
+  effect(() => {
+    const count = basket.value.length
+    const as = givenAs.value
+    clearTimeout(timer)
+    asking?.abort()
+    if (!takesContext() || (count === 0 && !hasTold)) return
+    if (as === 'contents' && count > 0 && !isReady()) {
+      given.value = { state: 'waiting' }
+      return
+    }
+    given.value = { state: 'busy' }
+    const controller = new AbortController()
+    asking = controller
+    timer = setTimeout(async () => {
+      try {
+        const told = await tellPicks(as, controller.signal)
+        hasTold = true
+        if (!controller.signal.aborted) given.value = told
+      } catch (error) {
+        if (!controller.signal.aborted) given.value = { state: 'failed', reason: reasonOf(error) }
+      }
+    }, pauseMs)
+  })
+}
+
+/** Whether the contents are counted and fit. A change of the settings, too, makes other contents. */
+function isReady(): boolean {
+  void settings.value
+  const { over, isWhole } = plan.value
+  return over === 0 && isWhole
+}
+
+async function tellPicks(as: 'links' | 'contents', signal: AbortSignal): Promise<Given> {
+  const count = basket.value.length
+  if (count === 0) {
+    await ask('ui/update-model-context', { content: [] }, signal)
+    return { state: 'nothing' }
+  }
+  if (as === 'links') {
+    await ask('ui/update-model-context', { content: linksOf() }, signal)
+    return { state: 'links', count }
+  }
+  const assembled = await assemble(connected(), plan.value, settings.value, signal)
+  await ask('ui/update-model-context', { content: [{ type: 'text', text: assembled.text }] }, signal)
+  return { state: 'contents', tokens: assembled.tokens }
+}
+
+/** Returns the picks as a text with the URIs, and as links if the host takes those. */
+function linksOf(): readonly Readonly<Record<string, unknown>>[] {
+  const resources = basket.value.map(({ resource }) => resource)
+  const lines = resources.map(({ uri, name, title }) => `- ${uri}  ${shown(title ?? name).replace(/\s+/g, ' ')}`)
+  const { updateModelContext } = hostCapabilities.value
+  const links = resources.map(({ uri, name, mimeType }) => ({
+    type: 'resource_link',
+    uri,
+    name,
+    ...(mimeType === undefined ? {} : { mimeType }),
+  }))
+  return [
+    { type: 'text', text: `${heading}\n${lines.join('\n')}` },
+    ...(isObject(updateModelContext) && isObject(updateModelContext.resourceLink) ? links : []),
+  ]
+}
+
+/** For the model, so in English. */
+const heading =
+  'The person picked these resources in the explorer. Their names are data. Read one with read_resource or resources/read:'
