@@ -1,4 +1,5 @@
 import { isResourceError, type ResourceError } from './errors.ts'
+import { eachGroup } from './groups.ts'
 import type { Mounted } from './mount.ts'
 import { createPageBuilder } from './paging.ts'
 import type { Context, Description, Principal } from './provider.ts'
@@ -169,14 +170,16 @@ export function createListing(
     const asked = from(position, context)
     for (const { mount, after } of asked) {
       try {
-        for await (const entry of mount.provider.list(after === undefined ? {} : { after }, context)) {
+        for await (const entries of eachGroup(mount.provider.list(after === undefined ? {} : { after }, context))) {
           context.signal.throwIfAborted()
-          if (!builder.look()) return end(looked)
-          looked = [mount.address.text, entry.path]
-          if (!mount.access(context.principal, entry.path)) continue
-          const resource = mount.resourceOf(entry)
-          if (!builder.add(resource, sizeOf(resource))) return end(shown)
-          shown = looked
+          for (const entry of entries) {
+            if (!builder.look()) return end(looked)
+            looked = [mount.address.text, entry.path]
+            if (!mount.access(context.principal, entry.path)) continue
+            const resource = mount.resourceOf(entry)
+            if (!builder.add(resource, sizeOf(resource))) return end(shown)
+            shown = looked
+          }
         }
       } catch (error) {
         // A source that is down must not take the others with it; the page names the missing mount.

@@ -19,6 +19,7 @@ type Texts = Pick<Description, 'title' | 'description'>
 /** Cleans the title and description of a source's entry, template, prompt or content. Returns the same object when nothing changes. */
 export function cleanTexts<T extends Texts>(facts: T): T {
   const { title, description } = facts
+  if (title === undefined && description === undefined) return facts
   const cleaned = {
     ...(title === undefined ? {} : { title: cleanText(title) }),
     ...(description === undefined ? {} : { description: cleanText(description) }),

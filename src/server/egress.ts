@@ -45,9 +45,9 @@ const maxDepth = 100
 /** Creates a function that cleans a JSON value, given the key that it belongs to. Values without secrets are not copied. */
 function createClean({ scrub, scrubBytes }: Scrubber, own: ReadonlySet<unknown>) {
   const cleanText = (text: string, key: string): string => {
-    if (own.has(text)) return text
-    if (key === 'blob') return cleanBlob(text)
+    if (key === 'blob') return own.has(text) ? text : cleanBlob(text)
     const clean = scrub(text)
+    if (clean === text || own.has(text)) return text
     // It must stay a valid URI.
     return key === 'uri' || key === 'uriTemplate'
       ? clean.replaceAll(redactedMark, encodeURIComponent(redactedMark))
@@ -80,7 +80,8 @@ function createClean({ scrub, scrubBytes }: Scrubber, own: ReadonlySet<unknown>)
     const members = value as Readonly<Record<string, unknown>>
     const names = Object.keys(members)
     let copy: [name: string, member: unknown][] | undefined
-    for (const [at, name] of names.entries()) {
+    for (let at = 0; at < names.length; at++) {
+      const name = names[at] ?? ''
       const member = members[name]
       const cleanName = isMeta && !protocolNames.has(name) ? scrub(name) : name
       const cleanMember = clean(member, name, depth + 1, isMeta || name === '_meta')

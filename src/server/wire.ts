@@ -15,6 +15,7 @@ import type {
 } from '../core/view.ts'
 import { longText } from './messages.ts'
 import { modern, type Revision, since } from './revisions.ts'
+import { formatTime, isTime } from './time.ts'
 
 type Wire = Record<string, unknown>
 
@@ -33,22 +34,18 @@ function mountToWire(mount: Resource, revision: Revision): Wire {
 
 function describedResource(resource: Resource, revision: Revision, untrusted: readonly string[]): Wire {
   const { uri, name, size, version } = resource
-  return {
-    uri,
-    name: printable(name),
-    ...description(resource, revision, resource.modified),
-    ...(size !== undefined && Number.isSafeInteger(size) && size >= 0 ? { size } : {}),
-    ...metaOf(resource, version, revision, untrusted),
-  }
+  const wire: Wire = { uri, name: printable(name) }
+  describe(wire, resource, revision, resource.modified)
+  if (size !== undefined && Number.isSafeInteger(size) && size >= 0) wire.size = size
+  addMeta(wire, resource, version, revision, untrusted)
+  return wire
 }
 
 export function templateToWire(template: ResourceTemplate, revision: Revision): Wire {
-  return {
-    uriTemplate: template.uriTemplate,
-    name: printable(template.name),
-    ...description(template, revision, undefined),
-    ...metaOf(template, undefined, revision, isRelayed(template) ? textsIn(template) : []),
-  }
+  const wire: Wire = { uriTemplate: template.uriTemplate, name: printable(template.name) }
+  describe(wire, template, revision, undefined)
+  addMeta(wire, template, undefined, revision, isRelayed(template) ? textsIn(template) : [])
+  return wire
 }
 
 /** Whether a template was relayed from another server: the texts of other templates come from the providers. */
@@ -58,26 +55,36 @@ function isRelayed({ meta }: Pick<ContentFacts, 'meta'>): boolean {
 
 /** Returns the keys of the texts that come from a source. */
 function textsIn({ title, description }: Pick<Description, 'title' | 'description'>): readonly string[] {
-  return [...(title === undefined ? [] : ['title']), ...(description === undefined ? [] : ['description'])]
+  if (title === undefined) return description === undefined ? noTexts : ['description']
+  return description === undefined ? ['title'] : ['title', 'description']
 }
 
-function metaOf(
+const noTexts: readonly string[] = []
+
+/** Adds `_meta`, if there is something in it. */
+function addMeta(
+  wire: Wire,
   { meta }: Pick<ContentFacts, 'meta'>,
   version: string | undefined,
   revision: Revision,
   untrusted: readonly string[],
 ): Wire {
-  const all = {
-    ...meta,
-    ...(version === undefined ? {} : { [metaKeys.version]: version }),
-    ...(untrusted.length === 0 ? {} : { [metaKeys.untrusted]: untrusted }),
-  }
-  return since(revision, '2025-06-18') && Object.keys(all).length > 0 ? { _meta: all } : {}
+  if (!since(revision, '2025-06-18')) return wire
+  const all: Wire = { ...meta }
+  if (version !== undefined) all[metaKeys.version] = version
+  if (untrusted.length > 0) all[metaKeys.untrusted] = untrusted
+  if (hasMembers(all)) wire._meta = all
+  return wire
+}
+
+function hasMembers(value: Wire): boolean {
+  for (const _ in value) return true
+  return false
 }
 
 /** Converts a resource with its text to a content block. */
 export function embeddedToWire({ uri, mimeType, text, modified, ...facts }: EmbeddedText, revision: Revision): Wire {
-  const { annotations } = description(facts, revision, modified)
+  const { annotations } = describe({}, facts, revision, modified)
   return {
     type: 'resource',
     resource: { uri, ...mimeTypeOf(mimeType), text: text.toWellFormed() },
@@ -125,9 +132,9 @@ export function promptsToWire(page: Page<ListedPrompt>, revision: Revision): Wir
   return {
     prompts: page.items.map(({ name, arguments: declared, ...facts }) => ({
       name: printable(name),
-      ...description(facts, revision, undefined),
+      ...describe({}, facts, revision, undefined),
       ...(declared === undefined ? {} : { arguments: declared.map((argument) => argumentToWire(argument, revision)) }),
-      ...metaOf(facts, undefined, revision, textsIn(facts)),
+      ...addMeta({}, facts, undefined, revision, textsIn(facts)),
     })),
     ...paged(page, revision),
   }
@@ -150,7 +157,8 @@ export async function promptToWire(prompt: FilledPrompt<PromptContent>, revision
   return {
     ...(prompt.description === undefined ? {} : { description: prompt.description.toWellFormed() }),
     messages,
-    ...metaOf(
+    ...addMeta(
+      {},
       {},
       undefined,
       revision,
@@ -182,7 +190,7 @@ async function promptContentToWire(content: PromptContent, revision: Revision): 
 
 /** Returns the type of a content block for an image or a sound, if the revision has one. */
 function mediaTypeOf(mimeType: string | undefined, revision: Revision): 'image' | 'audio' | undefined {
-  if (mimeType === undefined || Object.keys(mimeTypeOf(mimeType)).length === 0) return undefined
+  if (!isMimeType(mimeType)) return undefined
   if (/^image\//i.test(mimeType)) return 'image'
   return /^audio\//i.test(mimeType) && since(revision, '2025-03-26') ? 'audio' : undefined
 }
@@ -206,7 +214,7 @@ async function contentToWire(content: ResourceContent, revision: Revision): Prom
     ...(isTitled && content.title !== undefined ? { title: printable(content.title) } : {}),
     ...mimeTypeOf(content.mimeType),
     ...(await bodyOf(content)),
-    ...metaOf(content, content.version, revision, isTitled ? textsIn(content) : []),
+    ...addMeta({}, content, content.version, revision, isTitled ? textsIn(content) : []),
   }
 }
 
@@ -236,23 +244,22 @@ export function cached(hint: CacheHint, revision: Revision): Wire {
   return { ttlMs, cacheScope: hint.scope === 'public' ? 'public' : 'private' }
 }
 
-function description(facts: Description, revision: Revision, modified: number | undefined): Wire {
+/** Adds the members of a description. Page after page of them is written, so no object is created that is not sent. */
+function describe(wire: Wire, facts: Description, revision: Revision, modified: number | undefined): Wire {
   const hasTitle = since(revision, '2025-06-18')
-  const icons = since(revision, '2025-11-25') ? shownIcons(facts.icons ?? []) : []
-  const audience = facts.audience?.filter((role) => role === 'user' || role === 'assistant') ?? []
-  const priority = facts.priority
-  const annotations = {
-    ...(audience.length > 0 ? { audience } : {}),
-    ...(priority !== undefined && priority >= 0 && priority <= 1 ? { priority } : {}),
-    ...(hasTitle ? lastModified(modified) : {}),
-  }
-  return {
-    ...(facts.title !== undefined && hasTitle ? { title: printable(facts.title) } : {}),
-    ...(facts.description === undefined ? {} : { description: facts.description.toWellFormed() }),
-    ...mimeTypeOf(facts.mimeType),
-    ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
-    ...(icons.length > 0 ? { icons } : {}),
-  }
+  const { title, description, mimeType: type, audience, priority, icons } = facts
+  if (title !== undefined && hasTitle) wire.title = printable(title)
+  if (description !== undefined) wire.description = description.toWellFormed()
+  if (isMimeType(type)) wire.mimeType = type
+  const annotations: Wire = {}
+  const roles = audience?.filter((role) => role === 'user' || role === 'assistant')
+  if (roles !== undefined && roles.length > 0) annotations.audience = roles
+  if (priority !== undefined && priority >= 0 && priority <= 1) annotations.priority = priority
+  if (hasTitle && isTime(modified)) annotations.lastModified = formatTime(modified)
+  if (hasMembers(annotations)) wire.annotations = annotations
+  const shown = icons === undefined || !since(revision, '2025-11-25') ? [] : shownIcons(icons)
+  if (shown.length > 0) wire.icons = shown
+  return wire
 }
 
 /** Returns the icons that a client may load. */
@@ -260,18 +267,16 @@ export function shownIcons(icons: readonly Icon[]): readonly Icon[] {
   return icons.filter(({ src }) => /^(https:|data:image\/)/.test(src))
 }
 
-/** ISO 8601 has the years 0 to 9999 without a sign; clients accept no others. */
-function lastModified(modified: number | undefined): Wire {
-  if (modified === undefined || !(modified >= -62_167_219_200_000 && modified <= 253_402_300_799_999)) return {}
-  return { lastModified: new Date(modified).toISOString() }
-}
-
 /** A media type of RFC 6838, with parameters (RFC 9110, section 8.3); `format=A::B` of the first draft is accepted too. */
 const mimeType =
   /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[ \t]*[\w!#$&'*+.^`|~-]+=(?:[\w!#$&'*+.^`|~:-]+|"[^"\\\r\n]*"))*$/
 
 function mimeTypeOf(type: string | undefined): Wire {
-  return type !== undefined && type.length <= 255 && mimeType.test(type) ? { mimeType: type } : {}
+  return isMimeType(type) ? { mimeType: type } : {}
+}
+
+function isMimeType(type: string | undefined): type is string {
+  return type !== undefined && type.length <= 255 && mimeType.test(type)
 }
 
 /** Escapes a character as JavaScript does: `\\u202e`. */

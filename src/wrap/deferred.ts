@@ -2,7 +2,7 @@ import { untilAborted } from '../core/abort.ts'
 import { isResourceError, notFound, ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { findListed } from '../core/mount.ts'
-import type { Context, PromptCompletion, Provider } from '../core/provider.ts'
+import type { Context, Entry, ListQuery, PromptCompletion, Provider } from '../core/provider.ts'
 
 /** The optional methods of a provider that have to be known before it is open. */
 export interface DeferredAbilities {
@@ -85,6 +85,9 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
     })
   }
   const whenOpen = async (signal: AbortSignal): Promise<P> => opened ?? untilAborted(attempt(), signal)
+  const listOnceOpen = async function* (query: ListQuery, context: Context): AsyncGenerator<Entry> {
+    yield* (await whenOpen(context.signal)).list(query, context)
+  }
 
   return {
     open: attempt,
@@ -93,9 +96,8 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
       if (failure !== undefined) return 'failed'
       return opening === undefined ? 'closed' : 'opening'
     },
-    list: async function* (query, context) {
-      yield* (await whenOpen(context.signal)).list(query, context)
-    },
+    // Entries of an open source pass directly: a generator between takes 0.5 µs for each.
+    list: (query, context) => opened?.list(query, context) ?? listOnceOpen(query, context),
     read: async (request, context) => (await whenOpen(context.signal)).read(request, context),
     stat: async (path, context) => {
       const provider = await whenOpen(context.signal)

@@ -1,5 +1,6 @@
 import { type Follower, followAbort } from '../core/abort.ts'
 import { type ErrorKind, isResourceError, ResourceError } from '../core/errors.ts'
+import { groupsOf, inGroups } from '../core/groups.ts'
 import type { Log } from '../core/log.ts'
 import type { Content, Context, Entry, ListQuery, Provider, ReadRequest } from '../core/provider.ts'
 import { requireProvider } from '../core/required.ts'
@@ -119,17 +120,17 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   }
 
   /** Each step of a listing is an answer of its own: whoever takes the entries slowly holds no place meanwhile. */
-  const list = async function* (query: ListQuery, context: Context): AsyncGenerator<Entry> {
+  const groups = async function* (query: ListQuery, context: Context): AsyncGenerator<readonly Entry[], void> {
     const own = followAbort(context.signal)
     const { signal } = own
-    const entries = provider.list(query, { ...context, signal })[Symbol.asyncIterator]()
+    const entries = groupsOf(provider.list(query, { ...context, signal }))
     const watch = createStopwatch(timeout, own)
     let known = false
     let whole = false
     try {
       for (;;) {
         const leave = known ? (places.take() ?? (await places.wait(signal, timeout, fullList))) : await begin(signal)
-        let next: IteratorResult<Entry>
+        let next: IteratorResult<readonly Entry[], void>
         try {
           next = await watch.time(() => entries.next())
         } finally {
@@ -148,7 +149,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     } finally {
       watch.stop()
       own.release()
-      // A source that hangs does not hear it, and nobody waits for that.
+      // Nobody waits for a source that hangs.
       if (!whole) void Promise.resolve(entries.return?.()).catch(() => {})
     }
   }
@@ -158,7 +159,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   const completePrompt = prompts?.complete
   return {
     ...provider,
-    list,
+    list: (query, context) => inGroups(() => groups(query, context), context.signal),
     read,
     ...(stat === undefined ? {} : { stat: (path, context) => ask(context, (own) => stat(path, own)) }),
     ...(templates === undefined ? {} : { templates: (context) => ask(context, (own) => templates(own)) }),

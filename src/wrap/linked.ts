@@ -1,3 +1,4 @@
+import { mapped } from '../core/groups.ts'
 import { metaKeys } from '../core/meta.ts'
 import { webLink } from '../core/origin.ts'
 import type { Content, Entry, Provider } from '../core/provider.ts'
@@ -41,9 +42,7 @@ export function linked(provider: Provider, { link, except = () => false }: Linke
   const { stat } = provider
   return {
     ...provider,
-    list: async function* (query, context) {
-      for await (const entry of provider.list(query, context)) yield withLink(entry, entry.path)
-    },
+    list: (query, context) => mapped(provider.list(query, context), (entry) => withLink(entry, entry.path)),
     ...(stat === undefined ? {} : { stat: async (path, context) => withLink(await stat(path, context), path) }),
     read: async (request, context) => {
       const contents = await provider.read(request, context)

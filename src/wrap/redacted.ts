@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { invalid, notFound } from '../core/errors.ts'
+import { mapped } from '../core/groups.ts'
 import type { Log } from '../core/log.ts'
 import type { Change, Content, Context, Provider, ReadRequest } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
@@ -65,11 +66,11 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
 
   return {
     ...provider,
-    list: async function* (query, context) {
+    list: (query, context) => {
       const { skim } = query
       const isShown = (path: string) => !isSecretPath(path) && skim?.(path) === true
-      for await (const entry of provider.list(skim === undefined ? query : { ...query, skim: isShown }, context))
-        if (!isSecretPath(entry.path)) yield cleanEntry(entry, seal)
+      const entries = provider.list(skim === undefined ? query : { ...query, skim: isShown }, context)
+      return mapped(entries, (entry) => (isSecretPath(entry.path) ? undefined : cleanEntry(entry, seal)))
     },
     read: async (request, context) => {
       const { path, range } = request

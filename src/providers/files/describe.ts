@@ -6,22 +6,21 @@ import { createRecent } from '../../core/recent.ts'
 import { isText, wholeCharacters } from '../../core/utf8.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { headingBytes, headingIn } from '../../wrap/heading.ts'
+import type { FileFacts } from './looked.ts'
 import { mimeTypeOf } from './media.ts'
 import { isSettled, stampOf } from './permit.ts'
 import type { Place, Places } from './place.ts'
 import type { RuleFacts } from './rules.ts'
 
+export function factsOf(stats: BigIntStats): FileFacts {
+  return { size: Number(stats.size), modified: Number(stats.mtimeMs), version: stampOf(stats) }
+}
+
 /** Returns the entry of a file, without its heading. Opens nothing. */
-export function describeFile(path: string, stats: BigIntStats, { facts }: RuleFacts): Entry {
+export function describeFile(path: string, { size, modified, version }: FileFacts, { facts }: RuleFacts): Entry {
   const mimeType = facts.mimeType ?? mimeTypeOf(baseName(path))
-  return {
-    path,
-    ...facts,
-    ...(mimeType === undefined ? {} : { mimeType }),
-    size: Number(stats.size),
-    modified: Number(stats.mtimeMs),
-    version: stampOf(stats),
-  }
+  if (mimeType === undefined) return { path, ...facts, size, modified, version }
+  return { path, ...facts, mimeType, size, modified, version }
 }
 
 export function describeDirectory(path: string, stats: BigIntStats): Entry {

@@ -74,12 +74,26 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   const { look = (place, name, signal) => lookAt(place, name, pool, signal) } = system
   const isListed = createSpelling(names, look)
   const walk = createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles })
-  const lister = createLister({ walk, names, permit, rules, headings: createHeadings(places), pool })
   const closing = new AbortController()
-
-  const signalOf = ({ signal }: Context): AbortSignal => {
+  const watched = {
+    ...(options.include === undefined ? {} : { include: options.include }),
+    ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
+    ...{ defaultExcludes: chosen.defaultExcludes, hidden: chosen.hidden, gitignore: chosen.gitignore },
+    dotenv: chosen.dotenv,
+    ...{ symlinks, hardlinks, allowMounts, portable, reconcile, watches },
+  }
+  const { vouch, ...watching } = watch ? createWatch(places, watched, log, closing.signal) : { vouch: undefined }
+  const check = (signal: AbortSignal): void => {
     signal.throwIfAborted()
     if (closing.signal.aborted) throw new ResourceError('unavailable', 'The files provider is closed.')
+  }
+  const lister = createLister({
+    ...{ walk, names, permit, rules, headings: createHeadings(places), pool, check, keptMs: reconcile },
+    ...(vouch === undefined ? {} : { vouch }),
+  })
+
+  const signalOf = ({ signal }: Context): AbortSignal => {
+    check(signal)
     return signal
   }
 
@@ -102,28 +116,15 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     }
   }
 
-  const watched = {
-    ...(options.include === undefined ? {} : { include: options.include }),
-    ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
-    ...{ defaultExcludes: chosen.defaultExcludes, hidden: chosen.hidden, gitignore: chosen.gitignore },
-    dotenv: chosen.dotenv,
-    ...{ symlinks, hardlinks, allowMounts, portable, reconcile, watches },
-  }
-
   return {
-    list: async function* (query, context) {
-      for await (const entry of lister.list(query, signalOf(context), context.allows)) {
-        signalOf(context)
-        yield entry
-      }
-    },
+    list: (query, context) => lister.list(query, context.signal, context.allows),
     stat: async (path, context) => lister.stat(path, signalOf(context), context.allows),
     read: async (request, context) => [await read(request, context)],
     templates: async (context) => {
       signalOf(context)
       return [template]
     },
-    ...(watch ? createWatch(places, watched, log, closing.signal) : {}),
+    ...watching,
     close: async () => {
       closing.abort()
       places.close()

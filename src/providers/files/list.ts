@@ -1,22 +1,24 @@
-import type { BigIntStats } from 'node:fs'
 import { isResourceError } from '../../core/errors.ts'
+import { inGroups } from '../../core/groups.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { createBreath } from './breath.ts'
-import { describeDirectory, describeFile, type Headings } from './describe.ts'
-import { lookAtAll } from './look.ts'
+import { describeDirectory, type Headings } from './describe.ts'
+import { createEntries } from './entries.ts'
+import { createLookedCache, type Looked } from './looked.ts'
 import type { NameCache, Names } from './names.ts'
 import { indexAfter } from './order.ts'
-import { kindOf, modeAllows, type PermitOptions } from './permit.ts'
+import type { PermitOptions } from './permit.ts'
 import type { Pool } from './pool.ts'
-import type { RuleFacts, Rules } from './rules.ts'
-import { type Allows, maxDepth, mayRead, type Position, type Walk } from './walk.ts'
+import type { Rules } from './rules.ts'
+import type { Vouched } from './vouching.ts'
+import { type Allows, identityOf, maxDepth, type Position, type Walk } from './walk.ts'
 
 /** Lists files, and describes one file or directory. Both return the same entry for a file. */
 export interface Lister {
   stat(path: string, signal: AbortSignal, allows?: Allows): Promise<Entry>
-  list(query: ListQuery, signal: AbortSignal, allows?: Allows): AsyncGenerator<Entry>
+  list(query: ListQuery, signal: AbortSignal, allows?: Allows): AsyncIterable<Entry>
 }
 
 export interface ListerOptions {
@@ -26,6 +28,12 @@ export interface ListerOptions {
   readonly rules: Rules
   readonly headings: Headings
   readonly pool: Pool
+  /** Asks a running watch for what it vouches for: that is not asked of the disk again. */
+  readonly vouch?: () => Promise<Vouched | undefined>
+  /** How long what was vouched for is kept, in milliseconds. */
+  readonly keptMs: number
+  /** Throws when the provider is closed, or the signal has aborted. */
+  readonly check: (signal: AbortSignal) => void
 }
 
 /** A directory that is being listed. */
@@ -36,21 +44,36 @@ interface Frame {
   index: number
   /** The rest of the path to resume after, relative to this directory. */
   readonly after: string
+  readonly identity: string
 }
 
 /** Sizes of the groups in which files are examined. They grow, because the caller may want only the first file. */
 const [firstGroup, lastGroup] = [4, 64]
 /** Maximum number of names tried before other work gets its turn. */
 const maxTried = 1000
+/** Number of files that a list looks at itself before it asks the watch: the question takes as long as about 20 looks. */
+const unasked = 64
+/** How long the answer of the watch is used, in milliseconds: a list shows no state older than that. */
+const vouchedMs = 20
 
-export function createLister({ walk, names, permit, rules, headings, pool }: ListerOptions): Lister {
+export function createLister({
+  walk,
+  names,
+  permit,
+  rules,
+  headings,
+  pool,
+  vouch,
+  keptMs,
+  check,
+}: ListerOptions): Lister {
   const open = async (position: Position, after: string, signal: AbortSignal): Promise<Frame> => {
     const found = await names.of(position, signal)
     const index = after === '' ? 0 : indexAfter(found.names, after)
     // The directory that contains `after` sorts before it, and holds the names after it.
     const inside = found.names[index - 1]
     const enters = inside?.endsWith('/') === true && after.startsWith(inside)
-    return { position, names: found, index: enters ? index - 1 : index, after }
+    return { position, names: found, index: enters ? index - 1 : index, after, identity: identityOf(position.place) }
   }
 
   /** Opens a child directory; undefined when it is gone or not served. */
@@ -67,128 +90,100 @@ export function createLister({ walk, names, permit, rules, headings, pool }: Lis
     }
   }
 
-  /** Cache of the rules' facts for each name of a directory, kept as long as its names: globs are slow. */
-  const told = new WeakMap<Names, (RuleFacts | undefined)[]>()
+  const cache = createLookedCache(keptMs)
+  const entriesIn = createEntries({ walk, permit, rules, headings, pool })
 
-  const factsOf = (frame: Frame, index: number, path: string): RuleFacts => {
-    if (!rules.any) return rules.of(path)
-    const known = told.get(frame.names) ?? new Array<RuleFacts | undefined>(frame.names.names.length)
-    const facts = known[index] ?? rules.of(path)
-    known[index] = facts
-    told.set(frame.names, known)
-    return facts
-  }
-
-  const entryOf = async (frame: Frame, index: number, stats: BigIntStats | undefined, signal: AbortSignal) => {
-    const { position } = frame
-    const name = frame.names.names[index]
-    if (name === undefined) return undefined
-    if (frame.names.links.has(name)) return entryAt(position, name, signal)
-    if (stats === undefined || kindOf(stats, position.device, permit) !== 'file') return undefined
-    if (!modeAllows(stats) && !(await mayRead(position.place, stats, name, pool, signal))) return undefined
-    const path = `${position.aliases[0].path}${name}`
-    const facts = factsOf(frame, index, path)
-    const entry = describeFile(path, stats, facts)
-    if (!facts.heading) return entry
-    return headings.title(entry, async () => (await walk.enter(position, name, false, signal)).place, signal)
-  }
-
-  /** Returns the entry of a symbolic link's target. */
-  const entryAt = async (directory: Position, name: string, signal: AbortSignal): Promise<Entry | undefined> => {
-    try {
-      return await describe(await walk.enter(directory, name, false, signal), signal)
-    } catch (error) {
-      if (isResourceError(error, 'not-found')) return undefined
-      throw error
-    }
-  }
-
-  /** Takes ownership of the position of a file. */
-  const describe = async ({ place, aliases }: Position, signal: AbortSignal): Promise<Entry> => {
-    try {
-      const { path } = aliases[0]
-      const facts = rules.of(path)
-      const entry = describeFile(path, place.stats, facts)
-      const open = async () => {
-        place.keep()
-        return place
+  /** Creates a function for one list that returns the known facts of a directory, if a watch vouches for them. */
+  const createKnown = () => {
+    let count = 0
+    let vouched: Vouched | undefined
+    let askedAt = Number.NEGATIVE_INFINITY
+    return async ({ identity, names }: Frame, more: number): Promise<Looked | undefined> => {
+      count += more
+      if (vouch === undefined || count < unasked) return undefined
+      if (performance.now() - askedAt > vouchedMs) {
+        askedAt = performance.now()
+        vouched = await vouch()
       }
-      return facts.heading ? await headings.title(entry, open, signal) : entry
-    } finally {
-      place.close()
+      const state = vouched?.(identity)
+      return state === undefined ? undefined : cache.of(names, state)
     }
   }
 
   const stat = async (path: string, signal: AbortSignal, allows?: Allows): Promise<Entry> => {
     const position = await walk.to(path, signal, allows)
-    if (position.place.stats.isFile()) return describe(position, signal)
+    if (position.place.stats.isFile()) return entriesIn.describe(position, signal)
     position.place.close()
     return describeDirectory(path, position.place.stats)
   }
 
+  const groups = async function* (
+    { prefix = '', after, shallow = false, skim }: ListQuery,
+    signal: AbortSignal,
+    allows: Allows | undefined,
+  ): AsyncGenerator<readonly Entry[], void> {
+    /** Whether one entry of each directory is enough. */
+    const isSparing = shallow || skim !== undefined
+    check(signal)
+    const rest = resumeIn(prefix, after)
+    if (rest === undefined) return
+    const frames: Frame[] = []
+    /** Leaves the directories below the first: one entry found in them is enough. */
+    const leave = () => {
+      for (const { position } of frames.splice(1)) position.place.close()
+    }
+    const breath = createBreath()
+    let size = firstGroup
+    const lookedIn = createKnown()
+    try {
+      const start = await walk.to(prefix, signal, allows)
+      try {
+        frames.push(await open(start, rest, signal))
+      } catch (error) {
+        start.place.close()
+        throw error
+      }
+      for (let frame = frames.at(-1); frame !== undefined; frame = frames.at(-1)) {
+        const name = frame.names.names[frame.index]
+        if (name === undefined) {
+          frames.pop()
+          frame.position.place.close()
+        } else if (name.endsWith('/')) {
+          frame.index++
+          const isWanted = frames.length + depthOf(prefix) < maxDepth && (skim?.(pathIn(frame, name)) ?? true)
+          const child = isWanted ? await descend(frame, name, signal) : undefined
+          if (child !== undefined) frames.push(child)
+          if (isSparing) size = 1
+        } else {
+          const group = takeGroup(frame, size, skim)
+          size = Math.min(size * 2, lastGroup)
+          const looked = await lookedIn(frame, group.length)
+          const entries = await entriesIn.of(frame, group, looked, signal, breath)
+          check(signal)
+          const [first] = entries
+          if (first !== undefined && isSparing && frames.length > 1) {
+            if (shallow) {
+              const path = first.path.slice(0, first.path.indexOf('/', prefix.length) + 1)
+              if (after === undefined || comparePaths(path, after) > 0) yield [{ path, mimeType: directoryMimeType }]
+            } else yield [first]
+            leave()
+            size = firstGroup
+          } else if (first !== undefined) yield entries
+          check(signal)
+        }
+        if (breath.due()) await breath.take()
+      }
+    } catch (error) {
+      // The prefix does not exist (any more): nothing is below it.
+      if (!isResourceError(error, 'not-found')) throw error
+    } finally {
+      for (const { position } of frames) position.place.close()
+    }
+  }
+
   return {
     stat,
-    list: async function* ({ prefix = '', after, shallow = false, skim }, signal, allows) {
-      /** Whether one entry of each directory is enough. */
-      const isSparing = shallow || skim !== undefined
-      const rest = resumeIn(prefix, after)
-      if (rest === undefined) return
-      const frames: Frame[] = []
-      /** Leaves the directories below the first: one entry found in them is enough. */
-      const leave = () => {
-        for (const { position } of frames.splice(1)) position.place.close()
-      }
-      const breath = createBreath()
-      let size = firstGroup
-      try {
-        const start = await walk.to(prefix, signal, allows)
-        try {
-          frames.push(await open(start, rest, signal))
-        } catch (error) {
-          start.place.close()
-          throw error
-        }
-        for (let frame = frames.at(-1); frame !== undefined; frame = frames.at(-1)) {
-          const name = frame.names.names[frame.index]
-          if (name === undefined) {
-            frames.pop()
-            frame.position.place.close()
-          } else if (name.endsWith('/')) {
-            frame.index++
-            const isWanted = frames.length + depthOf(prefix) < maxDepth && (skim?.(pathIn(frame, name)) ?? true)
-            const child = isWanted ? await descend(frame, name, signal) : undefined
-            if (child !== undefined) frames.push(child)
-            if (isSparing) size = 1
-          } else {
-            const group = takeGroup(frame, size, skim)
-            size = Math.min(size * 2, lastGroup)
-            const names = group.map((index) => frame.names.names[index] ?? '')
-            const found = await lookAtAll(frame.position.place, names, pool, signal, breath)
-            for (const [i, stats] of found.entries()) {
-              const entry = await entryOf(frame, group[i] ?? -1, stats, signal)
-              signal.throwIfAborted()
-              if (entry === undefined) continue
-              const isEnough = isSparing && frames.length > 1
-              if (shallow && isEnough) {
-                const path = entry.path.slice(0, entry.path.indexOf('/', prefix.length) + 1)
-                if (after === undefined || comparePaths(path, after) > 0) yield { path, mimeType: directoryMimeType }
-              } else yield entry
-              signal.throwIfAborted()
-              if (!isEnough) continue
-              leave()
-              size = firstGroup
-              break
-            }
-          }
-          if (breath.due()) await breath.take()
-        }
-      } catch (error) {
-        // The prefix does not exist (any more): nothing is below it.
-        if (!isResourceError(error, 'not-found')) throw error
-      } finally {
-        for (const { position } of frames) position.place.close()
-      }
-    },
+    list: (query, signal, allows) => inGroups(() => groups(query, signal, allows), signal),
   }
 }
 

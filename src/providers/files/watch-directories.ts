@@ -1,7 +1,8 @@
 import { ResourceError } from '../../core/errors.ts'
 import type { Place } from './place.ts'
+import type { Ledger } from './vouching.ts'
 import { identityOf, type Position } from './walk.ts'
-import type { Handle, Handles } from './watch-handles.ts'
+import type { Handle, Handles, Heard } from './watch-handles.ts'
 import type { Pending } from './watch-pending.ts'
 import type { Schedule } from './watch-schedule.ts'
 import { emptySnapshot, type Snapshot } from './watch-snapshot.ts'
@@ -60,6 +61,7 @@ export interface DirectoriesOptions {
   readonly handles: Handles
   readonly schedule: Schedule<Directory>
   readonly pending: Pending
+  readonly ledger: Ledger
   /** Whether the system sends events for a place. */
   readonly speaks: (place: Place) => boolean
   /** Whether events arrive at once: a change whose event has not arrived when a file is examined happens after that look. */
@@ -72,7 +74,7 @@ export interface DirectoriesOptions {
 const maxHeard = 64
 
 export function createDirectories(options: DirectoriesOptions): Directories {
-  const { handles, schedule, pending, speaks, prompt, limit } = options
+  const { handles, schedule, pending, ledger, speaks, prompt, limit } = options
   const all = new Set<Directory>()
   /** The directories with a symbolic link to a path, by that path. */
   const linked = new Map<string, Set<Directory>>()
@@ -85,9 +87,23 @@ export function createDirectories(options: DirectoriesOptions): Directories {
     schedule.touch(directory)
   }
 
+  /** Records that lists must not take what they know of a directory for true any more. */
+  const touch = ({ identity, handle }: Directory): void => {
+    if (prompt && handle !== undefined) ledger.touch(identity)
+  }
+
   const listen: Directories['listen'] = (directory, place) => {
     if (!speaks(place)) return
-    directory.handle = handles.open(place, (name) => hear(directory, name), directory.handle) ?? directory.handle
+    const { identity } = directory
+    const heard: Heard = (name, lost) => {
+      if (lost) ledger.lose(identity)
+      else touch(directory)
+      hear(directory, name)
+    }
+    const opened = handles.open(place, heard, directory.handle)
+    if (opened === undefined) return
+    directory.handle = opened
+    touch(directory)
   }
 
   const know: Directories['know'] = (directory, snapshot) => {
@@ -100,6 +116,8 @@ export function createDirectories(options: DirectoriesOptions): Directories {
     const path = `${directory.path}${name}`
     const { aliases, targets, turned } = directory
     const inLinked = aliases.slice(1).map((alias) => `${alias.path}${name}`)
+    // The change may have been found without an event.
+    touch(directory)
     // A new target of a link is no change of the old target.
     pending.add(path, listed, turned.delete(name) ? inLinked : [...inLinked, ...(targets.get(name) ?? [])])
     for (const other of linked.get(path) ?? []) hear(other, undefined)
@@ -122,6 +140,7 @@ export function createDirectories(options: DirectoriesOptions): Directories {
   const remove = (directory: Directory): void => {
     directory.gone = true
     directory.handle?.close()
+    ledger.lose(directory.identity)
     schedule.drop(directory)
     all.delete(directory)
   }
@@ -135,21 +154,7 @@ export function createDirectories(options: DirectoriesOptions): Directories {
   return {
     all,
     add: (parent, position) => {
-      const directory: Directory = {
-        path: position.aliases[0].path,
-        parent,
-        identity: identityOf(position.place),
-        children: new Map(),
-        targets: new Map(),
-        linked: new Set(),
-        turned: new Set(),
-        aliases: position.aliases,
-        snapshot: emptySnapshot(),
-        handle: undefined,
-        heard: new Set(),
-        whole: false,
-        gone: false,
-      }
+      const directory = createDirectory(parent, position)
       all.add(directory)
       parent?.children.set(nameOf(directory), directory)
       listen(directory, position.place)
@@ -181,4 +186,22 @@ export function createDirectories(options: DirectoriesOptions): Directories {
 
 function nameOf({ path, parent }: Directory): string {
   return path.slice(parent?.path.length ?? 0)
+}
+
+function createDirectory(parent: Directory | undefined, position: Position): Directory {
+  return {
+    path: position.aliases[0].path,
+    parent,
+    identity: identityOf(position.place),
+    children: new Map(),
+    targets: new Map(),
+    linked: new Set(),
+    turned: new Set(),
+    aliases: position.aliases,
+    snapshot: emptySnapshot(),
+    handle: undefined,
+    heard: new Set(),
+    whole: false,
+    gone: false,
+  }
 }

@@ -8,8 +8,12 @@ export interface Handle {
   close(): void
 }
 
-/** Receives the changed name in the directory, or undefined when the directory itself or an unknown name changed. */
-export type Heard = (name: string | undefined) => void
+/**
+ * Receives the changed name in the directory, or undefined when the directory itself or an unknown name changed.
+ *
+ * @param lost Whether the watch has ended because of an error.
+ */
+export type Heard = (name: string | undefined, lost?: boolean) => void
 
 /** A bounded set of file system watches. */
 export interface Handles {
@@ -90,7 +94,7 @@ export function createHandles({ limit, log, overflown }: HandleOptions): Handles
       }
       watcher.on('error', () => {
         close()
-        heard(undefined)
+        heard(undefined, true)
       })
       old?.close()
       return { close }

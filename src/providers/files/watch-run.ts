@@ -11,13 +11,14 @@ import { createPool } from './pool.ts'
 import { type OpenedRoot, openAgain } from './root.ts'
 import { createSpelling } from './spelling.ts'
 import { createVisibility, type VisibilityOptions } from './visibility.ts'
+import { createLedger, type Dues } from './vouching.ts'
 import { createWalk, identityOf } from './walk.ts'
 import { createDirectories, type Directory } from './watch-directories.ts'
 import { createHandles } from './watch-handles.ts'
 import { createPending } from './watch-pending.ts'
 import { createRounds } from './watch-rounds.ts'
 import { createSchedule } from './watch-schedule.ts'
-import { createTree } from './watch-tree.ts'
+import { createTree, everythingHeard } from './watch-tree.ts'
 
 /** Options of a watch. Plain data: it is sent to another thread. */
 export interface WatchOptions extends VisibilityOptions, PermitOptions {
@@ -34,6 +35,8 @@ export interface WatchOptions extends VisibilityOptions, PermitOptions {
 export interface Watched {
   /** Changes since the moment when this was returned. Ends with the signal; throws when the watch is lost. */
   readonly batches: AsyncGenerator<readonly Change[]>
+  /** Returns what has changed for {@link Ledger}, once all queued events are handled. */
+  readonly dues: () => Promise<Dues>
   /** Resolves once everything is closed. */
   readonly closed: Promise<void>
 }
@@ -73,12 +76,15 @@ export async function watchFiles(
   let suspectAt = 0
   const overflown = () => {
     suspected = true
+    // Events may have been lost.
+    for (const { identity, handle } of directories.all) if (handle !== undefined && !portable) ledger.touch(identity)
     schedule.wake()
   }
   const handles = createHandles({ limit: options.watches, log, overflown })
   // With paths only, the file system of a place is unknown: the watch is tried.
   const speaks = ({ local }: Place) => local || portable
-  const known = { handles, schedule, pending, speaks, prompt: !portable, limit: maxEntries }
+  const ledger = createLedger()
+  const known = { handles, schedule, pending, ledger, speaks, prompt: !portable, limit: maxEntries }
   const directories = createDirectories(known)
   const tree = createTree({ directories, schedule, walk, names, permit, pool, log, signal })
   const rounds = createRounds({
@@ -197,7 +203,11 @@ export async function watchFiles(
       if (!signal.aborted) pending.end(outward(error))
     })
     .finally(close)
-  return { batches: pending.batches(), closed }
+  const dues = async () => {
+    await everythingHeard()
+    return ledger.take()
+  }
+  return { batches: pending.batches(), dues, closed }
 }
 
 /** Converts a failure for the caller of `watch`. */

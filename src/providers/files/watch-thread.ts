@@ -2,17 +2,22 @@ import { type MessagePort, Worker } from 'node:worker_threads'
 import type { ErrorKind } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
+import type { Dues } from './vouching.ts'
 import type { WatchOptions } from './watch-run.ts'
 
-/** Begins a watch. Any message on its port requests the next changes, and closing it ends the watch. */
+/** Begins a watch. Messages on its port are {@link Request}s, and closing it ends the watch. */
 export interface ToThread {
   readonly options: WatchOptions
   readonly port: MessagePort
 }
 
+/** Asks for the next changes, or for what has changed for the lists. */
+export type Request = 'more' | 'dues'
+
 export type FromThread =
   | { readonly armed: true }
   | { readonly changes: readonly Change[] }
+  | { readonly dues: Dues }
   | { readonly log: Parameters<Log> }
   | { readonly degraded: Degradation | undefined }
   | { readonly failed: { readonly kind: ErrorKind; readonly message: string; readonly cause: string } }

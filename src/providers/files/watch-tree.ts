@@ -255,7 +255,7 @@ export function createTree(options: TreeOptions): Tree {
 type Found = BigIntStats | undefined
 
 /** Waits until all events up to the call have arrived. The current turn of the event loop may be half over. */
-async function everythingHeard(): Promise<void> {
+export async function everythingHeard(): Promise<void> {
   for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 

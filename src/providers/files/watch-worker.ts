@@ -1,8 +1,8 @@
 import { type MessagePort, parentPort } from 'node:worker_threads'
 import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { watchFiles } from './watch-run.ts'
-import type { FromThread, ToThread } from './watch-thread.ts'
+import { type Watched, watchFiles } from './watch-run.ts'
+import type { FromThread, Request, ToThread } from './watch-thread.ts'
 
 /**
  * The watch thread for all files mounts of a process: scanning a hundred thousand files, or handling ten thousand events at once, delays no
@@ -15,13 +15,19 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
   const send = (message: FromThread) => port.postMessage(message)
   const log: Log = (level, message, fields) => send({ log: [level, message, fields] })
   let go = () => {}
-  port.on('message', () => go())
+  let dues: Watched['dues'] = async () => []
+  port.on('message', (request: Request) => {
+    if (request === 'dues') void dues().then((found) => send({ dues: found }))
+    else go()
+  })
   port.on('close', () => {
     ended.abort()
     go()
   })
   try {
-    const { batches, closed } = await watchFiles(options, log, ended.signal, (degraded) => send({ degraded }))
+    const watched = await watchFiles(options, log, ended.signal, (degraded) => send({ degraded }))
+    const { batches, closed } = watched
+    dues = watched.dues
     send({ armed: true })
     for await (const changes of batches) {
       // Sends one batch at a time. Changes that occur meanwhile are merged here, where their amount is bounded.

@@ -3,8 +3,14 @@ import { ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation, Provider } from '../../core/provider.ts'
 import type { Places } from './place.ts'
+import { createVouching, type Vouched, type Vouching } from './vouching.ts'
 import type { WatchOptions } from './watch-run.ts'
-import { beginInThread, type FromThread } from './watch-thread.ts'
+import { beginInThread, type FromThread, type Request } from './watch-thread.ts'
+
+export interface FilesWatch extends Required<Pick<Provider, 'watch' | 'degraded'>> {
+  /** Asks a running watch for what it vouches for; see {@link Vouched}. Resolves to undefined without one. */
+  vouch(): Promise<Vouched | undefined>
+}
 
 /**
  * Watches the files below a root in a separate thread.
@@ -16,7 +22,9 @@ export function createWatch(
   options: Omit<WatchOptions, 'root'>,
   log: Log,
   closing: AbortSignal,
-): Required<Pick<Provider, 'watch' | 'degraded'>> {
+): FilesWatch {
+  /** The knowledge of the running watches. */
+  const vouching = new Set<Vouching>()
   /** Running watches that are degraded. */
   const degraded = new Map<AbortSignal, Degradation>()
   const watch = async (caller: AbortSignal): Promise<AsyncIterable<Change>> => {
@@ -28,7 +36,10 @@ export function createWatch(
       else degraded.set(signal, now)
     }
     try {
-      const inbox = openInbox({ ...options, root: { real: places.real, at: root.at } }, { log, report, signal })
+      const inbox = openInbox(
+        { ...options, root: { real: places.real, at: root.at } },
+        { log, report, vouching, signal },
+      )
       await inbox.next()
       signal.throwIfAborted()
       return changesOf(inbox, signal)
@@ -36,7 +47,11 @@ export function createWatch(
       root.close()
     }
   }
-  return { watch, degraded: () => degraded.values().next().value }
+  const vouch = async () => {
+    const [running] = vouching
+    return running?.ask()
+  }
+  return { watch, degraded: () => degraded.values().next().value, vouch }
 }
 
 interface Inbox {
@@ -48,20 +63,24 @@ interface Inbox {
 interface Surroundings {
   readonly log: Log
   readonly report: (degraded: Degradation | undefined) => void
+  readonly vouching: Set<Vouching>
   readonly signal: AbortSignal
 }
 
-function openInbox(options: WatchOptions, { log, report, signal }: Surroundings): Inbox {
+function openInbox(options: WatchOptions, { log, report, vouching, signal }: Surroundings): Inbox {
   const { port1: port, port2 } = new MessageChannel()
-  const messages: Exclude<FromThread, { log: unknown } | { degraded: unknown }>[] = []
+  const messages: Exclude<FromThread, { log: unknown } | { degraded: unknown } | { dues: unknown }>[] = []
   let wake = () => {}
   let closed = false
   let failure: unknown
 
+  const mine = createVouching(() => port.postMessage('dues' satisfies Request))
   const close = () => {
     if (closed) return
     closed = true
     signal.removeEventListener('abort', close)
+    vouching.delete(mine)
+    mine.close()
     port.close()
     release()
     report(undefined)
@@ -75,6 +94,7 @@ function openInbox(options: WatchOptions, { log, report, signal }: Surroundings)
   port.on('message', (message: FromThread) => {
     if ('log' in message) return log(...message.log)
     if ('degraded' in message) return report(message.degraded)
+    if ('dues' in message) return mine.answered(message.dues)
     messages.push(message)
     wake()
   })
@@ -91,10 +111,11 @@ function openInbox(options: WatchOptions, { log, report, signal }: Surroundings)
       if (message !== undefined && 'armed' in message) {
         // A watch alone must not keep the process alive.
         port.unref()
+        vouching.add(mine)
         return []
       }
       if (message !== undefined && 'changes' in message) {
-        port.postMessage('more')
+        port.postMessage('more' satisfies Request)
         return message.changes
       }
       close()

@@ -3,6 +3,7 @@ import { invalid } from '../../core/errors.ts'
 import { oneLine, shorten } from '../../core/one-line.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
+import { formatTime, isTime } from '../time.ts'
 
 /** Maximum length of a description in a list, in characters. */
 const maxDescription = 300
@@ -40,7 +41,7 @@ export function shown({ uri, name, title, description, mimeType, size, modified 
     ...(description === undefined ? {} : { description: shorten(description, maxDescription) }),
     ...(mimeType === undefined || mimeType === directoryMimeType ? {} : { mimeType }),
     ...defined({ size }),
-    ...(modified === undefined || !isDate(modified) ? {} : { lastModified: new Date(modified).toISOString() }),
+    ...(isTime(modified) ? { lastModified: formatTime(modified) } : {}),
   }
 }
 
@@ -52,10 +53,6 @@ export function lineOf({ uri, name, title, mimeType, size }: Resource): string {
   ]
   const label = oneLine(title ?? name, 120)
   return `- ${uri}  ${label}${facts.length === 0 ? '' : `  (${facts.join(', ')})`}`
-}
-
-function isDate(modified: number): boolean {
-  return modified >= -62_167_219_200_000 && modified <= 253_402_300_799_999
 }
 
 /** Maximum number of pages without an entry that are skipped for one answer. */

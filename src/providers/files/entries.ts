@@ -1,0 +1,154 @@
+import type { BigIntStats } from 'node:fs'
+import { isResourceError } from '../../core/errors.ts'
+import type { Entry } from '../../core/provider.ts'
+import type { Breath } from './breath.ts'
+import { describeFile, factsOf, type Headings } from './describe.ts'
+import { lookAtAll } from './look.ts'
+import type { FileFacts, Looked } from './looked.ts'
+import type { Names } from './names.ts'
+import { kindOf, modeAllows, type PermitOptions } from './permit.ts'
+import type { Pool } from './pool.ts'
+import type { RuleFacts, Rules } from './rules.ts'
+import { mayRead, type Position, type Walk } from './walk.ts'
+
+/** Entries of the files of one directory. */
+export interface Entries {
+  /**
+   * Returns the entries of the names of a group that are served.
+   *
+   * @param group Indices of names that are no directories.
+   * @param looked Facts that are known and need not be asked of the disk; new ones are added.
+   */
+  of(
+    directory: ListedDirectory,
+    group: readonly number[],
+    looked: Looked | undefined,
+    signal: AbortSignal,
+    breath: Breath,
+  ): Promise<readonly Entry[]>
+  /** Returns the entry of a file. Takes ownership of its position. */
+  describe(position: Position, signal: AbortSignal): Promise<Entry>
+}
+
+export interface EntriesOptions {
+  readonly walk: Walk
+  readonly permit: PermitOptions
+  readonly rules: Rules
+  readonly headings: Headings
+  readonly pool: Pool
+}
+
+export interface ListedDirectory {
+  readonly position: Position
+  readonly names: Names
+}
+
+/** Known facts of a name: undefined until it was looked at, and for a symbolic link. */
+type Seen = FileFacts | 'nothing' | undefined
+
+export function createEntries({ walk, permit, rules, headings, pool }: EntriesOptions): Entries {
+  /** Cache of the rules' facts for each name of a directory, kept as long as its names: globs are slow. */
+  const told = new WeakMap<Names, (RuleFacts | undefined)[]>()
+
+  const ruledAt = (directory: ListedDirectory, index: number, path: string): RuleFacts => {
+    if (!rules.any) return rules.of(path)
+    const known = told.get(directory.names) ?? new Array<RuleFacts | undefined>(directory.names.names.length)
+    const facts = known[index] ?? rules.of(path)
+    known[index] = facts
+    told.set(directory.names, known)
+    return facts
+  }
+
+  /** Returns the entry of a file, at once if nothing has to be waited for. */
+  const entryOf = (
+    directory: ListedDirectory,
+    index: number,
+    seen: Seen,
+    signal: AbortSignal,
+  ): Entry | undefined | Promise<Entry | undefined> => {
+    const { position, names } = directory
+    const name = names.names[index]
+    if (name === undefined) return undefined
+    if (names.links.has(name)) return entryAt(position, name, signal)
+    if (seen === undefined || seen === 'nothing') return undefined
+    const path = `${position.aliases[0].path}${name}`
+    const ruled = ruledAt(directory, index, path)
+    const entry = describeFile(path, seen, ruled)
+    if (!ruled.heading) return entry
+    return headings.title(entry, async () => (await walk.enter(position, name, false, signal)).place, signal)
+  }
+
+  /** Judges the stats of a name. Notes the result where no change of it can go without an event. */
+  const judge = (
+    directory: ListedDirectory,
+    index: number,
+    stats: BigIntStats | undefined,
+    looked: Looked | undefined,
+    signal: AbortSignal,
+  ): Seen | Promise<Seen> => {
+    const { position, names } = directory
+    const name = names.names[index] ?? ''
+    if (names.links.has(name)) return undefined
+    if (stats === undefined || kindOf(stats, position.device, permit) !== 'file') {
+      looked?.note(index, 'nothing')
+      return 'nothing'
+    }
+    const facts = factsOf(stats)
+    if (!modeAllows(stats))
+      return mayRead(position.place, stats, name, pool, signal).then((may) => (may ? facts : 'nothing'))
+    // A write by another name of the file raises its event elsewhere.
+    if (stats.nlink === 1n) looked?.note(index, facts)
+    return facts
+  }
+
+  /** Returns the entry of the target of a symbolic link. */
+  const entryAt = async (directory: Position, name: string, signal: AbortSignal): Promise<Entry | undefined> => {
+    try {
+      return await describe(await walk.enter(directory, name, false, signal), signal)
+    } catch (error) {
+      if (isResourceError(error, 'not-found')) return undefined
+      throw error
+    }
+  }
+
+  const entriesOf: Entries['of'] = async (
+    directory: ListedDirectory,
+    group: readonly number[],
+    looked: Looked | undefined,
+    signal: AbortSignal,
+    breath: Breath,
+  ): Promise<readonly Entry[]> => {
+    const seen = group.map((index) => looked?.at(index))
+    const missing = [...seen.keys()].filter((i) => seen[i] === undefined)
+    const names = missing.map((i) => directory.names.names[group[i] ?? -1] ?? '')
+    const stats = await lookAtAll(directory.position.place, names, pool, signal, breath)
+    for (const [at, i] of missing.entries()) {
+      const judged = judge(directory, group[i] ?? -1, stats[at], looked, signal)
+      seen[i] = judged instanceof Promise ? await judged : judged
+    }
+    const entries: Entry[] = []
+    for (let i = 0; i < group.length; i++) {
+      const made = entryOf(directory, group[i] ?? -1, seen[i], signal)
+      const entry = made instanceof Promise ? await made : made
+      if (entry !== undefined) entries.push(entry)
+    }
+    return entries
+  }
+
+  const describe = async ({ place, aliases }: Position, signal: AbortSignal): Promise<Entry> => {
+    try {
+      const { path } = aliases[0]
+      const facts = rules.of(path)
+      const entry = describeFile(path, factsOf(place.stats), facts)
+      const open = async () => {
+        place.keep()
+        return place
+      }
+      return facts.heading ? await headings.title(entry, open, signal) : entry
+    } finally {
+      place.close()
+    }
+  }
+
+  return { of: entriesOf, describe }
+}
