@@ -106,11 +106,19 @@ export async function startAppHost(tabs: Tabs, serve: readonly string[], cwd: st
       transport.onmessage = (message) => {
         page.evaluate((one) => (globalThis as unknown as Way).fromServer(one), message).catch(() => {})
       }
+      const ended = new Promise<void>((resolve) => {
+        transport.onclose = resolve
+      })
       await transport.start()
       await page.exposeFunction('toServer', (message: Parameters<typeof transport.send>[0]) => transport.send(message))
       await page.goto(`http://127.0.0.1:${host.port}/`)
       const asked = { tool: 'browse', args, context, capabilities }
-      const opened = await page.evaluate((given) => (globalThis as unknown as Way).openHost(given), asked)
+      const opened = await Promise.race([
+        page.evaluate((given) => (globalThis as unknown as Way).openHost(given), asked),
+        ended.then(() => {
+          throw new Error('The server ended before the app was open.')
+        }),
+      ])
       return {
         page,
         app: page.frameLocator('#sandbox').frameLocator('iframe'),

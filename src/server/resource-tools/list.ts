@@ -11,7 +11,12 @@ const maxTemplates = 50
 
 const templateSchema = {
   type: 'object',
-  properties: { uriTemplate: { type: 'string' }, name: { type: 'string' }, description: { type: 'string' } },
+  properties: {
+    uriTemplate: { type: 'string' },
+    name: { type: 'string' },
+    description: { type: 'string' },
+    mimeType: { type: 'string' },
+  },
   required: ['uriTemplate', 'name'],
 }
 
@@ -61,10 +66,11 @@ export function listTool(view: View): Tool {
           ...(templates.length === 0
             ? {}
             : {
-                templates: templates.map(({ uriTemplate, name, description }) => ({
+                templates: templates.map(({ uriTemplate, name, description, mimeType }) => ({
                   uriTemplate,
                   name,
                   ...(description === undefined ? {} : { description: shorten(description, 300) }),
+                  ...defined({ mimeType }),
                 })),
               }),
           ...defined({ nextCursor }),

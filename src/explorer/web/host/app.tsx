@@ -1,6 +1,7 @@
-import { signal, useSignalEffect } from '@preact/signals'
+import { signal, untracked, useSignalEffect } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import '../shell/shell.css'
+import '../find/find.css'
 import './app.css'
 import { adding } from '../basket/adding.ts'
 import { AddingDialog } from '../basket/adding-dialog.tsx'
@@ -16,11 +17,12 @@ import { t } from '../shell/words.ts'
 import { announced } from '../state/announce.ts'
 import { treeState } from '../state/browse.ts'
 import { peek } from '../state/peek.ts'
-import { type Change, go, place } from '../state/place.ts'
+import { go, place } from '../state/place.ts'
 import { connection } from '../state/session.ts'
 import { BrowsePane } from '../tree/pane.tsx'
-import { hostContext, toolInput } from './bridge.ts'
+import { toolInput } from './bridge.ts'
 import { FullscreenButton } from './fullscreen.tsx'
+import { givenAs } from './given.ts'
 import { t as own } from './words.ts'
 
 const narrowQuery = matchMedia('(max-width: 699.9px)')
@@ -35,7 +37,8 @@ export function App() {
   // The call of the tool may name where to begin.
   useSignalEffect(() => {
     const { uri } = toolInput.value
-    if (typeof uri === 'string' && uri !== '') go({ uri })
+    // Once: the reader goes on from there.
+    if (typeof uri === 'string' && uri !== '') untracked(() => go({ uri }))
   })
   return (
     <>
@@ -54,7 +57,7 @@ function Panes() {
   const front = !isNarrow.value ? undefined : basket === '1' ? 'right' : opened === undefined ? 'left' : 'middle'
   const isAway = (pane: 'left' | 'middle' | 'right') => front !== undefined && front !== pane
   return (
-    <div class={`page app ${hostContext.value.displayMode === 'fullscreen' ? 'app-full' : ''}`}>
+    <div class={`page app app-${givenAs.value}`}>
       <header class="top">
         {view === 'tree' ? null : (
           <button
@@ -76,12 +79,11 @@ function Panes() {
           <Guarded key={view}>{view === 'tree' || view === 'list' ? <BrowsePane /> : <SearchPane />}</Guarded>
         </section>
         <main class="middle" id="middle" tabIndex={-1} aria-label={t('resource')} hidden={isAway('middle')}>
-          {front === 'middle' ? <BackBar change={{ uri: undefined }} /> : null}
+          {front === 'middle' ? <BackBar /> : null}
           <Middle uri={uri} />
         </main>
         {basket === '1' ? (
           <aside class="right" id="right" aria-label={t('basket')}>
-            {front === 'right' ? <BackBar change={{ basket: undefined }} /> : null}
             <Guarded>
               <BasketPane />
             </Guarded>
@@ -104,10 +106,10 @@ function Middle({ uri }: { readonly uri: string | undefined }) {
   )
 }
 
-function BackBar({ change }: { readonly change: Change }) {
+function BackBar() {
   return (
     <p class="back">
-      <button type="button" class="button" onClick={() => go(change)}>
+      <button type="button" class="button" onClick={() => go({ uri: undefined })}>
         <Shape name="back" />
         {t('back')}
       </button>

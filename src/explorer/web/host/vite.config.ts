@@ -10,6 +10,7 @@ const replaced: Readonly<Record<string, string>> = {
   'state/download.ts': 'download.ts',
   'state/kept.ts': 'kept.ts',
   'state/steps.ts': 'steps.ts',
+  'tree/facets-bar.tsx': 'facets-bar.tsx',
   'preview/chart.tsx': 'chart.tsx',
   'preview/content-url.ts': 'content-url.ts',
   'preview/drawn.ts': 'drawn.ts',
