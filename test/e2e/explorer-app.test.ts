@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type AppHost, startAppHost } from '../support/app-host.ts'
-import { chromiumReason, hasChromium, useBrowser } from '../support/browser.ts'
+import { axeIn, chromiumReason, hasChromium, useBrowser } from '../support/browser.ts'
 import { createFolder } from '../support/folder.ts'
 import { requires } from '../support/require.ts'
 
@@ -187,5 +187,19 @@ requires(
     await expect.poll(background, wait).toBe('rgb(16, 32, 48)')
     await app.getByRole('link', { name: 'the rest' }).click()
     await app.getByRole('heading', { name: 'Garden' }).waitFor()
+  })
+
+  test('shows what is new, leads to the search by a key, and keeps to WCAG', async () => {
+    const { app, page } = await host.open()
+    await app.getByRole('treeitem', { name: 'README.md' }).click()
+    await app.getByRole('heading', { name: 'Garden' }).waitFor()
+    folder.write({ 'site/new.md': '# New\n' })
+    await app.getByRole('treeitem', { name: 'new.md' }).waitFor()
+    await app.locator('body').press('/')
+    await expect.poll(() => app.locator(':focus').getAttribute('id'), wait).toBe('search')
+    await app.getByRole('button', { name: /^Basket/ }).click()
+    await app.getByText('The basket is empty.').waitFor()
+    const [frame] = page.frames().slice(-1)
+    expect(frame === undefined ? ['no frame'] : await axeIn(frame)).toEqual([])
   })
 })

@@ -70,7 +70,7 @@ export interface Seen {
 
 const everything = {
   serverTools: {},
-  serverResources: {},
+  serverResources: { listChanged: true },
   openLinks: {},
   downloadFile: {},
   updateModelContext: { text: {}, resourceLink: {} },

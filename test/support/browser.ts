@@ -7,6 +7,7 @@ import {
   type BrowserContext,
   type BrowserContextOptions,
   chromium,
+  type Frame,
   type Page,
   type Request,
 } from 'playwright-core'
@@ -176,6 +177,15 @@ interface AxeResults {
 
 const axeSource = () => readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
+const axeRules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+
+/** What axe finds in the document of one frame, such as that of an app. */
+export async function axeIn(frame: Frame): Promise<readonly string[]> {
+  const run = `${axeSource()}; axe.run(document, { runOnly: ${JSON.stringify(axeRules)} })`
+  const { violations } = (await frame.evaluate(run)) as AxeResults
+  return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}\n  ${html}`))
+}
+
 /**
  * What axe finds against WCAG 2.2 AA on a page as it is just now: each rule with the elements that break it. axe is brought in
  * through the debugger, so the policy of the page stays as strict as it is.
@@ -184,10 +194,9 @@ export async function axe(page: Page): Promise<readonly string[]> {
   const session = await page.context().newCDPSession(page)
   try {
     await session.send('Runtime.evaluate', { expression: `${axeSource()}; undefined` })
-    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
     const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
       // Frames of previews run no scripts: axe cannot look into them.
-      expression: `axe.run(document, { iframes: false, runOnly: ${JSON.stringify(tags)} })`,
+      expression: `axe.run(document, { iframes: false, runOnly: ${JSON.stringify(axeRules)} })`,
       awaitPromise: true,
       returnByValue: true,
     })

@@ -12,6 +12,9 @@ export const hostCapabilities = signal<Wire>({})
 /** Arguments of the call of `browse` that opened the page. */
 export const toolInput = signal<Wire>({})
 
+/** Has an event `change` when the host says that entries came or went. */
+export const listChanges = new EventTarget()
+
 /** The revision of MCP Apps that the page speaks. */
 const revision = '2026-01-26'
 
@@ -82,6 +85,7 @@ function hear(message: Wire): void {
   const given = isObject(params) ? params : {}
   if (method === 'ui/notifications/host-context-changed') hostContext.value = { ...hostContext.value, ...given }
   if (method === 'ui/notifications/tool-input' && isObject(given.arguments)) toolInput.value = given.arguments
+  if (method === 'notifications/resources/list_changed') listChanges.dispatchEvent(new Event('change'))
   if (id === undefined) return
   const isKnown = method === 'ping' || method === 'ui/resource-teardown'
   post(isKnown ? { id, result: {} } : { id, error: { code: -32601, message: 'Method not found' } })

@@ -5,6 +5,7 @@ import { directoryMimeType, type Page, type Resource, type View } from '../../..
 import type { Connection, ToolAnswer } from '../mcp/connect.ts'
 import type { Wire } from '../mcp/sse.ts'
 import { ask, hostCapabilities, isObject, meetHost } from './bridge.ts'
+import { createHostChanges } from './changes.ts'
 
 /** The tools that a client has together with `browse`. */
 const tools = ['list_resources', 'browse_directory', 'read_resource', 'search_resources', 'assemble_context']
@@ -23,6 +24,7 @@ export async function connectThroughHost(): Promise<Connection> {
     isPrivate: true,
     asksToken: () => false,
     view: createView(),
+    changes: createHostChanges(),
     tools: new Set(tools),
     call,
   }

@@ -3,6 +3,13 @@ import { plainHtml } from '../preview/model/plain-html.ts'
 
 /** Maximum length of a document that is laid out, in characters: the page waits for it, since hosts allow no worker. */
 const maxLaidOut = 100_000
+/** Maximum work for emphasis: marks times characters, summed over blocks. The parser tries each mark with all that follows. */
+const maxWork = 200_000_000
 
 export const parseMarkdown: typeof import('../preview/markdown-parse.ts').parseMarkdown = async (text) =>
-  text.length > maxLaidOut ? plainHtml(text) : htmlOf(text)
+  text.length > maxLaidOut || workOf(text) > maxWork ? plainHtml(text) : htmlOf(text)
+
+function workOf(text: string): number {
+  const blocks = text.split(/\n[ \t]*\n/)
+  return blocks.reduce((sum, block) => sum + (block.match(/[_*]/g)?.length ?? 0) * block.length, 0)
+}

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { createUrl } from '../../src/explorer/web/host/content-url.ts'
+import { parseMarkdown } from '../../src/explorer/web/host/markdown-parse.ts'
+import { followSteps, pushStep, replaceStep, stepBack, stepTo } from '../../src/explorer/web/host/steps.ts'
+import { plainHtml } from '../../src/explorer/web/preview/model/plain-html.ts'
+
+test('inside of a host, a document that would hold up the page is shown as its text', async () => {
+  const endless = '_a'.repeat(50_000)
+  expect(await parseMarkdown(endless)).toEqual(plainHtml(endless))
+  const long = 'A line.\n\n'.repeat(20_000)
+  expect(await parseMarkdown(long)).toEqual(plainHtml(long))
+  const usual = 'Some *text* with [links](a.md) and `code`.\n\n'.repeat(2000)
+  expect((await parseMarkdown(usual)).html).toContain('<em>text</em>')
+})
+
+test('inside of a host, steps are kept in memory and lead back', () => {
+  const seen: string[] = []
+  followSteps((fragment) => seen.push(fragment))
+  pushStep('#uri=a')
+  replaceStep('#uri=b')
+  stepTo('#uri=c')
+  stepBack()
+  stepBack()
+  stepBack()
+  expect(seen).toEqual(['', '#uri=c', '#uri=b', '', ''])
+})
+
+test('inside of a host, a content of any size is an address by itself', () => {
+  const bytes = Uint8Array.from({ length: 20_000 }, (_, at) => at % 251)
+  const [head, body = ''] = createUrl(bytes, 'image/png').split(',')
+  expect(head).toBe('data:image/png;base64')
+  expect(Buffer.from(body, 'base64').equals(bytes)).toBe(true)
+  expect(createUrl('<svg/>', 'image/svg+xml')).toBe(`data:image/svg+xml;base64,${btoa('<svg/>')}`)
+})
