@@ -1,6 +1,7 @@
 import { cacheOf, contentsOf, cursorOf, malformed, resourcesOf, templatePageOf } from '../../../client/wire.ts'
 import { defined } from '../../../core/defined.ts'
 import { ResourceError } from '../../../core/errors.ts'
+import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
 import type { Connection, ToolAnswer } from '../mcp/connect.ts'
 import type { Wire } from '../mcp/sse.ts'
@@ -78,7 +79,10 @@ function createView(): View {
 
 /** Reads by the tool, for hosts that pass on no reads. Bytes are in its blocks. */
 async function readByTool(uri: string, signal: AbortSignal | undefined): Promise<Wire> {
-  const answer = await ask('tools/call', { name: 'read_resource', arguments: { uri, max_tokens: maxTokens } }, signal)
+  // The tool has parts as arguments of their own.
+  const [, whole = uri, unit, range] = /^([^?]*)\?(lines|bytes)=([\d-]+)$/.exec(uri) ?? []
+  const args = { uri: whole, max_tokens: maxTokens, ...(unit === undefined ? {} : { [unit]: range }) }
+  const answer = await ask('tools/call', { name: 'read_resource', arguments: args }, signal)
   const blocks: readonly unknown[] = Array.isArray(answer.content) ? answer.content : []
   const [first] = blocks.filter(isObject)
   if (answer.isError === true)
@@ -91,10 +95,18 @@ async function readByTool(uri: string, signal: AbortSignal | undefined): Promise
   const shown: readonly unknown[] = Array.isArray(contents) ? contents : []
   return {
     contents: shown.filter(isObject).map((content) => {
-      if (typeof content.text === 'string') return content
+      if (typeof content.text === 'string') return { ...content, ...partIn(content) }
       return { ...content, blob: blobs.shift() ?? '' }
     }),
   }
+}
+
+/** Which part of a text the tool has answered with, as a read says it. */
+function partIn({ firstLine, lastLine, next }: Wire): Wire {
+  const isByLines = typeof firstLine === 'number' && typeof lastLine === 'number'
+  const isPart = typeof next === 'string' || (isByLines && firstLine > 1)
+  const part = isByLines ? { unit: 'lines', first: firstLine, last: lastLine } : { unit: 'bytes', first: 0, last: 0 }
+  return isPart ? { _meta: { [metaKeys.part]: { ...part, next } } } : {}
 }
 
 /** An entry of a tool, as a list of resources has it. */
