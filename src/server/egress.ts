@@ -45,9 +45,9 @@ const maxDepth = 100
 /** Creates a function that cleans a JSON value, given the key that it belongs to. Values without secrets are not copied. */
 function createClean({ scrub, scrubBytes }: Scrubber, own: ReadonlySet<unknown>) {
   const cleanText = (text: string, key: string): string => {
-    if (key === 'blob') return own.has(text) ? text : cleanBlob(text)
+    if (own.has(text)) return text
+    if (key === 'blob') return cleanBlob(text)
     const clean = scrub(text)
-    if (clean === text || own.has(text)) return text
     // It must stay a valid URI.
     return key === 'uri' || key === 'uriTemplate'
       ? clean.replaceAll(redactedMark, encodeURIComponent(redactedMark))
