@@ -7,7 +7,8 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { chromium } from 'playwright-core'
+import { type Browser, chromium } from 'playwright-core'
+import { startAppHost } from '../test/support/app-host.ts'
 import { scenes, writePictureFolder } from './picture-scenes.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
@@ -48,6 +49,7 @@ try {
       await context.close()
       process.stdout.write(`${path}\n`)
     }
+    if (wanted === undefined || wanted === 'all' || wanted === 'host') await takeInHost(browser)
   } finally {
     await browser.close()
   }
@@ -55,4 +57,25 @@ try {
   server.kill('SIGTERM')
   await new Promise<void>((resolve) => (server.exitCode === null ? server.once('close', () => resolve()) : resolve()))
   rmSync(folder, { recursive: true, force: true })
+}
+
+/** The explorer inside of a host, with a basket that the conversation has. */
+async function takeInHost(browser: Browser): Promise<void> {
+  const profile = () =>
+    browser.newContext({ viewport: { width: 1120, height: 600 }, locale: 'en-US', reducedMotion: 'reduce' })
+  const host = await startAppHost({ profile }, ['--config', config], folder)
+  try {
+    const { app, page } = await host.open({ context: { theme: 'light' } })
+    await app.getByRole('treeitem', { name: 'guide' }).waitFor()
+    await app.getByRole('treeitem', { name: 'README.md' }).click()
+    await app.getByRole('button', { name: 'Add to the basket', exact: true }).click()
+    await app.getByRole('button', { name: /^Basket/ }).click()
+    await app.getByText('The conversation has 1 link.').waitFor()
+    await app.getByText('tokens left').waitFor()
+    const path = join(into, 'explorer-host.png')
+    await page.locator('#sandbox').screenshot({ path, animations: 'disabled', caret: 'hide' })
+    process.stdout.write(`${path}\n`)
+  } finally {
+    await host.end()
+  }
 }

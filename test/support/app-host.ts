@@ -77,7 +77,11 @@ const everything = {
 }
 
 /** Starts the pages of the host. Each opened app has a server of its own: `hikidashi serve … --stdio`. */
-export async function startAppHost(tabs: Tabs, serve: readonly string[], cwd: string): Promise<AppHost> {
+export async function startAppHost(
+  tabs: Pick<Tabs, 'profile'>,
+  serve: readonly string[],
+  cwd: string,
+): Promise<AppHost> {
   const script = await bundled()
   const outside = await listening(
     createServer((_request, response) => {
