@@ -15,7 +15,10 @@ import { type AttachableServer, openServer, type SdkContext, type SdkHandler } f
 export type AttachSource = View | ((authInfo: unknown) => View)
 
 export interface AttachOptions {
-  /** The tools `list_resources`, `browse_directory`, `read_resource` and `search_resources`, beside those of the server: for hosts that have no resources. By default none. */
+  /**
+   * The tools `list_resources`, `browse_directory`, `read_resource` and `search_resources` for hosts that have no resources, and those of the mounts, beside those
+   * of the server. By default none.
+   */
   readonly tools?: boolean | readonly Tool[]
   /**
    * Whether clients may subscribe. By default with version 1 of the SDK only: in version 2, a server behind `createMcpHandler` or

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { metaKeys } from '../../src/core/meta.ts'
+import { traced } from '../../src/core/trace.ts'
 import { children } from '../../src/core/tree.ts'
 import { createObjects } from '../../src/providers/objects/provider.ts'
 import type { ObjectStore } from '../../src/providers/objects/store.ts'
@@ -25,6 +26,19 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
   const fill = (count: number, prefix = 'many/') => {
     for (let i = 0; i < count; i++) store.table.put(`${prefix}${String(i).padStart(6, '0')}.txt`, `${i}`)
   }
+
+  test('the trace of a caller is passed on to the store', async () => {
+    store.table.put('a.txt', 'a')
+    const provider = await store.open()
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    const options = { kind: 'server', parent: { traceparent, tracestate: 'shop=1' } } as const
+    expect(await traced('read', options, () => readText(provider, 'a.txt'))).toBe('a')
+    expect(store.requests.length).toBeGreaterThan(0)
+    for (const { headers } of store.requests) expect(headers).toMatchObject({ traceparent, tracestate: 'shop=1' })
+    store.requests.length = 0
+    await readText(provider, 'a.txt')
+    for (const { headers } of store.requests) expect(headers).not.toHaveProperty('traceparent')
+  })
 
   describe('a listing', () => {
     test('asks for a page of a thousand keys at a time, and for one ahead once a second is taken', async () => {

@@ -161,6 +161,39 @@ describe('attached to a McpServer of version 1', () => {
     expect(await call('nothing', {})).toContain('not found')
   })
 
+  test('has the tools of the mounts too, where tools are wanted, for who may see them', async () => {
+    const tool = (name: string) => ({
+      path: `=tools/${name}`,
+      name,
+      longName: `far_${name}`,
+      inputSchema: { type: 'object' },
+    })
+    const provider = {
+      ...memory(entries),
+      tools: {
+        list: async () => [tool('brew'), tool('sell'), tool('hidden')],
+        call: async ({ path }: { readonly path: string }) => ({ parts: [{ text: `called ${path}` }] }),
+      },
+    }
+    const access = (_: unknown, path: string) => path !== '=tools/hidden'
+    const view = createCatalog({ mounts: [{ address: 'docs://manual', provider, access }] }).view({
+      id: 'ada',
+      roles: [],
+    })
+    const server = shop()
+    keep(attach(server, view, { tools: true }))
+    const client = await connectV1(server)
+    const names = (await client.listTools()).tools.map(({ name }) => name)
+    expect(names).toContain('brew')
+    expect(names).not.toContain('hidden')
+    expect(names.filter((name) => name === 'sell')).toHaveLength(1)
+    const call = async (name: string) =>
+      JSON.stringify((await client.callTool({ name, arguments: { what: 'tea' } })).content)
+    expect(await call('brew')).toContain('called =tools/brew')
+    expect(await call('sell')).toContain('sold tea')
+    expect(await call('hidden')).toContain('not found')
+  })
+
   test('takes known secrets out of its answers, and not out of those of the server', async () => {
     const server = shop()
     const scrubber = createScrubber(['the text', 'own text'])

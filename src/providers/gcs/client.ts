@@ -2,6 +2,7 @@ import { Agent as HttpAgent, get as httpGet, type IncomingMessage } from 'node:h
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https'
 import { Storage } from '@google-cloud/storage'
 import { defined } from '../../core/defined.ts'
+import { traceContext } from '../../core/trace.ts'
 import { type Endpoint, guardedLookup } from '../objects/endpoint.ts'
 import { mayAskMachine } from '../objects/machine.ts'
 import { retrying } from '../objects/retry.ts'
@@ -65,7 +66,7 @@ export function createClient(options: ClientOptions): GcsClient {
 
   const sendOnce = async (target: string, given: Headers, signal: AbortSignal): Promise<IncomingMessage> => {
     // Objects stored compressed are served compressed; nothing here unpacks them.
-    const headers = { ...(await authorize()), 'accept-encoding': 'gzip', ...given }
+    const headers = { ...(await authorize()), ...traceContext(), 'accept-encoding': 'gzip', ...given }
     signal.throwIfAborted()
     return new Promise((resolve, reject) => {
       const request = (secure ? httpsGet : httpGet)(target, { headers, agent, signal }, (response) => {
