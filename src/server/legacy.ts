@@ -10,7 +10,16 @@ import { createMailbox } from './mailbox.ts'
 import { failure, isObject, type RequestId, type Response } from './messages.ts'
 import type { Meter } from './meter.ts'
 import { countOverload, statusOfOverload } from './overload.ts'
-import { type EventStream, openEventStream, refuse, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
+import {
+  type EventStream,
+  offerLink,
+  openEventStream,
+  refuse,
+  replyEmpty,
+  replyJson,
+  replyLong,
+  taken,
+} from './reply.ts'
 import { isRevision, legacyRevisions } from './revisions.ts'
 import { type Announcements, openView, type ServedOptions } from './serve.ts'
 import { createSessions, type Session } from './sessions.ts'
@@ -80,6 +89,8 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     headers: () => Readonly<Record<string, string>> = () => ({}),
   ) => {
     let stream: EventStream | undefined
+    if (isObject(body) && isObject(body.params) && typeof body.method === 'string')
+      offerLink(response, { method: body.method, params: body.params }, linkFor)
     // In these revisions a disconnect does not cancel the request.
     const answer = await connection.receive(body, {
       trace: traceOf(response),

@@ -1,4 +1,5 @@
 import { isResourceError } from '../core/errors.ts'
+import type { ContentLink } from './content/link.ts'
 import { codes, type WireError } from './errors.ts'
 import { encodeJsonInPieces, formatJson } from './json.ts'
 
@@ -76,12 +77,14 @@ function isId(value: unknown): value is RequestId {
 /**
  * Formats a message. An answer longer than `limit` bytes becomes an error that explains how to read less; one that cannot be
  * written at all, such as a source's metadata that is nested too deeply, an internal error.
+ *
+ * @param linkOf Returns a link to the whole content, for the error of an answer that is too long.
  */
-export function formatMessage(message: unknown, limit?: number): string {
+export function formatMessage(message: unknown, limit?: number, linkOf?: LinkOf): string {
   try {
     return formatJson(message, limit)
   } catch (error) {
-    return formatJson(unwritten(message, error))
+    return formatJson(unwritten(message, error, linkOf))
   }
 }
 
@@ -89,12 +92,17 @@ export function formatMessage(message: unknown, limit?: number): string {
 export const longText = 512 * 1024
 
 /** Formats a message in UTF-8. One with a long content is written in pieces, so that other requests get their turns meanwhile. */
-export async function encodeMessage(message: unknown, limit?: number, breath?: () => Promise<void>): Promise<Buffer> {
-  if (!holdsLong(message)) return Buffer.from(formatMessage(message, limit))
+export async function encodeMessage(
+  message: unknown,
+  limit?: number,
+  linkOf?: LinkOf,
+  breath?: () => Promise<void>,
+): Promise<Buffer> {
+  if (!holdsLong(message)) return Buffer.from(formatMessage(message, limit, linkOf))
   try {
     return await encodeJsonInPieces(message, limit, breath)
   } catch (error) {
-    return Buffer.from(formatJson(unwritten(message, error)))
+    return Buffer.from(formatJson(unwritten(message, error, linkOf)))
   }
 }
 
@@ -103,10 +111,14 @@ function holdsLong(message: unknown): boolean {
   return message.result.contents.some(({ text, blob }) => String(text ?? blob ?? '').length > longText)
 }
 
-function unwritten(message: unknown, error: unknown): Response {
+type LinkOf = () => ContentLink | undefined
+
+function unwritten(message: unknown, error: unknown, linkOf?: LinkOf): Response {
   const id = isObject(message) && isId(message.id) ? message.id : null
   if (!isResourceError(error)) return failure(id, { code: codes.internal, message: 'Internal error' })
-  return failure(id, { code: codes.invalidParams, message: error.message, data: { ...error.detail } })
+  const link = linkOf?.()
+  const data = link === undefined ? { ...error.detail } : { ...error.detail, link }
+  return failure(id, { code: codes.invalidParams, message: error.message, data })
 }
 
 /** Returns the key of an id in a map: `1` and `"1"` differ. */

@@ -12,7 +12,7 @@ import { passesGate } from './opening.ts'
 import { countOverload, overloaded, statusOfOverload } from './overload.ts'
 import type { Channel } from './protocol/channel.ts'
 import { claimedRevision, envelopeFault } from './protocol/envelope.ts'
-import { type EventStream, openEventStream, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
+import { type EventStream, offerLink, openEventStream, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
 import { modern } from './revisions.ts'
 import { openView, type ServedOptions } from './serve.ts'
 import { traceOf } from './trace-header.ts'
@@ -81,6 +81,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       }
       return
     }
+    offerLink(response, message, caller.linkFor)
     const ask = async (pass?: Pass): Promise<void> => {
       pass?.until(taken(response))
       const answered = await channel.request(message, {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
+import type { ContentLink, LinkFor } from './content/link.ts'
 import { codes } from './errors.ts'
-import { encodeMessage, failure, formatMessage } from './messages.ts'
+import { encodeMessage, failure, formatMessage, type Request } from './messages.ts'
 
 /** Headers of every answer: no cache stores it, and no browser guesses another type. */
 const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
@@ -19,6 +20,19 @@ export function limitAnswer(response: ServerResponse, own: AnswerLimits): void {
   limits.set(response, own)
 }
 
+/** Links to what is read, for answers that turn out to be too long. */
+const links = new WeakMap<ServerResponse, () => ContentLink | undefined>()
+
+/** Offers a link in the error that replaces the answer to a read if it is longer than the limit. A part of a resource has no link. */
+export function offerLink(
+  response: ServerResponse,
+  { method, params }: Pick<Request, 'method' | 'params'>,
+  linkFor: LinkFor | undefined,
+): void {
+  const uri = method === 'resources/read' ? params?.uri : undefined
+  if (linkFor !== undefined && typeof uri === 'string' && !uri.includes('?')) links.set(response, () => linkFor(uri))
+}
+
 /** Resolves when an answer is sent and its reader has taken it, or is gone. Never rejects. */
 export function taken(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
@@ -30,7 +44,12 @@ export function taken(response: ServerResponse): Promise<void> {
 const limitsOf = (response: ServerResponse) => limits.get(response) ?? noLimits
 
 export function replyJson(response: ServerResponse, status: number, body: unknown, headers: Headers = {}): void {
-  replyBytes(response, status, Buffer.from(formatMessage(body, limitsOf(response).answer)), headers)
+  replyBytes(
+    response,
+    status,
+    Buffer.from(formatMessage(body, limitsOf(response).answer, links.get(response))),
+    headers,
+  )
 }
 
 /**
@@ -45,7 +64,8 @@ export async function replyLong(
   headers: Headers = {},
   breath?: () => Promise<void>,
 ): Promise<void> {
-  replyBytes(response, status, await encodeMessage(body, limitsOf(response).answer, breath), headers)
+  const { answer } = limitsOf(response)
+  replyBytes(response, status, await encodeMessage(body, answer, links.get(response), breath), headers)
 }
 
 type Headers = Readonly<Record<string, string>>
@@ -137,7 +157,8 @@ export function openEventStream(response: ServerResponse, headers: Readonly<Reco
   return {
     // JSON has no raw line breaks, so one line of data holds all of it.
     send: (message, event = 'message', id) => {
-      const data = typeof message === 'string' ? message : formatMessage(message, limitsOf(response).answer)
+      const data =
+        typeof message === 'string' ? message : formatMessage(message, limitsOf(response).answer, links.get(response))
       return write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`)
     },
     ready: async () => {

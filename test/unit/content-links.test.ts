@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ProtocolError } from '@modelcontextprotocol/client'
+import { Client, ProtocolError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contentLinkOf } from '../../src/client/content-link.ts'
 import { compileAccess } from '../../src/core/access.ts'
@@ -218,6 +218,32 @@ describe('a content over the limit', () => {
     })
     expect(outcome).toBe('cut')
   })
+
+  test.each(['2026-07-28', '2025-11-25'])(
+    'has a link, too, where only its answer is too long: %s',
+    async (revision) => {
+      const provider = sliced(await files({ root, maxBytes: 8 * mib }))
+      const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider }] })
+      const { url } = await serve({ view: (principal) => catalog.view(principal), limits: { answer: mib } })
+      const transport = new StreamableHTTPClientTransport(new URL(url))
+      const client = new Client(
+        { name: 'test', version: '1' },
+        { versionNegotiation: { mode: revision === '2026-07-28' ? 'auto' : 'legacy' } },
+      )
+      await client.connect(transport)
+      const failureOf = async (uri: string) =>
+        client.readResource({ uri }).then(
+          () => expect.fail('it was read'),
+          (error: ProtocolError) => error.data as { readonly reason?: string; readonly link?: Link },
+        )
+      const { reason, link } = await failureOf('file:///r/movie.mp4')
+      expect(reason).toBe('too-large')
+      const response = await fetch(link?.href ?? '')
+      expect(digest(new Uint8Array(await response.arrayBuffer()))).toBe(digest(movie))
+      expect(await failureOf(`file:///r/movie.mp4?bytes=0-${mib}`)).not.toHaveProperty('link')
+      await client.close()
+    },
+  )
 
   test('is answered with an error while nothing of it was sent', async () => {
     const version = '1'
