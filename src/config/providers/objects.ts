@@ -26,7 +26,7 @@ export const objectsShape = {
     })
     .exactOptional()
     .describe(
-      'For how long a link to an object that is too large to be read at once holds. Whoever has the link can fetch that object, without being asked who it is. By default no links are given.',
+      'How long a link to an object that is too large to be read at once is valid. Everyone who has the link can fetch that object, without authentication. By default no links are given.',
     ),
   timeout: duration
     .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })

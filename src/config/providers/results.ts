@@ -48,7 +48,7 @@ export const resultsShape = {
     })
     .exactOptional()
     .describe(
-      'The roles that may write results: with the tool `save_analysis`, and over HTTP by POST to /results/NAME, where NAME is the address without its scheme. Whoever cannot see the mount cannot write to it either. By default nobody: neither is there.',
+      'The roles that may write results: with the tool `save_analysis`, and over HTTP by POST to /results/NAME, where NAME is the address without its scheme. A role that cannot see the mount cannot write to it either. By default nobody: there is neither the tool nor the POST.',
     ),
   redact: z
     .enum(['mask', 'withhold', 'off'])

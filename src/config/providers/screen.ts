@@ -21,7 +21,7 @@ export const screenShape = {
     ),
   interval: duration
     .exactOptional()
-    .describe('How long after one picture the next one can be taken. Whoever asks sooner waits. By default "1s".'),
+    .describe('Minimum time between two pictures. An earlier request waits. By default "1s".'),
   timeout: duration
     .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
     .exactOptional()

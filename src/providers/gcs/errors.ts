@@ -32,7 +32,7 @@ export function refusal(status: number, reason: string | undefined, about: 'list
   if (reason === 'resourceIsEncryptedWithCustomerEncryptionKey')
     return invalid('The object is encrypted with a key that only its owner has. It cannot be read here.', 'encrypted')
   if (reason === 'userProjectMissing' || (status === 400 && reason === 'required'))
-    return unavailable('Whoever asks this bucket pays. Name the project that does in "userProject".')
+    return unavailable('The reader of this bucket pays for it. Name the project that pays in "userProject".')
   if (status === 401) return unavailable('The store does not know the credentials, or they have expired. Renew them.')
   if (status === 403 && reason !== undefined && /ratelimit|quota/i.test(reason))
     return unavailable('The store asks for fewer requests. Try again later.')

@@ -39,7 +39,7 @@ export async function gcs(options: GcsOptions): Promise<Provider> {
   const { keyFile, userProject, anonymous = false, insecure = false } = options
   const { bucket, ...settings } = completeOptions(options)
   if (anonymous && keyFile !== undefined)
-    throw invalid('Whoever is anonymous has no key: remove "keyFile", or "anonymous".', 'anonymous')
+    throw invalid('An anonymous client has no key: remove "keyFile", or "anonymous".', 'anonymous')
   if (anonymous && settings.linkSeconds !== undefined)
     throw invalid('Links are signed, and without credentials nothing is. Remove "links".', 'links')
   const endpoint = options.endpoint === undefined ? undefined : parseEndpoint(options.endpoint, insecure)

@@ -48,7 +48,7 @@ export async function s3(options: S3Options): Promise<Provider> {
   if (/--x-s3$/.test(bucket))
     throw invalid('A directory bucket does not list its keys in order, and cannot be served.', 'bucket')
   if (anonymous && (keys !== undefined || profile !== undefined))
-    throw invalid('Whoever is anonymous has no keys and no profile: remove them, or "anonymous".', 'anonymous')
+    throw invalid('An anonymous client has no keys and no profile: remove them, or "anonymous".', 'anonymous')
   if (anonymous && settings.linkSeconds !== undefined)
     throw invalid('Links are signed, and without credentials nothing is. Remove "links".', 'links')
   const endpoint = options.endpoint === undefined ? undefined : parseEndpoint(options.endpoint, insecure)
