@@ -155,7 +155,7 @@ describe('gcs', () => {
     store.payer = 'payer'
     const keyFile = folder.at('key.json')
     await expect(listAll(await open({ keyFile }))).rejects.toMatchObject({
-      message: expect.stringMatching(/Name the project that does in "userProject"/),
+      message: expect.stringMatching(/Name the project that pays in "userProject"/),
     })
     expect(await readText(await open({ keyFile, userProject: 'payer' }), 'a.txt')).toBe('a')
     expect(await listAll(await open({ keyFile, userProject: 'payer' }))).toHaveLength(1)
