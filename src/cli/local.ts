@@ -158,13 +158,13 @@ export async function openLocal(
   { measurements, strict = false }: OpenOptions = {},
 ): Promise<OpenedCatalog> {
   const { config, mounts, complete } = local
-  const { pages, changes, spill, cursorSecret, earlierCursorSecrets } = config ?? {}
+  const { pages, changes, spill, cursorSecret, earlierCursorSecrets, replicas } = config ?? {}
   const store = storeOf(local)
   const settings = {
     log,
     scrubber,
     lazily: !strict,
-    ...defined({ measurements, pages, changes, spill, cursorSecret, earlierCursorSecrets, store }),
+    ...defined({ measurements, pages, changes, spill, cursorSecret, earlierCursorSecrets, replicas, store }),
   }
   // The code that opens mounts is large: a server says who it is before that is loaded.
   const { openCatalog } = await import('../config/build.ts')

@@ -19,12 +19,13 @@ export interface ServeOptions {
   readonly tokens?: string
   readonly insecure?: boolean
   readonly only?: 'files'
+  readonly replica?: string
   readonly strict?: true
   readonly logLevel: (typeof logLevels)[number]
   readonly logFormat: (typeof logFormats)[number]
 }
 
-export function httpOptions({ config }: Local, { allowHost = [], tokens, insecure = false }: ServeOptions) {
+export function httpOptions({ config }: Local, { allowHost = [], tokens, insecure = false, replica }: ServeOptions) {
   const { listen: _, auth: __, explorer: ___, contentLinks = {}, allowedHosts = [], ...rest } = config?.http ?? {}
   const auth = tokens === undefined ? config?.auth : { ...config?.auth, tokens: resolve(tokens) }
   return {
@@ -32,7 +33,7 @@ export function httpOptions({ config }: Local, { allowHost = [], tokens, insecur
     contentLinks: contentLinks === false ? contentLinks : linkOptions(contentLinks, config),
     allowedHosts: [...allowedHosts, ...allowHost],
     insecure,
-    ...defined({ auth }),
+    ...defined({ auth, replica }),
   }
 }
 

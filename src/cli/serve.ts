@@ -61,6 +61,12 @@ can open them. A configuration decides for itself: hikidashi init writes down th
     .option('--tokens <file>', 'serve over HTTP only to who has a token of this file (see hikidashi token)')
     .option('--insecure', 'serve other machines without asking who they are')
     .addOption(new Option('--only <part>', 'serve the files of a folder, and nothing else of it').choices(['files']))
+    .addOption(
+      new Option(
+        '--replica <name>',
+        'begin the ids of sessions with this name, by which a proxy finds the replica of a session',
+      ).argParser(parseReplica),
+    )
     .option('--strict', 'open every mount at the start, and end with one that cannot be opened')
     .addOption(new Option('--log-level <level>', 'what to log on stderr').choices(logLevels).default('info'))
     .addOption(new Option('--log-format <format>', 'how to log it').choices(logFormats).default('text'))
@@ -82,6 +88,12 @@ function parseHttp(value: string): Listen {
   const listen = parseListen(value)
   if (listen === undefined) throw new InvalidArgumentError('It is a port, or HOST:PORT such as 127.0.0.1:8787.')
   return listen
+}
+
+/** Parses the name of a replica, which stands in the ids of sessions. */
+function parseReplica(value: string): string {
+  if (/^[a-z0-9-]{1,32}$/.test(value)) return value
+  throw new InvalidArgumentError('It is a name of up to 32 characters of a-z, 0-9 and "-".')
 }
 
 function addName(name: string, names: readonly string[] = []): readonly string[] {

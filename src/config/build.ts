@@ -31,7 +31,7 @@ function createVersionKey(
   }
 }
 
-export interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionKey' | 'spill'> {
+export interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionKey' | 'spill' | 'replicas'> {
   /** Settings of the store that some mounts need. The store is opened with the first of these mounts, and closed with the catalog. */
   readonly store?: Config['store']
   readonly pages?: Config['pages']
@@ -40,6 +40,8 @@ export interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionK
   readonly cursorSecret?: string
   /** Cursors that these sealed still open. */
   readonly earlierCursorSecrets?: readonly string[]
+  /** Whether other processes serve the same: they tell each other of changes through the store. */
+  readonly replicas?: boolean
   /** Whether a mount is opened at its first use. By default all are opened here, and one that cannot be opened is an error. */
   readonly lazily?: boolean
 }
@@ -74,9 +76,12 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
     earlierCursorSecrets = [],
     store: kept,
     lazily = false,
+    replicas: isReplica = false,
     ...rest
   } = settings
   const store = kept === undefined ? undefined : lazyStore(kept, log)
+  const replicas =
+    isReplica && store !== undefined ? (await import('./replicas.ts')).lazyChanges(store, log) : undefined
   const versionKey = createVersionKey(planned, cursorSecret, store)
   let catalog: Catalog | undefined
   const plannedAt = (address: string) =>
@@ -97,7 +102,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
     searchable,
     place: index + 1,
     versionKey,
-    ...defined({ store, spill: spilling?.options }),
+    ...defined({ store, replicas, spill: spilling?.options }),
   })
   const mounts: (Mount & Partial<DeferredMount>)[] = []
   try {
@@ -122,7 +127,11 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
         const opened = await Promise.allSettled(mounts.map((mount) => mount.open?.()))
         return mounts.flatMap(({ address }, index) => (opened[index]?.status === 'rejected' ? [address] : []))
       },
-      close: () => made.close().finally(() => store?.close()),
+      close: () =>
+        made
+          .close()
+          .finally(() => replicas?.close())
+          .finally(() => store?.close()),
     }
   } catch (error) {
     await Promise.allSettled(mounts.map((mount) => mount.provider.close?.()))

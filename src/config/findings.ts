@@ -145,3 +145,20 @@ function isAddress(text: string): boolean {
     return false
   }
 }
+
+/** The members without which replicas have nothing in common, and how to write each. */
+const needed = {
+  store: 'Name the database that they share: "store": { "postgres": { "env": "NAME" } }.',
+  cursorSecret: 'Name the secret that they share: "cursorSecret": { "env": "NAME" }.',
+} as const
+
+/** Finds what a configuration for several replicas lacks. */
+export function replicasFindings(value: unknown): readonly Finding[] {
+  const document = Object(value) as Readonly<Record<string, unknown>>
+  if (document.replicas !== true) return []
+  return Object.entries(needed).flatMap(([key, fix]) =>
+    document[key] === undefined
+      ? [{ path: ['replicas'], message: `Replicas need "${key}", and there is none.`, fix }]
+      : [],
+  )
+}

@@ -13,6 +13,7 @@ import {
   findingsOf,
   overviewFindings,
   postingFindings,
+  replicasFindings,
   searchFindings,
 } from './findings.ts'
 import { checkFile, checkFolder, resolveFolder } from './folder.ts'
@@ -95,6 +96,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
     ...searchFindings(written),
     ...(await mountFindings(mounts, folder)),
     ...cursors.findings,
+    ...replicasFindings(document.value),
     ...listenFindings(document.value),
     ...auditFindings(document.value, folder, servedBy),
     ...gdriveFindings(written, folder, servedBy),

@@ -2,6 +2,7 @@ import type { Log } from '../core/log.ts'
 import type { Measurements } from '../core/measurements.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Scrubber } from '../core/scrub.ts'
+import type { SharedChanges } from '../core/shared-changes.ts'
 import type { SpilledOptions } from '../wrap/spilled.ts'
 import type { LazyStore } from './lazy-store.ts'
 import type { MountConfig } from './schema.ts'
@@ -17,6 +18,8 @@ export interface MountSettings {
   readonly versionKey?: () => Promise<Uint8Array | undefined>
   /** Store of results and measurements. */
   readonly store?: LazyStore
+  /** The changes that this process and the other replicas tell each other. */
+  readonly replicas?: SharedChanges
   /** Long results of tools are kept there. */
   readonly spill?: SpilledOptions
   /** Measurements of this process. */

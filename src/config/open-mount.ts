@@ -53,7 +53,11 @@ function withOpening(planned: PlannedMount, provider: Deferred, settings: MountS
 
 async function openSource(planned: PlannedMount, settings: MountSettings): Promise<Provider> {
   const config = (await planned.refine?.()) ?? planned.config
-  return withPolling(await openProvider(planned.address, config, planned.folder, settings), config)
+  const { replicas: changes, ...rest } = settings
+  const provider = await withPolling(await openProvider(planned.address, config, planned.folder, rest), config)
+  if (changes === undefined) return provider
+  const { withReplicas } = await import('./replicas.ts')
+  return withReplicas(provider, config, { address: planned.address, changes })
 }
 
 /** An open provider as a mount: within the limits of its configuration, with its access rules. */

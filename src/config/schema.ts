@@ -112,6 +112,12 @@ export const configSchema = z.strictObject({
   store: store
     .exactOptional()
     .describe('Where what the server itself remembers is kept: results, its own measurements, and what is searched.'),
+  replicas: z
+    .boolean()
+    .exactOptional()
+    .describe(
+      'Whether several processes serve this configuration at once. Then they tell each other of changes through the store, and one at a time polls a source that has to be polled. They need the same "store" and the same "cursorSecret". By default false.',
+    ),
   cursorSecret: cursorSecrets
     .exactOptional()
     .describe(

@@ -57,6 +57,8 @@ const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
   changes: 'none',
   spill: 'none',
   store: (value, context) => effectsBy(store, value, context),
+  // It makes nothing but rows in the store, and what the store does is judged there.
+  replicas: 'none',
   cursorSecret: secrets,
 }
 

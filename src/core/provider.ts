@@ -149,6 +149,11 @@ export interface Provider {
    * wrapper that changes contents must leave it out.
    */
   parts?(path: string, context: Context): Promise<AsyncIterable<EntryPart> | undefined>
+  /**
+   * Drops the copies of the source that are kept for a time: another replica has told of a change, so each answer from now on is
+   * newer than this call. A source that keeps no copies leaves it out.
+   */
+  renew?(): void
   /** Returns why notifications of changes are currently late or missing; undefined when they are not, or when nobody watches. */
   degraded?(): Degradation | undefined
   close?(): Promise<void>

@@ -130,6 +130,8 @@ export interface Address {
 export function parseAddress(text: string): Address {
   const { scheme, authority, segments, query } = parseUri(text)
   if (query !== undefined) throw invalid('An address has no query (?).', 'query')
+  if (segments.length === 0 && authority === '' && scheme !== 'file')
+    throw invalid('An address names an authority or a path behind its scheme.', 'syntax')
   if (scheme === 'data') return { text: `data:${segments.join()}`, scheme, authority, segments }
   return { text: [`${scheme}://${authority}`, ...segments.map(encodeSegment)].join('/'), scheme, authority, segments }
 }

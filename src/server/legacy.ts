@@ -46,7 +46,8 @@ const idHeader = 'Mcp-Session-Id'
 export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: ServedLimits, meter: Meter): LegacyHttp {
   const { perPrincipal, sessionIdle: idle } = limits
   const { onRefused } = options
-  const sessions = createSessions({ most: limits.sessions, mostOf: perPrincipal?.sessions ?? limits.sessions, idle })
+  const { sessions: most } = limits
+  const sessions = createSessions({ most, mostOf: perPrincipal?.sessions ?? most, idle, replica: options.replica })
   const streams = new Set<EventStream>()
 
   const connect = (principal: Principal, announcements: Announcements): Connection => {

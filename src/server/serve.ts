@@ -50,6 +50,8 @@ export interface ServeOptions extends Identity {
 export interface ServedOptions extends ServeOptions {
   /** Transport in the audit log. Default `stdio`. */
   readonly transport?: 'http' | 'stdio'
+  /** The name of this replica: the ids of its sessions begin with it and a dot. Default: no name. */
+  readonly replica?: string
   /** Receives a record of each request that a limit refuses. */
   readonly onRefused?: (refusal: TurnedAway) => void
 }

@@ -36,9 +36,11 @@ export interface SessionLimits {
   readonly mostOf?: number
   /** Maximum idle time, in milliseconds. */
   readonly idle: number
+  /** The name of this replica: ids begin with it and a dot, so that a proxy finds the replica of a session. Default: no name. */
+  readonly replica?: string | undefined
 }
 
-export function createSessions({ most, mostOf = most, idle }: SessionLimits): Sessions {
+export function createSessions({ most, mostOf = most, idle, replica }: SessionLimits): Sessions {
   const sessions = new Map<string, { readonly session: Session; used: number }>()
 
   const close = async (session: Session): Promise<void> => {
@@ -65,7 +67,13 @@ export function createSessions({ most, mostOf = most, idle }: SessionLimits): Se
       const isFull = () => sessions.size >= most || (mostOf < most && countOf(owner) >= mostOf)
       if (isFull()) sweep()
       if (isFull()) return undefined
-      const session: Session = { id: randomUUID(), owner, connection, stream: undefined, mailbox }
+      const session: Session = {
+        id: replica === undefined ? randomUUID() : `${replica}.${randomUUID()}`,
+        owner,
+        connection,
+        stream: undefined,
+        mailbox,
+      }
       sessions.set(session.id, { session, used: Date.now() })
       return session
     },

@@ -29,15 +29,38 @@ export function hasProxy(name: ProxyName): boolean {
   }
 }
 
+/** Starts nginx with `deploy/nginx-replicas.conf` in front of three replicas, likewise. */
+export function startProxyOfReplicas(port: number, upstreamPorts: readonly number[]): Promise<ReverseProxy> {
+  return startWith('nginx', port, (folder) => {
+    const text = readFileSync(join(deploy, 'nginx-replicas.conf'), 'utf8')
+    return writeNginx(folder, port, replacedPorts(text, upstreamPorts))
+  })
+}
+
+/** Puts the ports of replicas in the place of 8787, 8788 and so on. */
+function replacedPorts(text: string, ports: readonly number[]): string {
+  return text.replaceAll(/127\.0\.0\.1:(878\d)/g, (_, port) => `127.0.0.1:${ports[Number(port) - 8787]}`)
+}
+
 /** Starts a proxy with the file of `deploy/`, in which only names, ports and paths are replaced. It listens at `port`. */
-export async function startProxy(name: ProxyName, port: number, upstreamPort: number): Promise<ReverseProxy> {
+export function startProxy(name: ProxyName, port: number, upstreamPort: number): Promise<ReverseProxy> {
+  if (name === 'caddy') return startWith(name, port, (folder) => writeCaddy(folder, port, upstreamPort))
+  const text = readFileSync(join(deploy, 'nginx.conf'), 'utf8')
+  return startWith(name, port, (folder) => writeNginx(folder, port, replacedPorts(text, [upstreamPort])))
+}
+
+async function startWith(
+  name: ProxyName,
+  port: number,
+  write: (folder: string) => readonly string[],
+): Promise<ReverseProxy> {
   const folder = mkdtempSync(join(tmpdir(), `hikidashi-${name}-`))
   // The worker processes of nginx run as another user.
   chmodSync(folder, 0o755)
   const [certificate, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')]
   writeFileSync(certificate, identity.cert)
   writeFileSync(key, identity.key)
-  const args = name === 'nginx' ? writeNginx(folder, port, upstreamPort) : writeCaddy(folder, port, upstreamPort)
+  const args = write(folder)
   const env = { ...process.env, PATH: path, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder, HOME: folder }
   const child = spawn(name, args, { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] })
   let errors = ''
@@ -54,10 +77,9 @@ export async function startProxy(name: ProxyName, port: number, upstreamPort: nu
   }
 }
 
-function writeNginx(folder: string, port: number, upstreamPort: number): readonly string[] {
+function writeNginx(folder: string, port: number, configuration: string): readonly string[] {
   for (const name of ['logs', 'body', 'proxy']) mkdirSync(join(folder, name))
-  const text = replaced(readFileSync(join(deploy, 'nginx.conf'), 'utf8'), [
-    ['127.0.0.1:8787', `127.0.0.1:${upstreamPort}`],
+  const text = replaced(configuration, [
     ['listen 443 ssl', `listen 127.0.0.1:${port} ssl`],
     ['server_name context.example.org', 'server_name localhost'],
     ['/etc/hikidashi/tls.crt', join(folder, 'tls.crt')],

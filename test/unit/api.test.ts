@@ -287,6 +287,26 @@ describe('a listing', () => {
     expect(await changes?.next()).toEqual({ done: false, value: { path: 'users/2', listed: true } })
     ended.abort()
   })
+
+  test('what is read and listed after the news is not from an answer of before', async () => {
+    const body = [{ id: 1, name: 'a' }]
+    server.answer = ({ url }, response) =>
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify(url?.endsWith('/1') ? body[0] : body))
+    const provider = open([{ template: 'users/{id}', list: { from: 'users' } }], { poll: 100 })
+    const view = viewOf(provider)
+    const ended = new AbortController()
+    const changes = (await provider.watch?.(ended.signal))?.[Symbol.asyncIterator]()
+    expect(JSON.stringify(await view.read('api://x/users/1'))).toContain('\\"a\\"')
+    expect((await view.list()).items).toHaveLength(1)
+    body[0] = { id: 1, name: 'b' }
+    body.push({ id: 2, name: 'c' })
+    await changes?.next()
+    expect(JSON.stringify(await view.read('api://x/users/1'))).toContain('\\"b\\"')
+    expect((await view.list()).items).toHaveLength(2)
+    ended.abort()
+  })
 })
 
 describe('what is secret', () => {

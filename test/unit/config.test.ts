@@ -119,6 +119,15 @@ describe('what is wrong is reported', () => {
     ])
   })
 
+  test('replicas have a store and a secret in common', async () => {
+    const mounts = '"mounts": { "file:///a": { "provider": "files", "root": "docs" } }'
+    expect(await problems(`{ ${mounts}, "replicas": true }`)).toEqual([
+      'hikidashi.json:1:83: replicas: Replicas need "store", and there is none. Name the database that they share: "store": { "postgres": { "env": "NAME" } }.',
+      'hikidashi.json:1:83: replicas: Replicas need "cursorSecret", and there is none. Name the secret that they share: "cursorSecret": { "env": "NAME" }.',
+    ])
+    expect(await problems(`{ ${mounts}, "replicas": false }`)).toEqual([])
+  })
+
   test('also a missing folder beside a misspelt key of another mount', async () => {
     const text = `{ "mounts": {
       "file:///a": { "provider": "files", "root": "docs", "x": 1 },

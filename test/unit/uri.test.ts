@@ -49,6 +49,12 @@ describe('parsing a URI', () => {
     expect(parseAddress(one).text).toBe(other)
   })
 
+  test('an address has an authority or a path', () => {
+    for (const text of ['docs://', 'docs:///', 'docs:////'])
+      expect(() => parseAddress(text), text).toThrow(/authority|path/)
+    expect(parseAddress('file:///').text).toBe('file://')
+  })
+
   test('tells a directory by the slash at the end', () => {
     expect(parseUri('file:///a/b/').directory).toBe(true)
     expect(parseUri('file:///a/b').directory).toBe(false)

@@ -50,7 +50,7 @@ export function api(options: ApiOptions): Provider {
   const routes = options.routes.map(compileRoute)
   const isWanted = compileGlobs(types)
   const scrubber = createScrubber(secrets)
-  const fetch = createFetch({ get })
+  const { fetch, renew: renewAnswers } = createFetch({ get })
 
   const accept = (contentType: string | undefined) => {
     const { mimeType } = mediaTypeOf(contentType)
@@ -75,7 +75,13 @@ export function api(options: ApiOptions): Provider {
     ...(description === undefined ? {} : { description: scrubber.scrub(description) }),
   })
 
-  const listed = remembered(listAll, keepMs)
+  const { get: listed, clear } = remembered(listAll, keepMs)
+
+  /** Drops the answers that are kept for a short time. */
+  const renew = () => {
+    renewAnswers()
+    clear()
+  }
 
   const routeOf = (path: string, params: Params) => {
     for (const route of routes) {
@@ -119,6 +125,7 @@ export function api(options: ApiOptions): Provider {
       return [{ mimeType, version, bytes: scrubber.scrubBytes(body) }]
     },
     templates: async () => routes.map(templateOf),
+    renew,
     complete: async (request, { signal }) => {
       const route = routes.find(({ options: { template } }) => template === request.template)
       if (route === undefined) return undefined
@@ -128,7 +135,10 @@ export function api(options: ApiOptions): Provider {
   }
   if (poll === undefined) return provider
   const look = async function* (signal: AbortSignal): AsyncGenerator<Entry> {
-    for (const [path, { stamp }] of await listAll(signal, true)) yield { path, version: stamp }
+    const items = await listAll(signal, true)
+    // An entry that is told of as changed is not read from an earlier answer.
+    renew()
+    for (const [path, { stamp }] of items) yield { path, version: stamp }
   }
   return polled(provider, { interval: poll, look })
 }
@@ -153,27 +163,36 @@ function completionOf({ template, argument, arguments: filled }: CompletionReque
   return { values: found.slice(0, maxCompletions), total: found.length, hasMore: found.length > maxCompletions }
 }
 
+interface Run<T> {
+  readonly result: Promise<T>
+  readonly ended: AbortController
+  waiting: number
+}
+
 /** Caches the result of `work` for a short time; concurrent callers share one run (single-flight). It is aborted when the last caller aborts. */
 function remembered<T>(work: (signal: AbortSignal, fresh: boolean) => Promise<T>, keepMs: number) {
   let kept: { readonly value: T; readonly until: number } | undefined
-  let running: { readonly result: Promise<T>; readonly ended: AbortController; waiting: number } | undefined
+  let running: Run<T> | undefined
 
-  const start = () => {
+  const start = (): Run<T> => {
     const ended = new AbortController()
-    const result = work(ended.signal, false)
-      .then((value) => {
-        kept = { value, until: Date.now() + keepMs }
-        return value
-      })
-      .finally(() => {
-        running = undefined
-      })
-    // Avoid an unhandled rejection after all callers have aborted.
-    result.catch(() => {})
-    return { result, ended, waiting: 0 }
+    const run: Run<T> = { result: work(ended.signal, false), ended, waiting: 0 }
+    const end = () => {
+      if (running === run) running = undefined
+    }
+    run.result.then((value) => {
+      if (running === run) kept = { value, until: Date.now() + keepMs }
+      end()
+    }, end)
+    return run
+  }
+  /** Drops the result. A run that has begun is for its callers alone. */
+  const clear = () => {
+    kept = undefined
+    running = undefined
   }
 
-  return async (signal: AbortSignal): Promise<T> => {
+  const get = async (signal: AbortSignal): Promise<T> => {
     signal.throwIfAborted()
     if (kept !== undefined && Date.now() < kept.until) return kept.value
     running ??= start()
@@ -194,4 +213,5 @@ function remembered<T>(work: (signal: AbortSignal, fresh: boolean) => Promise<T>
       }
     }
   }
+  return { get, clear }
 }

@@ -151,6 +151,7 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
     },
     complete,
     watch: (signal) => watch(AbortSignal.any([signal, closing.signal])),
+    renew: snapshot.expire,
     degraded,
     ...(permissions
       ? {

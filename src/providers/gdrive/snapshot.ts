@@ -159,6 +159,9 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
     }
   }
 
+  /** Time before which a state was asked for that is not used any more. */
+  let expiredBefore = Number.NEGATIVE_INFINITY
+
   const renew = (): Promise<State> => {
     if (current === undefined) return list()
     if (performance.now() - current.listedAt > listAgain && listing === undefined)
@@ -174,9 +177,16 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
 
   return {
     /** Returns a state no older than the interval. */
-    recent: (caller: AbortSignal): Promise<State> => {
-      if (current !== undefined && performance.now() - current.at < interval) return Promise.resolve(current)
-      return untilAbort(renew(), caller)
+    recent: async (caller: AbortSignal): Promise<State> => {
+      const isRecent = ({ at }: State) => at > expiredBefore && performance.now() - at < interval
+      if (current !== undefined && isRecent(current)) return current
+      const renewed = await untilAbort(renew(), caller)
+      // A renewal that had begun before may have asked too early.
+      return renewed.at > expiredBefore ? renewed : untilAbort(renew(), caller)
+    },
+    /** The state is not used any more: the next call asks Drive for what has changed. */
+    expire: (): void => {
+      expiredBefore = performance.now()
     },
     /** Returns the current state. */
     fresh: (caller: AbortSignal): Promise<State> => untilAbort(renew(), caller),

@@ -19,10 +19,19 @@ export interface Fetched extends MediaType {
 /** Fetches a URL; `fresh` revalidates even a recent answer. */
 export type Fetch = (ask: Ask & { readonly fresh?: boolean }) => Promise<Fetched>
 
+/** A fetch with a cache. */
+export interface CachingFetch {
+  readonly fetch: Fetch
+  /** Every answer that is cached now is revalidated before it is used. */
+  renew(): void
+}
+
 interface Kept {
   readonly fetched: Fetched
   readonly etag: string | undefined
   readonly modified: string | undefined
+  /** The epoch in which it was asked for. */
+  readonly epoch: number
   /** Time until which the answer is used without revalidation. */
   readonly until: number
 }
@@ -44,7 +53,9 @@ const longestPause = 5 * 60_000
  *
  * Throws ResourceError `not-found` for 404 and 410, `invalid` for 400 and 422, `unavailable` for every other failure.
  */
-export function createFetch({ get, maxKept = 32 * 1024 * 1024 }: FetchedOptions): Fetch {
+export function createFetch({ get, maxKept = 32 * 1024 * 1024 }: FetchedOptions): CachingFetch {
+  /** Number of times that the cached answers were declared old. An answer of an earlier number is revalidated. */
+  let epoch = 0
   const kept = createRecent<Kept>(maxKept, ({ fetched }) => fetched.body.length + 1000)
   let pausedUntil = 0
 
@@ -53,10 +64,11 @@ export function createFetch({ get, maxKept = 32 * 1024 * 1024 }: FetchedOptions)
     else kept.set(key, found)
   }
 
-  return async ({ fresh = false, ...ask }) => {
+  const fetch: Fetch = async ({ fresh = false, ...ask }) => {
+    const asked = epoch
     const key = formatHttpUrl(ask.url)
     const known = kept.get(key)
-    if (known !== undefined && !fresh && Date.now() < known.until) return known.fetched
+    if (known !== undefined && !fresh && known.epoch === epoch && Date.now() < known.until) return known.fetched
     const wait = pausedUntil - Date.now()
     if (wait > 0)
       throw new ResourceError('unavailable', 'The server asked to be left alone for a while.', {
@@ -67,7 +79,7 @@ export function createFetch({ get, maxKept = 32 * 1024 * 1024 }: FetchedOptions)
     if (pause > 0) pausedUntil = Date.now() + pause
     const control = answer.header('cache-control') ?? ''
     if (answer.status === 304 && known !== undefined) {
-      keep(key, { ...known, until: Date.now() + briefly }, control)
+      keep(key, { ...known, epoch: asked, until: Date.now() + briefly }, control)
       return known.fetched
     }
     if (answer.status < 200 || answer.status > 299 || answer.status === 206) {
@@ -76,9 +88,10 @@ export function createFetch({ get, maxKept = 32 * 1024 * 1024 }: FetchedOptions)
     }
     const fetched = fetchedOf(answer)
     const [etag, modified] = [answer.header('etag'), answer.header('last-modified')]
-    keep(key, { fetched, etag, modified, until: Date.now() + briefly }, control)
+    keep(key, { fetched, etag, modified, epoch: asked, until: Date.now() + briefly }, control)
     return fetched
   }
+  return { fetch, renew: () => void epoch++ }
 }
 
 function conditionsOf(known: Kept | undefined): Readonly<Record<string, string>> {

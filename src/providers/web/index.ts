@@ -59,7 +59,7 @@ export function web(options: WebOptions): Provider {
   const { pages = [], llms, match = [], fetch = true, types = defaultTypes, poll } = options
   const matches = compileGlobs(match)
   const isWanted = compileGlobs(types)
-  const load = createFetch({ get })
+  const { fetch: load, renew: renewAnswers } = createFetch({ get })
   const named = tableOf(pages)
   const bad = [...pages, ...(llms === undefined ? [] : [{ path: llms }])].find(
     ({ path }) => !isPath(path) || path.endsWith('/'),
@@ -78,6 +78,10 @@ export function web(options: WebOptions): Provider {
   }
 
   let listed: { readonly table: PageTable; readonly until: number } | undefined
+  const renew = () => {
+    renewAnswers()
+    if (listed !== undefined) listed = { ...listed, until: 0 }
+  }
   /** The pages that are listed now. A list that cannot be fetched again stays as it was. */
   const table = async (signal: AbortSignal, fresh = false): Promise<PageTable> => {
     if (llms === undefined) return named
@@ -145,6 +149,7 @@ export function web(options: WebOptions): Provider {
       const { mimeType, version } = await loadPage(path, context)
       return { path, ...defined({ mimeType }), version }
     },
+    renew,
     read: async ({ path }, context) => {
       const { body, version, mimeType, charset } = await loadPage(path, context)
       return [{ ...contentOf(body, { mimeType, charset }), version }]

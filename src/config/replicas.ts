@@ -1,0 +1,77 @@
+import type { Log } from '../core/log.ts'
+import type { Provider } from '../core/provider.ts'
+import type { SharedChanges } from '../core/shared-changes.ts'
+import type { LazyStore } from './lazy-store.ts'
+import type { MountConfig } from './schema.ts'
+
+/**
+ * How the changes of a source reach the replicas. `polled`: one replica at a time watches it. `seen`: each watches it, and tells
+ * the others of changes that they may not see, as on a network file system. Undefined: the source itself tells each of them.
+ */
+function sharingOf({ provider, poll }: MountConfig): 'polled' | 'seen' | undefined {
+  if (poll !== undefined) return 'polled'
+  switch (provider) {
+    case 'gdrive':
+    case 'mysql':
+    case 'postgres':
+    case 'web':
+    case 'api':
+      return 'polled'
+    case 'files':
+    case 'git':
+    case 'packages':
+    case 'settings':
+    case 'prompts':
+    case 'sqlite':
+      return 'seen'
+    default:
+      return undefined
+  }
+}
+
+/** Shares the changes of a source with the other replicas. */
+export async function withReplicas(
+  provider: Provider,
+  config: MountConfig,
+  { address, changes }: { readonly address: string; readonly changes: SharedChanges },
+): Promise<Provider> {
+  const sharing = sharingOf(config)
+  if (sharing === undefined || provider.watch === undefined) return provider
+  const { shared } = await import('../wrap/shared.ts')
+  return shared(provider, { changes, source: address, isPolled: sharing === 'polled' })
+}
+
+/** The log of changes in a store. Both are opened when they are first needed. */
+export function lazyChanges(store: LazyStore, log: Log): SharedChanges {
+  let opened: SharedChanges | undefined
+  let opening: Promise<SharedChanges> | undefined
+  const open = (): Promise<SharedChanges> => {
+    opening ??= Promise.all([store.open(), import('../store/index.ts')])
+      .then(([kept, { createChangeLog }]) => {
+        opened = createChangeLog({ store: kept, log })
+        return opened
+      })
+      .catch((error: unknown) => {
+        opening = undefined
+        throw error
+      })
+    return opening
+  }
+  return {
+    publish: async (source, changes) =>
+      open().then(
+        (log) => log.publish(source, changes),
+        () => false,
+      ),
+    follow: async (source, hear) => (await open()).follow(source, hear),
+    catchUp: async () => (await open()).catchUp(),
+    lease: async (name) => (await open()).lease(name),
+    get behind() {
+      return opened?.behind ?? false
+    },
+    close: async () => {
+      const log = await opening?.catch(() => undefined)
+      await log?.close()
+    },
+  }
+}

@@ -1,0 +1,278 @@
+import type { Change, Provider } from '../core/provider.ts'
+import type { SharedChanges, SharedLease } from '../core/shared-changes.ts'
+import { sleep } from '../core/sleep.ts'
+
+export interface SharedOptions {
+  readonly changes: SharedChanges
+  /** The name of the source in every replica: its address. */
+  readonly source: string
+  /** Whether its watch asks the source again and again. Then one replica at a time watches it, and tells the others. */
+  readonly isPolled: boolean
+}
+
+/** Interval at which a replica that does not watch a polled source tries to take it over, in milliseconds. */
+const takeOverMs = 2000
+
+/**
+ * Shares the changes of a source among replicas: a change that one of them sees is told in all. A source that is polled is polled
+ * by one replica at a time, which holds its lease, and by another when that one dies: everything then counts as changed, since
+ * the changes in between are unknown. While the database of the replicas does not answer, each polls by itself.
+ *
+ * A source that keeps copies ({@link Provider.renew}) does not answer with one that is older than a change another replica has
+ * told: the log is read before each answer.
+ */
+export function shared(provider: Provider, options: SharedOptions): Provider {
+  const { changes, source } = options
+  const { watch, renew } = provider
+  const current = renew === undefined ? provider : alwaysCurrent(provider, renew, options)
+  if (watch === undefined) return current
+  return {
+    ...current,
+    watch: async (signal) => {
+      const queue = createQueue()
+      const ended = new AbortController()
+      const end = () => ended.abort()
+      signal.addEventListener('abort', end, { once: true })
+      if (signal.aborted) end()
+      ended.signal.addEventListener('abort', queue.end, { once: true })
+      const stopFollowing = await changes.follow(source, queue.add)
+      if (ended.signal.aborted) stopFollowing()
+      else ended.signal.addEventListener('abort', stopFollowing, { once: true })
+      try {
+        const begin = options.isPolled ? watchInTurn : watchAlways
+        const { ended: over } = await begin(watch, {
+          ...options,
+          queue,
+          signal: ended.signal,
+          isCopied: renew !== undefined,
+        })
+        over.then(queue.end, queue.fail)
+        return queue.take(async () => {
+          end()
+          await over.catch(() => {})
+        })
+      } catch (error) {
+        end()
+        throw error
+      }
+    },
+    degraded: () => current.degraded?.() ?? (changes.behind ? 'lost' : undefined),
+  }
+}
+
+type Watch = NonNullable<Provider['watch']>
+
+interface Watching extends SharedOptions {
+  /** Whether the source keeps copies. */
+  readonly isCopied: boolean
+  readonly queue: Queue
+  readonly signal: AbortSignal
+}
+
+/** A watch that is armed. */
+interface Armed {
+  readonly ended: Promise<void>
+}
+
+/** Watches the source, and tells the other replicas. Resolves when the watch is armed. */
+async function watchAlways(watch: Watch, watching: Watching): Promise<Armed> {
+  const { changes, source, queue, signal, isCopied } = watching
+  const own = await watch(signal)
+  let seen: Change[] = []
+  let telling = Promise.resolve()
+  const tell = async (): Promise<void> => {
+    const some = seen
+    seen = []
+    const published = changes.publish(source, some)
+    // A client that is told here may read at another replica, which has to know that its copies are old.
+    if (isCopied) await published
+    queue.add(some)
+  }
+  const follow = async (): Promise<void> => {
+    for await (const change of own) {
+      if (seen.push(change) === 1) telling = telling.then(tell)
+    }
+    await telling
+  }
+  return { ended: follow() }
+}
+
+/** Watches the source while this replica has the lease, or while nobody can have it. Resolves like {@link watchAlways}. */
+async function watchInTurn(watch: Watch, watching: Watching): Promise<Armed> {
+  const { changes, source, queue, signal } = watching
+  let lease: SharedLease | undefined
+  let own: AbortController | undefined
+  const take = (): Promise<SharedLease | 'taken' | 'unknown'> =>
+    changes.lease(source).then(
+      (found) => found ?? 'taken',
+      () => 'unknown',
+    )
+  const begin = async (): Promise<void> => {
+    const run = new AbortController()
+    const stop = () => run.abort()
+    signal.addEventListener('abort', stop, { once: true })
+    own = run
+    const { ended } = await watchAlways(watch, { ...watching, signal: run.signal })
+    ended
+      .then(() => run.signal.aborted || queue.end(), queue.fail)
+      .finally(() => signal.removeEventListener('abort', stop))
+    // The others have relied on a watch that may have begun later than they did.
+    void changes.publish(source, [{}])
+  }
+  const end = async (): Promise<void> => {
+    own?.abort()
+    own = undefined
+    await lease?.release().catch(() => {})
+    lease = undefined
+  }
+  /** Decides whether this replica watches. Resolves to a function that waits until that has to be decided again. */
+  const turn = async (isFirst: boolean): Promise<() => Promise<void>> => {
+    const answer = await take()
+    if (answer === 'taken') {
+      await end()
+      return () => sleep(takeOverMs, signal)
+    }
+    const held = answer === 'unknown' ? undefined : answer
+    lease = held
+    if (own === undefined) {
+      await begin()
+      if (!isFirst) queue.add([{}])
+    }
+    return held === undefined ? () => sleep(takeOverMs, signal) : () => untilOver(held.signal, signal)
+  }
+  const goOn = async (first: () => Promise<void>): Promise<void> => {
+    try {
+      for (let wait = first; ; wait = await turn(false)) {
+        await wait()
+        if (signal.aborted) return
+      }
+    } finally {
+      await end()
+    }
+  }
+  try {
+    return { ended: goOn(await turn(true)) }
+  } catch (error) {
+    await end()
+    throw error
+  }
+}
+
+/** Resolves when one of two signals aborts. */
+function untilOver(one: AbortSignal, other: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      one.removeEventListener('abort', done)
+      other.removeEventListener('abort', done)
+      resolve()
+    }
+    if (one.aborted || other.aborted) return resolve()
+    one.addEventListener('abort', done)
+    other.addEventListener('abort', done)
+  })
+}
+
+interface Queue {
+  readonly add: (changes: readonly Change[]) => void
+  readonly end: () => void
+  readonly fail: (error: unknown) => void
+  /** Yields what is added until the end. Calls `over` when the reader leaves, too. */
+  take(over: () => Promise<void>): AsyncGenerator<Change>
+}
+
+/** Maximum number of changes that wait. Beyond it, everything counts as changed. */
+const maxWaiting = 10_000
+
+function createQueue(): Queue {
+  let waiting: Change[] = []
+  let ended = false
+  let failure: { readonly error: unknown } | undefined
+  let wake = () => {}
+
+  return {
+    add: (changes) => {
+      if (waiting.length + changes.length > maxWaiting) waiting = [{}]
+      else waiting.push(...changes)
+      wake()
+    },
+    end: () => {
+      ended = true
+      wake()
+    },
+    fail: (error) => {
+      failure ??= { error }
+      wake()
+    },
+    take: async function* (over) {
+      try {
+        for (;;) {
+          const some = waiting
+          waiting = []
+          yield* some
+          if (failure !== undefined) throw failure.error
+          if (ended) return
+          if (waiting.length === 0)
+            await new Promise<void>((resolve) => {
+              wake = resolve
+            })
+        }
+      } finally {
+        await over()
+      }
+    },
+  }
+}
+
+/** A source whose kept copies are dropped when another replica has told of a change: the log is read before each answer. */
+function alwaysCurrent(provider: Provider, renew: () => void, { changes, source }: SharedOptions): Provider {
+  let following: Promise<() => void> | undefined
+  const follow = (): Promise<() => void> => {
+    following ??= changes.follow(source, renew).catch((error: unknown) => {
+      following = undefined
+      throw error
+    })
+    return following
+  }
+  const catchUp = async (): Promise<void> => {
+    try {
+      await follow()
+      await changes.catchUp()
+    } catch {
+      // The changes are unknown, so no copy is used.
+      renew()
+    }
+  }
+  const { stat, complete } = provider
+  return {
+    ...provider,
+    list: async function* (query, context) {
+      await catchUp()
+      yield* provider.list(query, context)
+    },
+    read: async (request, context) => {
+      await catchUp()
+      return provider.read(request, context)
+    },
+    ...(stat === undefined
+      ? {}
+      : {
+          stat: async (path, context) => {
+            await catchUp()
+            return stat(path, context)
+          },
+        }),
+    ...(complete === undefined
+      ? {}
+      : {
+          complete: async (request, context) => {
+            await catchUp()
+            return complete(request, context)
+          },
+        }),
+    close: async () => {
+      const stop = await following?.catch(() => undefined)
+      stop?.()
+      await provider.close?.()
+    },
+  }
+}
