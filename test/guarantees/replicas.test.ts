@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Postgres, startPostgres } from '../support/postgres.ts'
+import { runReplicas, violationsIn } from './replicas.ts'
+import { seeds } from './seeds.ts'
+
+/** `HIKIDASHI_FAULTS_MINUTES` makes it 300 clients with 10,000 URIs in all and 30 writers, for so many minutes: `npm run test:faults`. */
+const minutes = Number(process.env.HIKIDASHI_FAULTS_MINUTES ?? 0)
+const size =
+  minutes > 0
+    ? { clients: 300, asked: 34, items: 1000, writers: 30, writes: 20, troubles: 200, forMs: minutes * 60_000 }
+    : { clients: 12, asked: 5, items: 30, writers: 4, writes: 6, troubles: 20, forMs: 1 }
+const timeout = 600_000 + minutes * 180_000
+
+let database: Postgres
+beforeAll(async () => {
+  database = await startPostgres()
+}, 120_000)
+afterAll(() => database?.remove())
+
+test.each(seeds())(
+  'it holds where replicas and their database are killed, end, sleep and lose their connections (HIKIDASHI_SEED=%i)',
+  async (seed) => {
+    const facts = await runReplicas({ seed, database, ...size, patience: 120_000 })
+    expect(violationsIn(facts).slice(0, 30)).toEqual([])
+    const ends = new Set(facts.flatMap((fact) => (fact.kind === 'end' ? [fact.how] : [])))
+    expect(ends).toEqual(new Set(['client', 'cut', 'result']))
+    expect(facts.filter(({ kind }) => kind === 'quiet').length).toBeGreaterThanOrEqual(10)
+  },
+  timeout,
+)
+
+test(
+  'a log that loses its rows is noticed: changes are not told then',
+  async () => {
+    const facts = await runReplicas({
+      ...{ seed: 1, database, clients: 6, asked: 5, items: 10, writers: 4, writes: 4, troubles: 0, forMs: 0 },
+      patience: 15_000,
+      sabotage: async ({ run }, schema) => {
+        await run(
+          `create function ${schema}.lose() returns trigger language plpgsql as $$ begin
+             if new.collection = (select id from ${schema}.collections where name = 'changes') then return null; end if;
+             return new;
+           end $$`,
+        )
+        await run(`create trigger lose before insert on ${schema}.rows for each row execute function ${schema}.lose()`)
+      },
+    })
+    expect(violationsIn(facts).map(({ check }) => check)).toContain('V2')
+  },
+  timeout,
+)

@@ -1,0 +1,226 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { Agent } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { overviewUri } from '../../src/core/overview.ts'
+import { pause } from '../support/live.ts'
+import type { Postgres } from '../support/postgres.ts'
+import { type Replica, startReplica } from '../support/replicas.ts'
+import { type Client, createClient, makeTrouble } from './client.ts'
+import { createHistory, createPatience, createRandom, type Fact, type Random } from './history.ts'
+import { address, type Items, routes, serveItems, versionOf } from './items.ts'
+import { openHttp } from './link-http.ts'
+import { type Rules, validate } from './validate.ts'
+
+export interface ReplicasOptions {
+  readonly seed: number
+  readonly database: Postgres
+  readonly clients: number
+  /** How many URIs each client asks for. */
+  readonly asked: number
+  readonly items: number
+  readonly writers: number
+  readonly writes: number
+  readonly troubles: number
+  /** How long the faults go on, in milliseconds: each kind happens at least once, or none where this is 0. */
+  readonly forMs: number
+  readonly patience: number
+  /** Breaks the log of changes, to see that the checks notice. */
+  readonly sabotage?: (database: Postgres, schema: string) => Promise<void>
+}
+
+export const rules: Rules = {
+  maySee: (_, uri) => uri === overviewUri || uri.startsWith(`${address}/`),
+  covers: (asked, uri) => uri.startsWith(asked.endsWith('/') ? asked : `${asked}/`),
+  isStable: (uri) => /\/i\d+$/.test(uri),
+  exact: false,
+}
+
+/**
+ * The violations of a history of replicas. A client that goes from one replica to another without having been told of anything may
+ * read a copy that is up to 2 seconds older there (docs/guarantees.md, G3), so V8 is not asked of it.
+ */
+export const violationsIn = (facts: readonly Fact[]) => validate(facts, rules).filter(({ check }) => check !== 'V8')
+
+const revisions = ['2026-07-28', '2025-11-25', '2026-07-28', '2025-06-18', '2026-07-28', '2025-03-26']
+const names = ['a', 'b', 'c']
+let runs = 0
+
+/**
+ * Lets clients at three replicas, and writers at an API that has to be polled, and does to the replicas and to their database what
+ * the world does: they are killed, ended, and stopped for a while, and their connections break.
+ */
+export async function runReplicas(options: ReplicasOptions): Promise<readonly Fact[]> {
+  const { seed, database, patience } = options
+  const history = createHistory()
+  const random = createRandom(seed)
+  const home = mkdtempSync(join(tmpdir(), 'hikidashi-replicas-'))
+  const config = join(home, 'hikidashi.json')
+  const schema = `replicas_${process.pid}_${++runs}`
+  const items = await serveItems(history, options.items)
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+  const replicas = new Map<string, Replica>()
+  writeFileSync(config, JSON.stringify(configOf(items, schema)))
+  const env = { STORE: database.url, CURSORS: 'a secret of these tests, long enough' }
+  const until = createPatience(history, patience)
+
+  const serve = async (name: string): Promise<void> => {
+    const replica = await startReplica(name, config, { cwd: home, env })
+    replicas.set(name, replica)
+    void replica.running.ended.then(({ code, signal, err }) => {
+      if (replicas.get(name) === replica) replicas.delete(name)
+      if (signal !== 'SIGKILL' && code !== 0)
+        history.add({ kind: 'stray', client: -1, text: `a replica ended with ${code ?? signal}: ${err}` })
+    })
+  }
+  const at = new Map<Client, string>()
+  const clients = Array.from({ length: options.clients }, (_, number): Client => {
+    const own = createRandom(random.below(2 ** 31))
+    const client: Client = createClient({
+      ...{ number, principal: 'local', history, random: own, versionOf },
+      connect: async () => {
+        const replica = own.pick([...replicas.values()])
+        at.set(client, replica.name)
+        return openHttp(replica.url, agent, revisions[number % revisions.length] ?? '')
+      },
+      wish: () => {
+        const some = own.some(items.uris, options.asked)
+        const [kept = ''] = some
+        return { uris: some, follows: some.slice(0, 3), keeps: [kept], list: own() < 0.5 }
+      },
+      acknowledged: () => {},
+    })
+    return client
+  })
+
+  /** Waits until everything that has happened was told to everybody who can hear. */
+  const calm = async (): Promise<void> => {
+    for (const client of clients) client.flow()
+    await until('a stream', () => clients.every(({ stream }) => stream !== undefined))
+    const quiet = (): Fact => ({
+      kind: 'quiet',
+      streams: clients.flatMap(({ stream }) => (stream === undefined ? [] : [stream])),
+    })
+    const missing = () =>
+      clients.some(({ stream, busy }) => stream === undefined || busy) ||
+      validate([...history.facts, quiet()], rules).some(({ check }) => check === 'V2' || check === 'V6')
+    await until('the news of a write', () => !missing(), 250)
+    history.add(quiet())
+    moved.clear()
+  }
+  /** Items that came or went since the last calm: one that does both between two polls is not told of. */
+  const moved = new Set<string>()
+  const writer = async (own: Random): Promise<void> => {
+    for (let i = 0; i < options.writes; i++) {
+      const uri = `${address}/items/come${own.below(6)}`
+      if (own() > 0.2) items.write(own.pick(items.uris))
+      else if (!moved.has(uri)) {
+        moved.add(uri)
+        items.write(uri, items.has(uri))
+      }
+      await pause(20 + own.below(200))
+    }
+  }
+  const storm = () =>
+    Promise.all(Array.from({ length: options.writers }, () => writer(createRandom(random.below(2 ** 31)))))
+  const trouble = async (): Promise<void> => {
+    for (let i = 0; i < options.troubles; i++) {
+      makeTrouble(random.pick(clients), random)
+      await pause(random.below(50))
+    }
+  }
+  /** Ends a replica as an operator does: the streams there get their result. */
+  const end = async (replica: Replica): Promise<void> => {
+    const there = clients.filter((client) => at.get(client) === replica.name)
+    const listening = there.filter(({ link, stalled }) => link?.modern && !stalled)
+    const streams = listening.flatMap(({ stream }) => (stream === undefined ? [] : [stream]))
+    replicas.delete(replica.name)
+    history.add({ kind: 'closing', streams })
+    await replica.stop()
+  }
+  const anyReplica = () => random.pick([...replicas.values()])
+
+  const faults: readonly (() => Promise<unknown>)[] = [
+    trouble,
+    async () => {
+      const { name, stop } = anyReplica()
+      replicas.delete(name)
+      await stop('SIGKILL')
+      await serve(name)
+    },
+    async () => {
+      const replica = anyReplica()
+      await end(replica)
+      await serve(replica.name)
+    },
+    // For longer than the leases of a replica last, or for less.
+    async () => {
+      const { child } = anyReplica().running
+      child.kill('SIGSTOP')
+      await pause(random.pick([1000, 8000]))
+      child.kill('SIGCONT')
+    },
+    async () => {
+      await database.stop()
+      await pause(random.below(1000))
+      await database.start()
+    },
+    async () => {
+      await database.kill()
+      await database.start()
+    },
+    async () => {
+      database.freeze()
+      await pause(random.pick([500, 4000]))
+      database.thaw()
+    },
+    async () => {
+      await database.run(`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'hikidashi'`)
+    },
+  ]
+
+  try {
+    for (const name of names) await serve(name)
+    for (const client of clients) void client.start()
+    await calm()
+    await options.sabotage?.(database, schema)
+    await storm()
+    await calm()
+    const start = performance.now()
+    const left = () => options.forMs - (performance.now() - start)
+    for (let count = 0; options.forMs > 0 && (count < faults.length || left() > 0); count++) {
+      const fault = count < faults.length ? faults[count] : random.pick(faults)
+      await Promise.all([storm(), fault?.()])
+      await calm()
+    }
+    for (const client of clients) client.retire()
+    for (const replica of [...replicas.values()]) await end(replica)
+    const found = await database.run(
+      `select (select count(*)::int from pg_stat_activity where application_name = 'hikidashi') as connections,
+        (select count(*)::int from ${schema}.leases where expires > ${schema}.now_ms()) as leases`,
+    )
+    for (const [what, count] of Object.entries(found[0] ?? {}))
+      history.add({ kind: 'remains', what, count: Number(count) })
+  } finally {
+    for (const client of clients) client.close()
+    for (const replica of replicas.values()) await replica.stop('SIGKILL')
+    agent.destroy()
+    await items.close()
+    rmSync(home, { recursive: true, force: true })
+  }
+  return history.facts
+}
+
+function configOf(items: Items, schema: string) {
+  return {
+    mounts: {
+      [address]: {
+        ...{ provider: 'api', url: items.url, allowAddresses: ['127.0.0.1'], insecure: true, poll: '1s', routes },
+      },
+    },
+    replicas: true,
+    store: { postgres: { env: 'STORE' }, schema, connections: 4 },
+    cursorSecret: { env: 'CURSORS' },
+    http: { listen: '127.0.0.1:0', limits: { newConnections: 0, sessions: 1000 } },
+  }
+}
