@@ -29,9 +29,9 @@ export interface Reader {
 
 /** Maximum number of rows that are read to catch up. Beyond it, everything counts as changed. */
 const maxRows = 5000
-/** Number of rows of the first query and of the later ones. */
+/** Number of rows of the first query. Each later one asks for four times as many, up to the most. */
 const firstRows = 4
-const moreRows = 500
+const mostRows = 500
 /** The first and the longest pause after a failure, in milliseconds (backoff). */
 const retryMs = { first: 100, longest: 2000 }
 
@@ -44,7 +44,7 @@ export function createReader({ rows, origin, keepMs, log, signal: closing, tell,
   /** Reads the rows after a revision, oldest first. Undefined where not all of them are there. */
   const rowsAfter = async (after: { readonly revision: number; readonly seenAt: number }) => {
     const found: Row[] = []
-    for (let limit = firstRows; ; limit = moreRows) {
+    for (let limit: number = firstRows; ; limit = Math.min(limit * 4, mostRows)) {
       const oldest = found.at(-1)
       const page = await rows.list({
         newest: true,
