@@ -70,9 +70,16 @@ test('every snippet of TypeScript in README and docs compiles under strict', () 
   expect(faults).toEqual([])
 })
 
+/** A folder with a `package.json` of its own: a program in it finds nothing through one that lies above it. */
+function emptyFolder(name: string): string {
+  const place = mkdtempSync(join(tmpdir(), `hikidashi-${name}-`))
+  writeFileSync(join(place, 'package.json'), '{"private":true}')
+  return place
+}
+
 test('the program of docs/toolkit.md serves what it says', async () => {
   const code = /```ts\n([\s\S]*?)```/.exec(textOf('docs/toolkit.md'))?.[1] ?? ''
-  const place = mkdtempSync(join(tmpdir(), 'hikidashi-toolkit-'))
+  const place = emptyFolder('toolkit')
   try {
     mkdirSync(join(place, 'node_modules'))
     symlinkSync(root, join(place, 'node_modules/hikidashi'))
@@ -89,7 +96,7 @@ test('the program of docs/toolkit.md serves what it says', async () => {
 })
 
 test('the programs of docs/attach.md and docs/context.md do what they say', async () => {
-  const place = mkdtempSync(join(tmpdir(), 'hikidashi-snippets-'))
+  const place = emptyFolder('snippets')
   const port = String(await freePort())
   const snippets = (page: string) =>
     [...textOf(page).matchAll(/^```ts\n([\s\S]*?)^```/gm)].map(([, code = '']) => code.replaceAll('8787', port))
@@ -157,7 +164,7 @@ async function listens(port: number): Promise<void> {
 
 test('examples are programs that can be copied out: with the packed package, into an empty folder', async () => {
   const run = promisify(execFile)
-  const place = mkdtempSync(join(tmpdir(), 'hikidashi-copied-'))
+  const place = emptyFolder('copied')
   const tsx = new URL('../node_modules/tsx/dist/loader.mjs', import.meta.url).href
   try {
     const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', place], {

@@ -15,6 +15,8 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'hikidashi-handover-'))
   notes = await writeNotes(home)
   await mkdir(join(home, 'bin'))
+  // The stand-in is CommonJS, whichever package.json lies above the folder of temporary files.
+  await writeFile(join(home, 'bin', 'package.json'), '{"type":"commonjs"}')
 })
 afterAll(() => rm(home, { recursive: true, force: true }))
 

@@ -29,7 +29,8 @@ const children: ChildProcess[] = []
 /** The examples as somebody else has them: copied out, beside the installed packages. */
 beforeAll(() => {
   folder = createFolder()
-  folder.write({ 'hello.md': '# Hello\n' })
+  // With a package.json of its own, whichever lies above the folder of temporary files.
+  folder.write({ 'hello.md': '# Hello\n', 'package.json': '{"private":true}' })
   cpSync(join(root, 'examples/mounted'), folder.root, { recursive: true })
   const modules = join(folder.root, 'node_modules')
   mkdirSync(join(modules, '@hono'), { recursive: true })
