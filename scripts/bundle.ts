@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join, posix, relative, resolve } from 'node:path'
 import { build, type Plugin } from 'rolldown'
 import { chunksOfStarts } from './chunks.ts'
+import { fewerModules } from './fewer-modules.ts'
 import { copyVendored, vendored } from './vendored.ts'
 
 const source = resolve(import.meta.dirname, '../src')
@@ -41,6 +42,12 @@ const starts: Readonly<Record<string, readonly string[]>> = {
   config: ['config/load', 'config/inline'],
   ls: ['cli/main', 'cli/run', 'cli/ls', 'config/set-up', 'config/build', 'providers/files/index'],
 }
+
+/** Whether a start of the command line loads the chunk: its name lists the starts (`chunks.ts`). */
+const isOfStart = (chunk: string) =>
+  chunk === 'cli/main' ||
+  chunk === 'rolldown-runtime' ||
+  chunk.split('-').every((part) => part in starts || part === 'library')
 
 const moduleOf = (name: string) => join(source, `${name}.ts`)
 
@@ -160,7 +167,7 @@ export async function bundle({ target, more = {} }: BundleOptions): Promise<read
     external,
     // `jsonc-parser` has its ES module under `module`; what it has under `main` cannot be bundled.
     resolve: { mainFields: ['module', 'main'] },
-    plugins: [vendored(), originalLocations(), lazyChildProcess(), directImports()],
+    plugins: [vendored(), originalLocations(), lazyChildProcess(), directImports(), fewerModules(isOfStart)],
     // A module that is imported in both ways is no fault: test/start.test.ts holds what each start loads.
     checks: { bundlerTimings: false, ineffectiveDynamicImport: false },
     output: {

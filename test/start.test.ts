@@ -32,12 +32,11 @@ const initialize = {
   params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
 }
 
-/** The URLs of what a command loads until it has written something to its standard output. */
-async function loadedBy(program: readonly string[], args: readonly string[]): Promise<readonly string[]> {
+/** What a recorder in `test/support` writes down while a program is asked for its first answer. */
+async function recordedBy(recorder: string, program: readonly string[], args: readonly string[]) {
   const home = mkdtempSync(join(folder, 'home-'))
   const log = join(home, 'loaded.txt')
-  const recorder = join(root, 'test/support/loaded.mjs')
-  const child = spawn(process.execPath, ['--import', recorder, ...program, ...args], {
+  const child = spawn(process.execPath, ['--import', join(root, 'test/support', recorder), ...program, ...args], {
     cwd: folder,
     env: { ...process.env, HIKIDASHI_LOADED: log, XDG_STATE_HOME: home, XDG_CACHE_HOME: home },
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -46,9 +45,24 @@ async function loadedBy(program: readonly string[], args: readonly string[]): Pr
   child.stdin.end(`${JSON.stringify(initialize)}\n`)
   child.stdout.resume()
   await ended
-  const lines = readFileSync(log, 'utf8').split('\n')
+  return readFileSync(log, 'utf8').split('\n')
+}
+
+/** Node's own modules that a start needs beyond those of any program: no HTTP, no threads, no child processes. */
+const ofNode = ['console', 'fs/promises', 'module', 'os', 'process', 'timers/promises'].map((name) => `node:${name}`)
+
+/** The URLs of what a command loads until it has written something to its standard output. */
+async function loadedBy(program: readonly string[], args: readonly string[]): Promise<readonly string[]> {
+  const lines = await recordedBy('loaded.mjs', program, args)
   expect(lines, 'it answered').toContain('answered')
   return lines.slice(0, lines.indexOf('answered'))
+}
+
+/** Node's own modules that a command has loaded by its first answer, beyond those of a program that does nothing but answer. */
+async function builtinsBeyondBare(args: readonly string[]): Promise<readonly string[]> {
+  const bare = await recordedBy('builtins.mjs', [join(root, 'bench/servers/first-bare.mjs')], [])
+  expect(bare).toContain('node:net')
+  return (await recordedBy('builtins.mjs', built, args)).filter((name) => !bare.includes(name)).sort()
 }
 
 /** Modules of ours by their path, packages by their name, each once. Node's own modules are left out: the loader uses some too. */
@@ -61,7 +75,7 @@ function modulesIn(urls: readonly string[]): readonly string[] {
   return [...new Set(names)].sort()
 }
 
-/** Files of the bundle, without the hash in their names, and Node's own modules. */
+/** Files of the bundle, without the hash in their names, and Node's own modules that are imported. */
 function filesIn(urls: readonly string[]): readonly string[] {
   const files = urls
     .filter((url) => !url.includes('/test/support/'))
@@ -120,10 +134,16 @@ describe('a start loads what it uses', () => {
     await expect(asText(files)).toMatchFileSnapshot('data/start/serve-folder-built.txt')
   })
 
+  it('neither loads more of Node than it uses', async () => {
+    expect(await builtinsBeyondBare(['serve', folder, '--stdio'])).toEqual(ofNode)
+    // Whether a configuration is trusted is told by its hash.
+    const ofConfiguration = [...ofNode, 'node:crypto'].sort()
+    expect(await builtinsBeyondBare(['serve', '--config', tenMounts(), '--stdio'])).toEqual(ofConfiguration)
+  })
+
   it('a configuration opens few files', async () => {
     const files = filesIn(await loadedBy(built, ['serve', '--config', tenMounts(), '--stdio']))
     await expect(asText(files)).toMatchFileSnapshot('data/start/serve-config-built.txt')
-    expect(files).not.toContain('node:http')
   })
 })
 

@@ -1,3 +1,5 @@
+import { patternOf } from '../../core/pattern.ts'
+
 /** Letters of other scripts that look like these of ASCII, in lower case. Full-width forms are found by their code. */
 const lookalikes: Readonly<Record<string, string>> = {
   a: 'аαɑᴀ',
@@ -40,6 +42,8 @@ export function narrow(text: string): string {
   return text.replace(/[\uff01-\uff5e]/g, (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0))
 }
 
+const marks = patternOf(String.raw`\p{M}`, 'gu')
+
 /**
  * A name as its reader sees it: full-width forms and letters that only look like Latin ones as these, marks taken off,
  * nothing that cannot be seen. The case stays. Of a name of more than 256 characters, the ends count.
@@ -47,7 +51,7 @@ export function narrow(text: string): string {
 export function foldName(name: string): string {
   const start = name.length > 256 ? `${name.slice(0, 128)}${name.slice(-128)}` : name
   if (/^[\x20-\x7e]*$/.test(start)) return start
-  const plain = narrow(start).normalize('NFKD').replace(/\p{M}/gu, '').replace(unseen, '')
+  const plain = narrow(start).normalize('NFKD').replace(marks(), '').replace(unseen, '')
   return Array.from(plain, (character) => {
     const lower = character.toLowerCase()
     const found = plainOf.get(character) ?? plainOf.get(lower)

@@ -1,3 +1,4 @@
+import { patternOf } from '../../core/pattern.ts'
 import { foldDigits, foldName } from './fold.ts'
 
 /**
@@ -6,16 +7,26 @@ import { foldDigits, foldName } from './fold.ts'
  */
 export type KeyKind = 'strong' | 'weak' | undefined
 
-/** Words as names are compared with them: folded. */
-const words = (text: string) => new Set(text.trim().split(/\s+/).map(foldName))
+const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
 
 /** Words that make a name strong, wherever in it they stand. */
 const strongWords = words(`
   password passwords passwd passwds passphrase passphrases passcode passcodes pwd pwds pswd secret secrets token tokens
   credential credentials creds apikey apikeys accesskey accesskeys secretkey privatekey privkey authkey authtoken
   accesstoken refreshtoken idtoken clientsecret seedphrase htpasswd pincode passwort kennwort motdepasse contrasena
-  requirepass masterauth senha wachtwoord パスワード パスフレーズ 暗証番号 秘密 秘密鍵 密码 密碼
+  requirepass masterauth senha wachtwoord
 `)
+
+let others: ReadonlySet<string> | undefined
+/** Strong words in other scripts, folded as names are. Most starts meet none, and folding takes them a millisecond. */
+function strongWordsOfOthers(): ReadonlySet<string> {
+  others ??= new Set(['パスワード', 'パスフレーズ', '暗証番号', '秘密', '秘密鍵', '密码', '密碼'].map(foldName))
+  return others
+}
+
+const isStrong = (word: string) =>
+  strongWords.has(word) || (isBeyondAscii.test(word) && strongWordsOfOthers().has(word))
+const isBeyondAscii = /[^\0-\x7f]/
 
 /** Words that make a name weak when they are the last of it that counts. */
 const weakWords = words(`
@@ -83,24 +94,33 @@ function wordsOf(name: string): readonly string[] {
       .toLowerCase()
       .split(/[^a-z]/)
       .filter((word) => word !== '')
+  const [end, beginning, between] = isBeyondAscii.test(name)
+    ? [endOfWord(), beginningOfWord(), betweenWords()]
+    : [/([a-z]|\d)([A-Z])/g, /([A-Z])([A-Z][a-z])/g, /[^A-Za-z0-9@$!]+/]
   return name
-    .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
-    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
+    .replace(end, '$1 $2')
+    .replace(beginning, '$1 $2')
     .toLowerCase()
-    .split(/[^\p{L}\p{N}@$!]+/u)
+    .split(between)
     .filter((word) => word !== '')
 }
+
+const endOfWord = patternOf(String.raw`(\p{Ll}|\d)(\p{Lu})`, 'gu')
+const beginningOfWord = patternOf(String.raw`(\p{Lu})(\p{Lu}\p{Ll})`, 'gu')
+const betweenWords = patternOf(String.raw`[^\p{L}\p{N}@$!]+`, 'u')
 
 function kindOfWords(parts: readonly string[]): KeyKind {
   const kind = kindByWords(parts)
   if (kind === undefined) return undefined
   const joined = parts.join('_')
+  // `PWD` is in most environments. Of the harmless names, those of a single word are about tokens, or begin with `secret`.
+  if (parts.length === 1 && !/tokeni|^secret/.test(joined)) return kind
   return harmless.some((pattern) => pattern.test(joined)) ? undefined : kind
 }
 
 function kindByWords(parts: readonly string[]): KeyKind {
   const bare = parts.map((part) => part.replace(/\d+$/, ''))
-  if (bare.some((word, i) => strongWords.has(word) || strongWords.has(`${bare[i - 1] ?? ''}${word}`))) return 'strong'
+  if (bare.some((word, i) => isStrong(word) || isStrong(`${bare[i - 1] ?? ''}${word}`))) return 'strong'
   if (parts.some((part) => !/tokeni[sz]|secretar/.test(part) && strongParts.test(part))) return 'strong'
   // `P_A_S_S_W_O_R_D` and `pass-word` are made of pieces.
   if (parts.every((part) => part.length <= 4) && strongParts.test(parts.join(''))) return 'strong'

@@ -1,3 +1,4 @@
+import { patternOf } from '../../core/pattern.ts'
 import { type KeyKind, kindOfKey } from './keys.ts'
 import type { Span } from './spans.ts'
 import { isNothing, isPlausible } from './values.ts'
@@ -12,7 +13,7 @@ const maxHeader = 4096
 const secretName = /pass|pwd|secret|token|key|cred|auth|pin|cvv|cookie|session|jwt|[^\0-\x7f]/i
 
 /** The name of a column. */
-const columnName = /^[\p{L}_][^(){}<>=:[\]`]{0,63}$/u
+const columnName = patternOf('^[\\p{L}_][^(){}<>=:[\\]`]{0,63}$', 'u')
 
 /** An access key id of AWS. Its secret is 40 characters of base64 close to it. */
 const awsId = /(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z2-7]{16}(?![A-Z0-9])/g
@@ -97,7 +98,7 @@ function headerOf(line: string, isTable: boolean): Header | undefined {
     if (!line.includes(delimiter)) continue
     const { cells } = recordAt(line, 0, delimiter)
     const names = cells.map(({ start, end }) => line.slice(start, end).replace(/^[\s\ufeff]+/, ''))
-    if (names.length < 2 || !names.every((name) => name === '' || columnName.test(name))) continue
+    if (names.length < 2 || !names.every((name) => name === '' || columnName().test(name))) continue
     // A sentence is no line of names.
     if (!isTable && names.some((name) => name.split(' ').length > 4)) continue
     const columns = names.flatMap((name, at): Column[] => {

@@ -1,3 +1,4 @@
+import { patternOf } from '../../core/pattern.ts'
 import { redactedMark } from '../../core/scrub.ts'
 import { type KeyKind, kindOfKey } from './keys.ts'
 import { looksOpaque } from './opaque.ts'
@@ -215,13 +216,16 @@ function closingAfter(text: string, from: number): number {
   return closings.at
 }
 
+/** A character of Japanese or Chinese. */
+const inTheirScripts = patternOf(String.raw`[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}ー、。]`, 'gu')
+
 /**
  * Whether a value is words of Japanese or Chinese: most of it is in their scripts, and nothing in it is long enough for a password
  * in ASCII.
  */
 function isSentence(value: string): boolean {
   const head = value.slice(0, 200)
-  const inScript = head.match(/[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}ー、。]/gu)?.length ?? 0
+  const inScript = head.match(inTheirScripts())?.length ?? 0
   return inScript >= 6 && inScript * 2 >= head.length && !/[!-~]{6}/.test(head)
 }
 
