@@ -23,8 +23,14 @@ export interface Holdings {
   readonly writing: readonly string[]
 }
 
-/** @param settled The sockets, by inode, that can be no outgoing connection; added to. To be kept for the next time. */
-export function holdingsOf(pid: number, settled: Set<string> = new Set()): Holdings {
+/** Sockets by inode, each with where it leads if it is an outgoing connection. The inode of a socket is its own while it is open. */
+type Settled = Map<string, string | undefined>
+
+/**
+ * @param settled The sockets of which it is known what they are; added to. To be kept for the next time.
+ * @param tables What was read of the system for another process at the same time.
+ */
+export function holdingsOf(pid: number, settled: Settled = new Map(), tables: Tables = new Map()): Holdings {
   const open = readdirSync(`/proc/${pid}/fd`).map((fd) => ({ fd, link: linkOf(`/proc/${pid}/fd/${fd}`) }))
   const about = (fd: string) => textOf(`/proc/${pid}/fdinfo/${fd}`)
   const status = textOf(`/proc/${pid}/status`)
@@ -41,6 +47,7 @@ export function holdingsOf(pid: number, settled: Set<string> = new Set()): Holdi
       pid,
       open.flatMap(({ link }) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []),
       settled,
+      tables,
     ),
     writing: open
       .filter(({ fd, link }) => /^\/(?!dev\/)/.test(link) && (Number.parseInt(flagsOf(about(fd)), 8) & 3) !== 0)
@@ -60,29 +67,54 @@ function childrenOf(pid: number): readonly string[] {
     .filter((name) => name !== '')
 }
 
+interface Socket {
+  readonly local: string
+  readonly remote: string
+  /** As the system writes it: 01 is established, 02 a connection that was asked for, 07 closed, 0A a port that is listened on. */
+  readonly state: string
+}
+
+/** The sockets of TCP by their inodes, for each network that processes are in. */
+type Tables = Map<string, ReadonlyMap<string, Socket>>
+
+function socketsOf(pid: number, tables: Tables): ReadonlyMap<string, Socket> {
+  const network = linkOf(`/proc/${pid}/ns/net`)
+  const known = tables.get(network)
+  if (known !== undefined) return known
+  const sockets = new Map<string, Socket>()
+  for (const table of ['tcp', 'tcp6'])
+    for (const line of textOf(`/proc/${pid}/net/${table}`).split('\n').slice(1)) {
+      const [, local = '', remote = '', state = '', , , , , , inode = '0'] = line.trim().split(/\s+/)
+      // The inode 0 is of connections that no process has any longer.
+      if (inode !== '0') sockets.set(inode, { local, remote, state })
+    }
+  tables.set(network, sockets)
+  return sockets
+}
+
 /**
  * Connections of a process that do not come in at a port which it listens on. The tables of TCP take the system milliseconds to
- * write, so they are read only when there is a socket that is not settled yet.
+ * write, so they are read only when there is a socket that is not settled yet, and once for all processes.
  */
-function outgoingOf(pid: number, inodes: readonly string[], settled: Set<string>): readonly string[] {
+function outgoingOf(pid: number, inodes: readonly string[], settled: Settled, tables: Tables): readonly string[] {
   const areUnsettled = () => inodes.some((inode) => !settled.has(inode))
-  if (!areUnsettled()) return []
-  for (const line of textOf(`/proc/${pid}/net/unix`).split('\n')) settled.add(line.split(/\s+/)[6] ?? '')
-  if (!areUnsettled()) return []
-  const own = new Set(inodes)
-  const sockets = ['tcp', 'tcp6']
-    .flatMap((table) => textOf(`/proc/${pid}/net/${table}`).split('\n').slice(1))
-    .map((line) => line.trim().split(/\s+/))
-    .map(([, local = '', remote = '', state = '', , , , , , inode = '']) => ({ local, remote, state, inode }))
-    .filter(({ inode }) => own.has(inode))
+  const leadsTo = () => inodes.flatMap((inode) => settled.get(inode) ?? [])
+  if (!areUnsettled()) return leadsTo()
+  for (const line of textOf(`/proc/${pid}/net/unix`).split('\n')) settled.set(line.split(/\s+/)[6] ?? '', undefined)
+  if (!areUnsettled()) return leadsTo()
+  const all = socketsOf(pid, tables)
+  const own = inodes.flatMap((inode) => {
+    const socket = all.get(inode)
+    return socket === undefined ? [] : [{ ...socket, inode }]
+  })
   const port = (address: string) => address.slice(address.lastIndexOf(':'))
-  const listening = new Set(sockets.filter(({ state }) => state === '0A').map(({ local }) => port(local)))
-  const isIncoming = ({ local }: { readonly local: string }) => listening.has(port(local))
-  for (const socket of sockets) if (isIncoming(socket)) settled.add(socket.inode)
-  // 01 is established, 02 a connection that was asked for.
-  return sockets
-    .filter((socket) => (socket.state === '01' || socket.state === '02') && !isIncoming(socket))
-    .map(({ remote }) => remote)
+  const listening = new Set(own.filter(({ state }) => state === '0A').map(({ local }) => port(local)))
+  for (const { inode, local, remote, state } of own) {
+    if (settled.has(inode) || state === '07') continue
+    // A connection that is being closed does not come back.
+    settled.set(inode, !listening.has(port(local)) && (state === '01' || state === '02') ? remote : undefined)
+  }
+  return leadsTo()
 }
 
 function linkOf(path: string): string {
@@ -146,7 +178,7 @@ export function openSentry(world: World, targets: readonly Target[], options: Se
   const { work: most = 1000, programs = [], upstreams = () => [] } = options
   const slack = { ...usual, ...options.slack }
   const living = () => targets.filter((target) => target.isAlive())
-  const settled = new Map(targets.map((target) => [target, new Set<string>()]))
+  const settled = new Map(targets.map((target) => [target, new Map<string, string | undefined>()]))
   const before = new Map(targets.map((target) => [target, holdingsOf(target.pid, settled.get(target))]))
   const seen = new Set<string>()
   const mayRun = new Set(programs)
@@ -155,10 +187,11 @@ export function openSentry(world: World, targets: readonly Target[], options: Se
     upstreams().some((port) => remote === `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`)
 
   const watch = () => {
+    const tables: Tables = new Map()
     for (const target of living()) {
       let now: Holdings
       try {
-        now = holdingsOf(target.pid, settled.get(target))
+        now = holdingsOf(target.pid, settled.get(target), tables)
       } catch {
         continue
       }
