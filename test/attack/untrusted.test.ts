@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { findProgram } from '../../src/providers/program.ts'
 import { type Result, type RunOptions, run, start } from '../support/cli.ts'
+import { runHere } from '../support/cli-here.ts'
 import { requires } from '../support/require.ts'
 import { openPty } from '../support/tui.ts'
 
@@ -123,7 +124,7 @@ describe('a configuration that lies in the current folder does nothing before it
   })
 
   test('hikidashi doctor tells of each part that is left out, and how to allow it', async () => {
-    const { out, code } = await run(['doctor', '--json'], options())
+    const { out, code } = await runHere(['doctor', '--json'], options())
     const { checks } = JSON.parse(out) as { checks: { check: string; found: string; fix?: string }[] }
     const told = checks.filter(({ check }) => check === 'trust')
     for (const address of leftOut)
@@ -135,7 +136,7 @@ describe('a configuration that lies in the current folder does nothing before it
 
   test('status and check tell programs too', async () => {
     for (const command of ['status', 'check']) {
-      const { out } = await run([command, '--json'], options())
+      const { out } = await runHere([command, '--json'], options())
       const told = JSON.parse(out) as { leftOut: { name: string; effects: { kind: string; what: string }[] }[] }
       expect(told.leftOut.map(({ name }) => name)).toEqual([...leftOut, 'env://process'])
       expect(told.leftOut[1]?.effects.map(({ kind }) => kind).sort()).toEqual(['reads', 'sends'])
@@ -215,24 +216,24 @@ describe('trust', () => {
 
   test('once it is trusted, the same commands do all of it; and when its content changes, nothing again', async () => {
     await writeUsable()
-    const given = await run(['trust', '--json'], options())
+    const given = await runHere(['trust', '--json'], options())
     expect(JSON.parse(given.out)).toMatchObject({ file: join(repository, 'hikidashi.json') })
-    await run(['tree'], options())
+    await runHere(['tree'], options())
     expect(await canaries()).toEqual(['ran-command'])
     expect(connections).toBeGreaterThan(0)
-    expect((await run(['read', 'file:///private/secret.md'], options())).out).toContain('the private plan')
+    expect((await runHere(['read', 'file:///private/secret.md'], options())).out).toContain('the private plan')
 
     for (const name of await canaries()) await rm(join(home, name))
     connections = 0
     const file = join(repository, 'hikidashi.json')
     await writeFile(file, `${await readFile(file, 'utf8')}\n`)
-    expectSaid(await run(['tree'], options()))
+    expectSaid(await runHere(['tree'], options()))
     await expectNothingDone()
-    expect((await run(['trust', '--list'], options())).out).toContain('trusted with another content')
+    expect((await runHere(['trust', '--list'], options())).out).toContain('trusted with another content')
   })
 
   test('it says what is allowed, without doing it, and keeps that for this user only', async () => {
-    const given = await run(['trust'], options())
+    const given = await runHere(['trust'], options())
     for (const address of leftOut) expect(given.out).toContain(address)
     expect(given.out).toContain('starts the program sh -c')
     await expectNothingDone()
@@ -245,14 +246,14 @@ describe('trust', () => {
 
   test('it can be revoked', async () => {
     await writeUsable()
-    await run(['trust', '.'], options())
-    expect((await run(['tree'], options())).err).not.toContain('Left out')
-    expect((await run(['trust', '--revoke'], options())).code).toBe(0)
+    await runHere(['trust', '.'], options())
+    expect((await runHere(['tree'], options())).err).not.toContain('Left out')
+    expect((await runHere(['trust', '--revoke'], options())).code).toBe(0)
     for (const name of await canaries()) await rm(join(home, name))
     connections = 0
-    expectSaid(await run(['tree'], options()))
+    expectSaid(await runHere(['tree'], options()))
     await expectNothingDone()
-    expect((await run(['trust', '--revoke'], options())).code).toBe(4)
+    expect((await runHere(['trust', '--revoke'], options())).code).toBe(4)
   })
 
   test('the same content somewhere else is not trusted, nor by a link to it', async () => {
@@ -260,42 +261,42 @@ describe('trust', () => {
     await mkdir(other)
     await symlink(join(home, 'private'), join(other, 'linked'))
     await writeUsable()
-    await run(['trust'], options())
+    await runHere(['trust'], options())
     await symlink(join(repository, 'hikidashi.json'), join(other, 'hikidashi.json'))
-    const result = await run(['tree'], { ...options(), cwd: other })
+    const result = await runHere(['tree'], { ...options(), cwd: other })
     expect(result.err).toContain(`hikidashi trust ${join(other, 'hikidashi.json')}`)
     await expectNothingDone()
     await rm(other, { recursive: true })
   })
 
   test('a record that others may write, or that lies in the folder itself, is none', async () => {
-    await run(['trust'], options())
+    await runHere(['trust'], options())
     const records = join(home, 'state', 'hikidashi', 'trust')
     for (const name of await readdir(records)) await chmod(join(records, name), 0o666)
-    expectSaid(await run(['ls'], options()))
+    expectSaid(await runHere(['ls'], options()))
     // A relative state folder would be one that the repository brings along.
     for (const name of await readdir(records)) await chmod(join(records, name), 0o600)
     const { cwd } = options()
     await mkdir(join(repository, 'state', 'hikidashi'), { recursive: true })
     await symlink(records, join(repository, 'state', 'hikidashi', 'trust'))
-    expectSaid(await run(['ls'], { cwd, env: { XDG_STATE_HOME: 'state', HOME: join(home, 'nobody') } }))
+    expectSaid(await runHere(['ls'], { cwd, env: { XDG_STATE_HOME: 'state', HOME: join(home, 'nobody') } }))
     await expectNothingDone()
   })
 
   test('one that is given by --config is trusted', async () => {
-    const result = await run(['check', '--config', 'hikidashi.json'], options())
+    const result = await runHere(['check', '--config', 'hikidashi.json'], options())
     expect(result.err).not.toContain('Left out')
     expect(await canaries()).toEqual(['ran-command', 'ran-program'])
   })
 
   test('what init writes is trusted, and no longer once it was edited', async () => {
-    await run(['init', '--force'], options())
-    expect((await run(['trust', '--list'], options())).out).toMatch(/^trusted .*hikidashi\.json$/m)
-    expect((await run(['ls'], options())).err).toBe('')
+    await runHere(['init', '--force'], options())
+    expect((await runHere(['trust', '--list'], options())).out).toMatch(/^trusted .*hikidashi\.json$/m)
+    expect((await runHere(['ls'], options())).err).toBe('')
     const file = join(repository, 'hikidashi.json')
     const text = await readFile(file, 'utf8')
     await writeFile(file, text.replace('"mounts": {', `"mounts": { "env://mine": { "provider": "env" },`))
-    expectSaid(await run(['ls'], options()))
+    expectSaid(await runHere(['ls'], options()))
   })
 
   test('add puts no configuration into a host that was only found; the one that is named is trusted', async () => {
@@ -310,7 +311,7 @@ describe('trust', () => {
     expect(await readdir(repository)).not.toContain('.mcp.json')
     const added = await run(['add', 'claude-code', '--scope', 'project', '--config', 'hikidashi.json'], host)
     expect(added.code).toBe(0)
-    expect((await run(['trust', '--list'], host)).out).toMatch(/^trusted /m)
+    expect((await runHere(['trust', '--list'], host)).out).toMatch(/^trusted /m)
     await expectNothingDone()
   })
 })

@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { parse } from 'jsonc-parser'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type AuthorizationServer, startAuthorizationServer } from '../support/authorization-server.ts'
-import { main, run, start } from '../support/cli.ts'
+import { main, start } from '../support/cli.ts'
+import { runHere } from '../support/cli-here.ts'
 import { eras } from '../support/era-clients.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 import { openTestRepository } from '../support/git.ts'
@@ -58,7 +59,7 @@ describe('examples/claude-code', () => {
     const { contents } = await client.readResource({ uri: 'git://project/log' })
     expect(JSON.stringify(contents)).toContain('Begin')
     await client.close()
-    const checked = await run(['check'], { cwd: folder.root })
+    const checked = await runHere(['check'], { cwd: folder.root })
     expect(checked).toMatchObject({ code: 0 })
   })
 })
@@ -112,7 +113,7 @@ describe('examples/japanese-docs', () => {
   test('finds words of two characters and of one, in three encodings', async () => {
     await cp(join(examples, 'japanese-docs'), folder.root, { recursive: true })
     const search = async (words: string) => {
-      const { code, out } = await run(['search', words, '--json'], { cwd: folder.root })
+      const { code, out } = await runHere(['search', words, '--json'], { cwd: folder.root })
       expect(code).toBe(0)
       const { hits } = JSON.parse(out) as { readonly hits: readonly { readonly document: string }[] }
       return hits.map(({ document }) => decodeURIComponent(document))
@@ -120,7 +121,7 @@ describe('examples/japanese-docs', () => {
     expect((await search('休暇'))[0]).toBe('docs://kitei/就業規則.md')
     expect((await search('出張'))[0]).toBe('docs://kitei/旅費規程.txt')
     expect(await search('税')).toEqual(['docs://kitei/勘定科目.csv'])
-    const { out } = await run(['read', 'docs://kitei/旅費規程.txt'], { cwd: folder.root })
+    const { out } = await runHere(['read', 'docs://kitei/旅費規程.txt'], { cwd: folder.root })
     expect(out).toContain('第3条 日当は、宿泊を伴う出張について一日2,500円とする。')
   })
 })

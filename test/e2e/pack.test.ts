@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { openCounter } from '../../src/context/index.ts'
 import { parseManifest } from '../../src/context/manifest.ts'
-import { type Result, type Running, run, start } from '../support/cli.ts'
+import { type Result, type Running, start } from '../support/cli.ts'
+import { runHere } from '../support/cli-here.ts'
 import { type EraClient, eras } from '../support/era-clients.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 
@@ -27,7 +28,7 @@ let url: string
 
 /** Runs `pack`. On a slow machine it says how far it is, a line ending in `…` each time: that is left out of `err`. */
 const pack = async (...args: readonly string[]): Promise<Result> => {
-  const result = await run(['pack', ...args, '--now', now], { cwd: folder.root })
+  const result = await runHere(['pack', ...args, '--now', now], { cwd: folder.root })
   return { ...result, err: result.err.replaceAll(/^.* …\n/gm, '') }
 }
 const count = async (text: string) => (await openCounter('o200k_base')).count(text)
@@ -105,11 +106,11 @@ describe('one context', () => {
     expect([query, tokens]).toEqual(['anchors', await count(readFileSync(text, 'utf8'))])
     expect(entries.length).toBeGreaterThan(2)
 
-    const again = await run(['pack', '--against', manifest], { cwd: folder.root })
+    const again = await runHere(['pack', '--against', manifest], { cwd: folder.root })
     expect(again).toMatchObject({ code: 0, out: readFileSync(text, 'utf8') })
     expect(again.err).toBe('Nothing has changed: it is the same text.\n')
     writeFileSync(folder.at('held/harbour.md'), '# Harbour\n\nAll about anchors, and more.\n')
-    const later = await run(['pack', '--against', manifest, '--url', url], { cwd: folder.root })
+    const later = await runHere(['pack', '--against', manifest, '--url', url], { cwd: folder.root })
     expect(later.err).toMatch(/^Changed since the manifest: \d+\n(?: .*\n)* {2}changed {2}docs:\/\/held\/harbour\.md\n/)
 
     const basket = await pack('--basket', manifest, '--budget', '2k', '--explain')
@@ -124,7 +125,7 @@ describe('one context', () => {
     const { tokens, reusedPrefixTokens } = parseManifest(readFileSync(manifest, 'utf8'))
     expect(reusedPrefixTokens).toBe(tokens)
     expect(again.err).toBe(`${tokens} tokens in front are as they were.\n`)
-    const against = await run(['pack', '--against', manifest], { cwd: folder.root })
+    const against = await runHere(['pack', '--against', manifest], { cwd: folder.root })
     expect(against).toMatchObject({ code: 0, out: first.out, err: 'Nothing has changed: it is the same text.\n' })
     expect((await pack('anchors', '--reuse', 'none.json')).err).toMatch(/none\.json cannot be read/)
   })
@@ -152,10 +153,10 @@ describe('one context', () => {
       [['x', '--against', 'wrong.json'], 1, /wrong\.json: This is no manifest/],
       [['x', '--basket', 'none.json'], 1, /The file none\.json cannot be read/],
     ]
-    const results = await Promise.all(cases.map(([args]) => pack(...args)))
-    for (const [index, [args, code, told]] of cases.entries()) {
-      expect([args, results[index]?.code]).toEqual([args, code])
-      expect(results[index]).toMatchObject({ out: '', err: expect.stringMatching(told) })
+    for (const [args, code, told] of cases) {
+      const result = await pack(...args)
+      expect([args, result.code]).toEqual([args, code])
+      expect(result).toMatchObject({ out: '', err: expect.stringMatching(told) })
     }
   })
 })

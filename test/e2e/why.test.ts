@@ -3,7 +3,6 @@ import { linkSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, wr
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { run } from '../support/cli.ts'
 import { runHere } from '../support/cli-here.ts'
 
 const base = realpathSync(mkdtempSync(join(tmpdir(), 'hikidashi-why-')))
@@ -100,7 +99,7 @@ describe('hikidashi why', () => {
 })
 
 test('hikidashi check counts what is left out by each reason', async () => {
-  const { out, err } = await run(['check'], { cwd: home })
+  const { out, err } = await runHere(['check'], { cwd: home })
   const line = /docs:\/\/notes.*\n.*left out: (.*)\n/.exec(out)?.[1]?.split(', ').sort()
   expect(line).toEqual([
     '1 by "exclude"',
@@ -115,7 +114,7 @@ test('hikidashi check counts what is left out by each reason', async () => {
   ])
   expect(err).toContain('hikidashi why PATH')
   expect(out).toContain('served as bytes: 1 text in an encoding that is not known (odd.txt)')
-  const { mounts } = JSON.parse((await run(['check', '--json'], { cwd: home })).out) as {
+  const { mounts } = JSON.parse((await runHere(['check', '--json'], { cwd: home })).out) as {
     mounts: { unknownEncodings?: string[]; leftOut?: { counts: Record<string, number>; complete: boolean } }[]
   }
   expect(mounts[0]?.unknownEncodings).toEqual(['odd.txt'])
@@ -123,12 +122,12 @@ test('hikidashi check counts what is left out by each reason', async () => {
 })
 
 test('hikidashi access check says when the mount leaves a file out, whoever asks', async () => {
-  const { code, out, err } = await run(['access', 'check', 'docs://notes/a.log'], { cwd: home })
+  const { code, out, err } = await runHere(['access', 'check', 'docs://notes/a.log'], { cwd: home })
   expect(code).toBe(4)
   expect(out).toContain('may see docs://notes/a.log, as far as the access rules go.')
   expect(out).toContain('source the mount leaves it out: left out by .gitignore:3 `*.log`')
   expect(err).toContain('The mount leaves it out, whoever asks.')
-  const json = await run(['access', 'check', 'docs://notes/far.md', '--json'], { cwd: home })
+  const json = await runHere(['access', 'check', 'docs://notes/far.md', '--json'], { cwd: home })
   expect(JSON.parse(json.out)).toMatchObject({ allowed: true, leftOut: { reason: 'link-outside' } })
 })
 
@@ -140,7 +139,7 @@ test('links between folders make no endless tree', async () => {
     writeFileSync(join(ring, name, 'x.md'), name)
     for (const other of names) if (other !== name) symlinkSync(`../${other}`, join(ring, name, other))
   }
-  const { code, out } = await run(['ls', '-r', '--only', 'files'], { cwd: ring })
+  const { code, out } = await runHere(['ls', '-r', '--only', 'files'], { cwd: ring })
   expect(code).toBe(0)
   const depths = out
     .trim()
