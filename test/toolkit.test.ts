@@ -17,19 +17,25 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import ts from 'typescript'
-import { afterAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { entryPoints, withTables } from '../scripts/toolkit.ts'
 import { connect } from '../src/client/index.ts'
+import { packedPackage } from './support/packed.ts'
 import { freePort } from './support/reverse-proxy.ts'
 
-// The compiler reads the whole source.
-vi.setConfig({ testTimeout: 180_000 })
+// The compiler reads the whole source, and packing takes as long.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 240_000 })
 
 const root = join(import.meta.dirname, '..')
 const textOf = (page: string) => readFileSync(join(root, page), 'utf8')
 /** Below the root, so that packages of development are found as well. */
 const folder = mkdtempSync(join(import.meta.dirname, '.snippets-'))
 afterAll(() => rmSync(folder, { recursive: true }))
+
+let tarball = ''
+beforeAll(async () => {
+  tarball = await packedPackage()
+})
 
 test('docs/toolkit.md has every export of the package', () => {
   const page = textOf('docs/toolkit.md')
@@ -167,12 +173,8 @@ test('examples are programs that can be copied out: with the packed package, int
   const place = emptyFolder('copied')
   const tsx = new URL('../node_modules/tsx/dist/loader.mjs', import.meta.url).href
   try {
-    const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', place], {
-      cwd: root,
-    })
-    const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
     mkdirSync(join(place, 'node_modules'))
-    await run('tar', ['xzf', filename, '-C', 'node_modules'], { cwd: place })
+    await run('tar', ['xzf', tarball, '-C', 'node_modules'], { cwd: place })
     renameSync(join(place, 'node_modules/package'), join(place, 'node_modules/hikidashi'))
     for (const name of ['provider.ts', 'agent.ts']) {
       expect(textOf(`examples/${name}`)).not.toContain('../')

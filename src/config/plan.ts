@@ -134,9 +134,14 @@ export function takesWriting(mounts: readonly PlannedMount[]): boolean {
  * @throws ResourceError `invalid` for addresses that overlap.
  */
 export function scopesIn(mounts: readonly PlannedMount[]): (uri: string) => readonly string[] {
-  const find = createResolver(mounts.map(({ address, config: { scopes } }) => ({ address, ...defined({ scopes }) })))
+  const create = () =>
+    createResolver(mounts.map(({ address, config: { scopes } }) => ({ address, ...defined({ scopes }) })))
+  // Addresses of different schemes do not overlap. Over stdio nobody asks, so a start need not wait for the resolver.
+  const schemes = new Set(mounts.map(({ address }) => address.slice(0, address.indexOf(':')).toLowerCase()))
+  let find = schemes.size < mounts.length ? create() : undefined
   return (uri) => {
     try {
+      find ??= create()
       return find(uri)?.mount.scopes ?? []
     } catch (error) {
       if (isResourceError(error, 'invalid')) return []

@@ -22,6 +22,7 @@ import { startDriveMount } from '../support/drive-samples.ts'
 import type { GcsStandIn } from '../support/gcs-stand-in.ts'
 import { listening } from '../support/listening.ts'
 import { hasMariadb, type Mariadb, mariadbReason, startMariadb } from '../support/mariadb.ts'
+import { packedPackage } from '../support/packed.ts'
 import { type StandIn, standIn } from '../support/prometheus-stand-in.ts'
 import { requires } from '../support/require.ts'
 import type { S3StandIn } from '../support/s3-stand-in.ts'
@@ -38,17 +39,13 @@ const official = join(root, 'test/fixtures/mcp/official.mjs')
 
 let home: string
 let main: string
-beforeAll(() => {
+beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'hikidashi-installed-'))
-  const npm = (args: readonly string[], cwd: string) =>
-    execFileSync('npm', [...args], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
-  // It is built already: the test command does that. The declarations are made when it is packed.
-  execFileSync(process.execPath, ['--import', 'tsx', join(root, 'scripts/declarations.ts')], { cwd: root })
-  const packed = npm(['pack', '--ignore-scripts', '--json', '--pack-destination', home], root)
-  const [{ filename }] = JSON.parse(packed) as [{ readonly filename: string }]
+  const tarball = await packedPackage()
   mkdirSync(join(home, 'empty'))
   writeFileSync(join(home, 'empty/package.json'), '{ "private": true }')
-  npm(['install', '--no-audit', '--no-fund', '--prefer-offline', join(home, filename)], join(home, 'empty'))
+  const install = ['install', '--no-audit', '--no-fund', '--prefer-offline', tarball]
+  await runFile('npm', install, { cwd: join(home, 'empty') })
   main = join(home, 'empty/node_modules/hikidashi/dist/cli/main.js')
 })
 afterAll(() => rmSync(home, { recursive: true }))

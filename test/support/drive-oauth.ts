@@ -1,12 +1,13 @@
-import { createHash, createVerify, generateKeyPairSync, randomBytes } from 'node:crypto'
+import { createHash, createVerify, randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
+import { rsaPair } from './rsa-pair.ts'
 
 export const readOnly = 'https://www.googleapis.com/auth/drive.readonly'
 
 export type DriveOAuth = ReturnType<typeof createDriveOAuth>
 
 /** One for all: making it takes a while. */
-const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const pair = rsaPair()
 
 /** The servers of Google that authorize: the page that asks a person, and the one that gives tokens. */
 export function createDriveOAuth() {

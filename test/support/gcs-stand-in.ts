@@ -1,8 +1,9 @@
-import { createHash, createVerify, generateKeyPairSync } from 'node:crypto'
+import { createHash, createVerify } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { CRC32C } from '@google-cloud/storage'
 import { listening } from './listening.ts'
 import { createObjectTable, type ObjectTable, pageOf, type StoredObject } from './object-table.ts'
+import { rsaPair } from './rsa-pair.ts'
 import { type Intercept, rangeOf, type SeenRequest } from './s3-stand-in.ts'
 
 export interface GcsStandIn {
@@ -27,7 +28,7 @@ export function sendGcsError(response: ServerResponse, code: number, reason: str
 }
 
 /** One for all: making it takes a while. */
-const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const pair = rsaPair()
 
 /**
  * A small stand-in for the JSON API of Google Cloud Storage (v1), for one bucket: tokens are verified, listings are in the order of
