@@ -21,6 +21,7 @@ export function drawChart(panels: readonly Panel[]): string {
   })
   const [width, height] = [20 + 2 * panelWidth + gap, Math.max(...columns)]
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12">
+<title>Resources of nine servers, measured side by side</title>
 <rect width="100%" height="100%" fill="#ffffff"/>
 ${drawn.join('\n')}
 </svg>

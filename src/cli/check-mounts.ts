@@ -51,6 +51,7 @@ export async function checkMount(
     const mount = await openMount(planned, settings)
     keep(mount)
     const { problems, ...rest } = await checkTwice(mount, limit)
+    if (problems.length > 0) await throwUnavailable(mount)
     const leftOut = await countLeftOut(planned)
     const unknownEncodings = await textsOfUnknownEncoding(planned, mount, limit)
     return report({
@@ -94,6 +95,16 @@ async function countLeftOut(planned: PlannedMount): Promise<LeftOutCounts | unde
     return await explainer?.count(maxNamesCounted, new AbortController().signal)
   } finally {
     explainer?.close()
+  }
+}
+
+/** Throws `unavailable` of a source that does not answer: then no promise of its provider is broken. */
+async function throwUnavailable({ provider }: Mount): Promise<void> {
+  const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
+  try {
+    for await (const _ of provider.list({}, context)) break
+  } catch (error) {
+    if (isResourceError(error, 'unavailable')) throw error
   }
 }
 

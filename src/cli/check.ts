@@ -66,7 +66,12 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   const planned = await planLocal(options.config === undefined ? {} : { config: options.config }, io.secrets)
   if ('problems' in planned) return reportConfig(planned.problems, options, io)
   const { local } = planned
-  const mounts = (await local.complete?.()) ?? local.mounts
+  // A mount whose folder or file is not there has been told: it is not opened.
+  const absent = local.config?.absent ?? []
+  const isThere = ({ address }: PlannedMount) => !absent.some((absence) => absence.address === address)
+  const mounts = ((await local.complete?.()) ?? local.mounts).filter(isThere)
+  const problems = absent.map(({ problem }) => problem)
+  if (!options.json) await io.out.write(formatConfigProblems(problems))
   const kept = storeOf(local)
   const store = kept === undefined ? undefined : lazyStore(kept, log)
   const file = local.config?.file ?? null
@@ -95,8 +100,8 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   const wrong = reports.filter(isWrong).length
   const { withheld = [] } = local.config ?? {}
   const leftOut = withheld.map(withheldJson)
-  const ok = wrong + leftOut.length === 0
-  if (options.json) await writeJson(io.out, { file, ok, problems: [], mounts: reports, hidden, respelled, leftOut })
+  const ok = wrong + problems.length + leftOut.length === 0
+  if (options.json) await writeJson(io.out, { file, ok, problems, mounts: reports, hidden, respelled, leftOut })
   else {
     for (const address of hidden)
       io.say(
@@ -113,7 +118,9 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   if (note !== undefined && !options.json)
     await io.out.write(formatWithheld(withheld, coloursFor(io.out.isTerminal)), { isStyled: true })
   if (note !== undefined) io.say(note)
-  if (wrong > 0) throw failed(`Something is wrong with ${wrong} of ${count(reports.length, 'mount')}.`)
+  const faulty = wrong + new Set(absent.map(({ address }) => address)).size
+  if (faulty > 0)
+    throw failed(`Something is wrong with ${faulty} of ${count(reports.length + faulty - wrong, 'mount')}.`)
   if (note !== undefined) throw failed(`Not everything was checked: ${count(leftOut.length, 'part')} left out.`)
   if (!options.json) io.say(`${file ?? 'The current folder'}: ${count(reports.length, 'mount')}, nothing wrong.`)
 }
@@ -130,8 +137,12 @@ async function reportConfig(problems: readonly ConfigProblem[], { json }: CheckO
       respelled: [],
       leftOut: [],
     })
-  else await out.write(problems.map((problem) => `${escapeText(formatConfigProblem(problem))}\n`).join(''))
+  else await out.write(formatConfigProblems(problems))
   throw failed(`The configuration has ${count(problems.length, 'problem')}. The sources in it were not checked.`)
+}
+
+function formatConfigProblems(problems: readonly ConfigProblem[]): string {
+  return problems.map((problem) => `${escapeText(formatConfigProblem(problem))}\n`).join('')
 }
 
 function formatWithheld(withheld: readonly Withheld[], { yellow }: Colours): string {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { isAbsolute, relative } from 'node:path'
 import { parseDocument } from '../config/document.ts'
 import { lazyStore } from '../config/lazy-store.ts'
-import { formatKey } from '../config/problem.ts'
+import { type ConfigProblem, formatKey } from '../config/problem.ts'
 import type { Log } from '../core/log.ts'
 import type { Diagnosis, Findings } from './doctor.ts'
 import type { Case } from './doctor-case.ts'
@@ -26,15 +26,7 @@ export async function checkLocal(
   const planned = await plan(options.config, secrets, findings)
   if (planned === undefined) return
   if ('problems' in planned) {
-    for (const { file, line, column, key, message, fix } of planned.problems) {
-      const place = line === 0 ? file : `${file}:${line}:${column}`
-      findings.tell({
-        ...configuration,
-        status: 'failed',
-        found: `${place}: ${key === '' ? '' : `${key}: `}${message}`,
-        fix,
-      })
-    }
+    tellProblems(planned.problems, findings)
     return
   }
   const { local } = planned
@@ -47,6 +39,11 @@ export async function checkLocal(
       found: `There is no hikidashi.json here: the current folder is served. To serve more: hikidashi init`,
     })
   else findings.tell({ ...configuration, status: 'ok', found: `${config.file}: valid, ${mounted}` })
+  const absent = config?.absent ?? []
+  tellProblems(
+    absent.map(({ problem }) => problem),
+    findings,
+  )
   for (const part of config?.withheld ?? [])
     findings.tell({
       check: 'trust',
@@ -66,7 +63,11 @@ export async function checkLocal(
     withConfig,
   }
   // Mounts that lack something cannot be opened: the fault would be told twice.
-  const lacking = new Set([...(await checkSecrets(here, findings)), ...(await checkPrograms(here, findings))])
+  const lacking = new Set([
+    ...absent.map(({ address }) => address),
+    ...(await checkSecrets(here, findings)),
+    ...(await checkPrograms(here, findings)),
+  ])
   const kept = storeOf(local)
   const store = kept === undefined ? undefined : lazyStore(kept, log)
   try {
@@ -79,6 +80,13 @@ export async function checkLocal(
 }
 
 const configuration: Pick<Diagnosis, 'check'> = { check: 'configuration' }
+
+function tellProblems(problems: readonly ConfigProblem[], { tell }: Findings): void {
+  for (const { file, line, column, key, message, fix } of problems) {
+    const place = line === 0 ? file : `${file}:${line}:${column}`
+    tell({ ...configuration, status: 'failed', found: `${place}: ${key === '' ? '' : `${key}: `}${message}`, fix })
+  }
+}
 
 /** Returns the planned configuration; undefined when there is none, after telling so. */
 async function plan(config: string | undefined, secrets: Secrets, { tell }: Findings): Promise<Planned | undefined> {

@@ -25,26 +25,26 @@ const reasons: Readonly<Record<LeftOutReason, string>> = {
   depth: 'it lies too deep',
 }
 
-/** The same, as a part of a count: "3 by .gitignore". */
-const counted: Readonly<Record<LeftOutReason, string>> = {
+/** The same, as a part of a count: "3 by .gitignore". Of two forms, the first is for one file. */
+const counted: Readonly<Record<LeftOutReason, string | readonly [one: string, several: string]>> = {
   missing: 'gone meanwhile',
   name: 'with names that no URI can hold',
   hidden: 'hidden',
-  tools: 'of tools',
-  'secret-name': 'with names of secrets',
+  tools: 'of version control, tools or editors',
+  'secret-name': 'with names that secrets have',
   exclude: 'by "exclude"',
   include: 'outside of "include"',
   gitignore: 'by .gitignore',
-  'link-denied': 'symbolic links',
-  'link-outside': 'links that lead outside',
-  'link-broken': 'links that lead to nothing',
-  'link-circle': 'links that lead round in a circle',
-  'link-target': 'links to what is left out',
+  'link-denied': ['symbolic link', 'symbolic links'],
+  'link-outside': ['link that leads outside', 'links that lead outside'],
+  'link-broken': ['link that leads to nothing', 'links that lead to nothing'],
+  'link-circle': ['link that leads round in a circle', 'links that lead round in a circle'],
+  'link-target': ['link to something that is left out', 'links to something that is left out'],
   'link-depth': 'behind too many links',
-  'hard-link': 'hard links',
+  'hard-link': ['hard link', 'hard links'],
   'other-file-system': 'on other file systems',
-  'special-file': 'special files (devices or pipes)',
-  'no-right': 'without the right to read them',
+  'special-file': ['special file (a device or pipe)', 'special files (devices or pipes)'],
+  'no-right': ['without the right to read it', 'without the right to read them'],
   spelling: 'listed in another spelling',
   depth: 'too deep',
 }
@@ -68,7 +68,12 @@ function ruleOf({ reason, line, glob, target, because }: LeftOut): string {
 export function countLeftOut({ counts, complete }: LeftOutCounts): string {
   const parts = Object.entries(counts)
     .sort(([, a], [, b]) => b - a)
-    .map(([reason, number]) => `${number.toLocaleString('en')} ${counted[reason as LeftOutReason]}`)
+    .map(([reason, number]) => `${number.toLocaleString('en')} ${words(counted[reason as LeftOutReason], number)}`)
   if (parts.length === 0) return ''
   return `${parts.join(', ')}${complete ? '' : ', and maybe more'}`
+}
+
+function words(forms: string | readonly [one: string, several: string], number: number): string {
+  if (typeof forms === 'string') return forms
+  return number === 1 ? forms[0] : forms[1]
 }

@@ -19,6 +19,7 @@ import { failed, misused } from './exit.ts'
 import { count } from './format.ts'
 import type { Io } from './io.ts'
 import type { Secrets } from './secrets.ts'
+import { escapeText } from './text.ts'
 import { loadFound, withheldNote } from './withheld.ts'
 
 export interface LocalOptions {
@@ -120,18 +121,28 @@ function isInside(file: string, folder: string): boolean {
 
 /**
  * As {@link planLocal}, for commands that cannot go on with a configuration that is wrong. It says what is left out of one that is not
- * trusted.
+ * trusted, and which mounts have no folder or file now; with `strict` such a mount is a fault.
  */
-export async function requireLocal(options: LocalOptions, io: Pick<Io, 'secrets' | 'say'>): Promise<Local> {
+export async function requireLocal(
+  options: LocalOptions & { readonly strict?: boolean },
+  io: Pick<Io, 'secrets' | 'say'>,
+): Promise<Local> {
   const planned = await planLocal(options, io.secrets)
   if ('local' in planned) {
     const { config } = planned.local
     const note = config === undefined ? undefined : withheldNote(config)
     if (note !== undefined) io.say(note)
+    const absent = (config?.absent ?? []).map(({ problem }) => problem)
+    if (options.strict && absent.length > 0) throw refused(absent)
+    for (const problem of absent) io.say(`Unavailable for now: ${escapeText(formatConfigProblem(problem))}`)
     return planned.local
   }
-  const lines = planned.problems.map(formatConfigProblem)
-  throw failed([`The configuration has ${count(lines.length, 'problem')}:`, ...lines].join('\n'))
+  throw refused(planned.problems)
+}
+
+function refused(problems: readonly ConfigProblem[]): Error {
+  const lines = problems.map(formatConfigProblem)
+  return failed([`The configuration has ${count(lines.length, 'problem')}:`, ...lines].join('\n'))
 }
 
 /** Returns the settings of the store; undefined if no mount needs one. */

@@ -23,7 +23,7 @@ export async function createProgram(
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void process.stdout.write(withHeadings(text, io.out.isTerminal)),
-      outputError: (text) => io.complain(text.trimEnd().replace(/^error: /, '')),
+      outputError: (text) => io.complain(plainly(text)),
       getOutHasColors: () => isColourful(io.out.isTerminal),
     })
     .configureHelp({
@@ -154,4 +154,12 @@ export function welcome(isTerminal: boolean): string {
     'Every command: hikidashi --help. Why something does not work: hikidashi doctor',
     '',
   ].join('\n')
+}
+
+/** Returns what commander complains of in plain words. */
+function plainly(text: string): string {
+  return text
+    .trimEnd()
+    .replace(/^error: /, '')
+    .replace(/^command-argument value '(.*)' is invalid for argument '(.*?)'\. /s, "There is no $2 '$1'. ")
 }

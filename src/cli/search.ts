@@ -148,6 +148,7 @@ function formatHit(hit: FoundHit, { bold, mark }: Colours): string {
     .join('')
     .split('\n')
     .map((line) => `    ${line}`.trimEnd())
+    .filter((line) => line !== '')
   const told = [...(title === '' ? [] : [bold(title)]), ...(hit.link === undefined ? [] : [escapeText(hit.link)])]
   return [escapeText(readableUri(hit.uri)), ...told.map((line) => `  ${line}`), ...body].join('\n')
 }

@@ -62,6 +62,7 @@ async function trust(file: string, { json }: TrustOptions, io: Io): Promise<void
   // The bytes that were judged are those that are trusted, even if the file changes meanwhile.
   let content: Uint8Array = new Uint8Array()
   const loaded = await loadConfig(file, {
+    admitsAbsent: true,
     isTrusted: async (bytes) => {
       content = bytes
       return false

@@ -76,7 +76,11 @@ async function begin(
     const meant = others.length === 0 ? await nearestUri(view, only) : undefined
     throw nothing(`Nothing can be told of ${listOf(uris, list === true)}.`, meant)
   }
-  for (const uri of uris) if (!heard.has(uri)) io.say(`Not watched: ${uri}. It is not there, or cannot be watched.`)
+  const unheard = uris.filter((uri) => !heard.has(uri))
+  // Of mounts that nobody named, such as a search, it is no fault that they tell of nothing.
+  if (named.length === 0 && unheard.length > 0)
+    io.say(`Not watched, since nothing tells of their changes: ${unheard.join(', ')}`)
+  else for (const uri of unheard) io.say(`Not watched: ${uri}. It is not there, or cannot be watched.`)
   // Whether it is there may be more than a source can say; its changes are told all the same.
   for (const uri of named.length === 0 ? [] : heard)
     if (!(await isThere(view, uri).catch(() => true)))

@@ -5,12 +5,13 @@ import { escapeText } from './text.ts'
 
 /**
  * Loads a configuration. One that the user named is trusted. Of one that was found in the current folder, the parts that do more than
- * read that folder are left out until the user trusts it (`hikidashi trust`).
+ * read that folder are left out until the user trusts it (`hikidashi trust`). A folder or file that is not there is no fault of it.
  */
 export async function loadFound(file: string, isNamed: boolean): Promise<LoadResult> {
   // Serving a folder does not load the code that reads configurations.
   const [{ loadConfig }, { isTrusted }] = await Promise.all([import('../config/load.ts'), import('../config/trust.ts')])
-  return loadConfig(file, isNamed ? {} : { isTrusted: (content) => isTrusted(file, content) })
+  const trust = isNamed ? {} : { isTrusted: (content: Uint8Array) => isTrusted(file, content) }
+  return loadConfig(file, { ...trust, admitsAbsent: true })
 }
 
 /** The command that trusts a configuration. */

@@ -45,6 +45,14 @@ export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 's
   readonly auth?: Auth
   /** The parts that are left out, because the user has not trusted the configuration. */
   readonly withheld: readonly Withheld[]
+  /** The mounts whose folder or file is not there now. Their opening is tried again when they are asked. */
+  readonly absent: readonly Absence[]
+}
+
+/** A mount whose folder or file is not there, and the problem to tell. */
+export interface Absence {
+  readonly address: string
+  readonly problem: ConfigProblem
 }
 
 export type LoadResult = { readonly config: Config } | { readonly problems: readonly ConfigProblem[] }
@@ -59,11 +67,16 @@ export interface LoadOptions {
    * the configuration are left out. Default: the configuration is trusted.
    */
   readonly isTrusted?: (content: Uint8Array) => Promise<boolean>
+  /**
+   * Whether a configuration is good although a folder or file that it mounts is not there now; {@link Config.absent} names them. By
+   * default it is refused.
+   */
+  readonly admitsAbsent?: boolean
 }
 
 /** Loads a configuration file. It answers with every problem that it found, in the order of the file, or with none. */
 export async function loadConfig(file: string, options: LoadOptions = {}): Promise<LoadResult> {
-  const { env = process.env, isTrusted } = options
+  const { env = process.env, isTrusted, admitsAbsent = false } = options
   let content: Buffer
   try {
     content = await readFile(file)
@@ -94,14 +107,18 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
     ...clientFindings(document.value, [...written.keys()]),
     ...(await providerFindings(written)),
     ...searchFindings(written),
-    ...(await mountFindings(mounts, folder)),
+    ...twinFindings(mounts),
     ...cursors.findings,
     ...replicasFindings(document.value),
     ...listenFindings(document.value),
     ...auditFindings(document.value, folder, servedBy),
     ...gdriveFindings(written, folder, servedBy),
   ]
-  const problems = [
+  const absent = (await absences(mounts, folder)).map(({ address, finding }) => ({
+    address,
+    problem: locate(document, finding),
+  }))
+  const found = [
     ...duplicates,
     ...('issues' in parsed ? parsed.issues : [])
       .flatMap(findingsOf)
@@ -110,7 +127,8 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
     ...overviewFindings(document.value, [...written.keys()]).map((finding) => locate(document, finding, 'key')),
     ...values.map((finding) => locate(document, finding)),
   ]
-  if ('issues' in parsed || problems.length > 0)
+  const problems = [...found, ...absent.map(({ problem }) => problem)]
+  if ('issues' in parsed || (admitsAbsent ? found : problems).length > 0)
     return { problems: problems.sort((a, b) => a.line - b.line || a.column - b.column) }
   const trusted = withoutParts(parsed.data, withheld)
   const { cursorSecret: _, $schema: __, store: ___, ...config } = trusted
@@ -118,8 +136,8 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const sealing = cursorSecret === undefined ? {} : { cursorSecret, earlierCursorSecrets }
   const auth = authorization.auth === undefined ? {} : { auth: authorization.auth }
   const secrets = await resolveSecrets(trusted, { folder, env })
-  const found = { file: absolute, folder, secrets, store: kept.store, withheld }
-  return { config: { ...config, ...found, ...sealing, ...auth } }
+  const rest = { file: absolute, folder, secrets, store: kept.store, withheld, absent }
+  return { config: { ...config, ...rest, ...sealing, ...auth } }
 }
 
 /** Judges a configuration. zod is loaded only for one that is refused: it says why. */
@@ -145,24 +163,28 @@ function unreadable(file: string, error: unknown): ConfigProblem {
   }
 }
 
-/** Folders that are not there. They are looked for one by one, whatever else may be wrong with their mounts. */
-async function mountFindings(mounts: ReadonlyMap<string, unknown>, folder: string): Promise<readonly Finding[]> {
-  const findings: Finding[] = []
-  for (const [address, mount] of mounts) {
+/** Folders and files that are not there. They are looked for one by one, whatever else may be wrong with their mounts. */
+async function absences(
+  mounts: ReadonlyMap<string, unknown>,
+  folder: string,
+): Promise<readonly { readonly address: string; readonly finding: Finding }[]> {
+  const looked = [...mounts].map(async ([address, mount]) => {
+    const keyOf = (name: string) => ['mounts', address, name]
+    const findings: Finding[] = []
     const root = rootOf(mount, folder)
-    if (root !== undefined) findings.push(...(await checkFolder(root, ['mounts', address, 'root'])))
+    if (root !== undefined) findings.push(...(await checkFolder(root, keyOf('root'))))
     const { data: file } = envShape.file.safeParse(memberOf(mount, 'file'))
     if (file !== undefined && memberOf(mount, 'provider') === 'env')
-      findings.push(...(await checkFile(resolveFolder(file, folder), ['mounts', address, 'file'])))
+      findings.push(...(await checkFile(resolveFolder(file, folder), keyOf('file'))))
     const { data: keyFile } = gcsShape.keyFile.safeParse(memberOf(mount, 'keyFile'))
     if (keyFile !== undefined && memberOf(mount, 'provider') === 'gcs')
-      findings.push(...(await checkFile(resolveFolder(keyFile, folder), ['mounts', address, 'keyFile'])))
-    findings.push(...twinFindings(mount, ['mounts', address, 'languages']))
+      findings.push(...(await checkFile(resolveFolder(keyFile, folder), keyOf('keyFile'))))
     const { data: repository } = gitShape.repository.safeParse(memberOf(mount, 'repository'))
     if (repository !== undefined && memberOf(mount, 'provider') === 'git')
-      findings.push(...(await checkFolder(resolveFolder(repository, folder), ['mounts', address, 'repository'])))
-  }
-  return findings
+      findings.push(...(await checkFolder(resolveFolder(repository, folder), keyOf('repository'))))
+    return findings.map((finding) => ({ address, finding }))
+  })
+  return (await Promise.all(looked)).flat()
 }
 
 /** An audit log that others could read, or that would be told as a change with each record. */
@@ -193,18 +215,16 @@ async function providerFindings(mounts: ReadonlyMap<string, unknown>): Promise<r
 }
 
 /** Twins that would be named to those who may not see them. */
-function twinFindings(mount: unknown, key: Finding['path']): readonly Finding[] {
-  const { data: rules } = accessSchema.safeParse(memberOf(mount, 'access'))
-  const languages = memberOf(mount, 'languages')
-  if (rules === undefined || !hidesPaths(rules) || !Array.isArray(languages) || languages.length === 0) return []
-  return [
-    {
-      path: key,
-      message:
-        'Documents would name others that not everybody may see: the access rules of this mount hide some paths.',
-      fix: 'Remove "languages", or mount what is restricted by itself.',
-    },
-  ]
+function twinFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
+  return [...mounts].flatMap(([address, mount]) => {
+    const { data: rules } = accessSchema.safeParse(memberOf(mount, 'access'))
+    const languages = memberOf(mount, 'languages')
+    if (rules === undefined || !hidesPaths(rules) || !Array.isArray(languages) || languages.length === 0) return []
+    const message =
+      'Documents would name others that not everybody may see: the access rules of this mount hide some paths.'
+    const fix = 'Remove "languages", or mount what is restricted by itself.'
+    return [{ path: ['mounts', address, 'languages'], message, fix }]
+  })
 }
 
 /** The folder that a mount serves files of, if it does. */

@@ -27,7 +27,8 @@ export function snippetOf(text: string, ranker: Ranker): Snippet {
   const inside = marks.flatMap(({ from: start, to: end }): readonly Range[] =>
     start >= from && end <= to ? [[start - from + head.length, end - from + head.length]] : [],
   )
-  const body = text.slice(from, to).replace(/[\s\p{Cc}]/gu, ' ')
+  // Lines stay lines: code is shown as such.
+  const body = text.slice(from, to).replace(/(?!\n)[\s\p{Cc}]/gu, ' ')
   return { text: `${head}${body}${tail}`, marks: merged(inside) }
 }
 

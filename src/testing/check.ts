@@ -141,5 +141,5 @@ function boundsOf(options: CheckOptions): Bounds {
 /** A problem as one line of text. */
 export function formatProblem({ promise, sentence, path, seen, through }: Problem): string {
   const where = path === undefined ? '' : ` at ${show(path)}`
-  return `${promise}${through === undefined ? '' : ` (through ${through})`}: ${sentence} But${where}: ${seen}.`
+  return `${promise}${through === undefined ? '' : ` (through ${through})`}: ${sentence} But${where}: ${seen.replace(/\.$/, '')}.`
 }

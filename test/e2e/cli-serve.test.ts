@@ -147,6 +147,48 @@ describe('serve', () => {
     expect(result.err).toContain(message)
   })
 
+  test('serves the rest of a configuration with a folder that is missing, and that folder once it is there', async () => {
+    const mounts = {
+      'file:///here': { provider: 'files', root: folder },
+      'file:///later': { provider: 'files', root: 'later' },
+      'file:///never': { provider: 'files', root: 'never' },
+    }
+    const file = join(home, 'absent.json')
+    await writeFile(file, JSON.stringify({ mounts }))
+    const absent =
+      /^Unavailable for now: .*absent\.json:1:\d+: mounts\["file:\/\/\/(\w+)"\]\.root: There is no folder .*$/gm
+    const named = (text: string) => [...text.matchAll(absent)].map(([, name]) => name)
+
+    const listed = await run(['ls', '--config', file], { cwd: home })
+    expect(listed).toMatchObject({ code: 0, out: 'file:///here\nfile:///later\nfile:///never\n' })
+    expect(named(listed.err)).toEqual(['later', 'never'])
+
+    const server = start(['serve', '--config', file, '--http', '0'], { cwd: home })
+    const [, url = ''] = await server.says(/serves 3 mounts at (\S+)/)
+    const remote = (...args: readonly string[]) => run([...args, '--url', url], { cwd: home })
+    expect((await remote('read', 'file:///here/README.md')).out).toBe('# Notes\n')
+    expect(await remote('read', 'file:///later/a.txt')).toMatchObject({ code: 1, out: '' })
+    await mkdir(join(home, 'later'))
+    await writeFile(join(home, 'later', 'a.txt'), 'here now\n')
+    // It is tried again after a pause that grows from one second.
+    for (;;) {
+      const { out } = await remote('read', 'file:///later/a.txt')
+      if (out === '') continue
+      expect(out).toBe('here now\n')
+      break
+    }
+    server.child.kill('SIGTERM')
+    expect(await server.ended).toMatchObject({ code: 0 })
+
+    const strict = await run(['serve', '--config', file, '--http', '0', '--strict'], { cwd: home })
+    expect(strict).toMatchObject({ code: 1, err: expect.stringMatching(/1 problem:\n.*never.*There is no folder/) })
+    const checked = await run(['check', '--config', file], { cwd: home })
+    expect(checked).toMatchObject({ code: 1, err: expect.stringContaining('Something is wrong with 1 of 3 mounts.') })
+    expect(checked.out).toMatch(/There is no folder .*never.*\nok {5}file:\/\/\/here .*\nok {5}file:\/\/\/later/)
+    const examined = await run(['doctor', '--config', file], { cwd: home })
+    expect(examined.out.match(/FAILED/g)).toHaveLength(1)
+  })
+
   test('does not serve a home folder or a whole file system that nobody named', async () => {
     for (const cwd of ['/', home]) {
       const { code, err } = await run(['serve'], { cwd, env: { HOME: home } })

@@ -108,6 +108,19 @@ describe('watch', () => {
     },
   )
 
+  test('watches all mounts where none is named, and says calmly which tell of nothing', async () => {
+    const mounts = { 'docs://notes': { provider: 'files', root: folder }, 'docs://still': still() }
+    const config = join(home, 'all.json')
+    await writeFile(config, JSON.stringify({ mounts }))
+    const { child, ended, lines, says } = await watch(['--config', config], home)
+    await says(/^Not watched, since nothing tells of their changes: docs:\/\/still$/m)
+    await says(/^Watching 1 URI\. /m)
+    await appendFile(join(folder, 'README.md'), 'more\n')
+    await until(() => lines().includes('changed  docs://notes/README.md'), 15_000)
+    child.kill('SIGINT')
+    expect(await ended).toMatchObject({ code: 0, signal: null })
+  })
+
   test.each([[], ['--json']])(
     'watches what a configuration mounts, a line for each change (%s)',
     async (...options) => {

@@ -19,7 +19,17 @@ requires(
     folder.write({
       ...Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`site/notes/note-${i}.md`, `# Note ${i}\n\nTea.\n`])),
       'site/long.md': `# Long\n\n## Part\n\n${long}\n`,
-      'hikidashi.json': JSON.stringify({ mounts: { 'file:///site': { provider: 'files', root: 'site' } } }),
+      'site/brew.ts': 'export function brew(cups: number): void {\n  kettle.boil(cups)\n}\n',
+      'site/README.md': '# Site\n\nSee [the long one](long.md).\n',
+      'hikidashi.json': JSON.stringify({
+        mounts: {
+          'file:///site': { provider: 'files', root: 'site' },
+          'file:///empty': { provider: 'files', root: 'empty' },
+          'memo://kind': { provider: 'inline', text: 'Be kind.' },
+          'search://all': { provider: 'search', over: ['file:///site'] },
+        },
+      }),
+      'empty/': null,
     })
     explorer = await serveExplorer(['--config', join(folder.root, 'hikidashi.json')], { cwd: folder.outside })
   })
@@ -72,10 +82,67 @@ requires(
     expect(views.y + views.height).toBe(780)
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390)
     expect(await axe(page)).toEqual([])
-    await page.goto(`${explorer.url}#uri=${encodeURIComponent('file:///site/notes/note-0.md')}`)
-    await page.locator('.preview-name').waitFor()
-    expect((await boxOf(page, '.preview-head')).height).toBeLessThanOrEqual(98)
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.goto(`${explorer.url}#uri=${encodeURIComponent('file:///site/brew.ts')}`)
+    await page.locator('.preview-content').waitFor()
+    // Above the content stand the search, the way back, the name and the way there; the rest lies below it.
+    const content = await boxOf(page, '.preview-content')
+    expect(content.y).toBeLessThanOrEqual(84.4)
+    for (const part of ['.preview-actions', '.preview-body > .preview-bar'])
+      expect((await boxOf(page, part)).y).toBeGreaterThanOrEqual(content.y + content.height)
     expect(await axe(page)).toEqual([])
+    await page.getByRole('button', { name: 'Back' }).click()
+    await page.locator('#tree').waitFor()
+  })
+
+  test('mounts of one kind are told apart by their names, and a mount that is one document looks like one', async () => {
+    const page = await open([])
+    const cards = page.locator('.home-mounts a')
+    await cards.getByText('one document').waitFor()
+    await cards.getByText('41 files').or(cards.getByText('1 folder, 3 files')).first().waitFor()
+    expect(await cards.locator('bdi').allInnerTexts()).toEqual([
+      'empty',
+      'Files',
+      'site',
+      'Files',
+      'kind',
+      'Search',
+      'all',
+    ])
+    // The README is laid out in the colours of the page, although nothing was previewed so far.
+    const link = page.locator('.home-readme .markdown a')
+    const colourOf = (selector: string) => page.locator(selector).evaluate((one) => getComputedStyle(one).color)
+    await link.waitFor()
+    expect(await colourOf('.home-readme .markdown a')).toBe(await colourOf('.home-readme > h3 a'))
+    expect(await axe(page)).toEqual([])
+    await page.locator('#tree .row', { hasText: 'empty' }).first().click()
+    await page.getByText('Nothing is in this folder.').waitFor()
+    expect(
+      await page
+        .locator('.preview-actions')
+        .getByRole('button', { name: /basket/ })
+        .count(),
+    ).toBe(0)
+    expect(await page.locator('.crumbs').innerText()).toBe('file:///empty')
+  })
+
+  test('the question before a folder is added looks like the page, also where no basket was opened before', async () => {
+    const page = await open([])
+    const row = page.locator('#tree .row', { has: page.locator('.name', { hasText: /^notes$/ }) })
+    await row.hover()
+    await row.locator('.pick').click()
+    const dialog = page.getByRole('dialog', { name: 'Add the folder “notes”' })
+    await dialog.getByRole('button', { name: 'Add 40 files' }).waitFor()
+    expect(await dialog.evaluate((one) => getComputedStyle(one).borderRadius)).toBe('10px')
+    expect(await axe(page)).toEqual([])
+  })
+
+  test('a hit in code shows its lines as lines', async () => {
+    const page = await tabs.open(`${explorer.url}#view=search&q=kettle`)
+    const hit = page.locator('.hit-snippet.mono')
+    await hit.waitFor()
+    expect(await hit.innerText()).toBe('…   kettle.boil(cups)\n}')
+    expect(await hit.locator('mark').innerText()).toBe('kettle')
   })
 
   test('at 200 % the basket lies over the preview, wide enough to be used', async () => {

@@ -140,6 +140,17 @@ describe('what is wrong is reported', () => {
     expect(found[2]).toContain('4:51: mounts["file:///c"].root: hikidashi.json is not a folder.')
   })
 
+  test('unless missing folders are admitted: then they are told beside a configuration that is good', async () => {
+    const text = `{ "mounts": { ${mount}, "file:///b": { "provider": "files", "root": "nope" } } }`
+    const { absent, mounts } = await config(text, { admitsAbsent: true })
+    expect(Object.keys(mounts)).toEqual(['file:///a', 'file:///b'])
+    expect(absent.map(({ address, problem }) => [address, problem.line, problem.column, problem.key])).toEqual([
+      ['file:///b', 1, 113, 'mounts["file:///b"].root'],
+    ])
+    // Beside another fault all are told.
+    expect(await problems(text.replace('"nope"', '"nope", "x": 1'), { admitsAbsent: true })).toHaveLength(2)
+  })
+
   test('and a secret is never repeated', async () => {
     for (const secret of [
       '"hunter2hunter2"',

@@ -75,6 +75,14 @@ describe('a search', () => {
     expect(pathsOf(await find(index, issue))[0]).toBe('spread.txt')
   })
 
+  test('keeps the lines of what it shows, and no other control character', async () => {
+    const index = await begin()
+    await index.put([documentOf('a.ts', 'export function brew() {\r\n\tkettle.boil()\u0007\n}\n')])
+    const [hit] = await find(index, 'kettle')
+    expect(hit?.snippet.text.trimEnd()).toBe('export function brew() {\n kettle.boil() \n}')
+    expect(marked(hit as SearchHit)).toEqual(['kettle'])
+  })
+
   test('finds words, identifiers and characters, and marks them', async () => {
     const index = await begin()
     await index.put([

@@ -221,6 +221,12 @@ describe('skills, to the official client', () => {
       frontmatter: { name: 'find-and-read' },
     })
     expect(await skills.read(own ?? expect.fail('none'))).toMatchObject({ verified: true })
+    // It has a directory in it: official scenarios take the first skill, and ask for that of a directory.
+    const { resources } = await skills.readDirectory('skill://hikidashi/find-and-read')
+    expect(resources.map(({ uri, mimeType }) => [uri, mimeType])).toEqual([
+      ['skill://hikidashi/find-and-read/SKILL.md', 'text/markdown'],
+      ['skill://hikidashi/find-and-read/references', 'inode/directory'],
+    ])
   })
 })
 

@@ -134,7 +134,7 @@ function BackBar({ change }: { readonly change: Change }) {
     <p class="back">
       <button type="button" class="button" onClick={() => go(change)}>
         <Shape name="back" />
-        {t('back')}
+        <span class="back-word">{t('back')}</span>
       </button>
     </p>
   )

@@ -72,7 +72,7 @@ export function failureOf(error: unknown): ResourceError {
     return new ResourceError('internal', `The database cannot answer this. (SQLite ${code})`)
   }
   const system = systemCodeOf(error)
-  if (system === 'ENOENT' || system === 'ENOTDIR') return away('The file of the database is gone.', system)
+  if (system === 'ENOENT' || system === 'ENOTDIR') return away('The file of the database is not there.', system)
   if (system !== undefined) return away('The file of the database cannot be read.', system)
   return new ResourceError('internal', 'The database cannot answer this.')
 }

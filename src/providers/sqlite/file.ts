@@ -78,7 +78,7 @@ export function openFile(file: string, lockTimeoutMs: number): OpenFile {
 /** Which file it is: that outlives its name. */
 function identify(file: string): string {
   const found = lstatSync(file, { bigint: true, throwIfNoEntry: false })
-  if (found === undefined) throw away('The file of the database is gone.')
+  if (found === undefined) throw away('The file of the database is not there.')
   if (found.isSymbolicLink())
     throw refused('Where the file of the database should be is a symbolic link. Name the file that it leads to.')
   if (!found.isFile()) throw refused('What is named as the file of the database is no file.')

@@ -1,3 +1,4 @@
+import './adding.css'
 import { useEffect, useRef } from 'preact/hooks'
 import { mostPicked, removeBelow } from '../state/basket.ts'
 import { reasonOf } from '../state/reason.ts'

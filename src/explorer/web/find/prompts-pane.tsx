@@ -29,7 +29,7 @@ export function PromptsPane() {
       )}
       {prompt === undefined ? (
         <>
-          <h2 class="prompts-head">{t('prompts')}</h2>
+          <h2 class="find-head">{t('prompts')}</h2>
           <p class="find-hint">{isLoading ? t('loading') : t('promptsHint')}</p>
           <ul class="templates">
             {items.map(({ name, title, description }) => (

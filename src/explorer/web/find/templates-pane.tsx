@@ -28,6 +28,7 @@ export function TemplatesPane() {
       ) : null}
       {template === undefined ? (
         <>
+          <h2 class="find-head">{t('templates')}</h2>
           <p class="find-hint">
             {state === 'loading' ? t('loading') : items.length === 0 ? t('noTemplates') : t('templatesHint')}
           </p>

@@ -2,8 +2,8 @@ import './home.css'
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { SearchStatus } from '../../../core/found.ts'
-import type { Resource } from '../../../core/view.ts'
-import { Shape } from '../shell/icons.tsx'
+import { directoryMimeType, type Resource } from '../../../core/view.ts'
+import { iconOf, Shape } from '../shell/icons.tsx'
 import { browse, treeState } from '../state/browse.ts'
 import { healed } from '../state/healing.ts'
 import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/kinds.ts'
@@ -63,7 +63,7 @@ function MountCard({ mount, inside }: MountCardProps) {
   return (
     <li>
       <a href={linkTo(isSearch ? { view: 'search' } : { uri })} title={shown(description ?? uri)}>
-        <Shape name={iconOfMount(uri)} />
+        <Shape name={isSingle(mount) ? iconOf(mount.mimeType) : iconOfMount(uri)} />
         <span class="home-mount-name">
           <bdi>{shown(titleOfMount(mount))}</bdi>
           {aside === undefined ? null : (
@@ -72,10 +72,17 @@ function MountCard({ mount, inside }: MountCardProps) {
             </small>
           )}
         </span>
-        <span class="home-mount-facts">{isSearch ? <SearchFacts uri={uri} /> : factsOf(inside)}</span>
+        <span class="home-mount-facts">
+          {isSearch ? <SearchFacts uri={uri} /> : isSingle(mount) ? t('single') : factsOf(inside)}
+        </span>
       </a>
     </li>
   )
+}
+
+/** Whether a mount was found to be one resource. The type of other mounts is not told, or is that of a directory. */
+function isSingle({ mimeType }: Resource): boolean {
+  return mimeType !== undefined && mimeType !== directoryMimeType
 }
 
 function factsOf(inside: Inside | 'failed' | undefined): string {

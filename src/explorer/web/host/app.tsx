@@ -111,7 +111,7 @@ function BackBar() {
     <p class="back">
       <button type="button" class="button" onClick={() => go({ uri: undefined })}>
         <Shape name="back" />
-        {t('back')}
+        <span class="back-word">{t('back')}</span>
       </button>
     </p>
   )

@@ -35,6 +35,7 @@ export function Help() {
     [['Enter'], t('keyEnter')],
   ]
   const inPreview: readonly Row[] = [
+    [[`${commandKey} F`], t('keyFind')],
     [['[', ']'], t('keyNeighbours')],
     [['+', '-', '0'], t('keyZoom')],
   ]

@@ -30,7 +30,8 @@ export function createPlot(box: HTMLElement, chart: Chart, { locale, onCursor }:
       cursor: { drag: { x: true, y: false } },
       scales: { x: { time: true } },
       axes: [
-        { ...axis, values: (_, splits) => timeLabels(splits, span, locale) },
+        // Wide enough for a date with a time, and for "09:05 AM" with a gap.
+        { ...axis, space: labelSpacePx, values: (_, splits) => timeLabels(splits, span, locale) },
         {
           ...axis,
           size: 76,
@@ -69,6 +70,9 @@ export function createPlot(box: HTMLElement, chart: Chart, { locale, onCursor }:
     },
   }
 }
+
+/** The least distance between two labels of times, in pixels. */
+const labelSpacePx = 90
 
 /** Sizes are counted in powers of two, and so are the steps between their lines. */
 const binarySteps = Array.from({ length: 60 }, (_, power) => 2 ** power)

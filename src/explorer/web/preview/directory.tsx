@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { defined } from '../../../core/defined.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
@@ -25,6 +26,9 @@ interface Listing {
   readonly error?: unknown
 }
 
+/** The folder that is shown, if nothing of it can be put into the basket: it is empty, or it does not answer. */
+export const barren = signal<string | undefined>(undefined)
+
 /** How many rows of a folder stand above its README. More of them scroll. */
 const maxRowsOverReadme = 14
 
@@ -35,6 +39,10 @@ export function Directory({ uri }: { readonly uri: string }) {
   const { next, isBusy, error } = listing
   const items = useMemo(() => natural(listing.items), [listing.items])
   const { folders, files, readme } = insideOf(items, false)
+  const isBarren = items.length === 0 && !isBusy
+  useEffect(() => {
+    barren.value = isBarren ? uri : undefined
+  }, [isBarren, uri])
   if (error !== undefined && items.length === 0) return <Failure uri={uri} error={error} retry={reload} />
   if (items.length === 0) return <p class="preview-note">{t(isBusy ? 'loading' : 'emptyFolder')}</p>
   const inside = folders === 0 ? t('insideFiles', { files }) : t('inside', { folders, files })

@@ -8,9 +8,11 @@ import { isSearchMount } from '../state/kinds.ts'
 import { langOf } from '../state/lang.ts'
 import { linkTo } from '../state/place.ts'
 import { shown } from '../state/shown.ts'
+import { readableUri } from '../tree/columns.ts'
 import { formatSize } from '../words/language.ts'
 import { copyText } from './copy-text.ts'
 import { isDetailed } from './details.tsx'
+import { barren } from './directory.tsx'
 import { nameOf, saveContent } from './facts.ts'
 import { bare, type Reader } from './load.ts'
 import { typeName } from './model/type-name.ts'
@@ -41,14 +43,14 @@ export function Head({ reader }: { readonly reader: Reader }) {
         </h2>
         <Crumbs uri={uri} />
       </div>
-      {type === undefined ? null : (
+      {type === undefined || isFolder ? null : (
         <span class="chip" title={shown(type)}>
           {shown(typeName(type) || type)}
         </span>
       )}
       {own?.size === undefined ? null : <span class="chip plain">{formatSize(own.size)}</span>}
       <div class="preview-actions" role="toolbar" aria-label={t('view')}>
-        <PickButton picked={picked} isFolder={isFolder} />
+        {isFolder && barren.value === uri ? null : <PickButton picked={picked} isFolder={isFolder} />}
         <button type="button" class="button button-quiet" aria-pressed={isDetailed.value} onClick={toggleDetails}>
           {t('details')}
         </button>
@@ -110,7 +112,7 @@ function Crumbs({ uri }: { readonly uri: string }) {
           </li>
         ))}
         <li lang={langOf(crumbs.at(-1)?.label ?? '')}>
-          <bdi>{shown(crumbs.at(-1)?.label ?? uri)}</bdi>
+          <bdi>{shown((crumbs.length === 1 ? undefined : crumbs.at(-1)?.label) ?? readableUri(uri))}</bdi>
         </li>
       </ol>
     </nav>

@@ -7,7 +7,7 @@ import type { TreeRow } from '../tree/rows.ts'
 import { isNarrowed, type Selected, type Selection, select } from '../tree/select.ts'
 import { t } from '../tree/words.ts'
 import { announce } from './announce.ts'
-import { arranged, isSearchMount, kindOf } from './kinds.ts'
+import { arranged, isSearchMount, kindOf, noteMounts } from './kinds.ts'
 import { remember } from './known.ts'
 import { markChanged, markSeen, onListChange } from './live.ts'
 import { place } from './place.ts'
@@ -113,7 +113,10 @@ export function followBrowse(): void {
       onChange: () => bump(treeTick),
       onPage: remember,
       isDrawer: ({ uri }) => !isSearchMount(uri),
-      arrange: arranged,
+      arrange: (mounts) => {
+        noteMounts(mounts)
+        return arranged(mounts)
+      },
       mayBeSingle: ({ uri }) => kindOf(uri) === undefined,
       isOpenAtFirst: ({ uri }) => kindOf(uri) === 'files',
     })

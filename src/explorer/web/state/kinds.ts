@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals'
 import type { IconName } from '../shell/icons.tsx'
 import { createWords } from '../words/language.ts'
 import { places } from './templates.ts'
@@ -102,17 +103,33 @@ interface Named {
   readonly title?: string
 }
 
-/** How a mount is called: as the operator titled it, else by what it holds, else by its name. */
-export function titleOfMount({ uri, name, title }: Named): string {
-  if (title !== undefined) return title
-  const kind = kindOf(uri)
-  return kind === undefined ? name : t(kind)
+/** The kinds of which several mounts have no title of their own. */
+const repeatedKinds = signal<ReadonlySet<MountKind>>(new Set())
+
+/** Looks which mounts there are, so that {@link titleOfMount} tells those of one kind apart. */
+export function noteMounts(mounts: readonly Named[]): void {
+  const kinds = mounts.flatMap(({ uri, title }) => (title === undefined ? (kindOf(uri) ?? []) : []))
+  repeatedKinds.value = new Set(kinds.filter((kind, index) => kinds.indexOf(kind) !== index))
 }
 
-/** Returns a name to show after the title of a mount, which distinguishes mounts of one kind; undefined if the title is that name. */
+/** Returns the kind of a mount by which it is called: it is the only one of its kind, and has no title of its own. */
+function callingKind({ uri, title }: Named): MountKind | undefined {
+  const kind = title === undefined ? kindOf(uri) : undefined
+  return kind === undefined || repeatedKinds.value.has(kind) ? undefined : kind
+}
+
+/** How a mount is called: as the operator titled it, else by what it holds if no other holds the same, else by its name. */
+export function titleOfMount(mount: Named): string {
+  const kind = callingKind(mount)
+  return mount.title ?? (kind === undefined ? mount.name : t(kind))
+}
+
+/** Returns what to show after the title of a mount: its name, or its kind after the name; undefined if that says nothing new. */
 export function asideOfMount(mount: Named): string | undefined {
-  const { name } = mount
-  return titleOfMount(mount).toLowerCase() === name.toLowerCase() ? undefined : name
+  const kind = kindOf(mount.uri)
+  const isNamed = mount.title === undefined && callingKind(mount) === undefined
+  const aside = isNamed ? kind && t(kind) : mount.name
+  return aside === undefined || titleOfMount(mount).toLowerCase() === aside.toLowerCase() ? undefined : aside
 }
 
 /** Files come first, the search last; what is of no known kind stands between them, as the server has it. */

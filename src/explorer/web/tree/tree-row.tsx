@@ -1,5 +1,5 @@
 import type { Resource } from '../../../core/view.ts'
-import { iconOf, Shape } from '../shell/icons.tsx'
+import { type IconName, iconOf, Shape } from '../shell/icons.tsx'
 import { isFolder, isPicked, markOf } from '../state/basket.ts'
 import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/kinds.ts'
 import { langOf } from '../state/lang.ts'
@@ -84,7 +84,7 @@ function NodeParts({ row, words, picked, count }: NodePartsProps) {
       ) : (
         <span class="row-twist" />
       )}
-      <Shape name={isMount ? iconOfMount(resource.uri) : isDirectory ? 'folder' : iconOf(resource.mimeType)} />
+      <Shape name={iconOfRow(row)} />
       <Name text={label} words={words} />
       {aside === undefined ? null : (
         <span class="row-aside" lang={langOf(aside)}>
@@ -105,6 +105,12 @@ function NodeParts({ row, words, picked, count }: NodePartsProps) {
       )}
     </>
   )
+}
+
+/** A mount that is one resource looks like one. */
+function iconOfRow({ resource: { uri, mimeType }, isDirectory, level }: NodePartsProps['row']): IconName {
+  if (level === 1 && (isDirectory || isSearchMount(uri))) return iconOfMount(uri)
+  return isDirectory ? 'folder' : iconOf(mimeType)
 }
 
 function pickTitle(isDrawer: boolean, picked: boolean, count: number): string {
