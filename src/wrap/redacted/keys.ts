@@ -6,7 +6,7 @@ import { foldDigits, foldName } from './fold.ts'
  */
 export type KeyKind = 'strong' | 'weak' | undefined
 
-/** Words as names are compared with them: folded. */
+/** Folded words, to compare folded names with. */
 const words = (text: string) => new Set(text.trim().split(/\s+/).map(foldName))
 
 /** Words that make a name strong, wherever in it they stand. */
