@@ -60,7 +60,7 @@ function childFor(segment: string, children: readonly Resource[]): Resource | un
   const names = children.map(({ uri }) => nameOf(uri))
   const begun = names.filter((name) => name.toLowerCase().startsWith(wanted.toLowerCase()))
   const alike = names.filter((name) => stemOf(name) === stemOf(wanted))
-  // A name without its suffix, or with another one, where it could be but one.
+  // A name without its suffix, or with another one, if only one name fits.
   const only = [begun, alike].find(({ length }) => length === 1)?.[0]
   const name = names.includes(wanted) ? wanted : (nearest(wanted, names) ?? only)
   return name === undefined ? undefined : children[names.indexOf(name)]

@@ -110,7 +110,7 @@ interface Node {
   readonly measured: Promise<Measured> | undefined
 }
 
-/** The nodes of a directory, each once it is known whether another one follows. */
+/** Yields the nodes of a directory. Each is yielded once it is known whether another one follows. */
 async function* nodesOf(view: View, uri: string, measure: WalkOptions['measure']): AsyncGenerator<Node> {
   let held: Omit<Node, 'isLast'> | undefined
   for await (const { items } of pagesOf((query) => directory(view, uri, query))) {

@@ -44,17 +44,12 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
     timer = undefined
     const batch = { uris: [...changed], listed, prompted, tooled }
     changed.clear()
-    listed = false
-    prompted = false
-    tooled = false
-    for (const { listener, uris, list, prompts, tools } of [...all]) {
-      const ofPrompts = batch.prompted && prompts
-      const told = { uris: batch.uris.filter((uri) => uris.has(uri)), listed: batch.listed && list }
-      const ofTools = batch.tooled && tools
-      if (told.uris.length === 0 && !told.listed && !ofPrompts && !ofTools) continue
-      const change = { ...told, ...(ofPrompts ? { prompts: true } : {}), ...(ofTools ? { tools: true } : {}) }
+    ;[listed, prompted, tooled] = [false, false, false]
+    for (const listening of [...all]) {
+      const change = changeFor(listening, batch)
+      if (change === undefined) continue
       try {
-        listener(change)
+        listening.listener(change)
       } catch (error) {
         link.log('error', 'a change could not be told', { error })
       }
@@ -68,16 +63,10 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
     timer ??= setTimeout(tell, joinMs)
   }
   const feed = createSteadyFeed(link, {
-    wanted: () => ({
-      uris: new Set(names.all()),
-      list: [...all].some(({ list }) => list),
-      prompts: [...all].some(({ prompts }) => prompts),
-      tools: [...all].some(({ tools }) => tools),
-    }),
+    wanted: () => ({ uris: new Set(names.all()), ...wantedKinds([...all]) }),
     hear: (method: string, { uri }: Wire) => {
-      if (method === 'notifications/resources/list_changed') collect([], true)
-      if (method === 'notifications/prompts/list_changed') collect([], false, { prompts: true })
-      if (method === 'notifications/tools/list_changed') collect([], false, { tools: true })
+      const kind = changedKind(method)
+      if (kind !== undefined) collect([], kind.list === true, kind)
       if (method === 'notifications/resources/updated' && typeof uri === 'string') collect(names.of(uri), false)
     },
     onGap: () => collect(names.all(), true, { prompts: true, tools: true }),
@@ -159,5 +148,38 @@ export function createRemoteChanges(link: Link, maxFailures: number): RemoteChan
       all.clear()
       feed.close()
     },
+  }
+}
+
+/** Changes that were notified within a short time. */
+interface Batch {
+  readonly uris: readonly string[]
+  readonly listed: boolean
+  readonly prompted: boolean
+  readonly tooled: boolean
+}
+
+/** The part of a batch that a listener asked for; undefined if there is none. */
+function changeFor({ uris, list, prompts, tools }: Listening, batch: Batch) {
+  const ofPrompts = batch.prompted && prompts
+  const told = { uris: batch.uris.filter((uri) => uris.has(uri)), listed: batch.listed && list }
+  const ofTools = batch.tooled && tools
+  if (told.uris.length === 0 && !told.listed && !ofPrompts && !ofTools) return undefined
+  return { ...told, ...(ofPrompts ? { prompts: true } : {}), ...(ofTools ? { tools: true } : {}) }
+}
+
+/** The list that a notification is about. */
+function changedKind(method: string) {
+  if (method === 'notifications/resources/list_changed') return { list: true }
+  if (method === 'notifications/prompts/list_changed') return { prompts: true }
+  return method === 'notifications/tools/list_changed' ? { tools: true } : undefined
+}
+
+/** The lists that any listener wants to hear of. */
+function wantedKinds(all: readonly Listening[]) {
+  return {
+    list: all.some(({ list }) => list),
+    prompts: all.some(({ prompts }) => prompts),
+    tools: all.some(({ tools }) => tools),
   }
 }

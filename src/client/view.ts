@@ -45,7 +45,6 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
   /** Whether the server reads directories: known after it has done so, or has answered that it does not know the method. */
   let readsDirectories: boolean | undefined
   let isOurs = false
-  let gathered: { readonly resources: readonly Resource[]; readonly until: number } | undefined
 
   const pages =
     <T>(method: string, read: (answer: Wire) => Omit<Page<T>, 'nextCursor'>) =>
@@ -61,55 +60,10 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
   const templatesPage = pages('resources/templates/list', templatePageOf)
   const directoryPage = pages('resources/directory/read', directoryPageOf)
 
-  const gather = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
-    const resources: Resource[] = []
-    for (let cursor: string | undefined; ; ) {
-      const { page } = await listPage({}, cursor, options)
-      for (const resource of page.items) resources.push(resource)
-      if (resources.length > maxGathered)
-        throw new ResourceError('too-large', `The server shows no tree, and lists over ${maxGathered} resources.`, {
-          limit: maxGathered,
-        })
-      cursor = page.nextCursor
-      if (cursor === undefined) return resources
-    }
-  }
-
-  const gatherOnce = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
-    if (!hasResources) return []
-    if (gathered === undefined || gathered.until < Date.now())
-      gathered = { resources: await gather(options), until: Date.now() + gatheredMs }
-    return gathered.resources
-  }
-
-  const gatheredDirectory = async (
-    uri: string,
-    options: CallOptions | undefined,
-  ): Promise<Page<Resource> | undefined> => {
-    const resources = await gatherOnce(options)
-    const children = childrenOf(resources, uri)
-    if (children !== undefined) return { items: children, cache: noCache }
-    if (resources.some((resource) => resource.uri === uri))
-      throw invalid('This resource is not a directory.', 'not-a-directory')
-    return undefined
-  }
-
-  const complete = async (
-    ref: Wire,
-    { argument, arguments: given }: Omit<ViewCompletionRequest, 'uriTemplate'>,
-    options: CallOptions | undefined,
-  ): Promise<Completion> => {
-    const context =
-      given === undefined || given.size === 0 || link.connection.revision < contextSince
-        ? {}
-        : { context: { arguments: Object.fromEntries(given) } }
-    try {
-      return completionOf(await request('completion/complete', { ref, argument, ...context }, options))
-    } catch (error) {
-      if (isUnknownMethod(error)) return { values: [] }
-      throw error
-    }
-  }
+  const { gatherOnce, gatheredDirectory } = createGathering(async (cursor, options) =>
+    hasResources ? (await listPage({}, cursor, options)).page : { items: [], cache: noCache },
+  )
+  const complete = (ref: Wire, asked: Asked, options: CallOptions | undefined) => completeAt(link, ref, asked, options)
 
   const prompts: PromptView = {
     ...(tells.prompts ? { live: true } : {}),
@@ -203,5 +157,66 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
       changes.close()
       return link.close()
     },
+  }
+}
+
+type ListPage = (cursor: string | undefined, options: CallOptions | undefined) => Promise<Page<Resource>>
+
+/** The tree of a server that reads no directories: made of everything that it lists. */
+function createGathering(list: ListPage) {
+  let gathered: { readonly resources: readonly Resource[]; readonly until: number } | undefined
+
+  const gather = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
+    const resources: Resource[] = []
+    for (let cursor: string | undefined; ; ) {
+      const page = await list(cursor, options)
+      for (const resource of page.items) resources.push(resource)
+      if (resources.length > maxGathered)
+        throw new ResourceError('too-large', `The server shows no tree, and lists over ${maxGathered} resources.`, {
+          limit: maxGathered,
+        })
+      cursor = page.nextCursor
+      if (cursor === undefined) return resources
+    }
+  }
+
+  const gatherOnce = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
+    if (gathered === undefined || gathered.until < Date.now())
+      gathered = { resources: await gather(options), until: Date.now() + gatheredMs }
+    return gathered.resources
+  }
+
+  const gatheredDirectory = async (
+    uri: string,
+    options: CallOptions | undefined,
+  ): Promise<Page<Resource> | undefined> => {
+    const resources = await gatherOnce(options)
+    const children = childrenOf(resources, uri)
+    if (children !== undefined) return { items: children, cache: noCache }
+    if (resources.some((resource) => resource.uri === uri))
+      throw invalid('This resource is not a directory.', 'not-a-directory')
+    return undefined
+  }
+
+  return { gatherOnce, gatheredDirectory }
+}
+
+type Asked = Omit<ViewCompletionRequest, 'uriTemplate'>
+
+async function completeAt(
+  link: Link,
+  ref: Wire,
+  { argument, arguments: given }: Asked,
+  options: CallOptions | undefined,
+): Promise<Completion> {
+  const context =
+    given === undefined || given.size === 0 || link.connection.revision < contextSince
+      ? {}
+      : { context: { arguments: Object.fromEntries(given) } }
+  try {
+    return completionOf(await link.request('completion/complete', { ref, argument, ...context }, options))
+  } catch (error) {
+    if (isUnknownMethod(error)) return { values: [] }
+    throw error
   }
 }

@@ -12,7 +12,7 @@ interface Grouped<T> extends AsyncIterable<T> {
  * Creates an iterable of the items of all groups, one by one. {@link groupsOf} takes the groups themselves.
  *
  * @param groups Begins the iteration.
- * @param signal Looked at before each item but the first of a group: its reason is thrown once it has aborted.
+ * @param signal Checked before each item except the first of a group. Once it has aborted, its reason is thrown.
  */
 export function inGroups<T>(groups: () => AsyncGenerator<readonly T[], void>, signal?: AbortSignal): AsyncIterable<T> {
   const grouped: Grouped<T> = {

@@ -89,44 +89,6 @@ export function createPrompts(
     return { items: builder.items, cache, ...missing }
   }
 
-  /** Reads a resource of a prompt. Denied and missing resources give the same error. */
-  const embed = async (uri: string, context: Context): Promise<readonly PromptContent[]> => {
-    const { contents } = await view.read(uri, { signal: context.signal }).catch((error: unknown) => {
-      if (!isResourceError(error, 'not-found')) throw error
-      throw invalid('A resource that this prompt holds is not there.', 'prompt-resource', { uri: uri.slice(0, 1024) })
-    })
-    return contents.map((resource) => ({ resource }))
-  }
-
-  /** Converts a part of a prompt to contents with URIs, if the caller may see it. */
-  const contentsOf = async (part: PromptPart, mount: Mounted, context: Context): Promise<readonly PromptContent[]> => {
-    if ('uri' in part) return embed(part.uri, context)
-    if ('text' in part || 'bytes' in part) return [part]
-    const { path } = 'entry' in part ? part.entry : part.content
-    const uri = mount.uriOf(path)
-    if (!mount.access(context.principal, path))
-      throw invalid('A resource that this prompt holds is not there.', 'prompt-resource', { uri: uri.slice(0, 1024) })
-    if ('entry' in part) return [{ link: mount.resourceOf(part.entry) }]
-    return [{ resource: { ...cleanTexts(part.content), uri, name: baseName(path) } }]
-  }
-
-  const fill = async (messages: readonly PromptMessage[], mount: Mounted, context: Context) => {
-    const filled: PromptMessage<PromptContent>[] = []
-    let [bytes, contents] = [0, 0]
-    for (const { role, content } of messages) {
-      for (const part of await contentsOf(content, mount, context)) {
-        if ('resource' in part || 'bytes' in part) {
-          contents++
-          bytes += 'bytes' in part ? part.bytes.length : sizeOf(part)
-        }
-        if (contents > maxContents || bytes > maxEmbedded)
-          throw invalid('The resources of this prompt are too large, or too many.', 'too-large', { limit: maxEmbedded })
-        filled.push({ role, content: part })
-      }
-    }
-    return filled
-  }
-
   return {
     live: changes.ofPrompts,
     list: (query, options) => list(query?.cursor, contextOf(options)),
@@ -143,7 +105,7 @@ export function createPrompts(
       const { messages = [], description } = answer ?? {}
       return {
         ...(description === undefined ? {} : { description: cleanText(description) }),
-        messages: await fill(messages, mount, context),
+        messages: await fillMessages(messages, mount, view, context),
       }
     },
     complete: async ({ name, argument, arguments: filled }, options) => {
@@ -167,6 +129,54 @@ export function createPrompts(
       })
     },
   }
+}
+
+/** Reads a resource of a prompt. Denied and missing resources give the same error. */
+async function embed(uri: string, view: Pick<View, 'read'>, context: Context): Promise<readonly PromptContent[]> {
+  const { contents } = await view.read(uri, { signal: context.signal }).catch((error: unknown) => {
+    if (!isResourceError(error, 'not-found')) throw error
+    throw invalid('A resource that this prompt holds is not there.', 'prompt-resource', { uri: uri.slice(0, 1024) })
+  })
+  return contents.map((resource) => ({ resource }))
+}
+
+/** Converts a part of a prompt to contents with URIs, if the caller may see it. */
+async function contentsOf(
+  part: PromptPart,
+  mount: Mounted,
+  view: Pick<View, 'read'>,
+  context: Context,
+): Promise<readonly PromptContent[]> {
+  if ('uri' in part) return embed(part.uri, view, context)
+  if ('text' in part || 'bytes' in part) return [part]
+  const { path } = 'entry' in part ? part.entry : part.content
+  const uri = mount.uriOf(path)
+  if (!mount.access(context.principal, path))
+    throw invalid('A resource that this prompt holds is not there.', 'prompt-resource', { uri: uri.slice(0, 1024) })
+  if ('entry' in part) return [{ link: mount.resourceOf(part.entry) }]
+  return [{ resource: { ...cleanTexts(part.content), uri, name: baseName(path) } }]
+}
+
+async function fillMessages(
+  messages: readonly PromptMessage[],
+  mount: Mounted,
+  view: Pick<View, 'read'>,
+  context: Context,
+) {
+  const filled: PromptMessage<PromptContent>[] = []
+  let [bytes, contents] = [0, 0]
+  for (const { role, content } of messages) {
+    for (const part of await contentsOf(content, mount, view, context)) {
+      if ('resource' in part || 'bytes' in part) {
+        contents++
+        bytes += 'bytes' in part ? part.bytes.length : sizeOf(part)
+      }
+      if (contents > maxContents || bytes > maxEmbedded)
+        throw invalid('The resources of this prompt are too large, or too many.', 'too-large', { limit: maxEmbedded })
+      filled.push({ role, content: part })
+    }
+  }
+  return filled
 }
 
 /**

@@ -56,19 +56,10 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
   let failing = false
 
   const openFile = async (): Promise<void> => {
-    const opened = await open(file, flags, mode)
-    try {
-      const stats = await opened.stat()
-      if (!stats.isFile()) throw Object.assign(new Error('not a regular file'), { code: 'EINVAL' })
-      // An existing file may have been readable by others.
-      if ((stats.mode & 0o077) !== 0) await opened.chmod(mode)
-      size = stats.size
-      inode = stats.ino
-      handle = opened
-    } catch (error) {
-      await opened.close()
-      throw error
-    }
+    const { opened, stats } = await openOwn(file)
+    size = stats.size
+    inode = stats.ino
+    handle = opened
   }
 
   const shut = async (): Promise<void> => {
@@ -79,12 +70,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
 
   const putAside = async (): Promise<void> => {
     await shut()
-    if (keep === 0) await rm(file, { force: true })
-    else {
-      for (let number = keep - 1; number >= 1; number--)
-        await rename(`${file}.${number}`, `${file}.${number + 1}`).catch(ignoreMissing)
-      await rename(file, `${file}.1`).catch(ignoreMissing)
-    }
+    await rotate(file, keep)
     await openFile()
   }
 
@@ -102,9 +88,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
 
   const writeBatch = async (lines: readonly string[]): Promise<void> => {
     const told = untold
-    const missing =
-      told === 0 ? [] : [`${JSON.stringify({ time: new Date().toISOString(), verb: 'lost', items: told })}\n`]
-    const bytes = Buffer.from([...missing, ...lines].join(''))
+    const bytes = Buffer.from([...lossOf(told), ...lines].join(''))
     let into = await current()
     if (size > 0 && size + bytes.length > maxBytes) {
       await putAside()
@@ -151,12 +135,10 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
     })
   }
 
-  try {
-    await openFile()
-  } catch (error) {
+  await openFile().catch((error: unknown) => {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
     throw invalid(`The audit log ${file} cannot be written (${code}).`, 'audit')
-  }
+  })
 
   return {
     write: (record) => {
@@ -178,6 +160,33 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
     },
   }
 }
+
+/** Opens a file for appending, which only its owner can read from then on. */
+async function openOwn(file: string) {
+  const opened = await open(file, flags, mode)
+  try {
+    const stats = await opened.stat()
+    if (!stats.isFile()) throw Object.assign(new Error('not a regular file'), { code: 'EINVAL' })
+    // An existing file may have been readable by others.
+    if ((stats.mode & 0o077) !== 0) await opened.chmod(mode)
+    return { opened, stats }
+  } catch (error) {
+    await opened.close()
+    throw error
+  }
+}
+
+/** Renames a file to `FILE.1`, and each older one to the next number. The oldest beyond `keep` is replaced. */
+async function rotate(file: string, keep: number): Promise<void> {
+  if (keep === 0) return rm(file, { force: true })
+  for (let number = keep - 1; number >= 1; number--)
+    await rename(`${file}.${number}`, `${file}.${number + 1}`).catch(ignoreMissing)
+  await rename(file, `${file}.1`).catch(ignoreMissing)
+}
+
+/** The record of lost records, if there are some. */
+const lossOf = (items: number): readonly string[] =>
+  items === 0 ? [] : [`${JSON.stringify({ time: new Date().toISOString(), verb: 'lost', items })}\n`]
 
 const cut = (uri: string) => (uri.length > maxUriLength ? `${uri.slice(0, maxUriLength)}…` : uri)
 

@@ -47,38 +47,8 @@ const keptCharacters = 32 * 1024 * 1024
 export function decoded(provider: Provider, options: DecodedOptions = {}): Provider {
   const judge = createJudge(options.rules ?? [], languagesOf(options.language))
   const maxBytes = options.maxBytes ?? 64 * 1024 * 1024
-  const verdicts = createRecent<Verdict>(5000)
+  const verdictOn = createVerdicts(provider, judge)
   const texts = createRecent<Content & { readonly text: string }>(keptCharacters, ({ text }) => text.length)
-
-  /** The verdict on a resource by its beginning, remembered for as long as the resource has this version. */
-  const verdictOn = async (part: Content, request: ReadRequest, context: Context): Promise<Verdict> => {
-    const key = keyOf(part, request, context)
-    const known = key === undefined ? undefined : verdicts.get(key)
-    if (known !== undefined) return known
-    const { range } = part
-    const head =
-      range?.start === 0 && range.end >= Math.min(sampleBytes, part.size ?? sampleBytes)
-        ? part
-        : (await provider.read({ ...withoutTail(request), range: { start: 0, end: sampleBytes } }, context))[0]
-    if (head === undefined) return { label: undefined, ascii: false }
-    const bytes = (await bytesOf(head)).subarray(0, sampleBytes)
-    const label = judge(bytes, request.path, head.mimeType)
-    const verdict = { label, ascii: label === 'utf-8' && bytes.every((byte) => byte < 0x80) }
-    if (key !== undefined && head.version === part.version) verdicts.set(key, verdict)
-    return verdict
-  }
-
-  /** The type that is listed: a provider that sees no text in a content says that it is none. */
-  const typeOf = async (path: string, said: string | undefined, context: Context): Promise<string> => {
-    if (said !== undefined && said !== 'application/octet-stream') return said
-    try {
-      const listed = (await provider.stat?.(path, context))?.mimeType
-      return listed === undefined || listed === 'application/octet-stream' ? 'text/plain' : listed
-    } catch (error) {
-      if (!isResourceError(error)) throw error
-      return 'text/plain'
-    }
-  }
 
   const textFrom = async (bytes: Uint8Array, label: string, facts: ContentFacts, path: string, context: Context) => {
     const text =
@@ -87,7 +57,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
             .toString()
             .replace(/^\ufeff/, '')
         : (decodeBytes(bytes, label) ?? '')
-    const mimeType = await typeOf(path, facts.mimeType, context)
+    const mimeType = await typeOf(provider, path, facts.mimeType, context)
     return { ...facts, mimeType, meta: { ...facts.meta, [encodingKey]: label }, text }
   }
 
@@ -107,7 +77,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     return { ...decoded, size: Buffer.byteLength(decoded.text) }
   }
 
-  /** The whole text that a part of a resource is of; `undefined` where it is no text after all. */
+  /** Returns the whole text of a resource of which a part was read. Undefined if the resource is not text. */
   const decodeAll = async (
     part: ContentFacts,
     request: ReadRequest,
@@ -130,7 +100,8 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     if (label !== 'utf-8') return (await decodeAll(part, request, context)) ?? part
     if ('text' in part) return part
     const repaired = repairPart(await bytesOf(part), factsOf(part), !ascii)
-    if (repaired !== undefined) return { ...repaired, mimeType: await typeOf(request.path, part.mimeType, context) }
+    if (repaired !== undefined)
+      return { ...repaired, mimeType: await typeOf(provider, request.path, part.mimeType, context) }
     // It began in ASCII, as a text in any encoding can.
     return (ascii ? await decodeAll(part, request, context) : undefined) ?? part
   }
@@ -145,7 +116,9 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     if (label !== 'utf-8') return textFrom(bytes, label, placeless(factsOf(part)), request.path, context)
     if ('text' in part) return part
     const repaired = repairPart(bytes, factsOf(part), true)
-    return repaired === undefined ? part : { ...repaired, mimeType: await typeOf(request.path, part.mimeType, context) }
+    return repaired === undefined
+      ? part
+      : { ...repaired, mimeType: await typeOf(provider, request.path, part.mimeType, context) }
   }
 
   const readRange = async (request: ReadRequest, context: Context): Promise<readonly Content[]> => {
@@ -218,4 +191,39 @@ function tooLarge(limit: number): (size: number | undefined) => ResourceError {
         'Ask for its end with ?tail=200, or convert it to UTF-8.',
       { reason: 'too-large', limit, ...defined({ size }) },
     )
+}
+
+/** Creates the function that judges a resource by its beginning. */
+function createVerdicts(provider: Provider, judge: ReturnType<typeof createJudge>) {
+  const verdicts = createRecent<Verdict>(5000)
+
+  /** The verdict on a resource by its beginning, remembered for as long as the resource has this version. */
+  return async (part: Content, request: ReadRequest, context: Context): Promise<Verdict> => {
+    const key = keyOf(part, request, context)
+    const known = key === undefined ? undefined : verdicts.get(key)
+    if (known !== undefined) return known
+    const { range } = part
+    const head =
+      range?.start === 0 && range.end >= Math.min(sampleBytes, part.size ?? sampleBytes)
+        ? part
+        : (await provider.read({ ...withoutTail(request), range: { start: 0, end: sampleBytes } }, context))[0]
+    if (head === undefined) return { label: undefined, ascii: false }
+    const bytes = (await bytesOf(head)).subarray(0, sampleBytes)
+    const label = judge(bytes, request.path, head.mimeType)
+    const verdict = { label, ascii: label === 'utf-8' && bytes.every((byte) => byte < 0x80) }
+    if (key !== undefined && head.version === part.version) verdicts.set(key, verdict)
+    return verdict
+  }
+}
+
+/** The type that is listed: a provider that sees no text in a content says that it is none. */
+async function typeOf(provider: Provider, path: string, said: string | undefined, context: Context): Promise<string> {
+  if (said !== undefined && said !== 'application/octet-stream') return said
+  try {
+    const listed = (await provider.stat?.(path, context))?.mimeType
+    return listed === undefined || listed === 'application/octet-stream' ? 'text/plain' : listed
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    return 'text/plain'
+  }
 }

@@ -5,6 +5,7 @@ import type { Log } from '../core/log.ts'
 import type { Content, Context, Entry, ListQuery, Provider, ReadRequest } from '../core/provider.ts'
 import { requireProvider } from '../core/required.ts'
 import { createBreaker } from './breaker.ts'
+import { createSemaphore } from './semaphore.ts'
 
 export interface LimitedOptions {
   /** How long the source may take for one answer, one entry of a list or one piece of a stream, in milliseconds. Default 30,000. */
@@ -37,30 +38,14 @@ const defaults = { timeout: 30_000, concurrent: 32, waiting: 256, failures: 5, p
 export function limited(provider: Provider, options: LimitedOptions = {}): Provider {
   requireProvider('limited(provider, options)', provider)
   const { timeout, concurrent, waiting, failures, pause, longestPause: longest } = { ...defaults, ...options }
-  const { log = () => {}, observe = () => {} } = options
   const breaker = createBreaker({ failures, pause, longest })
-  const places = createPlaces(concurrent, waiting)
-
-  const refused = (message: string, wait: number) =>
-    new ResourceError('unavailable', message, { retryAfter: Math.max(1, Math.ceil(wait / 1000)) })
-
-  const learn = (error: unknown): void => {
-    const wasOpen = breaker.open
-    observe(error === undefined ? 'ok' : isResourceError(error) ? error.kind : 'ended')
-    if (isResourceError(error, 'unavailable')) {
-      // A request refused here never reached the source.
-      if (error.detail.retryAfter === undefined) breaker.failed()
-    } else if (error === undefined || isResourceError(error)) breaker.succeeded()
-    // The caller aborted, or this process has a bug: neither is a failure of the source.
-    else breaker.abandoned()
-    if (breaker.open !== wasOpen)
-      log('warn', breaker.open ? 'the source is left alone for a while' : 'the source answers again')
-  }
+  const learn = createLearner(breaker, options)
+  const slots = createSemaphore(concurrent, waiting)
 
   /** Comes before everything that the source is asked. Answers how to leave its place. */
   const begin = async (signal: AbortSignal): Promise<() => void> => {
     signal.throwIfAborted()
-    const leave = places.take() ?? (await places.wait(signal, timeout, () => refused('Too many wait for it.', pause)))
+    const leave = slots.take() ?? (await slots.wait(signal, timeout, () => refused('Too many wait for it.', pause)))
     const wait = breaker.admit()
     if (wait <= 0) return leave
     leave()
@@ -129,7 +114,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     let whole = false
     try {
       for (;;) {
-        const leave = known ? (places.take() ?? (await places.wait(signal, timeout, fullList))) : await begin(signal)
+        const leave = known ? (slots.take() ?? (await slots.wait(signal, timeout, fullList))) : await begin(signal)
         let next: IteratorResult<readonly Entry[], void>
         try {
           next = await watch.time(() => entries.next())
@@ -155,12 +140,22 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   }
   const fullList = () => refused('Too many wait for it.', pause)
 
-  const { stat, templates, complete, prompts, tools } = provider
-  const completePrompt = prompts?.complete
   return {
     ...provider,
     list: (query, context) => inGroups(() => groups(query, context), context.signal),
     read,
+    ...limitedVerbs(provider, ask, askLong),
+    degraded: () => (breaker.open ? 'unavailable' : provider.degraded?.()),
+  }
+}
+
+type Ask = <T>(context: Context, work: (context: Context) => Promise<T>) => Promise<T>
+
+/** The verbs of a provider that are one request and one answer. */
+function limitedVerbs(provider: Provider, ask: Ask, askLong: Ask): Partial<Provider> {
+  const { stat, templates, complete, prompts, tools } = provider
+  const completePrompt = prompts?.complete
+  return {
     ...(stat === undefined ? {} : { stat: (path, context) => ask(context, (own) => stat(path, own)) }),
     ...(templates === undefined ? {} : { templates: (context) => ask(context, (own) => templates(own)) }),
     ...(complete === undefined
@@ -186,7 +181,26 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
             call: (request, context) => askLong(context, (own) => tools.call(request, own)),
           },
         }),
-    degraded: () => (breaker.open ? 'unavailable' : provider.degraded?.()),
+  }
+}
+
+const refused = (message: string, wait: number) =>
+  new ResourceError('unavailable', message, { retryAfter: Math.max(1, Math.ceil(wait / 1000)) })
+
+/** Creates the function that takes note of each answer of a source, or of the error in its place. */
+function createLearner(breaker: ReturnType<typeof createBreaker>, options: LimitedOptions) {
+  const { log = () => {}, observe = () => {} } = options
+  return (error: unknown): void => {
+    const wasOpen = breaker.open
+    observe(error === undefined ? 'ok' : isResourceError(error) ? error.kind : 'ended')
+    if (isResourceError(error, 'unavailable')) {
+      // A request refused here never reached the source.
+      if (error.detail.retryAfter === undefined) breaker.failed()
+    } else if (error === undefined || isResourceError(error)) breaker.succeeded()
+    // The caller aborted, or this process has a bug: neither is a failure of the source.
+    else breaker.abandoned()
+    if (breaker.open !== wasOpen)
+      log('warn', breaker.open ? 'the source is left alone for a while' : 'the source answers again')
   }
 }
 
@@ -261,38 +275,4 @@ function timedStream(content: Content, timeout: number, release: () => void): Co
     }
   }
   return { ...content, stream: pieces() }
-}
-
-/** Lets so many in at once, and so many wait, each for no longer than a while. Both answer how to leave. */
-function createPlaces(concurrent: number, waiting: number) {
-  let inside = 0
-  const queue = new Set<() => void>()
-  const leave = () => {
-    const [next] = queue
-    if (next === undefined) inside--
-    // Hand the slot directly to the next waiter, so that a new caller cannot take it.
-    else next()
-  }
-  return {
-    take: (): (() => void) | undefined => {
-      if (inside >= concurrent) return undefined
-      inside++
-      return leave
-    },
-    wait: (signal: AbortSignal, patience: number, full: () => ResourceError): Promise<() => void> =>
-      new Promise((resolve, reject) => {
-        if (queue.size >= waiting) return reject(full())
-        const settle = (then: () => void) => {
-          clearTimeout(timer)
-          queue.delete(enter)
-          signal.removeEventListener('abort', onAbort)
-          then()
-        }
-        const enter = () => settle(() => resolve(leave))
-        const onAbort = () => settle(() => reject(signal.reason))
-        const timer = setTimeout(() => settle(() => reject(full())), patience)
-        queue.add(enter)
-        signal.addEventListener('abort', onAbort)
-      }),
-  }
 }

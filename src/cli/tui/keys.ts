@@ -115,7 +115,7 @@ const refresh: Command = (state) => {
   })
 }
 
-/** In the tree, where the chosen hit, or what is in the basket, lies. */
+/** Selects the chosen hit or item of the basket in the tree. */
 const reveal: Command = (state) => {
   const resource = chosen(state)
   if (resource === undefined || (state.list === 'tree' && state.visiting === undefined)) return stay(state)

@@ -23,7 +23,7 @@ export function prompted(state: State, prompt: Prompt, input: Input): Step {
   if (name === 'enter') return entered(without(state, 'prompt'), kind, editor.text.trim())
   if (kind === 'filter' && (name === 'up' || name === 'down'))
     return { state: moved({ ...state, focus: 'list' }, name === 'up' ? -1 : 1) }
-  // Nothing is left to take away: the prompt goes.
+  // Backspace in an empty prompt closes it.
   if (name === 'backspace' && editor.text === '') return { state: without(state, 'prompt') }
   const next = edit(editor, input)
   return { state: next === undefined ? state : written(state, { kind, editor: next }) }

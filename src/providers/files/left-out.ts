@@ -85,24 +85,7 @@ export async function openLeftOut(options: FilesOptions): Promise<LeftOutFiles> 
   const names = createNameCache(visible, symlinks === 'beneath', pool)
   const isListed = createSpelling(names, (place, name, signal) => lookAt(place, name, pool, signal))
   const walk = createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles })
-
-  const byName = ({ aliases }: Position, step: string): LeftOut | undefined => {
-    for (const alias of aliases) {
-      const path = `${alias.path}${step}`
-      const rule = judge(path, alias.ignores)
-      if (rule === undefined) continue
-      const found = { path: `${aliases[0].path}${step}` }
-      if (rule === 'default') return { ...found, reason: isSecretName(path) ? 'secret-name' : 'tools' }
-      if (rule === 'gitignore') {
-        const line = ignoringLine(path, alias.ignores)
-        return { ...found, reason: rule, ...(line === undefined ? {} : { line }) }
-      }
-      if (rule !== 'exclude') return { ...found, reason: rule }
-      const glob = options.exclude?.find((pattern) => compileGlob(pattern, { ignoreCase: true })(path))
-      return { ...found, reason: rule, ...(glob === undefined ? {} : { glob }) }
-    }
-    return undefined
-  }
+  const byName = (at: Position, step: string) => leftOutByName(at, step, judge, options.exclude)
 
   const byLink = async (at: Position, name: string, depth: number, signal: AbortSignal): Promise<LeftOut> => {
     const found = { path: `${at.aliases[0].path}${name}` }
@@ -180,35 +163,69 @@ export async function openLeftOut(options: FilesOptions): Promise<LeftOutFiles> 
     }
   }
 
-  const count = async (maxNames: number, signal: AbortSignal): Promise<LeftOutCounts> => {
-    const counts: Partial<Record<LeftOutReason, number>> = {}
-    let seen = 0
-    const breath = createBreath()
-    const countIn = async (position: Position): Promise<void> => {
-      for (const entry of await fs.promises.readdir(position.place.at, { withFileTypes: true })) {
-        signal.throwIfAborted()
-        if (seen++ >= maxNames) return
-        if (breath.due()) await breath.take()
-        const found = await byKind(position, entry.name, signal)
-        // The file may have been deleted since its name was read.
-        if (found !== undefined && found.reason !== 'missing') counts[found.reason] = (counts[found.reason] ?? 0) + 1
-        if (found !== undefined || !entry.isDirectory()) continue
-        try {
-          const child = await walk.enter(position, entry.name, true, signal)
-          await countIn(child).finally(child.place.close)
-        } catch (error) {
-          if (!isResourceError(error, 'not-found')) throw error
-          const reason = reasonOf(error.message)
-          counts[reason] = (counts[reason] ?? 0) + 1
-        }
+  return {
+    explain: (asked, signal) => explain(asked, signal),
+    count: (maxNames, signal) => countLeftOut(walk, byKind, maxNames, signal),
+    close: places.close,
+  }
+}
+
+/** Returns the rule by which a name in a directory is not served. */
+function leftOutByName(
+  { aliases }: Position,
+  step: string,
+  judge: ReturnType<typeof createNameJudge>,
+  exclude: FilesOptions['exclude'],
+): LeftOut | undefined {
+  for (const alias of aliases) {
+    const path = `${alias.path}${step}`
+    const rule = judge(path, alias.ignores)
+    if (rule === undefined) continue
+    const found = { path: `${aliases[0].path}${step}` }
+    if (rule === 'default') return { ...found, reason: isSecretName(path) ? 'secret-name' : 'tools' }
+    if (rule === 'gitignore') {
+      const line = ignoringLine(path, alias.ignores)
+      return { ...found, reason: rule, ...(line === undefined ? {} : { line }) }
+    }
+    if (rule !== 'exclude') return { ...found, reason: rule }
+    const glob = exclude?.find((pattern) => compileGlob(pattern, { ignoreCase: true })(path))
+    return { ...found, reason: rule, ...(glob === undefined ? {} : { glob }) }
+  }
+  return undefined
+}
+
+/** Counts what is left out below the root, and in how many names. */
+async function countLeftOut(
+  walk: ReturnType<typeof createWalk>,
+  byKind: (at: Position, name: string, signal: AbortSignal) => Promise<LeftOut | undefined>,
+  maxNames: number,
+  signal: AbortSignal,
+): Promise<LeftOutCounts> {
+  const counts: Partial<Record<LeftOutReason, number>> = {}
+  let seen = 0
+  const breath = createBreath()
+  const countIn = async (position: Position): Promise<void> => {
+    for (const entry of await fs.promises.readdir(position.place.at, { withFileTypes: true })) {
+      signal.throwIfAborted()
+      if (seen++ >= maxNames) return
+      if (breath.due()) await breath.take()
+      const found = await byKind(position, entry.name, signal)
+      // The file may have been deleted since its name was read.
+      if (found !== undefined && found.reason !== 'missing') counts[found.reason] = (counts[found.reason] ?? 0) + 1
+      if (found !== undefined || !entry.isDirectory()) continue
+      try {
+        const child = await walk.enter(position, entry.name, true, signal)
+        await countIn(child).finally(child.place.close)
+      } catch (error) {
+        if (!isResourceError(error, 'not-found')) throw error
+        const reason = reasonOf(error.message)
+        counts[reason] = (counts[reason] ?? 0) + 1
       }
     }
-    const root = await walk.root(signal)
-    await countIn(root).finally(root.place.close)
-    return { counts, complete: seen <= maxNames }
   }
-
-  return { explain: (asked, signal) => explain(asked, signal), count, close: places.close }
+  const root = await walk.root(signal)
+  await countIn(root).finally(root.place.close)
+  return { counts, complete: seen <= maxNames }
 }
 
 /** Returns the reason of a name that is visible and of the right type, but that the walk refuses to enter. */

@@ -57,91 +57,8 @@ export type DriveClient = ReturnType<typeof createClient>
  *
  * Every method throws only ResourceError, whose messages hold nothing of an answer. An abort may reject with any error.
  */
-export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions) {
-  // Half of the time-out, so that a request that hangs is retried.
-  const transport = createTransport({ endpoint, timeoutMs: Math.ceil(timeoutMs / 2) })
-  const closing = new AbortController()
-  let authorized: Promise<Opened> | undefined
-  /** Time until which Google wants no requests. */
-  let quietUntil = 0
-
-  const open = async (): Promise<Opened> => {
-    const client = await authorize(credentials, transport)
-    const fetchImplementation = transport as typeof fetch
-    return { client, drive: new drive_v3.Drive({ auth: client, retry: false, fetchImplementation }) }
-  }
-
-  const authorization = (): Promise<Opened> => {
-    authorized ??= open().catch((error: unknown) => {
-      authorized = undefined
-      throw error
-    })
-    return authorized
-  }
-
-  /** Returns the wait before the next attempt; undefined: do not retry. */
-  const waitAfter = (fault: Fault, attempt: number): number | undefined => {
-    if (attempt >= attempts || !isPassing(fault)) return undefined
-    const most = Math.min(firstWait * 2 ** (attempt - 1), longestWait)
-    const wait = Math.max(fault.retryAfter ?? 0, most * (0.5 + Math.random() * 0.5))
-    if (isQuota(fault)) quietUntil = Math.max(quietUntil, Date.now() + Math.min(wait, longestQuiet))
-    return wait
-  }
-
-  const attemptOnce = async <T>(work: Work<T>, signal: AbortSignal): Promise<Outcome<T>> => {
-    await sleep(quietUntil - Date.now(), signal)
-    const { client, drive } = await untilAbort(authorization(), signal)
-    const token = client.credentials.access_token
-    try {
-      return { value: (await untilAbort(work(drive, { signal }), signal)).data }
-    } catch (error) {
-      signal.throwIfAborted()
-      const fault = faultOf(error)
-      // A token that expired on the way is renewed by the next attempt, unless another request has renewed it.
-      const isStale =
-        fault.status === 401 && client.credentials.access_token === (token ?? client.credentials.access_token)
-      if (isStale) client.credentials = { ...client.credentials, expiry_date: 1 }
-      // The credentials file may have changed by the next attempt.
-      if (fault.reason === 'invalid_grant') authorized = undefined
-      return { fault }
-    }
-  }
-
-  const ask = async <T>(
-    about: About,
-    signal: AbortSignal,
-    work: Work<T>,
-    errorFor: (fault: Fault) => unknown = (fault) => errorOf(fault, about),
-  ): Promise<T> => {
-    // Fail at once instead of waiting for too long.
-    if (quietUntil - Date.now() > timeoutMs / 2) throw errorFor({ status: 429 })
-    const { signal: own, release } = followFor([signal, closing.signal], timeoutMs)
-    let renewed = false
-    try {
-      for (let attempt = 1; ; attempt++) {
-        const outcome = await attemptOnce(work, own)
-        if (!('fault' in outcome)) return outcome.value
-        const { fault } = outcome
-        if (fault.status === 401 && !renewed) {
-          renewed = true
-          continue
-        }
-        const wait = waitAfter(fault, attempt)
-        if (wait === undefined || wait > timeoutMs) throw errorFor(fault)
-        await sleep(wait, own)
-        own.throwIfAborted()
-      }
-    } catch (error) {
-      signal.throwIfAborted()
-      if (isResourceError(error) || error === expired) throw error
-      if (closing.signal.aborted) throw new ResourceError('unavailable', 'The provider is closed.')
-      if (own.aborted) throw new ResourceError('unavailable', tooLate(timeoutMs))
-      throw new ResourceError('internal', 'asking Google failed', {}, { cause: error })
-    } finally {
-      release()
-    }
-  }
-
+export function createClient(options: ClientOptions) {
+  const { ask, close } = createRequests(options)
   return {
     /** Returns a page of the files that match a query. */
     files: async (
@@ -245,8 +162,97 @@ export function createClient({ credentials, endpoint, timeoutMs }: ClientOptions
       )
       return permissions ?? []
     },
-    close: () => closing.abort(),
+    close,
   }
+}
+
+/** Sends requests, one after the other attempt, with the tokens and the backoff that all of them share. */
+function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
+  // Half of the time-out, so that a request that hangs is retried.
+  const transport = createTransport({ endpoint, timeoutMs: Math.ceil(timeoutMs / 2) })
+  const closing = new AbortController()
+  let authorized: Promise<Opened> | undefined
+  /** Time until which Google wants no requests. */
+  let quietUntil = 0
+
+  const open = async (): Promise<Opened> => {
+    const client = await authorize(credentials, transport)
+    const fetchImplementation = transport as typeof fetch
+    return { client, drive: new drive_v3.Drive({ auth: client, retry: false, fetchImplementation }) }
+  }
+
+  const authorization = (): Promise<Opened> => {
+    authorized ??= open().catch((error: unknown) => {
+      authorized = undefined
+      throw error
+    })
+    return authorized
+  }
+
+  /** Returns the wait before the next attempt; undefined: do not retry. */
+  const waitAfter = (fault: Fault, attempt: number): number | undefined => {
+    if (attempt >= attempts || !isPassing(fault)) return undefined
+    const most = Math.min(firstWait * 2 ** (attempt - 1), longestWait)
+    const wait = Math.max(fault.retryAfter ?? 0, most * (0.5 + Math.random() * 0.5))
+    if (isQuota(fault)) quietUntil = Math.max(quietUntil, Date.now() + Math.min(wait, longestQuiet))
+    return wait
+  }
+
+  const attemptOnce = async <T>(work: Work<T>, signal: AbortSignal): Promise<Outcome<T>> => {
+    await sleep(quietUntil - Date.now(), signal)
+    const { client, drive } = await untilAbort(authorization(), signal)
+    const token = client.credentials.access_token
+    try {
+      return { value: (await untilAbort(work(drive, { signal }), signal)).data }
+    } catch (error) {
+      signal.throwIfAborted()
+      const fault = faultOf(error)
+      // A token that expired on the way is renewed by the next attempt, unless another request has renewed it.
+      const isStale =
+        fault.status === 401 && client.credentials.access_token === (token ?? client.credentials.access_token)
+      if (isStale) client.credentials = { ...client.credentials, expiry_date: 1 }
+      // The credentials file may have changed by the next attempt.
+      if (fault.reason === 'invalid_grant') authorized = undefined
+      return { fault }
+    }
+  }
+
+  const ask = async <T>(
+    about: About,
+    signal: AbortSignal,
+    work: Work<T>,
+    errorFor: (fault: Fault) => unknown = (fault) => errorOf(fault, about),
+  ): Promise<T> => {
+    // Fail at once instead of waiting for too long.
+    if (quietUntil - Date.now() > timeoutMs / 2) throw errorFor({ status: 429 })
+    const { signal: own, release } = followFor([signal, closing.signal], timeoutMs)
+    let renewed = false
+    try {
+      for (let attempt = 1; ; attempt++) {
+        const outcome = await attemptOnce(work, own)
+        if (!('fault' in outcome)) return outcome.value
+        const { fault } = outcome
+        if (fault.status === 401 && !renewed) {
+          renewed = true
+          continue
+        }
+        const wait = waitAfter(fault, attempt)
+        if (wait === undefined || wait > timeoutMs) throw errorFor(fault)
+        await sleep(wait, own)
+        own.throwIfAborted()
+      }
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isResourceError(error) || error === expired) throw error
+      if (closing.signal.aborted) throw new ResourceError('unavailable', 'The provider is closed.')
+      if (own.aborted) throw new ResourceError('unavailable', tooLate(timeoutMs))
+      throw new ResourceError('internal', 'asking Google failed', {}, { cause: error })
+    } finally {
+      release()
+    }
+  }
+
+  return { ask, close: () => closing.abort() }
 }
 
 /** Thrown when Google no longer knows the changes since a token. */

@@ -94,22 +94,9 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
     throw notFound()
   }
 
-  const entriesOf = function* (tree: Tree, { prefix = '', after, shallow }: ListQuery, context: Context) {
-    const first = seek(tree, prefix)
-    let at = after === undefined ? first : Math.max(first, seek(tree, after, true))
-    for (let placed = tree.entries[at]; placed?.path.startsWith(prefix); placed = tree.entries[at]) {
-      const slash = placed.path.indexOf('/', prefix.length)
-      if (shallow !== true || permissions || slash === -1) {
-        at++
-        if (isSeen(placed, context.principal)) yield entryOf(placed)
-        continue
-      }
-      const directory = placed.path.slice(0, slash + 1)
-      // The first path after everything in the directory.
-      at = seek(tree, `${directory.slice(0, -1)}0`)
-      if (after === undefined || comparePaths(directory, after) > 0) yield directoryOf(tree, directory)
-    }
-  }
+  /** With permissions, a directory is listed by the files in it that the principal sees. */
+  const entriesOf = (tree: Tree, query: ListQuery, { principal }: Context) =>
+    entriesIn(tree, permissions ? { ...query, shallow: false } : query, (placed) => isSeen(placed, principal))
 
   const complete = async (
     { template: asked, argument, arguments: filled }: CompletionRequest,
@@ -170,6 +157,23 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
       client.close()
       reader.close()
     },
+  }
+}
+
+function* entriesIn(tree: Tree, { prefix = '', after, shallow }: ListQuery, isSeen: (placed: Placed) => boolean) {
+  const first = seek(tree, prefix)
+  let at = after === undefined ? first : Math.max(first, seek(tree, after, true))
+  for (let placed = tree.entries[at]; placed?.path.startsWith(prefix); placed = tree.entries[at]) {
+    const slash = placed.path.indexOf('/', prefix.length)
+    if (shallow !== true || slash === -1) {
+      at++
+      if (isSeen(placed)) yield entryOf(placed)
+      continue
+    }
+    const directory = placed.path.slice(0, slash + 1)
+    // The first path after everything in the directory.
+    at = seek(tree, `${directory.slice(0, -1)}0`)
+    if (after === undefined || comparePaths(directory, after) > 0) yield directoryOf(tree, directory)
   }
 }
 

@@ -127,14 +127,8 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
     endProcess(ended)
     if (child !== ended) return
     child = undefined
-    const [head] = waiting
-    if (head !== undefined && isOutOfMemory(complaint)) {
-      waiting.shift()
-      head.reject(tooMuchMemory())
-    } else if (head !== undefined && ++head.deaths > 1) {
-      waiting.shift()
-      head.reject(damaged('git cat-file ended over an object.'))
-    }
+    const fault = faultOf(waiting[0], complaint)
+    if (fault !== undefined) waiting.shift()?.reject(fault)
     if (waiting.length > 0 && !closed) launch()
     else watch()
   }
@@ -151,7 +145,7 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
     delay: () => (waiting.length === 0 ? 0 : performance.now() - headSince),
     ask: (name, limit) =>
       new Promise((resolve, reject) => {
-        if (closed) return reject(new ResourceError('unavailable', 'The git provider is closed.'))
+        if (closed) return reject(closedError())
         waiting.push({ name, limit, resolve, reject, deaths: 0 })
         if (child === undefined) return launch()
         if (unsent === '') process.nextTick(send)
@@ -162,11 +156,19 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
     close: () => {
       closed = true
       clearTimeout(timer)
-      for (const { reject } of waiting.splice(0))
-        reject(new ResourceError('unavailable', 'The git provider is closed.'))
+      for (const { reject } of waiting.splice(0)) reject(closedError())
       restart()
     },
   }
+}
+
+const closedError = () => new ResourceError('unavailable', 'The git provider is closed.')
+
+/** Returns the error of the request over which a process died, unless a new process may still answer it. */
+function faultOf(head: Request | undefined, complaint: string): ResourceError | undefined {
+  if (head === undefined) return undefined
+  if (isOutOfMemory(complaint)) return tooMuchMemory()
+  return ++head.deaths > 1 ? damaged('git cat-file ended over an object.') : undefined
 }
 
 const damagedReason = 'damaged-object'

@@ -5,7 +5,7 @@ import { requireKeys } from '../../core/required.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/pool.ts'
 import { createBlobs } from './blobs.ts'
-import { createCommits } from './commits.ts'
+import { type Commits, createCommits } from './commits.ts'
 import { createCompleter } from './complete.ts'
 import { createDates } from './dates.ts'
 import { explained } from './explain.ts'
@@ -15,7 +15,7 @@ import { completeOptions, type GitOptions } from './options.ts'
 import { createPages } from './pages.ts'
 import { createPlaces } from './places.ts'
 import type { RefTable } from './refs.ts'
-import { openRepository } from './repository.ts'
+import { openRepository, type Repository } from './repository.ts'
 import { templates } from './templates.ts'
 import { createWatch, type ReadStatus } from './watch.ts'
 
@@ -61,7 +61,7 @@ export async function createGit(
   const repository = await openRepository(settings, tuning.maxAgeMs ?? maxAge).catch((error: unknown) => {
     throw explained(error)
   })
-  const { launcher, objects, trees, refs, shallow, config, anchors } = repository
+  const { launcher, objects, trees, refs, shallow, config } = repository
   const commits = createCommits(launcher, objects, config.format === 'sha1' ? 40 : 64)
   const places = createPlaces(commits, trees, tuning.heard)
   const pages = createPages(repository, commits)
@@ -72,46 +72,12 @@ export async function createGit(
   const lister = createLister({ refs, places, objects, dates, pages: pages.entries })
   const completer = createCompleter(launcher, commits, places, tuning.heard)
   const closing = new AbortController()
-  let restarted = Number.NEGATIVE_INFINITY
+  const steadily = createSteadily(repository)
 
   const signalOf = ({ signal }: Context): AbortSignal => {
     signal.throwIfAborted()
     if (closing.signal.aborted) throw new ResourceError('unavailable', 'The git provider is closed.')
     return signal
-  }
-
-  /**
-   * Retries when an object is missing: a branch may have moved, and the old commits been pruned. Retries once, and then as long as the refs
-   * have moved again.
-   */
-  const steadily = async <T>(work: (table: RefTable) => Promise<T>): Promise<T> => {
-    let table = await refs.table()
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const answer = await work(table)
-        if (await anchors.isSame()) return answer
-        // The repository was replaced meanwhile.
-        if (attempt >= attempts) throw new ResourceError('unavailable', 'The repository is replaced again and again.')
-        table = await refs.table(performance.now())
-      } catch (error) {
-        if (!isMissing(error)) throw error
-        const now = performance.now()
-        const newer = await refs.table(now)
-        const hasMoved = newer.fingerprint !== table.fingerprint
-        if (attempt > 1 && (!hasMoved || attempt >= attempts)) throw unfetched(error)
-        table = newer
-        if (now - restarted > restartEvery) {
-          restarted = now
-          objects.restart()
-        }
-      }
-    }
-  }
-
-  const unfetched = (error: unknown): unknown => {
-    if (!config.partial) return error
-    const message = 'An object is not in this partial clone. Fetch it there: git fetch --refetch.'
-    return new ResourceError('unavailable', message, {}, { cause: error })
   }
 
   /** Waits for the result of a call, unless its caller aborts. */
@@ -123,25 +89,15 @@ export async function createGit(
     }
   }
 
-  const locate = async (path: string, table: RefTable, signal: AbortSignal) => {
-    const at = await commits.find(path, table, signal)
-    const entry = at === undefined || at.rest === '' ? undefined : await trees.find(`${at.commit}^{tree}`, at.rest)
-    if (at === undefined || entry === undefined || entry.kind === 'directory') throw notFound()
-    return { at, entry }
-  }
-
-  const statDirectory = async (path: string, table: RefTable, signal: AbortSignal): Promise<Entry> => {
-    const place = await places.find(path, table, signal)
-    if (place === undefined) throw notFound()
-    return { path, mimeType: directoryMimeType }
-  }
-
   const stat = async (path: string, table: RefTable, signal: AbortSignal): Promise<Entry> => {
     if (path === '') throw notFound()
-    if (path.endsWith('/')) return statDirectory(path, table, signal)
+    if (path.endsWith('/')) {
+      if ((await places.find(path, table, signal)) === undefined) throw notFound()
+      return { path, mimeType: directoryMimeType }
+    }
     const page = await pages.stat(path, table, signal)
     if (page !== undefined) return page
-    const { at, entry } = await locate(path, table, signal)
+    const { at, entry } = await locate(await commits.find(path, table, signal), trees)
     const known = await dates.of(at.commit)
     return describeFile(objects, path, entry, known.get(at.rest))
   }
@@ -150,7 +106,7 @@ export async function createGit(
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
     const page = await pages.read(path, params, table, signal)
     if (page !== undefined) return page
-    const { at, entry } = await locate(path, table, signal)
+    const { at, entry } = await locate(await commits.find(path, table, signal), trees)
     const content = await blobs.read(entry, range, signal)
     const meta = { 'dev.hikidashi/commit': at.commit }
     return { ...content, meta, ...(at.fixed ? { immutable: true } : {}) }
@@ -175,12 +131,8 @@ export async function createGit(
         }
       } catch (error) {
         if (!isMissing(error)) throw error
-        throw new ResourceError(
-          'unavailable',
-          'A directory is no longer in the repository, or never was.',
-          {},
-          { cause: error },
-        )
+        const message = 'A directory is no longer in the repository, or never was.'
+        throw new ResourceError('unavailable', message, {}, { cause: error })
       }
     },
     stat: async (path, context) => {
@@ -211,4 +163,47 @@ export async function createGit(
       await repository.close()
     },
   }
+}
+
+/**
+ * Retries when an object is missing: a branch may have moved, and the old commits been pruned. Retries once, and then as long as the refs
+ * have moved again.
+ */
+function createSteadily({ refs, anchors, objects, config }: Repository) {
+  let restarted = Number.NEGATIVE_INFINITY
+  const unfetched = (error: unknown): unknown => {
+    if (!config.partial) return error
+    const message = 'An object is not in this partial clone. Fetch it there: git fetch --refetch.'
+    return new ResourceError('unavailable', message, {}, { cause: error })
+  }
+  return async <T>(work: (table: RefTable) => Promise<T>): Promise<T> => {
+    let table = await refs.table()
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const answer = await work(table)
+        if (await anchors.isSame()) return answer
+        // The repository was replaced meanwhile.
+        if (attempt >= attempts) throw new ResourceError('unavailable', 'The repository is replaced again and again.')
+        table = await refs.table(performance.now())
+      } catch (error) {
+        if (!isMissing(error)) throw error
+        const now = performance.now()
+        const newer = await refs.table(now)
+        const hasMoved = newer.fingerprint !== table.fingerprint
+        if (attempt > 1 && (!hasMoved || attempt >= attempts)) throw unfetched(error)
+        table = newer
+        if (now - restarted > restartEvery) {
+          restarted = now
+          objects.restart()
+        }
+      }
+    }
+  }
+}
+
+/** Returns a commit with the file at the rest of its path. */
+async function locate(at: Awaited<ReturnType<Commits['find']>>, trees: Repository['trees']) {
+  const entry = at === undefined || at.rest === '' ? undefined : await trees.find(`${at.commit}^{tree}`, at.rest)
+  if (at === undefined || entry === undefined || entry.kind === 'directory') throw notFound()
+  return { at, entry }
 }

@@ -108,67 +108,8 @@ export function createLauncher(options: LauncherOptions): Launcher {
     return child
   }
 
-  const converse = (launch: Launch, take: Parameters<Launcher['pipe']>[1]): Promise<Omit<Output, 'bytes'>> =>
-    new Promise((resolve, reject) => {
-      const { args, signal, allows = [], quiet = false } = launch
-      const name = `git ${args[0] ?? ''}`
-      const child = begin(args, true, childLimits.git(timeoutMs), launch)
-      let complaint = ''
-      let ending: { readonly error?: unknown } | undefined
-      const end = (error?: unknown) => {
-        ending ??= { error }
-        endProcess(child)
-      }
-      const abort = () => end(signal.reason)
-      const timer = setTimeout(() => end(unavailable(`${name} did not end within ${timeoutMs} ms.`)), timeoutMs)
-      signal.addEventListener('abort', abort, { once: true })
-      let taking: Promise<void> | undefined
-      const hand = async (chunk: Buffer) => {
-        if (ending === undefined && !(await take(chunk))) end()
-      }
-      child.stdout?.on('data', (chunk: Buffer) => {
-        if (ending !== undefined) return
-        const taken = taking === undefined ? take(chunk) : taking.then(() => hand(chunk))
-        if (taken === false) return end()
-        if (taken === true) return
-        // Back-pressure: read no more until the chunk was taken.
-        child.stdout?.pause()
-        const mine: Promise<void> = Promise.resolve(taken)
-          .then(
-            (more) => (more === false ? end() : undefined),
-            (error: unknown) => end(error),
-          )
-          .then(() => {
-            if (taking !== mine) return
-            taking = undefined
-            child.stdout?.resume()
-          })
-        taking = mine
-      })
-      child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-        if (complaint.length < maxComplaint) complaint += text
-      })
-      child.once('error', (error) => {
-        ending ??= { error: unavailable(`${name} could not be started.`, error) }
-        // A process that did not start sends no close event.
-        if (child.pid === undefined) child.emit('close', -1, null)
-      })
-      child.once('close', async (code) => {
-        while (taking !== undefined) await taking
-        clearTimeout(timer)
-        signal.removeEventListener('abort', abort)
-        if (ending !== undefined) {
-          if (ending.error === undefined) resolve({ code: 0, cut: true })
-          else reject(ending.error)
-        } else if (code === 0 || (code !== null && allows.includes(code))) resolve({ code, cut: false })
-        else {
-          const said = quiet ? {} : { said: firstLine(complaint) }
-          log('warn', 'git failed', { command: args[0], code, ...said })
-          reject(explainFailure(name, code, complaint))
-        }
-      })
-      child.stdin?.end(launch.input ?? '')
-    })
+  const converse = (launch: Launch, take: Take) =>
+    conversation(begin(launch.args, true, childLimits.git(timeoutMs), launch), launch, take, { timeoutMs, log })
 
   const pipe: Launcher['pipe'] = async (launch, take) => {
     launch.signal.throwIfAborted()
@@ -197,6 +138,76 @@ export function createLauncher(options: LauncherOptions): Launcher {
       for (const child of own) endProcess(child)
     },
   }
+}
+
+type Take = Parameters<Launcher['pipe']>[1]
+
+/** Writes the input of a process, hands its output to `take`, and waits for its end. */
+function conversation(
+  child: ChildProcess,
+  launch: Launch,
+  take: Take,
+  { timeoutMs, log }: Pick<LauncherOptions, 'timeoutMs' | 'log'>,
+): Promise<Omit<Output, 'bytes'>> {
+  return new Promise((resolve, reject) => {
+    const { args, signal, allows = [], quiet = false } = launch
+    const name = `git ${args[0] ?? ''}`
+    let complaint = ''
+    let ending: { readonly error?: unknown } | undefined
+    const end = (error?: unknown) => {
+      ending ??= { error }
+      endProcess(child)
+    }
+    const abort = () => end(signal.reason)
+    const timer = setTimeout(() => end(unavailable(`${name} did not end within ${timeoutMs} ms.`)), timeoutMs)
+    signal.addEventListener('abort', abort, { once: true })
+    let taking: Promise<void> | undefined
+    const hand = async (chunk: Buffer) => {
+      if (ending === undefined && !(await take(chunk))) end()
+    }
+    child.stdout?.on('data', (chunk: Buffer) => {
+      if (ending !== undefined) return
+      const taken = taking === undefined ? take(chunk) : taking.then(() => hand(chunk))
+      if (taken === false) return end()
+      if (taken === true) return
+      // Back-pressure: read no more until the chunk was taken.
+      child.stdout?.pause()
+      const mine: Promise<void> = Promise.resolve(taken)
+        .then(
+          (more) => (more === false ? end() : undefined),
+          (error: unknown) => end(error),
+        )
+        .then(() => {
+          if (taking !== mine) return
+          taking = undefined
+          child.stdout?.resume()
+        })
+      taking = mine
+    })
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      if (complaint.length < maxComplaint) complaint += text
+    })
+    child.once('error', (error) => {
+      ending ??= { error: unavailable(`${name} could not be started.`, error) }
+      // A process that did not start sends no close event.
+      if (child.pid === undefined) child.emit('close', -1, null)
+    })
+    child.once('close', async (code) => {
+      while (taking !== undefined) await taking
+      clearTimeout(timer)
+      signal.removeEventListener('abort', abort)
+      if (ending !== undefined) {
+        if (ending.error === undefined) resolve({ code: 0, cut: true })
+        else reject(ending.error)
+      } else if (code === 0 || (code !== null && allows.includes(code))) resolve({ code, cut: false })
+      else {
+        const said = quiet ? {} : { said: firstLine(complaint) }
+        log('warn', 'git failed', { command: args[0], code, ...said })
+        reject(explainFailure(name, code, complaint))
+      }
+    })
+    child.stdin?.end(launch.input ?? '')
+  })
 }
 
 /** All users share the temporary folder: if this one was cleared away, another user's folder can stand in its place. */

@@ -63,21 +63,6 @@ export function createPages(repository: Repository, commits: Commits): Pages {
     return { ...formatLog(title, log, await tips.at(table)), version: table.fingerprint }
   }
 
-  const writeDifference = async (from: Named, to: Named, params: Params, signal: AbortSignal): Promise<Page> => {
-    const path = params.get('path')
-    if (path !== undefined && (path === '' || !isPath(path)))
-      throw invalid('The parameter "path" is not a path: write src/main.ts, or src/ for a directory.', 'path')
-    const query = { from: from.commit, to: to.commit, ...defined({ path }) }
-    const difference = await readDifference(launcher, query, maxBytes, signal)
-    const about = path === undefined ? '' : `, ${oneLine(path)}`
-    const ends = [from, to].map(({ spelled, commit }) => `${oneLine(spelled)} (${shortId(commit)})`)
-    return {
-      text: `Diff ${ends.join(' → ')}${about}\n${difference.text}`,
-      cut: difference.cut,
-      immutable: from.fixed && to.fixed,
-    }
-  }
-
   const writeBlame = async (at: Named, path: string, entry: TreeEntry, signal: AbortSignal): Promise<Page> => {
     const { bytes, size } = await objects.read(entry.oid, maxBytes)
     const encoding = requireBlamable(bytes, size)
@@ -98,7 +83,7 @@ export function createPages(repository: Repository, commits: Commits): Pages {
       const from = await commits.find(rest, table, signal)
       if (from === undefined) throw notFound('no such ref or commit')
       const to = await named(from.rest, table, signal)
-      return { write: (params) => writeDifference(from, to, params, signal) }
+      return { write: (params) => writeDifference(repository, { from, to }, params, signal) }
     },
     blame: async (rest, table, signal) => {
       const at = await commits.find(rest, table, signal)
@@ -154,6 +139,27 @@ export function createPages(repository: Repository, commits: Commits): Pages {
       const found = await plan(path, table, signal)
       return found === undefined ? undefined : contentOf(await found.write(params))
     },
+  }
+}
+
+/** Writes the difference of two commits, or of one path in them. */
+async function writeDifference(
+  { launcher, settings }: Repository,
+  { from, to }: { readonly from: Named; readonly to: Named },
+  params: Params,
+  signal: AbortSignal,
+): Promise<Page> {
+  const path = params.get('path')
+  if (path !== undefined && (path === '' || !isPath(path)))
+    throw invalid('The parameter "path" is not a path: write src/main.ts, or src/ for a directory.', 'path')
+  const query = { from: from.commit, to: to.commit, ...defined({ path }) }
+  const difference = await readDifference(launcher, query, settings.maxBytes, signal)
+  const about = path === undefined ? '' : `, ${oneLine(path)}`
+  const ends = [from, to].map(({ spelled, commit }) => `${oneLine(spelled)} (${shortId(commit)})`)
+  return {
+    text: `Diff ${ends.join(' → ')}${about}\n${difference.text}`,
+    cut: difference.cut,
+    immutable: from.fixed && to.fixed,
   }
 }
 

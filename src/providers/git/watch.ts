@@ -90,15 +90,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     return { table, shallow: repository.shallow() }
   }
 
-  /** Returns undefined when git fails. */
-  const lookAtStatus = async (): Promise<{ readonly text?: string } | undefined> => {
-    try {
-      return { text: await readStatus(known.table, signal) }
-    } catch (error) {
-      if (signal.aborted || !isResourceError(error)) throw error
-      return error.kind === 'not-found' ? {} : undefined
-    }
-  }
+  const lookAtStatus = () => statusOf(known.table, readStatus, signal)
 
   /** Compares the refs. Returns whether it sent notifications. */
   const compareRefs = async (): Promise<boolean> => {
@@ -166,7 +158,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
   }
   signal.addEventListener('abort', end, { once: true })
   let known: Known
-  let status: { readonly text?: string } | undefined
+  let status: Status | undefined
   try {
     known = await look()
     const first = lookAtStatus().then((found) => {
@@ -191,6 +183,21 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     })
   const degraded = (): Degradation | undefined => (away ? 'unavailable' : handles.limited ? 'limited' : undefined)
   return { batches: pending.batches(), degraded, ended }
+}
+
+/** The text of the page `status`, where there is one. */
+interface Status {
+  readonly text?: string
+}
+
+/** Returns undefined when git fails. */
+async function statusOf(table: RefTable, readStatus: ReadStatus, signal: AbortSignal): Promise<Status | undefined> {
+  try {
+    return { text: await readStatus(table, signal) }
+  } catch (error) {
+    if (signal.aborted || !isResourceError(error)) throw error
+    return error.kind === 'not-found' ? {} : undefined
+  }
 }
 
 /** Whether a promise settles within a time. Rejects with the promise's error if it fails within that time. */

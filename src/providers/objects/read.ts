@@ -141,25 +141,29 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
 
   return {
     /** @throws ResourceError of the store, `too-large` above the limit, `invalid` for a range beyond the end. */
-    read: async (key: string, path: string, range: ByteRange | undefined, signal: AbortSignal): Promise<Content> => {
-      let tears = 0
-      for (let attempt = 0; attempt < attempts && tears <= maxTorn; attempt++) {
-        try {
-          return await readOnce(key, path, range, signal)
-        } catch (error) {
-          signal.throwIfAborted()
-          if (error !== replaced && error !== torn && error !== unsatisfiable) throw error
-          if (error === torn) tears++
-        }
-      }
-      throw tears > maxTorn
-        ? new ResourceError(
-            'unavailable',
-            'The answers of the store end before their end, or are not what was stored. Look at the store, and at what lies between.',
-          )
-        : new ResourceError('unavailable', 'An object changes faster than it can be read as one version.')
-    },
+    read: (key: string, path: string, range: ByteRange | undefined, signal: AbortSignal): Promise<Content> =>
+      repeatRead(() => readOnce(key, path, range, signal), signal),
   }
+}
+
+/** Repeats a read until its answers are whole and of one version of the object. */
+async function repeatRead(readOnce: () => Promise<Content>, signal: AbortSignal): Promise<Content> {
+  let tears = 0
+  for (let attempt = 0; attempt < attempts && tears <= maxTorn; attempt++) {
+    try {
+      return await readOnce()
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error !== replaced && error !== torn && error !== unsatisfiable) throw error
+      if (error === torn) tears++
+    }
+  }
+  throw tears > maxTorn
+    ? new ResourceError(
+        'unavailable',
+        'The answers of the store end before their end, or are not what was stored. Look at the store, and at what lies between.',
+      )
+    : new ResourceError('unavailable', 'An object changes faster than it can be read as one version.')
 }
 
 /** Returns further facts of the store as data for display: no code depends on them. */

@@ -19,6 +19,71 @@ const asText = { getTypeParser: () => (text: unknown) => text }
  * @throws ResourceError `unavailable`, with the reason `refused` where trying again does not help.
  */
 export async function openSession(target: Target, settings: ServerSettings, signal: AbortSignal): Promise<Session> {
+  const connection = await connect(target, settings, signal)
+  const { client, run, close, destroy } = connection
+  try {
+    const onAbort = () => close()
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      const facts = await sessionFacts((statement, values) => run(statement, values, false), settings)
+      requireHarmless(facts, settings)
+      const shared = facts.pid !== (client as unknown as { processID: number | null }).processID
+      const set = (isLocal: boolean) => run(settingsStatement, settingsValues(settings, isLocal), !shared)
+      if (!shared) {
+        await set(false)
+        // A connection that we ended then ends its statement too. Not every server can tell.
+        await run(checkStatement, [], false).catch(() => {})
+      }
+
+      const plainly = (text: string) => run({ text }, [], false)
+      /** Undoes everything that a function in a view may have done to the session. */
+      const cleanUp = async () => {
+        // Rolling back takes back settings, roles, temporary tables, cursors and LISTEN.
+        await plainly(shared ? 'ROLLBACK TO SAVEPOINT own' : 'ROLLBACK')
+        // Behind a pooler the next statement outside of the transaction may go to another session.
+        const [row] = await run(leftoversStatement, [], !shared)
+        if (shared) await plainly('ROLLBACK')
+        // A statement that a function prepared lasts as long as the connection does.
+        if (row?.[0] !== 'f') throw endedError()
+      }
+
+      const transaction: Session['transaction'] = async (work) => {
+        await plainly('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+        try {
+          if (shared) {
+            await set(true)
+            await plainly('SAVEPOINT own')
+          }
+          return await work((statement, values) => run(statement, values, !shared))
+        } finally {
+          if (!connection.ended) await cleanUp().catch(destroy)
+        }
+      }
+      return {
+        shared,
+        encoding: facts.encoding,
+        transaction,
+        query: (statement, values) =>
+          shared ? transaction((query) => query(statement, values)) : run(statement, values, true),
+        isUsable: () => !connection.ended && connection.busy === 0,
+        close,
+        onNotification: (told, over) => {
+          client.on('notification', told)
+          connection.onEnd(over)
+        },
+      }
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+    }
+  } catch (error) {
+    destroy()
+    signal.throwIfAborted()
+    throw error
+  }
+}
+
+/** Connects to the server. A statement that takes longer than the server's own limit and the grace ends the connection. */
+async function connect(target: Target, settings: ServerSettings, signal: AbortSignal) {
   signal.throwIfAborted()
   const { connectTimeoutMs, statementTimeoutMs } = settings
   const client = new pg.Client({
@@ -91,65 +156,23 @@ export async function openSession(target: Target, settings: ServerSettings, sign
     destroy()
   }
 
-  try {
-    const onAbort = () => close()
-    signal.addEventListener('abort', onAbort, { once: true })
-    try {
-      const facts = await sessionFacts((statement, values) => run(statement, values, false), settings)
-      requireHarmless(facts, settings)
-      const shared = facts.pid !== (client as unknown as { processID: number | null }).processID
-      const set = (isLocal: boolean) => run(settingsStatement, settingsValues(settings, isLocal), !shared)
-      if (!shared) {
-        await set(false)
-        // A connection that we ended then ends its statement too. Not every server can tell.
-        await run(checkStatement, [], false).catch(() => {})
-      }
-
-      const plainly = (text: string) => run({ text }, [], false)
-      /** Undoes everything that a function in a view may have done to the session. */
-      const cleanUp = async () => {
-        // Rolling back takes back settings, roles, temporary tables, cursors and LISTEN.
-        await plainly(shared ? 'ROLLBACK TO SAVEPOINT own' : 'ROLLBACK')
-        // Behind a pooler the next statement outside of the transaction may go to another session.
-        const [row] = await run(leftoversStatement, [], !shared)
-        if (shared) await plainly('ROLLBACK')
-        // A statement that a function prepared lasts as long as the connection does.
-        if (row?.[0] !== 'f') throw endedError()
-      }
-
-      const transaction: Session['transaction'] = async (work) => {
-        await plainly('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
-        try {
-          if (shared) {
-            await set(true)
-            await plainly('SAVEPOINT own')
-          }
-          return await work((statement, values) => run(statement, values, !shared))
-        } finally {
-          if (!ended) await cleanUp().catch(destroy)
-        }
-      }
-      return {
-        shared,
-        encoding: facts.encoding,
-        transaction,
-        query: (statement, values) =>
-          shared ? transaction((query) => query(statement, values)) : run(statement, values, true),
-        isUsable: () => !ended && busy === 0,
-        close,
-        onNotification: (told, over) => {
-          client.on('notification', told)
-          onEnd = over
-          if (ended) over()
-        },
-      }
-    } finally {
-      signal.removeEventListener('abort', onAbort)
-    }
-  } catch (error) {
-    destroy()
-    signal.throwIfAborted()
-    throw error
+  return {
+    client,
+    run,
+    close,
+    destroy,
+    get ended() {
+      return ended
+    },
+    /** How many statements run. */
+    get busy() {
+      return busy
+    },
+    /** Calls a function at the end of the connection, or now if it has ended. */
+    onEnd: (over: () => void) => {
+      onEnd = over
+      if (ended) over()
+    },
   }
 }
 

@@ -6,16 +6,16 @@ import { isResourceError, notFound } from '../../core/errors.ts'
 import { foreignOf, isOfTemplate, isUsual, pathOfForeign, withParams } from '../../core/foreign.ts'
 import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
-import type { Content, Context, Entry, Provider } from '../../core/provider.ts'
+import type { Completion, CompletionRequest, Content, Context, Entry, Provider } from '../../core/provider.ts'
 import { requireKeys } from '../../core/required.ts'
 import { compileTemplate } from '../../core/template.ts'
-import { directoryMimeType, type ResourceContent } from '../../core/view.ts'
+import { directoryMimeType, type ResourceContent, type ViewCompletionRequest } from '../../core/view.ts'
 import { childrenThere, merge } from './directories.ts'
 import { type Known, relayed } from './entries.ts'
 import { faultOf, listFaultOf, readFaultOf } from './faults.ts'
 import { createFollowing } from './following.ts'
 import { withFound } from './found.ts'
-import { createKept } from './kept.ts'
+import { createKept, type Kept } from './kept.ts'
 import type { ListFacts } from './names.ts'
 import { createRelayedPrompts, fetchPrompts } from './prompts.ts'
 import { createSession } from './session.ts'
@@ -117,14 +117,7 @@ export function remote(options: RemoteOptions): Provider {
     log,
   })
 
-  const snapshot = async ({ signal }: Context): Promise<Snapshot> => {
-    try {
-      return await listing.current(signal)
-    } catch (error) {
-      signal.throwIfAborted()
-      throw listFaultOf(error)
-    }
-  }
+  const snapshot = ({ signal }: Context): Promise<Snapshot> => currentOf(listing, signal)
 
   /** The server's URI of a path. An unlisted URI must be in the usual spelling: it has one path, for access rules too. */
   const uriOf = async (path: string, context: Context): Promise<string> => {
@@ -134,22 +127,11 @@ export function remote(options: RemoteOptions): Provider {
     return uri
   }
 
-  /** Returns unlisted entries of a directory. When the server fails to read it, only listed entries are shown. */
-  const unlisted = async (prefix: string, { signal }: Context): Promise<readonly Entry[]> => {
-    try {
-      return await session.ask((view) => childrenThere(view, prefix, { mark, signal }), signal)
-    } catch (error) {
-      signal.throwIfAborted()
-      log('debug', 'the server does not read a directory', { error })
-      return []
-    }
-  }
-
   return {
     list: async function* (query, context) {
       const taken = await snapshot(context)
       const { prefix = '', after, shallow = false } = query
-      const more = shallow ? await unlisted(prefix, context) : []
+      const more = shallow ? await unlistedIn(session, prefix, { mark, log, signal: context.signal }) : []
       const behind = after === undefined ? more : more.filter(({ path }) => comparePaths(path, after) > 0)
       for (const entry of merge(entries(entriesIn(taken, query)), behind)) {
         context.signal.throwIfAborted()
@@ -175,31 +157,14 @@ export function remote(options: RemoteOptions): Provider {
         throw notFound('it is a directory of the server: what is in it is listed')
       return told.map((content) => withFound(content, options.address))
     },
-    templates: async ({ signal }) => {
-      try {
-        return (await templates.current(signal)).map(({ template }) => template)
-      } catch (error) {
-        signal.throwIfAborted()
-        throw listFaultOf(error)
-      }
-    },
-    complete: async ({ template, argument, arguments: given }, { signal }) => {
-      try {
-        const known = (await templates.current(signal)).find((one) => one.template.template === template)
-        if (known === undefined) return undefined
-        const { textFrom, valueFor } = compileTemplate(template)
-        const filled = new Map(Array.from(given, ([name, text]) => [name, valueFor(name, text)]))
-        const request = { uriTemplate: known.uriTemplate, argument, arguments: filled }
-        const { values, ...rest } = await session.ask((view) => view.complete(request, { signal }), signal)
-        const short = values.filter((value) => value.length <= maxValue)
-        return { ...rest, values: short.map((value) => textFrom(argument.name, value)) }
-      } catch (error) {
-        signal.throwIfAborted()
-        // One that completes nothing of it may still list what can be completed.
-        if (isResourceError(error, 'invalid')) return undefined
-        throw faultOf(error)
-      }
-    },
+    templates: async ({ signal }) => (await currentOf(templates, signal)).map(({ template }) => template),
+    complete: (request, { signal }) =>
+      completeThere(
+        request,
+        (template) => templates.current(signal).then((all) => all.find((one) => one.template.template === template)),
+        (asked) => session.ask((view) => view.complete(asked, { signal }), signal),
+        signal,
+      ),
     ...(prompts === undefined ? {} : { prompts: createRelayedPrompts(prompts, session, mark) }),
     ...(tools === undefined ? {} : { tools: createRelayedTools(tools, session, { mark, log }) }),
     watch: following.watch,
@@ -210,6 +175,54 @@ export function remote(options: RemoteOptions): Provider {
       closing.abort()
       await session.close()
     },
+  }
+}
+
+/** The list as it is kept, or why the server gives none. */
+async function currentOf<T>(kept: Kept<T>, signal: AbortSignal): Promise<T> {
+  try {
+    return await kept.current(signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw listFaultOf(error)
+  }
+}
+
+/** Completes a variable of a template of the server, by the names that it has there. */
+async function completeThere(
+  { template, argument, arguments: given }: CompletionRequest,
+  find: (template: string) => Promise<{ readonly uriTemplate: string } | undefined>,
+  ask: (request: ViewCompletionRequest) => Promise<Completion>,
+  signal: AbortSignal,
+): Promise<Completion | undefined> {
+  try {
+    const known = await find(template)
+    if (known === undefined) return undefined
+    const { textFrom, valueFor } = compileTemplate(template)
+    const filled = new Map(Array.from(given, ([name, text]) => [name, valueFor(name, text)]))
+    const { values, ...rest } = await ask({ uriTemplate: known.uriTemplate, argument, arguments: filled })
+    const short = values.filter((value) => value.length <= maxValue)
+    return { ...rest, values: short.map((value) => textFrom(argument.name, value)) }
+  } catch (error) {
+    signal.throwIfAborted()
+    // One that completes nothing of it may still list what can be completed.
+    if (isResourceError(error, 'invalid')) return undefined
+    throw faultOf(error)
+  }
+}
+
+/** Returns unlisted entries of a directory. When the server fails to read it, only listed entries are shown. */
+async function unlistedIn(
+  session: ReturnType<typeof createSession>,
+  prefix: string,
+  { mark, log, signal }: { readonly mark: string; readonly log: Log; readonly signal: AbortSignal },
+): Promise<readonly Entry[]> {
+  try {
+    return await session.ask((view) => childrenThere(view, prefix, { mark, signal }), signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    log('debug', 'the server does not read a directory', { error })
+    return []
   }
 }
 

@@ -83,8 +83,6 @@ export function search(options: SearchOptions): Search {
   let fed: readonly FedMount[] | undefined
   let readers: ReadonlyMap<string, MountReader> | undefined
   let feeding: Feed | undefined
-  const parts = new Map<string, Promise<Parts>>()
-
   const fedMounts = () => {
     fed ??= options.mounts()
     return fed
@@ -95,22 +93,7 @@ export function search(options: SearchOptions): Search {
   }
   const feedStatus = () => feeding?.status() ?? readFeedStatus(store, name)
 
-  /** Document parts of each mount. A source that does not answer is asked again. */
-  const partsOf = (address: string, signal: AbortSignal): Promise<Parts> => {
-    const mount = mounts().get(address)
-    if (mount === undefined) return Promise.resolve({ lines: false, as: false })
-    const known = parts.get(address)
-    if (known !== undefined) return known
-    const asked = Promise.all([reads(mount, 'lines', signal), reads(mount, 'as', signal)]).then(([lines, as]) => ({
-      lines,
-      as,
-    }))
-    parts.set(address, asked)
-    return asked.catch(() => {
-      parts.delete(address)
-      return { lines: true, as: true }
-    })
-  }
+  const partsOf = createPartsOf((address) => mounts().get(address))
 
   const answer = async (asked: Asked, { principal, signal }: Context): Promise<Content> => {
     const searchable = await knownMounts(mounts(), signal)
@@ -196,5 +179,25 @@ export function search(options: SearchOptions): Search {
     },
     feedStatus,
     currentAt: async () => (await readCurrent(store, name, fedMounts()))?.at,
+  }
+}
+
+/** Which parts of its documents a mount can read. A source that does not answer is asked again. */
+function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
+  const parts = new Map<string, Promise<Parts>>()
+  return (address: string, signal: AbortSignal): Promise<Parts> => {
+    const mount = mountAt(address)
+    if (mount === undefined) return Promise.resolve({ lines: false, as: false })
+    const known = parts.get(address)
+    if (known !== undefined) return known
+    const asked = Promise.all([reads(mount, 'lines', signal), reads(mount, 'as', signal)]).then(([lines, as]) => ({
+      lines,
+      as,
+    }))
+    parts.set(address, asked)
+    return asked.catch(() => {
+      parts.delete(address)
+      return { lines: true, as: true }
+    })
   }
 }

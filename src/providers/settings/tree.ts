@@ -7,7 +7,7 @@ export type Writing = 'inside' | 'quoted' | 'plain' | 'block'
 /** A value that holds no others, and where in the source it stands. */
 export interface Scalar {
   readonly kind: 'scalar'
-  /** As text, decoded: what it is judged by. */
+  /** The decoded text, which the search for secrets judges. */
   readonly text: string
   /** As JSON. Whole numbers that a double cannot hold are texts. */
   readonly json: string

@@ -85,7 +85,7 @@ function identify(file: string): string {
   return `${found.dev}:${found.ino}`
 }
 
-/** Looks at the first bytes of a file; whether it is written by way of a log. */
+/** Reads the header of a file. Returns whether its writers use a write-ahead log. */
 function checkHeader(file: string, identity: string): boolean {
   const bytes = Buffer.alloc(headerLength)
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)

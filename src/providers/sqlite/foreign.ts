@@ -13,7 +13,7 @@ const actions: Readonly<Record<string, string>> = {
   'SET DEFAULT': 'set default',
 }
 
-/** Foreign keys have no names that SQLite would tell: they are called by their columns. */
+/** SQLite does not report the names of foreign keys, so each is named after its columns. */
 export function foreignKeysOf(run: Run, table: string, spelled: (name: string) => string): readonly ForeignKey[] {
   const rows = run(
     'select id, "table", "from", "to", on_update, on_delete from pragma_foreign_key_list(?1) order by id desc, seq',

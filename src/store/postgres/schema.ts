@@ -9,8 +9,13 @@ import { textsMigration } from './texts-schema.ts'
  * the writes of a collection are serialized, and become visible in the order of their revisions.
  */
 function migrations(schema: string, channel: string): readonly string[] {
-  return [
-    `create table ${schema}.collections (
+  const rows = [tablesSql(schema), writesSql(schema, channel), removalsSql(schema)].join('\n\n')
+  return [rows, textsMigration(schema)]
+}
+
+/** Tables of rows, and what every write begins with. */
+function tablesSql(schema: string): string {
+  return `create table ${schema}.collections (
        id integer generated always as identity primary key,
        name text collate "C" not null unique,
        revision bigint not null default 0,
@@ -56,9 +61,12 @@ function migrations(schema: string, channel: string): readonly string[] {
          select * into _home from ${schema}.collections c where c.name = _name for update;
        end if;
        return _home;
-     end $$;
+     end $$;`
+}
 
-     -- A notification has less than 8000 bytes: without its keys it means that anything may have changed.
+/** Notifications, and writing a row. */
+function writesSql(schema: string, channel: string): string {
+  return `-- A notification has less than 8000 bytes: without its keys it means that anything may have changed.
      create function ${schema}.tell(_collection text, _keys text[]) returns void language plpgsql as $$
      declare
        _news text := json_build_object('collection', _collection, 'keys', _keys);
@@ -103,9 +111,12 @@ function migrations(schema: string, channel: string): readonly string[] {
          where c.id = _home.id;
        perform ${schema}.tell(_collection, array[_key]);
        return query select _revision, _created, _now;
-     end $$;
+     end $$;`
+}
 
-     create function ${schema}.remove(_home ${schema}.collections, _keys text[]) returns void language plpgsql as $$
+/** Removing rows: by their keys, and by the bounds of a collection. */
+function removalsSql(schema: string): string {
+  return `create function ${schema}.remove(_home ${schema}.collections, _keys text[]) returns void language plpgsql as $$
      declare
        _rows bigint;
        _bytes bigint;
@@ -171,9 +182,7 @@ function migrations(schema: string, channel: string): readonly string[] {
        if _keys is null then return; end if;
        perform ${schema}.remove(_home, _keys);
        return query select unnest(_keys);
-     end $$;`,
-    textsMigration(schema),
-  ]
+     end $$;`
 }
 
 /**

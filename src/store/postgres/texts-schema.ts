@@ -1,5 +1,9 @@
 /** The second version: texts. The terms of a part lie outside of its row, since whoever looks for a term wants the number of the row alone. */
 export function textsMigration(schema: string): string {
+  return `${tablesSql(schema)}\n\n${functionsSql(schema)}`
+}
+
+function tablesSql(schema: string): string {
   return `create table ${schema}.homes (
       id integer generated always as identity primary key,
       name text collate "C" not null unique,
@@ -45,9 +49,12 @@ export function textsMigration(schema: string): string {
       model text collate "C" not null,
       vector bytea not null
     );
-    create index on ${schema}.vectors (home, model, position);
+    create index on ${schema}.vectors (home, model, position);`
+}
 
-    create function ${schema}.text_home(_name text) returns ${schema}.homes language plpgsql as $$
+/** Writing, removing and embedding texts. */
+function functionsSql(schema: string): string {
+  return `create function ${schema}.text_home(_name text) returns ${schema}.homes language plpgsql as $$
     declare
       _home ${schema}.homes;
     begin

@@ -123,6 +123,14 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
         embedded: number('embedded'),
       }
     },
+    ...vectorsOn(ask, schema, home),
+  }
+}
+
+type VectorOperations = Pick<Remote<TextOperations>, 'textsUnembedded' | 'textsEmbed' | 'textsVectors'>
+
+function vectorsOn(ask: Ask, schema: string, home: string): VectorOperations {
+  return {
     textsUnembedded: async (name, model, after, limit) => {
       const found = await ask(
         `select p.id, p.value from ${schema}.parts p join ${schema}.texts t on t.id = p.text

@@ -36,7 +36,7 @@ export function decodeBytes(bytes: Uint8Array, label: string, strict?: 'strict')
   if (label === 'euc-kr') return decodeKorean(bytes, strict)
   try {
     const text = new TextDecoder(label, { fatal: strict !== undefined }).decode(bytes, { stream: strict !== undefined })
-    // ICU takes some bytes for C1 controls that the standard calls malformed.
+    // ICU decodes some bytes to C1 controls that the Encoding Standard calls malformed.
     return strict !== undefined && /[\x80-\x9f]/.test(text) ? undefined : text
   } catch {
     return undefined

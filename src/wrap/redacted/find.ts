@@ -39,7 +39,7 @@ export interface FindOptions {
   readonly path: string
   /** Layers that are left out: tests use it to show that each layer is needed. */
   readonly without?: readonly Layer[]
-  /** The first line of the file, where the text is a later part of it: it may name the columns of a table. */
+  /** First line of the file, if the text does not begin with it: it may name the columns of a table. */
   readonly head?: string
 }
 

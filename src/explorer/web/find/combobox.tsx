@@ -30,33 +30,11 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
   const error = useSignal('')
   const isOpen = useSignal(false)
   const active = useSignal(-1)
-  const asking = useRef<AbortController | undefined>(undefined)
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
-
-  const stop = () => {
-    clearTimeout(timer.current)
-    asking.current?.abort()
-  }
-  useEffect(() => stop, [])
-
-  const ask = (text: string, wait: number) => {
-    stop()
-    timer.current = setTimeout(async () => {
-      const controller = new AbortController()
-      asking.current = controller
-      try {
-        const answer = await complete(text, controller.signal)
-        if (controller.signal.aborted) return
-        completion.value = answer
-        error.value = ''
-        active.value = -1
-      } catch (reason) {
-        if (controller.signal.aborted) return
-        completion.value = { values: [] }
-        error.value = reasonOf(reason)
-      }
-    }, wait)
-  }
+  const { ask, stop } = useQuestion(complete, (answer, fault) => {
+    completion.value = answer
+    error.value = fault
+    if (fault === '') active.value = -1
+  })
   const open = () => {
     isOpen.value = true
     ask(value, 0)
@@ -72,7 +50,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
     if (chosen.endsWith('/')) ask(chosen, 0)
     else close()
   }
-  const { values, total, hasMore } = completion.value
+  const { values } = completion.value
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.isComposing || event.keyCode === 229) return
     const last = values.length - 1
@@ -153,13 +131,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
           </div>
         ))}
       </div>
-      {isListed && (hasMore === true || (total ?? 0) > values.length) ? (
-        <p class="combobox-more">
-          {total === undefined
-            ? t('valuesSome', { count: values.length })
-            : t('valuesMore', { count: values.length, total })}
-        </p>
-      ) : null}
+      {isListed ? <MoreValues {...completion.value} /> : null}
       {error.value === '' ? null : (
         <p class="combobox-error" role="alert">
           {error.value}
@@ -167,4 +139,38 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
       )}
     </div>
   )
+}
+
+/** Says that there are more values than those that are listed. */
+function MoreValues({ values, total, hasMore }: Completion) {
+  const count = values.length
+  if (hasMore !== true && (total ?? 0) <= count) return null
+  return (
+    <p class="combobox-more">{total === undefined ? t('valuesSome', { count }) : t('valuesMore', { count, total })}</p>
+  )
+}
+
+/** Asks for the values of a text after a pause. A newer question takes the place of an older one. */
+function useQuestion(complete: ComboboxProps['complete'], onAnswer: (answer: Completion, fault: string) => void) {
+  const asking = useRef<AbortController | undefined>(undefined)
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  const stop = () => {
+    clearTimeout(timer.current)
+    asking.current?.abort()
+  }
+  useEffect(() => stop, [])
+  const ask = (text: string, wait: number) => {
+    stop()
+    timer.current = setTimeout(async () => {
+      const controller = new AbortController()
+      asking.current = controller
+      try {
+        const answer = await complete(text, controller.signal)
+        if (!controller.signal.aborted) onAnswer(answer, '')
+      } catch (reason) {
+        if (!controller.signal.aborted) onAnswer({ values: [] }, reasonOf(reason))
+      }
+    }, wait)
+  }
+  return { ask, stop }
 }

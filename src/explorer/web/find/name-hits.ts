@@ -3,7 +3,7 @@ import type { Resource } from '../../../core/view.ts'
 import { matchesIn } from '../preview/model/matches.ts'
 import { fold } from '../state/fold.ts'
 
-/** The most names that stand above the hits. */
+/** Maximum number of names above the hits. */
 const maxShown = 5
 
 /** How well a name fits a query, both folded: higher is better. `undefined`: the query is not in it. */

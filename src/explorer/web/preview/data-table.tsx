@@ -90,29 +90,7 @@ export function DataTable({ rows, children }: Props) {
         count={body.length}
         active={cell.row}
         wide={wide}
-        head={
-          <div class="grid-row grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
-            <span role="columnheader" class="cell number">
-              <span class="unseen">{t('rowNumber')}</span>
-            </span>
-            {columns.map(({ name }, column) => (
-              <span
-                key={column}
-                role="columnheader"
-                class="cell"
-                aria-colindex={column + 2}
-                {...(sort?.column === column
-                  ? { 'aria-sort': sort.isDescending ? ('descending' as const) : ('ascending' as const) }
-                  : {})}
-              >
-                <button type="button" tabIndex={-1} title={t('sortBy', { name })} onClick={() => sortBy(column)}>
-                  <bdi lang={langOf(name)}>{shown(name)}</bdi>
-                  <span aria-hidden="true">{sort?.column === column ? (sort.isDescending ? ' ▾' : ' ▴') : ''}</span>
-                </button>
-              </span>
-            ))}
-          </div>
-        }
+        head={<TableHead {...{ columns, template, sort, sortBy }} />}
         row={(index) => (
           <div
             key={index}
@@ -147,6 +125,40 @@ export function DataTable({ rows, children }: Props) {
           </div>
         )}
       />
+    </div>
+  )
+}
+
+interface HeadProps {
+  readonly columns: readonly Column[]
+  /** The widths of the columns, as CSS has them. */
+  readonly template: string
+  readonly sort: Sort | undefined
+  readonly sortBy: (column: number) => void
+}
+
+function TableHead({ columns, template, sort, sortBy }: HeadProps) {
+  return (
+    <div class="grid-row grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
+      <span role="columnheader" class="cell number">
+        <span class="unseen">{t('rowNumber')}</span>
+      </span>
+      {columns.map(({ name }, column) => (
+        <span
+          key={column}
+          role="columnheader"
+          class="cell"
+          aria-colindex={column + 2}
+          {...(sort?.column === column
+            ? { 'aria-sort': sort.isDescending ? ('descending' as const) : ('ascending' as const) }
+            : {})}
+        >
+          <button type="button" tabIndex={-1} title={t('sortBy', { name })} onClick={() => sortBy(column)}>
+            <bdi lang={langOf(name)}>{shown(name)}</bdi>
+            <span aria-hidden="true">{sort?.column === column ? (sort.isDescending ? ' ▾' : ' ▴') : ''}</span>
+          </button>
+        </span>
+      ))}
     </div>
   )
 }

@@ -49,69 +49,23 @@ export function createReader(uri: string, isOriginal = false) {
   const controller = new AbortController()
   const { signal: left } = controller
   let queries: readonly (string | undefined)[] = []
+  const { read, readFirst } = createReads(uri, isOriginal, { resource, noText, left })
   let failures = 0
   let timer: ReturnType<typeof setTimeout> | undefined
   let round = 0
 
-  const read = async (query: string | undefined): Promise<readonly ResourceContent[]> => {
-    const { view } = connected()
-    const asked = query === undefined ? uri : withPart(uri, query)
-    return (await view.read(asked, { signal: left })).contents
-  }
-
-  /** The content, and by which queries it was asked for, so that as much is read again. */
-  const readFirst = async (): Promise<readonly ResourceContent[]> => {
-    const wanted = linesIn(uri)
-    const text = isOriginal ? undefined : await readText()
-    if (text !== undefined) return text
-    const first = wanted === undefined ? firstQuery(uri, resource.value) : around(wanted)
-    try {
-      const contents = await read(first)
-      queries = [first]
-      return contents
-    } catch (error) {
-      const isTooLarge = isResourceError(error, 'too-large')
-      // Not every server has parts: then one that is asked for is malformed, or not there.
-      const hasNoParts = isResourceError(error, 'invalid') || isResourceError(error, 'not-found')
-      if (!isTooLarge && (first === undefined || !hasNoParts)) throw error
-      const others = first === undefined ? ['lines=1-', 'bytes=0-65535'] : ['bytes=0-65535', undefined]
-      return readOther(others, error)
-    }
-  }
-
-  /** The text of a document. `undefined`: it is no document, or has none. */
-  const readText = async (): Promise<readonly ResourceContent[] | undefined> => {
-    const form = documentFormOf(uri, resource.value?.mimeType)
-    if (form === undefined || /[?#]/.test(uri)) return undefined
-    const query = `as=${form}`
-    try {
-      const contents = await read(query)
-      queries = [query]
-      return contents
-    } catch (error) {
-      if (left.aborted || isResourceError(error, 'unavailable')) throw error
-      noText.value = isResourceError(error) ? error.message : undefined
-      return undefined
-    }
-  }
-
-  const readOther = async (others: readonly (string | undefined)[], error: unknown) => {
-    for (const query of others)
-      try {
-        const contents = await read(query)
-        queries = [query]
-        return contents
-      } catch (fault) {
-        if (left.aborted || isResourceError(fault, 'unavailable')) throw fault
-      }
-    throw error
+  /** Reads the resource for the first time, and keeps by which query, so that as much is read again. */
+  const begin = async (): Promise<readonly ResourceContent[]> => {
+    const { contents, query } = await readFirst()
+    queries = [query]
+    return contents
   }
 
   const load = async (): Promise<void> => {
     const own = ++round
     clearTimeout(timer)
     try {
-      let contents = queries.length === 0 ? await readFirst() : await read(queries[0])
+      let contents = queries.length === 0 ? await begin() : await read(queries[0])
       for (const query of queries.slice(1)) contents = joined(contents, await read(query))
       if (own === round) settle(contents)
     } catch (error) {
@@ -201,6 +155,71 @@ export function createReader(uri: string, isOriginal = false) {
       stop()
     },
   }
+}
+
+interface FirstRead {
+  readonly contents: readonly ResourceContent[]
+  readonly query: string | undefined
+}
+
+interface ReadsParts {
+  readonly resource: { readonly value: Resource | undefined }
+  readonly noText: { value: string | undefined }
+  /** Aborts when the resource is left. */
+  readonly left: AbortSignal
+}
+
+/** Reads a resource: by one query, or for the first time by the query that suits it. */
+function createReads(uri: string, isOriginal: boolean, { resource, noText, left }: ReadsParts) {
+  const read = async (query: string | undefined): Promise<readonly ResourceContent[]> => {
+    const { view } = connected()
+    const asked = query === undefined ? uri : withPart(uri, query)
+    return (await view.read(asked, { signal: left })).contents
+  }
+
+  /** The content, and by which query it was asked for. */
+  const readFirst = async (): Promise<FirstRead> => {
+    const wanted = linesIn(uri)
+    const text = isOriginal ? undefined : await readText()
+    if (text !== undefined) return text
+    const first = wanted === undefined ? firstQuery(uri, resource.value) : around(wanted)
+    try {
+      return { contents: await read(first), query: first }
+    } catch (error) {
+      const isTooLarge = isResourceError(error, 'too-large')
+      // Not every server has parts: then one that is asked for is malformed, or not there.
+      const hasNoParts = isResourceError(error, 'invalid') || isResourceError(error, 'not-found')
+      if (!isTooLarge && (first === undefined || !hasNoParts)) throw error
+      const others = first === undefined ? ['lines=1-', 'bytes=0-65535'] : ['bytes=0-65535', undefined]
+      return readOther(others, error)
+    }
+  }
+
+  /** The text of a document. `undefined`: it is no document, or has none. */
+  const readText = async (): Promise<FirstRead | undefined> => {
+    const form = documentFormOf(uri, resource.value?.mimeType)
+    if (form === undefined || /[?#]/.test(uri)) return undefined
+    const query = `as=${form}`
+    try {
+      return { contents: await read(query), query }
+    } catch (error) {
+      if (left.aborted || isResourceError(error, 'unavailable')) throw error
+      noText.value = isResourceError(error) ? error.message : undefined
+      return undefined
+    }
+  }
+
+  const readOther = async (others: readonly (string | undefined)[], error: unknown): Promise<FirstRead> => {
+    for (const query of others)
+      try {
+        return { contents: await read(query), query }
+      } catch (fault) {
+        if (left.aborted || isResourceError(fault, 'unavailable')) throw fault
+      }
+    throw error
+  }
+
+  return { read, readFirst }
 }
 
 /** Lists name a resource without the parts that can be asked of it. */
