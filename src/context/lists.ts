@@ -16,7 +16,7 @@ import type { Limits } from './types.ts'
 const weights = { search: 0.6, name: 0.4, words: 0.3, section: 0.3 }
 /** Number of resources whose sections are compared. */
 const sectioned = 64
-/** What a candidate passes on to those that it refers to, and to those in its folder; and how many candidates do. */
+/** The shares of its score that a candidate gives to those that it refers to, and to those in its folder; and how many candidates do. */
 const nearness = { referred: 0.1, folder: 0.05, seeds: 10 }
 /**
  * Of resources that no search covers, where a search covers others: what they weigh, and how many different terms of the

@@ -1,7 +1,7 @@
 import type { Resource } from '../core/view.ts'
 import type { AssembleOptions, Explanation, Factor } from './types.ts'
 
-/** What one way of looking for resources has found, best first: URIs with scores from 0 to 1. */
+/** The results of one way of looking for resources, best first: URIs with scores from 0 to 1. */
 export interface RankedList {
   readonly name: string
   readonly entries: readonly Scored[]

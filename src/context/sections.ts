@@ -21,7 +21,7 @@ export interface Sectioned {
   readonly mimeType: string | undefined
 }
 
-/** What is known of the terms of one query: the words of one text come again in the next, and a text is ranked before its windows are made. */
+/** Caches for the terms of one query: the words of one text come again in the next, and a text is ranked before its windows are made. */
 interface Known {
   readonly count: (text: string) => TermCounts
   readonly sections: Map<string, { readonly of: Sectioned; readonly sections: readonly Section[] }>

@@ -24,7 +24,7 @@ const bm25 = { k1: { words: 1.6, characters: 0.9 }, b: 0.75, heading: 1, title: 
  * Weight of the document's own score beside that of each passage, for words: BM25 over its known passages.
  */
 const ofDocument = { share: 1, b: 0.75 }
-/** How much it counts that the terms stand together: the best stretch of so many UTF-16 units. Where a question has pairs of characters, more. */
+/** How much it counts that the terms stand together: the best stretch of so many UTF-16 units. It counts more for a question with pairs of characters. */
 const nearness = { words: { share: 0.5, units: 80 }, characters: { share: 1.5, units: 100 } }
 
 /** Pairs of characters count once more in the beginning of a text, which names what it is about: so many UTF-16 units. */
