@@ -1,21 +1,28 @@
 /**
  * How much of the places that a commit changes can be read in a context that its subject asks for, out of the files as they were before it.
  *
- *     npm run eval:context -- [--repository NAME=FOLDER …] [--commits COUNT] [--files COUNT] [--since COUNT]
+ *     npm run eval:context -- [--repository NAME=FOLDER …] [--commits COUNT] [--files COUNT] [--since COUNT] [--search] [--only]
  *
  * Of each budget: the files of the commit that are there in any form, those with text, and `hunks`: the share of the changed places whose
  * lines are in the context. Beside it, in the same run: whole files in the order of BM25 over contents, and over contents and paths; a file that
- * does not fit is passed over.
+ * does not fit is passed over. With `--search`, one more row: the same with a search over the files, whose index is current. `--only`: not of this repository.
  *
  * With `--since 2`: the same question is asked of the files two commits earlier first, and the second context is given the manifest of the first.
  * `reused` is the share of its tokens in front that are as they were; in the row above it, without that manifest.
  */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { fixed, progress, table } from '../../bench/support.ts'
 import { type Assembled, assemble, type ManifestEntry, openCounter } from '../../src/context/index.ts'
+import { createMemory } from '../../src/context/memory.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { View } from '../../src/core/view.ts'
+import { search } from '../../src/providers/search/index.ts'
+import { openSearchIndex } from '../../src/search/index.ts'
+import { openStore, type Store } from '../../src/store/index.ts'
 import { memory } from '../../test/support/memory.ts'
 import { type Engine, plainBm25 } from './engines.ts'
 import { type Change, openRepository, type Repository } from './git.ts'
@@ -29,6 +36,8 @@ const { values } = parseArgs({
     commits: { type: 'string', default: '40' },
     files: { type: 'string', default: '10' },
     since: { type: 'string', default: '0' },
+    search: { type: 'boolean', default: false },
+    only: { type: 'boolean', default: false },
   },
 })
 
@@ -72,7 +81,7 @@ function judgeContext(
 async function judgeWhole(
   figures: Figures,
   order: readonly string[],
-  texts: ReadonlyMap<string, string>,
+  files: ReadonlyMap<string, File>,
   gold: ReadonlySet<string>,
   hunks: Hunks,
 ): Promise<void> {
@@ -83,7 +92,7 @@ async function judgeWhole(
     let left = budget
     for (const path of order) {
       if (left < 20) break
-      const tokens = await counter.count(texts.get(path) ?? '', undefined, left)
+      const tokens = await counter.count(files.get(path)?.text ?? '', undefined, left)
       if (tokens > left) continue
       taken.add(path)
       left -= tokens
@@ -98,15 +107,68 @@ async function judgeWhole(
   }
 }
 
-async function textsOf(repository: Repository, commit: string): Promise<ReadonlyMap<string, string>> {
-  const tree = await repository.tree(commit)
-  const blobs = await repository.texts(tree.values())
-  return new Map([...tree].flatMap(([path, id]) => (blobs.has(id) ? [[path, blobs.get(id) ?? ''] as const] : [])))
+interface File {
+  readonly text: string
+  /** The id of the blob. */
+  readonly version: string
 }
 
-function viewOf(texts: ReadonlyMap<string, string>, time: number): View {
-  const provider = memory(Object.fromEntries([...texts].map(([path, text]) => [path, { text, modified: time }])))
+async function filesOf(repository: Repository, commit: string): Promise<ReadonlyMap<string, File>> {
+  const tree = await repository.tree(commit)
+  const blobs = await repository.texts(tree.values())
+  return new Map(
+    [...tree].flatMap(([path, version]) => {
+      const text = blobs.get(version)
+      return text === undefined ? [] : [[path, { text, version }] as const]
+    }),
+  )
+}
+
+/** What was read of one commit is not read again of the next: the versions are those of the blobs. */
+const remembered = createMemory()('eval')
+
+function providerOf(files: ReadonlyMap<string, File>, time: number) {
+  return memory(Object.fromEntries([...files].map(([path, file]) => [path, { ...file, modified: time }])))
+}
+
+function viewOf(files: ReadonlyMap<string, File>, time: number): View {
+  const provider = providerOf(files, time)
   return createCatalog({ mounts: [{ address: 'memory://r', provider }] }).view({ id: 'eval', roles: [] })
+}
+
+/** The same with a search, whose index is brought from the files of one commit to those of the next. */
+async function searchedViewOf(files: ReadonlyMap<string, File>, time: number, store: Store) {
+  const index = await openSearchIndex({ store, name: 'eval' })
+  const mounts = () => {
+    const mount = catalog.reader('memory://r')
+    return mount === undefined ? [] : [{ mount, way: '' }]
+  }
+  const provider = search({ index, store, name: 'eval', mounts })
+  const catalog = createCatalog({
+    mounts: [
+      { address: 'memory://r', provider: providerOf(files, time) },
+      { address: 'search://r', provider },
+    ],
+  })
+  provider.feed()
+  while ((await provider.feedStatus())?.mounts.every(({ state }) => state === 'current') !== true) await sleep(20)
+  return { view: catalog.view({ id: 'eval', roles: [] }), close: () => provider.close?.() }
+}
+
+/** Plain engines are brought from the files of one commit to those of the next, too. */
+function createBaselines() {
+  const engines: readonly Engine[] = [plainBm25('BM25, contents'), plainBm25('BM25, contents 0.6 + path 0.4', 0.4)]
+  let there: ReadonlyMap<string, File> = new Map()
+  return async (files: ReadonlyMap<string, File>): Promise<readonly Engine[]> => {
+    const put = [...files].filter(([path, { version }]) => there.get(path)?.version !== version)
+    const removed = [...there.keys()].filter((path) => !files.has(path))
+    for (const engine of engines) {
+      await engine.remove(removed)
+      await engine.put(put.map(([id, { text }]) => ({ id, text })))
+    }
+    there = files
+    return engines
+  }
 }
 
 /** The share of the tokens of a context that are in front of an earlier one, too, up to the end of a resource. */
@@ -117,62 +179,86 @@ function shareInCommon(earlier: readonly ManifestEntry[], { manifest, tokens }: 
 }
 
 const afterEarlier = 'hikidashi, after an earlier one'
+const withSearch = 'hikidashi, with a search'
 
-async function evaluate(repository: Repository, change: Change, ways: ReadonlyMap<string, Figures>): Promise<void> {
+interface Means {
+  readonly ways: ReadonlyMap<string, Figures>
+  readonly baselines: ReturnType<typeof createBaselines>
+  /** Where the index of a search is; undefined: there is none. */
+  readonly store: Store | undefined
+}
+
+async function evaluate(repository: Repository, change: Change, { ways, baselines, store }: Means): Promise<void> {
   const { commit, subject, time, modified } = change
-  const texts = await textsOf(repository, `${commit}^`)
+  const files = await filesOf(repository, `${commit}^`)
   const hunks = await repository.hunks(commit)
   const query = subject.replace(/\s*\(#\d+\)$/, '')
   const figuresOf = (name: string): Figures => ways.get(name) ?? new Map()
 
-  const baselines: readonly Engine[] = [plainBm25('BM25, contents'), plainBm25('BM25, contents 0.6 + path 0.4', 0.4)]
-  for (const engine of baselines) {
-    await engine.put([...texts].map(([id, text]) => ({ id, text })))
-    await judgeWhole(figuresOf(engine.name), await engine.find(query, 500), texts, modified, hunks)
-  }
-  const view = viewOf(texts, time)
-  const since = Number(values.since)
-  const earlierTexts = since === 0 ? new Map<string, string>() : await textsOf(repository, `${commit}~${since + 1}`)
-  for (const budget of budgets) {
-    const context = await assemble(view, { query, now: time, budget })
-    judgeContext(figuresOf('hikidashi'), budget, context, modified, hunks)
-    if (since > 0) {
-      const { manifest: earlier } = await assemble(viewOf(earlierTexts, time), { query, now: time, budget })
-      const after = await assemble(view, { query, now: time, budget, earlier })
-      judgeContext(figuresOf(afterEarlier), budget, after, modified, hunks)
-      add(figuresOf(afterEarlier), `reused ${budget}`, (after.reusedPrefixTokens ?? 0) / Math.max(1, after.tokens))
-      add(figuresOf('hikidashi'), `reused ${budget}`, shareInCommon(earlier, context))
+  for (const engine of await baselines(files))
+    await judgeWhole(figuresOf(engine.name), await engine.find(query, 500), files, modified, hunks)
+  const now = Math.max(time, 10_000)
+  const asked = { query, now, memory: remembered }
+  const judgeOwn = async (name: string, view: View): Promise<void> => {
+    for (const budget of budgets) {
+      const context = await assemble(view, { ...asked, budget })
+      judgeContext(figuresOf(name), budget, context, modified, hunks)
+      if (budget !== budgets[0]) continue
+      const ranked = [...context.items, ...context.omitted].sort((a, b) => b.explanation.score - a.explanation.score)
+      const order = ranked.map(({ uri }) => pathOf(uri))
+      add(figuresOf(name), 'nDCG@10', ndcg(order, modified))
     }
-    if (budget !== budgets[0]) continue
-    const ranked = [...context.items, ...context.omitted].sort((a, b) => b.explanation.score - a.explanation.score)
-    add(
-      figuresOf('hikidashi'),
-      'nDCG@10',
-      ndcg(
-        ranked.map(({ uri }) => pathOf(uri)),
-        modified,
-      ),
-    )
   }
+  const view = viewOf(files, time)
+  await judgeOwn('hikidashi', view)
+  if (store !== undefined) {
+    const searched = await searchedViewOf(files, time, store)
+    await judgeOwn(withSearch, searched.view)
+    await searched.close()
+  }
+  const since = Number(values.since)
+  if (since === 0) return
+  const earlierView = viewOf(await filesOf(repository, `${commit}~${since + 1}`), time)
+  for (const budget of budgets) {
+    const context = await assemble(view, { ...asked, budget })
+    const { manifest: earlier } = await assemble(earlierView, { ...asked, budget })
+    const after = await assemble(view, { ...asked, budget, earlier })
+    judgeContext(figuresOf(afterEarlier), budget, after, modified, hunks)
+    add(figuresOf(afterEarlier), `reused ${budget}`, (after.reusedPrefixTokens ?? 0) / Math.max(1, after.tokens))
+    add(figuresOf('hikidashi'), `reused ${budget}`, shareInCommon(earlier, context))
+  }
+}
+
+/** Whether a subject says enough to be asked with: three words, or three characters of a script without spaces. */
+function isQuestion(subject: string): boolean {
+  return subject.split(/\s+/).length >= 3 || /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]{3}/u.test(subject)
 }
 
 const isAgain = Number(values.since) > 0
 const given = values.repository.map((one) => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)] as const)
-for (const [name, folder] of [['this repository', root] as const, ...given]) {
-  const repository = openRepository(name, resolve(folder))
+for (const [name, place] of [...(values.only ? [] : [['this repository', root] as const]), ...given]) {
+  const repository = openRepository(name, resolve(place))
   const changes = (await repository.changes(Number(values.files)))
-    .filter(({ subject }) => subject.split(/\s+/).length >= 3)
+    .filter(({ subject }) => isQuestion(subject))
     .slice(0, Number(values.commits))
   const ways = new Map<string, Figures>(
-    ['hikidashi', ...(isAgain ? [afterEarlier] : []), 'BM25, contents', 'BM25, contents 0.6 + path 0.4'].map((way) => [
-      way,
-      new Map(),
-    ]),
+    [
+      'hikidashi',
+      ...(values.search ? [withSearch] : []),
+      ...(isAgain ? [afterEarlier] : []),
+      'BM25, contents',
+      'BM25, contents 0.6 + path 0.4',
+    ].map((way) => [way, new Map()]),
   )
+  const folder = mkdtempSync(join(tmpdir(), 'hikidashi-eval-'))
+  const store = values.search ? await openStore({ sqlite: { file: join(folder, 'store.sqlite') } }) : undefined
+  const means = { ways, baselines: createBaselines(), store }
   for (const [at, change] of changes.entries()) {
-    progress(`${name}: ${at + 1} of ${changes.length}`)
-    await evaluate(repository, change, ways)
+    if (at % 10 === 0) progress(`${name}: ${at + 1} of ${changes.length}`)
+    await evaluate(repository, change, means)
   }
+  await store?.close()
+  rmSync(folder, { recursive: true, force: true })
   const columns = [
     'nDCG@10',
     ...budgets.flatMap((budget) => [`any ${budget}`, `text ${budget}`, `hunks ${budget}`]),

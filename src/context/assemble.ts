@@ -22,6 +22,9 @@ import type {
   OmittedItem,
 } from './types.ts'
 
+/** The share of the budget that one resource takes at most while there are others. Figures: decision 21. */
+const capShare = 0.6
+
 /**
  * Chooses what of a view helps with a query, and puts it into one text of at most so many tokens: what is required first, then what brings
  * most per token. The same view, options and time give the same text.
@@ -71,7 +74,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
 
   const headTokens = await counter.count(renderer.head)
   const frame = headTokens + (await counter.count(renderer.tail))
-  const cap = options.cap ?? Math.floor(options.budget / 2)
+  const cap = options.cap ?? Math.floor(capShare * options.budget)
   const count = (part: Part) => counter.count(renderer.part(part, 1), signal)
   const bounds = { budget: usable, cap, frame, items: limits.items }
   const packing = await packAfter(formed, earlier, { renderer, count }, bounds)

@@ -52,13 +52,17 @@ export function countTerms(text: string, terms: readonly string[]): TermCounts {
 const k1 = 1.2
 const b = 0.75
 
-/** How well each text fits: BM25, with the rarity of a term as it is among these texts. */
-export function bm25(texts: readonly TermCounts[]): readonly number[] {
-  const average = Math.max(1, texts.reduce((sum, { length }) => sum + length, 0) / Math.max(1, texts.length))
-  const rarity = (texts[0]?.counts ?? []).map((_, term) => {
+/** How rare each term is among texts. */
+export function rarityIn(texts: readonly TermCounts[]): readonly number[] {
+  return (texts[0]?.counts ?? []).map((_, term) => {
     const having = texts.filter(({ counts }) => (counts[term] ?? 0) > 0).length
     return Math.log(1 + (texts.length - having + 0.5) / (having + 0.5))
   })
+}
+
+/** How well each text fits: BM25, with the rarity of a term as it is among these texts. */
+export function bm25(texts: readonly TermCounts[], rarity = rarityIn(texts)): readonly number[] {
+  const average = Math.max(1, texts.reduce((sum, { length }) => sum + length, 0) / Math.max(1, texts.length))
   return texts.map(({ counts, length }) => {
     const long = k1 * (1 - b + (b * length) / average)
     return counts.reduce((sum, times, term) => sum + ((rarity[term] ?? 0) * times * (k1 + 1)) / (times + long || 1), 0)

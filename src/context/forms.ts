@@ -30,8 +30,8 @@ export interface Formed {
 /**
  * The share of the whole text that each level is worth; windows are worth more by the share of the scores that they have. Figures: decision 21.
  */
-const worth: Readonly<Record<Level, number>> = { link: 0.01, outline: 0.05, windows: 0.1, full: 1 }
-const worthOfScores = 0.7
+const worth: Readonly<Record<Level, number>> = { link: 0.01, outline: 0.05, windows: 0.15, full: 1 }
+const worthOfScores = 0.75
 
 /** The sizes of windows in UTF-16 units: of the leading candidates, of which there are so many; of the others; and where windows are required. */
 const windowSizes = { leaders: 20, ofLeaders: [2000, 6000, 16_000], ofOthers: [2000], required: [6000] }

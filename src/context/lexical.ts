@@ -1,22 +1,24 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Resource } from '../core/view.ts'
 import { bagOf, createBagCount } from './bags.ts'
-import { bm25, createTermCount, type TermCounts } from './bm25.ts'
+import { bm25, createTermCount, rarityIn, type TermCounts } from './bm25.ts'
 import type { Memory } from './memory.ts'
 import { pathOf } from './places.ts'
 import type { Reader, Reading } from './reader.ts'
+import { compare, type Scored, scaled } from './score.ts'
 import type { Limits } from './types.ts'
 
 /** Number of resources read at a time, and number of UTF-16 units examined before the task yields to the event loop. */
 const batch = 64
 const slice = 65_536
 
-/** The shares of what a resource says and of what it is called. */
-const shares = { content: 0.6, name: 0.4 }
-
 export interface Lexical {
-  /** URIs of matching resources, best first. */
-  readonly list: readonly string[]
+  /** Resources by what they are called. */
+  readonly names: readonly Scored[]
+  /** Resources by what they say. */
+  readonly contents: readonly Scored[]
+  /** How rare each term is in what was read. */
+  readonly rarity: readonly number[]
   readonly notes: readonly string[]
 }
 
@@ -25,7 +27,7 @@ export interface Lexical {
  * whose names match.
  *
  * @param memory What is remembered of resources: these are not read again.
- * @param minTerms How many different terms a resource must have, in its name and its text together, to match.
+ * @param minTermsOf How many different terms a resource must have, in its name and its text together, to match.
  */
 export async function matchWords(
   resources: readonly Resource[],
@@ -34,7 +36,7 @@ export async function matchWords(
   reader: Reader,
   limits: Limits,
   memory?: Memory,
-  minTerms = 1,
+  minTermsOf: (resource: Resource) => number = () => 1,
 ): Promise<Lexical> {
   const countIn = createTermCount(terms)
   const countInBag = createBagCount(terms)
@@ -77,17 +79,28 @@ export async function matchWords(
     counts.push(countInBag(bag))
     indices.push(index)
   }
-  const contents = new Map(bm25(counts).map((score, position) => [indices[position] ?? 0, score] as const))
-  const scores = combined(names, contents)
+  const rarity = rarityIn(counts)
+  const contents = bm25(counts, rarity)
   const inContents = new Map(counts.map((count, position) => [indices[position] ?? 0, count] as const))
-  const termsOf = (index: number) =>
-    terms.filter((_, term) => hasTerm(named[index], term) || hasTerm(inContents.get(index), term)).length
-  const list = resources
-    .map(({ uri }, index) => ({ uri, index, score: scores[index] ?? 0 }))
-    .filter(({ score, index }) => score > 0 && (minTerms <= 1 || termsOf(index) >= minTerms))
-    .sort((a, b) => b.score - a.score || compare(a.uri, b.uri))
-    .map(({ uri }) => uri)
-  return { list, notes: missed === 0 ? [] : [`${missed} resources were not read: only their names were looked at`] }
+  const matches = (index: number) => {
+    const resource = resources[index]
+    if (resource === undefined) return false
+    const least = minTermsOf(resource)
+    if (least <= 1) return true
+    const has = (_: string, term: number) => hasTerm(named[index], term) || hasTerm(inContents.get(index), term)
+    return terms.filter(has).length >= least
+  }
+  const listOf = (scores: Iterable<readonly [index: number, score: number]>) =>
+    scaled(
+      [...scores].flatMap(([index, score]) => (score > 0 && matches(index) ? [[uriAt(index), score] as const] : [])),
+    )
+  const uriAt = (index: number) => resources[index]?.uri ?? ''
+  return {
+    names: listOf(names.entries()),
+    contents: listOf(contents.map((score, position) => [indices[position] ?? 0, score] as const)),
+    rarity,
+    notes: missed === 0 ? [] : [`${missed} resources were not read: only their names were looked at`],
+  }
 }
 
 function hasTerm(found: TermCounts | undefined, term: number): boolean {
@@ -114,14 +127,6 @@ async function* ahead(
   }
 }
 
-function combined(names: readonly number[], contents: ReadonlyMap<number, number>): readonly number[] {
-  const bestName = names.reduce((best, score) => Math.max(best, score), 0) || 1
-  const bestContent = [...contents.values()].reduce((best, score) => Math.max(best, score), 0) || 1
-  return names.map(
-    (name, index) => (shares.name * name) / bestName + (shares.content * (contents.get(index) ?? 0)) / bestContent,
-  )
-}
-
 function nameOf({ uri, title, description }: Resource): string {
   return [pathOf(uri), title ?? '', description ?? ''].join(' ')
 }
@@ -129,9 +134,4 @@ function nameOf({ uri, title, description }: Resource): string {
 /** Whether a resource may be text within the size limit. Others are not read for the search. */
 function isReadable({ size, mimeType }: Resource, limits: Limits): boolean {
   return (size ?? 0) <= limits.item && !/^(?:image|audio|video|font)\//.test(mimeType ?? '')
-}
-
-/** The order of URIs, the same everywhere. */
-export function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }

@@ -4,13 +4,12 @@ import { requiredPriority } from '../core/priority.ts'
 import type { Resource, View } from '../core/view.ts'
 import { queryTerms } from './bm25.ts'
 import { doublesOf } from './doubles.ts'
-import { compare, matchWords } from './lexical.ts'
 import { isFor, listAll } from './listed.ts'
-import { foldersOf, referredTo } from './neighbours.ts'
+import { lookedFor, neighboursOf } from './lists.ts'
 import { describePins } from './pinned.ts'
 import { canonical, matcherOf, withinOf } from './places.ts'
 import type { Reader } from './reader.ts'
-import { explain, type Fused, fuse, type RankedList } from './score.ts'
+import { compare, explain, type Fused, fuse } from './score.ts'
 import { searchAll } from './searched.ts'
 import type { AssembleOptions, Candidate, Level, Limits, Pin } from './types.ts'
 
@@ -20,15 +19,6 @@ export interface Ranked {
   readonly terms: ReadonlySet<string>
   readonly notes: readonly string[]
 }
-
-/** The weight of neighbours of the best candidates, beside 1 for what a search found; and how many candidates have neighbours. */
-const nearness = { weight: 0.5, seeds: 10 }
-
-/**
- * Of resources that no search covers, where a search covers others: what the words in them weigh, and how many different terms of the
- * query they must have. One alone, such as `cursor` in the name of a variable, is noise.
- */
-const outside = { weight: 0.5, minTerms: 2 }
 
 /** Number of resources examined before the task yields to the event loop. */
 const slice = 1024
@@ -61,7 +51,7 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   // First of all: what else is read must not take the room.
   await reader.read([...required.keys()])
 
-  const terms = queryTerms(query)
+  const terms = new Set(queryTerms(query))
   const searched =
     query.trim() === ''
       ? { lists: [], lines: new Map<string, never>(), resources: [], covered: [], notes: [] }
@@ -76,26 +66,21 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   const coveredBy = withinOf(searched.covered)
   const { originals, isSearched } = await doublesOf(resources, coveredBy)
   const isRead = ({ uri }: Resource) => coveredBy(uri) === undefined && !originals.has(uri)
-  const minTerms = isSearched ? Math.min(outside.minTerms, terms.length) : 1
-  const words =
-    terms.length === 0
-      ? { list: [], notes: [] }
-      : await matchWords(resources, terms, isRead, reader, limits, options.memory, minTerms)
 
   // A copy is shown only where its original is not found.
-  const found = new Set(searched.lists.flat())
+  const found = new Set(searched.lists.flatMap((entries) => entries.map(({ uri }) => uri)))
   const isDouble = (uri: string) => {
     const original = originals.get(uri)
     return original !== undefined && (found.has(original) || required.has(original))
   }
-  const lists: RankedList[] = [
-    ...searched.lists.map((uris) => ({ name: 'search', uris: uris.filter((uri) => known.has(uri)), weight: 1 })),
-    { name: 'words', uris: words.list.filter((uri) => !isDouble(uri)), weight: isSearched ? outside.weight : 1 },
-  ]
+  const isCovered = ({ uri }: Resource) => coveredBy(uri) !== undefined
+  const { memory } = options
+  const looking = { terms, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }
+  const { lists, notes: said } = await lookedFor(known, looking)
   const near = await neighboursOf([...required.keys()], fuse(lists), known, reader)
   const fused = fuse([...lists, ...near])
-  const whole: Fused = { relevance: 1, because: query.trim() === '' ? 'no query' : 'required' }
-  const candidateOf = (resource: Resource, place: Fused): Candidate => {
+  const whole = { relevance: 1, because: query.trim() === '' ? 'no query' : 'required' }
+  const candidateOf = (resource: Resource, place: Pick<Fused, 'relevance' | 'because'>): Candidate => {
     const pinned = required.get(resource.uri)
     return {
       resource,
@@ -112,13 +97,8 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
       return place === undefined ? [] : [candidateOf(resource, place)]
     })
     .sort((a, b) => b.explanation.score - a.explanation.score || compare(a.resource.uri, b.resource.uri))
-  const notes = [
-    ...(empty.size === 0 ? [] : [nothingIn([...empty])]),
-    ...listed.notes,
-    ...searched.notes,
-    ...words.notes,
-  ]
-  return { candidates: [...must, ...may], terms: new Set(terms), notes }
+  const notes = [...(empty.size === 0 ? [] : [nothingIn([...empty])]), ...listed.notes, ...searched.notes, ...said]
+  return { candidates: [...must, ...may], terms, notes }
 }
 
 function nothingIn(mounts: readonly string[]): string {
@@ -189,30 +169,4 @@ function requiredOf(
     if (resource.priority === requiredPriority && !required.has(resource.uri))
       required.set(resource.uri, { resource, level: 'full' })
   return required
-}
-
-/** Returns lists of resources that the best candidates refer to, and of those in their folders. */
-async function neighboursOf(
-  pinned: readonly string[],
-  fused: ReadonlyMap<string, Fused>,
-  known: ReadonlyMap<string, Resource>,
-  reader: Reader,
-): Promise<readonly RankedList[]> {
-  const best = [...fused].sort(([a, one], [b, other]) => other.relevance - one.relevance || compare(a, b))
-  const seeds = [...new Set([...pinned, ...best.map(([uri]) => uri)])].slice(0, nearness.seeds)
-  if (seeds.length === 0) return []
-  const beside = foldersOf([...known.keys()])
-  const readings = await reader.read(seeds)
-  const referred = new Set<string>()
-  const together = new Set<string>()
-  for (const [index, uri] of seeds.entries()) {
-    const reading = readings[index]
-    if (reading !== undefined && 'text' in reading)
-      for (const each of referredTo(uri, reading.text, (one) => known.has(one))) referred.add(each)
-    for (const each of beside(uri)) together.add(each)
-  }
-  return [
-    { name: 'referred to', uris: [...referred], weight: nearness.weight },
-    { name: 'same folder', uris: [...together], weight: nearness.weight / 2 },
-  ]
 }

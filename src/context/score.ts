@@ -1,38 +1,62 @@
 import type { Resource } from '../core/view.ts'
 import type { AssembleOptions, Explanation, Factor } from './types.ts'
 
-/** URIs, best first, from one way of looking for them. */
+/** The results of one way of looking for resources, best first: URIs with scores from 0 to 1. */
 export interface RankedList {
   readonly name: string
-  readonly uris: readonly string[]
+  readonly entries: readonly Scored[]
   readonly weight: number
+}
+
+export interface Scored {
+  readonly uri: string
+  readonly score: number
 }
 
 export interface Fused {
   /** From 0 to 1, which the best has. */
   readonly relevance: number
+  /** The sum of the weighted scores. */
+  readonly sum: number
   readonly because: string
 }
 
-/** Reciprocal rank fusion: how much a place counts less than the one before. */
-const k = 10
+/** The power to which the sum of a resource, beside the best sum, is raised: scores of BM25 fall off slowly. Figures: decision 21. */
+const power = 2
 const day = 86_400_000
 const defaultHalfLife = 30 * day
 
-/** Fuses lists by the places that something has in them. */
+/** Fuses lists: the weighted scores of a resource are added, and compared with the best sum. */
 export function fuse(lists: readonly RankedList[]): ReadonlyMap<string, Fused> {
   const sums = new Map<string, { sum: number; places: string[] }>()
-  for (const { name, uris, weight } of lists)
-    for (const [index, uri] of uris.entries()) {
+  for (const { name, entries, weight } of lists)
+    for (const [index, { uri, score }] of entries.entries()) {
       const known = sums.get(uri) ?? { sum: 0, places: [] }
-      known.sum += weight / (k + index + 1)
+      known.sum += weight * score
       known.places.push(`${name} #${index + 1}`)
       sums.set(uri, known)
     }
   const best = [...sums.values()].reduce((most, { sum }) => Math.max(most, sum), 0) || 1
   return new Map(
-    [...sums].map(([uri, { sum, places }]) => [uri, { relevance: sum / best, because: places.join(', ') }]),
+    [...sums].map(([uri, { sum, places }]) => [
+      uri,
+      { relevance: (sum / best) ** power, sum, because: places.join(', ') },
+    ]),
   )
+}
+
+/** Scores beside the best of them, best first; equal ones in the order of their URIs. Those of 0 are left out. */
+export function scaled(scores: Iterable<readonly [uri: string, score: number]>): readonly Scored[] {
+  const entries = [...scores].filter(([, score]) => score > 0)
+  const best = entries.reduce((most, [, score]) => Math.max(most, score), 0)
+  return entries
+    .map(([uri, score]) => ({ uri, score: score / best }))
+    .sort((a, b) => b.score - a.score || compare(a.uri, b.uri))
+}
+
+/** The order of URIs, the same everywhere. */
+export function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }
 
 /**
@@ -41,10 +65,10 @@ export function fuse(lists: readonly RankedList[]): ReadonlyMap<string, Fused> {
  */
 export function explain(
   { uri, priority, modified }: Resource,
-  fused: Fused,
+  { relevance, because }: Pick<Fused, 'relevance' | 'because'>,
   { now, halfLife = defaultHalfLife, changes }: Pick<AssembleOptions, 'now' | 'halfLife' | 'changes'>,
 ): Explanation {
-  const factors: Factor[] = [{ name: 'relevance', value: fused.relevance, because: fused.because }]
+  const factors: Factor[] = [{ name: 'relevance', value: relevance, because }]
   if (isKnown(priority)) {
     const p = Math.min(1, Math.max(0, priority))
     factors.push({ name: 'priority', value: 0.75 + 0.5 * p, because: `priority ${p}` })

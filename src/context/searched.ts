@@ -12,12 +12,13 @@ import {
 import type { Audience } from '../core/provider.ts'
 import type { Resource, ResourceTemplate, View } from '../core/view.ts'
 import { pagesOf } from './listed.ts'
+import { type Scored, scaled } from './score.ts'
 import type { LineRange } from './types.ts'
 
 /** Results of the searches of a view. */
 export interface Searched {
-  /** URIs of the hits of each search, best first, each document once. */
-  readonly lists: readonly (readonly string[])[]
+  /** The documents that each search has found, best first, with the scores of their best hits. */
+  readonly lists: readonly (readonly Scored[])[]
   readonly lines: ReadonlyMap<string, readonly LineRange[]>
   /** Resources of the hits, as the search describes them: a listing that was cut may not contain them. */
   readonly resources: readonly Resource[]
@@ -38,7 +39,7 @@ export async function searchAll(
   const options = signal === undefined ? {} : { signal }
   const templates: ResourceTemplate[] = []
   for await (const page of pagesOf((cursor) => view.templates(cursor, options))) templates.push(...page.items)
-  const lists: string[][] = []
+  const lists: (readonly Scored[])[] = []
   const lines = new Map<string, LineRange[]>()
   const resources: Resource[] = []
   const covered: string[] = []
@@ -80,13 +81,13 @@ function coveredBy({ address }: SearchPlace, status: string | undefined): readon
   return [address, ...current.map((mount) => mount.address)]
 }
 
-function collect({ hits }: Found, lines: Map<string, LineRange[]>): string[] {
-  const documents = new Set<string>()
-  for (const { document, lines: range } of hits) {
-    documents.add(document)
+function collect({ hits }: Found, lines: Map<string, LineRange[]>): readonly Scored[] {
+  const documents = new Map<string, number>()
+  for (const { document, lines: range, score } of hits) {
+    documents.set(document, Math.max(score, documents.get(document) ?? 0))
     lines.set(document, [...(lines.get(document) ?? []), range])
   }
-  return [...documents]
+  return scaled(documents)
 }
 
 function resourceOf({ document, title, mimeType, modified, priority, audience }: FoundHit): Resource {

@@ -35,7 +35,7 @@ export interface AssembleOptions {
   readonly budget: number
   /** The share of the budget that is left free, from 0 to 0.5: other models count in other ways. 0.03 where it is left out. */
   readonly reserve?: number
-  /** How many tokens one resource takes at most while there are others: half of the budget where it is left out. */
+  /** How many tokens one resource takes at most while there are others: 0.6 of the budget where it is left out. */
   readonly cap?: number
   readonly encoding?: Encoding
   /** For whom: what is meant for others alone is left out. `assistant` where it is left out. */

@@ -1,6 +1,3 @@
-import { fold } from './fold.ts'
-import { tokenize } from './tokens.ts'
-
 /**
  * Parameters of the impact of a word in a whole document, quantized to small integers (Anh and Moffat, SIGIR 2006): BM25 without the
  * rarity of the word. `averageLength` is a fixed number of terms, since an index is written before it is known. Figures: decision 12.
@@ -10,22 +7,21 @@ const impact = { levels: 8, k1: 1.6, b: 0.75, averageLength: 800, about: 3 }
 /** Prefix of the level and the term. No term begins with it. */
 const mark = '.'
 
-/** The terms by which a document is found as a whole, those of most impact first. `about`: its title and path. */
+/**
+ * The terms by which a document is found as a whole, those of most impact first.
+ *
+ * @param counts How often each word stands in it: changed.
+ * @param named The words of its title and path.
+ */
 export function documentTerms(
-  counts: ReadonlyMap<string, number>,
+  counts: Map<string, number>,
   length: number,
-  about: readonly string[],
+  named: ReadonlySet<string>,
 ): readonly string[] {
-  const times = new Map(counts)
-  const named = new Set<string>()
-  for (const text of about)
-    tokenize(fold(text.toWellFormed()).text, (term, _start, _end, kind) => {
-      if (kind === 'word' || kind === 'part') named.add(term)
-    })
-  for (const term of named) times.set(term, (times.get(term) ?? 0) + impact.about)
+  for (const term of named) counts.set(term, (counts.get(term) ?? 0) + impact.about)
   const long = impact.k1 * (1 - impact.b + (impact.b * length) / impact.averageLength)
   const byLevel: string[][] = Array.from({ length: impact.levels }, () => [])
-  for (const [term, count] of times) {
+  for (const [term, count] of counts) {
     const level = Math.max(1, Math.round((impact.levels * count) / (count + long)))
     byLevel[level - 1]?.push(`${mark}${level}${term}`)
   }

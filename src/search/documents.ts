@@ -1,8 +1,10 @@
 import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { classOf, word } from './characters.ts'
 import { documentForms } from './document-terms.ts'
+import { fold } from './fold.ts'
 import { foundOf } from './part.ts'
 import type { RatedTerm } from './rank.ts'
+import { tokenize } from './tokens.ts'
 
 /**
  * A question of several words is answered by documents first: no passage has many of its words, and a document that has them in several places
@@ -24,6 +26,8 @@ const long = {
   /** How many of the best passages are looked among for those of the documents, for each passage that is ranked. */
   among: 10,
 }
+/** BM25 of paths among the documents that are ranked; the average length is a fixed number of terms. Figures: decision 12. */
+const ofPath = { k1: 1.2, b: 0.75, averageLength: 8 }
 /** Weights are stored as integers: multiples of 1/1000. */
 const unit = 1000
 
@@ -34,6 +38,8 @@ export interface Documents {
   readonly scores: ReadonlyMap<string, number>
   /** How much the score of a passage counts beside it. */
   readonly passageShare: number
+  /** How well the path of each document fits, from 0 to 1, by its URI: none for a long question. */
+  readonly paths: ReadonlyMap<string, number>
 }
 
 /** The words of a question that ask for whole documents. Empty: it is too short, or most documents are one passage. */
@@ -66,10 +72,13 @@ export async function documentsOf(
   ])
   const weights = new Map(heads.map(({ id, weight }) => [id, weight / unit]))
   const scores = new Map<string, number>()
+  const isLong = words.length >= long.words.long
+  const paths = new Map<string, number>()
   const documents: { readonly first: number; readonly count: number; readonly ids: number[] }[] = []
   for (const part of await texts.read(heads.map(({ id }) => id))) {
-    const { id, facts, passages: count = 1 } = foundOf(part)
+    const { id, facts, path, passages: count = 1 } = foundOf(part)
     scores.set(facts.uri, weights.get(id) ?? 0)
+    if (!isLong) paths.set(facts.uri, pathScore(path, words))
     documents.push({ first: id, count, ids: [] })
   }
   documents.sort((a, b) => a.first - b.first)
@@ -81,8 +90,30 @@ export async function documentsOf(
   return {
     ids: documents.flatMap(({ first, ids }) => (ids.length === 0 ? [first] : ids)),
     scores,
-    passageShare: words.length < long.words.long ? 1 : long.passageShare,
+    passageShare: isLong ? long.passageShare : 1,
+    paths: besideBest(paths),
   }
+}
+
+function pathScore(path: string, words: readonly RatedTerm[]): number {
+  const counts = new Map<string, number>()
+  let length = 0
+  tokenize(fold(path.toWellFormed()).text, (term, _start, _end, kind) => {
+    if (kind !== 'word' && kind !== 'part') return
+    counts.set(term, (counts.get(term) ?? 0) + 1)
+    length++
+  })
+  const { k1, b, averageLength } = ofPath
+  const norm = k1 * (1 - b + (b * length) / averageLength)
+  return words.reduce((sum, { term, weight }) => {
+    const times = counts.get(term) ?? 0
+    return sum + (weight * times * (k1 + 1)) / (times + norm)
+  }, 0)
+}
+
+function besideBest(scores: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  const best = [...scores.values()].reduce((most, score) => Math.max(most, score), 0) || 1
+  return new Map([...scores].map(([uri, score]) => [uri, score / best]))
 }
 
 /** In how many documents each word is, and so how much it says: the rarest, as far as they are looked up. */

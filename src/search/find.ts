@@ -31,6 +31,8 @@ const mostFound = 200_000
 const inOneTurn = 25
 /** The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). */
 const fusion = 60
+/** How much the path of a document counts beside its words, where documents are ranked: this share of the best score. Figures: decision 12. */
+const pathShare = 0.25
 /** Weights are stored as integers: multiples of 1/1000. */
 const unit = 1000
 
@@ -240,7 +242,7 @@ async function rank(
     const share = whole?.passageShare ?? 1
     return passages.map(({ found, judged }) => ({ found, score: share * judged.score + more }))
   })
-  const ordered = scored.sort(byScore)
+  const ordered = withPaths(scored, whole?.paths).sort(byScore)
   if (near.length === 0) return ordered
   const places = new Map(near.map((id, place) => [id, place]))
   const share = (place: number | undefined) => (place === undefined ? 0 : 1 / (fusion + 1 + place))
@@ -250,6 +252,15 @@ async function rank(
       score: share(score > 0 ? place : undefined) + share(places.get(found.id)),
     }))
     .sort(byScore)
+}
+
+/** Adds what the path of the document says: at most a share of the best score. */
+function withPaths(scored: readonly Scored[], paths: ReadonlyMap<string, number> | undefined): Scored[] {
+  const most = scored.reduce((best, { score }) => Math.max(best, score), 0)
+  return scored.map(({ found, score }) => ({
+    found,
+    score: score + pathShare * most * (paths?.get(found.facts.uri) ?? 0),
+  }))
 }
 
 /** The same score: by URI, then by place. */

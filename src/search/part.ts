@@ -32,15 +32,16 @@ export async function textOf(document: SearchDocument, pause: () => Promise<void
   const { version, text, mount, ...facts } = document
   const path = pathOf(document.uri, mount)
   const about = [titleOf(facts, path), path]
+  const named = namedIn(about)
   const parts: Cut[] = []
   const whole = new Map<string, number>()
   for (const passage of passagesOf(text, kindOf(facts.mimeType, path))) {
-    parts.push(cutOf(passage, about, whole))
+    parts.push(cutOf(passage, named, whole))
     await pause()
   }
-  if (parts.length === 0) parts.push(cutOf({ text: '', start: 1, end: 1 }, about, whole))
+  if (parts.length === 0) parts.push(cutOf({ text: '', start: 1, end: 1 }, named, whole))
   const length = parts.reduce((sum, part) => sum + part.length, 0)
-  const ofDocument = documentTerms(whole, length, about)
+  const ofDocument = documentTerms(whole, length, named.words)
   const { mimeType, audience, priority, modified } = facts
   const labels = {
     mount,
@@ -71,23 +72,51 @@ interface Cut {
   readonly length: number
 }
 
-/** @param whole How often each term stands in the document: added to. */
-function cutOf({ text, start, end, heading }: Passage, about: readonly string[], whole: Map<string, number>): Cut {
+/** The terms of title and path: all of them, and those of words. */
+interface Named {
+  readonly terms: ReadonlySet<string>
+  readonly words: ReadonlySet<string>
+}
+
+function namedIn(about: readonly string[]): Named {
+  const terms = new Set<string>()
+  const words = new Set<string>()
+  for (const text of about)
+    tokenize(fold(text.toWellFormed()).text, (term, _start, _end, kind) => {
+      terms.add(term)
+      if (kind === 'word' || kind === 'part') words.add(term)
+    })
+  return { terms, words }
+}
+
+/** @param whole How often each word stands in the document: added to. */
+function cutOf({ text, start, end, heading }: Passage, named: Named, whole: Map<string, number>): Cut {
   const counts = new Map<string, number>()
+  const words = new Set<string>()
   let length = 0
   // Both engines keep Unicode, and no NUL.
   const plain = text.toWellFormed().replaceAll('\0', ' ')
   tokenize(fold(plain).text, (term, _start, _end, kind) => {
-    counts.set(term, (counts.get(term) ?? 0) + 1)
+    const count = counts.get(term)
+    counts.set(term, (count ?? 0) + 1)
     if (kind !== 'tail') length++
-    if (kind === 'word' || kind === 'part') whole.set(term, (whole.get(term) ?? 0) + 1)
+    if (count === undefined && (kind === 'word' || kind === 'part')) words.add(term)
   })
-  for (const field of [...about, heading ?? ''])
-    tokenize(fold(field.toWellFormed()).text, (term) => counts.set(term, often))
-  const terms = [...counts.keys()].slice(0, mostTerms / 2)
-  const marked = terms.filter((term) => (counts.get(term) ?? 0) >= often).map((term) => strong + term)
+  for (const term of words) whole.set(term, (whole.get(term) ?? 0) + (counts.get(term) ?? 0))
+  for (const term of named.terms) counts.set(term, often)
+  if (heading !== undefined)
+    tokenize(fold(heading.toWellFormed()).text, (term) => {
+      counts.set(term, often)
+    })
+  const terms: string[] = []
+  const marked: string[] = []
+  for (const [term, count] of counts) {
+    if (terms.length === mostTerms / 2) break
+    terms.push(term)
+    if (count >= often) marked.push(strong + term)
+  }
   const stored: Stored = { t: plain, s: start, e: end, ...(heading === undefined ? {} : { h: heading.toWellFormed() }) }
-  return { stored, terms: [...terms, ...marked], length }
+  return { stored, terms: terms.concat(marked), length }
 }
 
 /** A passage that was found. */

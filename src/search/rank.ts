@@ -19,13 +19,16 @@ export interface RatedTerm {
  * Okapi BM25, in which a term counts several times where it stands in a heading, title or path (BM25F, with lengths of the text alone).
  * Repeated words say more than repeated pairs of characters: `k1` is how slowly repetition stops to count. Figures: decision 12.
  */
-const bm25 = { k1: { words: 1.6, characters: 0.9 }, b: 0.75, heading: 1, title: 2, path: 0.5 }
+const bm25 = { k1: { words: 1.6, characters: 0.9 }, b: 0.75, heading: 1, title: 2, path: 0.5, beginning: 1 }
 /**
  * Weight of the document's own score beside that of each passage, for words: BM25 over its known passages.
  */
 const ofDocument = { share: 1, b: 0.75 }
-/** How much it counts that the terms stand together: the best stretch of so many UTF-16 units. */
-const nearness = { share: 0.5, units: 80 }
+/** How much it counts that the terms stand together: the best stretch of so many UTF-16 units. It counts more for a question with pairs of characters. */
+const nearness = { words: { share: 0.5, units: 80 }, characters: { share: 1.5, units: 100 } }
+
+/** Pairs of characters count once more in the beginning of a text, which names what it is about: so many UTF-16 units. */
+const beginningUnits = 30
 
 /** Occurrence of a term in a folded text. */
 export interface Match {
@@ -60,6 +63,7 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
   const wanted = beginningsOf(terms.map(({ term }) => term))
   const matchesOf = (text: string) => findMatches(text, complete, beginning, wanted)
   const areWords = terms.map(({ term }) => classOf(term.codePointAt(0) ?? 0) === word)
+  const together = areWords.includes(false) ? nearness.characters : nearness.words
 
   return {
     terms,
@@ -70,14 +74,17 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
       const count = (text: string, share: number) => {
         const found = matchesOf(fold(text).text)
         for (const { term } of found) counts[term] = (counts[term] ?? 0) + share
-        near = Math.max(near, closest(found, terms))
+        near = Math.max(near, closest(found, terms, together.units))
       }
       count(passage.text, 1)
       count(title, bm25.title)
       count(path, bm25.path)
       count(passage.heading ?? '', bm25.heading)
+      if (passage.start === 1 && together === nearness.characters)
+        for (const { term } of matchesOf(fold(passage.text.slice(0, beginningUnits)).text))
+          if (areWords[term] === false) counts[term] = (counts[term] ?? 0) + bm25.beginning
       const norm = 1 - bm25.b + (bm25.b * length) / Math.max(1, averageLength)
-      let score = nearness.share * near
+      let score = together.share * near
       for (const [index, { weight }] of terms.entries()) {
         const times = counts[index] ?? 0
         const k1 = areWords[index] ? bm25.k1.words : bm25.k1.characters
@@ -124,7 +131,7 @@ function findMatches(
 }
 
 /** The sum of the weights of the terms, each once, that stand in the stretch that has most. One pass with two ends. */
-function closest(matches: readonly Match[], terms: readonly RatedTerm[]): number {
+function closest(matches: readonly Match[], terms: readonly RatedTerm[], units: number): number {
   const counts = new Int32Array(terms.length)
   let sum = 0
   let best = 0
@@ -133,11 +140,7 @@ function closest(matches: readonly Match[], terms: readonly RatedTerm[]): number
     const count = (counts[term] ?? 0) + 1
     counts[term] = count
     if (count === 1) sum += terms[term]?.weight ?? 0
-    for (
-      let last = matches[first];
-      last !== undefined && last.start < start - nearness.units;
-      last = matches[++first]
-    ) {
+    for (let last = matches[first]; last !== undefined && last.start < start - units; last = matches[++first]) {
       const left = (counts[last.term] ?? 0) - 1
       counts[last.term] = left
       if (left === 0) sum -= terms[last.term]?.weight ?? 0

@@ -99,14 +99,17 @@ interface Cut {
   readonly kind: TermKind
 }
 
-/** Words come again and again: the terms of so many are remembered. */
+/** Words come again and again: the terms of so many are remembered, and of as many before them. */
 const mostKnown = 20_000
-const known = new Map<string, readonly Cut[]>()
+let known = new Map<string, readonly Cut[]>()
+let knownBefore: ReadonlyMap<string, readonly Cut[]> = new Map()
 
 /** The terms of a word that is not too long. */
 function cutOf(text: string): readonly Cut[] {
   const found = known.get(text)
   if (found !== undefined) return found
+  const before = knownBefore.get(text)
+  if (before !== undefined) return remember(Buffer.from(text, 'utf16le').toString('utf16le'), before)
   // A piece of a text would keep all of that text in memory.
   const own = Buffer.from(text, 'utf16le').toString('utf16le')
   const cuts: Cut[] = []
@@ -121,8 +124,15 @@ function cutOf(text: string): readonly Cut[] {
     add(joined(parts), 0, own.length, 'word')
     for (const part of parts) add(part.text, part.at, part.text.length, 'part')
   }
-  if (known.size >= mostKnown) known.clear()
-  known.set(own, cuts)
+  return remember(own, cuts)
+}
+
+function remember(word: string, cuts: readonly Cut[]): readonly Cut[] {
+  if (known.size >= mostKnown) {
+    knownBefore = known
+    known = new Map()
+  }
+  known.set(word, cuts)
   return cuts
 }
 

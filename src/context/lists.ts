@@ -1,0 +1,138 @@
+import type { Resource } from '../core/view.ts'
+import { type Lexical, matchWords } from './lexical.ts'
+import type { Memory } from './memory.ts'
+import { foldersOf, referredTo } from './neighbours.ts'
+import { pathOf } from './places.ts'
+import type { Reader } from './reader.ts'
+import { compare, type Fused, fuse, type RankedList, type Scored, scaled } from './score.ts'
+import type { Searched } from './searched.ts'
+import { bestSection, sectionsOf } from './sections.ts'
+import type { Limits } from './types.ts'
+
+/**
+ * The shares of the ways in which resources are looked for: what a search found, names, and what no search covers by its texts: as a whole, and by
+ * the best section of the leading ones. Figures: decision 21.
+ */
+const weights = { search: 0.6, name: 0.4, words: 0.3, section: 0.3 }
+/** Number of resources whose sections are compared. */
+const sectioned = 64
+/** The shares of its score that a candidate gives to those that it refers to, and to those in its folder; and how many candidates do. */
+const nearness = { referred: 0.1, folder: 0.05, seeds: 10 }
+/**
+ * Of resources that no search covers, where a search covers others: what they weigh, and how many different terms of the
+ * query they must have. One alone, such as `cursor` in the name of a variable, is noise.
+ */
+const outside = { weight: 0.5, minTerms: 2 }
+
+export interface Looked {
+  readonly terms: ReadonlySet<string>
+  readonly searched: Searched
+  /** Whether a search covers any of the resources, and this one. */
+  readonly isSearched: boolean
+  isCovered(resource: Resource): boolean
+  /** Whether a resource is read to look for words in it. */
+  isRead(resource: Resource): boolean
+  /** Whether a resource is the copy of one that a search has found. */
+  isDouble(uri: string): boolean
+  readonly reader: Reader
+  readonly limits: Limits
+  readonly memory: Memory | undefined
+}
+
+/** Looks for resources in all ways but by their neighbours. */
+export async function lookedFor(
+  known: ReadonlyMap<string, Resource>,
+  { terms, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }: Looked,
+): Promise<{ readonly lists: readonly RankedList[]; readonly notes: readonly string[] }> {
+  const found = searched.lists.map((entries): RankedList => {
+    return { name: 'search', entries: entries.filter(({ uri }) => known.has(uri)), weight: weights.search }
+  })
+  if (terms.size === 0) return { lists: found, notes: [] }
+  const minTermsOf = (resource: Resource) =>
+    isSearched && !isCovered(resource) ? Math.min(outside.minTerms, terms.size) : 1
+  const resources = [...known.values()]
+  const words = await matchWords(resources, [...terms], isRead, reader, limits, memory, minTermsOf)
+  const lessOutside = (entries: readonly Scored[]): readonly Scored[] => {
+    const isOutside = (uri: string) => {
+      const resource = known.get(uri)
+      return isSearched && resource !== undefined && !isCovered(resource)
+    }
+    const kept = entries.filter(({ uri }) => !isDouble(uri))
+    return kept
+      .map(({ uri, score }) => ({ uri, score: isOutside(uri) ? outside.weight * score : score }))
+      .sort((a, b) => b.score - a.score || compare(a.uri, b.uri))
+  }
+  const names: RankedList = { name: 'name', entries: lessOutside(words.names), weight: weights.name }
+  const contents: RankedList = { name: 'words', entries: lessOutside(words.contents), weight: weights.words }
+  const sections = await bySection(known, names, contents, words, terms, reader)
+  const bySections: RankedList = { name: 'section', entries: lessOutside(sections), weight: weights.section }
+  return { lists: [...found, names, contents, bySections], notes: words.notes }
+}
+
+/** Of the resources that fit best by words and names, how well the best section of each fits. */
+async function bySection(
+  known: ReadonlyMap<string, Resource>,
+  names: RankedList,
+  contents: RankedList,
+  { rarity }: Lexical,
+  terms: ReadonlySet<string>,
+  reader: Reader,
+): Promise<readonly Scored[]> {
+  const hasWords = new Set(contents.entries.map(({ uri }) => uri))
+  const leaders = bestOf(fuse([names, { ...contents, weight: weights.words + weights.section }]))
+    .map(([uri]) => uri)
+    .filter((uri) => hasWords.has(uri))
+    .slice(0, sectioned)
+  const readings = await reader.read(leaders)
+  return scaled(
+    leaders.flatMap((uri, index) => {
+      const reading = readings[index]
+      if (reading === undefined || !('text' in reading)) return []
+      const of = {
+        text: reading.text,
+        path: pathOf(uri),
+        mimeType: known.get(uri)?.mimeType ?? reading.mimeType,
+      }
+      return [[uri, bestSection(sectionsOf(of, terms), rarity)] as const]
+    }),
+  )
+}
+
+function bestOf(fused: ReadonlyMap<string, Fused>): readonly (readonly [uri: string, place: Fused])[] {
+  return [...fused].sort(([a, one], [b, other]) => other.sum - one.sum || compare(a, b))
+}
+
+/** Returns lists of resources that the best candidates refer to, and of those in their folders. */
+export async function neighboursOf(
+  pinned: readonly string[],
+  fused: ReadonlyMap<string, Fused>,
+  known: ReadonlyMap<string, Resource>,
+  reader: Reader,
+): Promise<readonly RankedList[]> {
+  const best = bestOf(fused)
+  const most = best[0]?.[1].sum ?? 1
+  const seeds = new Map([
+    ...pinned.map((uri) => [uri, most] as const),
+    ...best.map(([uri, { sum }]) => [uri, sum] as const),
+  ])
+  const leading = [...seeds].slice(0, nearness.seeds)
+  if (leading.length === 0) return []
+  const beside = foldersOf([...known.keys()])
+  const readings = await reader.read(leading.map(([uri]) => uri))
+  const referred = new Map<string, number>()
+  const together = new Map<string, number>()
+  const raise = (scores: Map<string, number>, uri: string, score: number) =>
+    scores.set(uri, Math.max(score, scores.get(uri) ?? 0))
+  for (const [index, [uri, score]] of leading.entries()) {
+    const reading = readings[index]
+    if (reading !== undefined && 'text' in reading)
+      for (const each of referredTo(uri, reading.text, (one) => known.has(one))) raise(referred, each, score)
+    for (const each of beside(uri)) raise(together, each, score)
+  }
+  const listOf = (name: string, scores: ReadonlyMap<string, number>, weight: number): RankedList => ({
+    name,
+    entries: [...scores].map(([uri, score]) => ({ uri, score })).sort((a, b) => b.score - a.score),
+    weight,
+  })
+  return [listOf('referred to', referred, nearness.referred), listOf('same folder', together, nearness.folder)]
+}
