@@ -4,7 +4,7 @@ import { createAddresses } from './addresses.ts'
 import { alwaysCaller, type Caller } from './authorize/caller.ts'
 import type { Authorizer } from './authorize/index.ts'
 import type { AuthorizationOptions } from './authorize/options.ts'
-import { type Body, readBody } from './body.ts'
+import { type Body, bodyAtHand, readBody } from './body.ts'
 import { createEntrance } from './entrance.ts'
 import { codes } from './errors.ts'
 import { createGate } from './gate.ts'
@@ -101,7 +101,8 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
       return void refuse(response, 405, 'The method is not allowed here.', { Allow: 'POST' })
     const media = mediaFault(request)
     if (media !== undefined) return void refuse(response, 415, media)
-    const body = given === undefined ? await readBody(request, limits.body) : judgeBody(given, limits.body)
+    const whole = given ?? bodyAtHand(request, limits.body)
+    const body = whole === undefined ? await readBody(request, limits.body) : judgeBody(whole, limits.body)
     if ('fault' in body) {
       if (body.fault === 'too-large') entrance.refuseBody(caller, response, body.read)
       return undefined
@@ -143,7 +144,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     },
     /** Handles a request. Never rejects: errors are logged and answered. */
     safely: async (response: ServerResponse, handle: () => Promise<void>): Promise<void> => {
-      response.on('error', () => {})
+      response.on('error', ignoreError)
       limitAnswer(response, limits)
       try {
         await handle()
@@ -165,6 +166,8 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     },
   }
 }
+
+function ignoreError(): void {}
 
 function judgeBody(bytes: Uint8Array, limit: number): Body {
   return bytes.length > limit ? { fault: 'too-large', read: bytes.length } : { bytes }

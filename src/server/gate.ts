@@ -42,10 +42,10 @@ export interface Pass {
   /** Await it between pieces of a large content: resolves as `turn` does. */
   breath(): Promise<void>
   /**
-   * Tells the gate when the reader takes the answer: until then a large task keeps its slot in the lane, for at most three
+   * Tells the gate how to learn when the reader has taken the answer: until then a large task keeps its slot in the lane, for at most three
    * seconds. So nobody can hold many large answers in memory by not reading them.
    */
-  until(taken: Promise<unknown>): void
+  until(taken: () => Promise<unknown>): void
 }
 
 /** Slots of the lane of large tasks. Each task costs the event loop some milliseconds per megabyte, and several times its size in memory. */
@@ -97,7 +97,7 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
       let claim: Claim = first
       let isLarge = false
       let ended = false
-      let kept: Promise<unknown> | undefined
+      let kept: (() => Promise<unknown>) | undefined
       /** @param keep Whether the task keeps its slot until it has one in the lane. */
       const enterLane = async (keep: boolean): Promise<void> => {
         // The caller is gone.
@@ -133,7 +133,7 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
       } finally {
         ended = true
         if (!isLarge || kept === undefined) claim.leave()
-        else void Promise.race([kept, sleep(maxKeptMs, undefined, { ref: false })]).finally(claim.leave)
+        else void Promise.race([kept(), sleep(maxKeptMs, undefined, { ref: false })]).finally(claim.leave)
       }
     },
     get running() {

@@ -15,9 +15,15 @@ export function mediaFault(request: IncomingMessage): string | undefined {
 export function accepts(request: IncomingMessage): boolean {
   const accept = request.headers.accept
   if (accept === undefined) return true
-  return accept.split(',').some((range) => {
+  if (accept === lastAccepted) return true
+  const isAccepted = accept.split(',').some((range) => {
     const [type = '', ...params] = range.split(';').map((part) => part.trim().toLowerCase())
     const refused = params.some((param) => /^q=0(?:\.0*)?$/.test(param))
     return !refused && /^(?:\*\/\*|application\/(?:json|\*)|text\/(?:event-stream|\*))$/.test(type)
   })
+  if (isAccepted) lastAccepted = accept
+  return isAccepted
 }
+
+/** The last header that was found acceptable: most clients send the same, and to judge it takes 2 µs. */
+let lastAccepted: string | undefined
