@@ -36,12 +36,8 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   // It has one listener per stream.
   setMaxListeners(0, closing.signal)
 
-  /** The keys of principals, which are the same objects for all requests of a caller. To make one takes 1 µs. */
-  const keys = new WeakMap<Principal, string>()
-
   const channelOf = (principal: Principal): Promise<Channel> => {
-    const key = keys.get(principal) ?? JSON.stringify([principal.id, principal.roles, principal.scopes])
-    keys.set(principal, key)
+    const key = keyOf(principal)
     let channel = channels.get(key)
     if (channel === undefined) {
       if (channels.size >= maxChannels) evictOldest(channels)
@@ -152,6 +148,15 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       channels.clear()
     },
   }
+}
+
+/** The keys of principals, which are the same objects for all requests of most callers. To make one takes 1 µs. */
+const keys = new WeakMap<Principal, string>()
+
+function keyOf(principal: Principal): string {
+  const key = keys.get(principal) ?? JSON.stringify([principal.id, principal.roles, principal.scopes])
+  keys.set(principal, key)
+  return key
 }
 
 function evictOldest(channels: Map<string, Promise<Channel>>): void {
