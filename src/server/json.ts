@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import { ResourceError } from '../core/errors.ts'
 
 /** Maximum nesting of arrays and objects. */
@@ -7,6 +6,8 @@ const maxDepth = 64
 /** JSON that could not be parsed. The message is safe to send. */
 export class JsonError extends Error {}
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 /**
  * Parses one JSON text from bytes, strictly: UTF-8 without a byte order mark (RFC 8259, section 8.1), no duplicate member in an
  * object (parsers disagree on them), at most 64 levels deep.
@@ -14,8 +15,12 @@ export class JsonError extends Error {}
  * @throws JsonError
  */
 export function parseJson(bytes: Uint8Array): unknown {
-  if (!isUtf8(bytes)) throw new JsonError('The message is not valid UTF-8.')
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
+  let text: string
+  try {
+    text = utf8.decode(bytes)
+  } catch {
+    throw new JsonError('The message is not valid UTF-8.')
+  }
   if (text.charCodeAt(0) === 0xfeff) throw new JsonError('The message begins with a byte order mark.')
   const fault = scan(text)
   if (fault !== undefined) throw new JsonError(fault)
