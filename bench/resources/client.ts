@@ -26,9 +26,10 @@ export interface Client {
   close(): void
 }
 
-export async function connect(url: string, revision: Revision): Promise<Client> {
+export async function connect(url: string, revision: Revision, token?: string): Promise<Client> {
   const open = new AbortController()
-  const base = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const authorized = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const base = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...authorized }
   let session: Readonly<Record<string, string>> = {}
 
   const sent = (method: string, params: Readonly<Record<string, unknown>>, id: string | number): Sent => {

@@ -17,8 +17,13 @@ export interface Running {
   end(): Promise<void>
 }
 
-/** Starts a server for a folder, and waits until it answers. */
-export async function start(contender: Contender, folder: string, env: NodeJS.ProcessEnv): Promise<Running> {
+/** Starts a server for a folder, and waits until it answers. With a token, each request carries it. */
+export async function start(
+  contender: Contender,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+  token?: string,
+): Promise<Running> {
   const begun = performance.now()
   const child = spawn(process.execPath, [...contender.command(folder)], {
     env: { ...env, ...contender.env },
@@ -26,7 +31,7 @@ export async function start(contender: Contender, folder: string, env: NodeJS.Pr
   })
   const url = contender.url ?? (await urlSaid(child, contender.name))
   child.stderr?.resume()
-  const client = await answering(contender, url, child)
+  const client = await answering(contender, url, child, token)
   await client.call(contender.revision === '2026-07-28' ? 'server/discover' : 'ping', {})
   const { pid } = child
   return {
@@ -60,11 +65,16 @@ async function urlSaid(child: ChildProcess, name: string): Promise<string> {
 }
 
 /** Connects as soon as the port is open. */
-async function answering({ name, revision }: Contender, url: string, child: ChildProcess): Promise<Client> {
+async function answering(
+  { name, revision }: Contender,
+  url: string,
+  child: ChildProcess,
+  token: string | undefined,
+): Promise<Client> {
   for (let tries = 0; tries < 2000; tries++) {
     if (child.exitCode !== null) throw new Error(`${name} has ended.`)
     try {
-      return await connect(url, revision)
+      return await connect(url, revision, token)
     } catch (error) {
       if (!(error instanceof TypeError)) throw error
       await new Promise((resolve) => setTimeout(resolve, 10))

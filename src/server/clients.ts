@@ -50,6 +50,14 @@ export interface Giving {
   readonly explorerApp?: ToolApp
 }
 
+/** Maximum length of the name and version of a client that are remembered, in characters. */
+const maxRememberedName = 256
+
+interface Profiled {
+  readonly view: View
+  readonly tools: readonly Tool[]
+}
+
 export function createGiven({
   profileOf,
   principal,
@@ -59,8 +67,17 @@ export function createGiven({
   explorerApp,
 }: Giving): Given {
   // One entry per profile.
-  const made = new Map<ClientProfile, { readonly view: View; readonly tools: readonly Tool[] }>()
+  const made = new Map<ClientProfile, Profiled>()
+  // Most requests come from clients of the same name: to find the profile of one takes 6 µs.
+  let last: { readonly client: ClientName; readonly given: Profiled } | undefined
   const of = (client: ClientName | undefined) => {
+    // Clients name themselves, in any length.
+    if (client === undefined || client.name.length + client.version.length > maxRememberedName) return find(client)
+    if (last?.client.name !== client.name || last.client.version !== client.version)
+      last = { client, given: find(client) }
+    return last.given
+  }
+  const find = (client: ClientName | undefined): Profiled => {
     const profile = profileOf(client)
     const known = made.get(profile)
     if (known !== undefined) return known

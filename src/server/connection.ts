@@ -8,7 +8,7 @@ import { listen } from './listen.ts'
 import { classify, failure, idKey, type Notification, type Request, type RequestId, type Response } from './messages.ts'
 import { passesGate } from './opening.ts'
 import { overloaded } from './overload.ts'
-import type { Channel } from './protocol/channel.ts'
+import { type Cancellation, type Channel, cancelRequest } from './protocol/channel.ts'
 import { claimedRevision, envelopeFault } from './protocol/envelope.ts'
 import { assumed, hasBatches, modern, type Revision } from './revisions.ts'
 
@@ -18,14 +18,13 @@ const maxBatch = 50
 const maxBatchBytes = 8 * 1024 * 1024
 
 export interface ReceiveOptions {
-  readonly signal?: AbortSignal
   readonly onNotification?: (message: Notification) => void
   /** Writes a notification of a `subscriptions/listen`; resolves when there is room for more. */
   readonly write?: (message: Notification) => Promise<void>
   /** Takes the answer of a single request, or of a batch, which then keeps its slot in the gate until it is written. */
   readonly deliver?: ((answer: Response | readonly Response[]) => Promise<void>) | undefined
   /** Resolves when the reader has taken the answer; undefined when that cannot be known. */
-  readonly taken?: Promise<unknown>
+  readonly taken?: () => Promise<unknown>
   /** Creates links to contents that are too large for an answer. */
   readonly linkFor?: LinkFor | undefined
   /** Trace context of the transport. */
@@ -87,7 +86,7 @@ export function createConnection(
   // A mutex: each batch holds many answers in memory.
   const batches = createGate(1, Number.POSITIVE_INFINITY)
   const channels = new Map<string, Promise<Channel>>()
-  const inFlight = new Map<string, AbortController>()
+  const inFlight = new Map<string, Cancellation>()
   let listening = 0
   // Do not replace this by a closure made where requests are answered: it would keep the last of them in memory.
   let legacy: Channel | undefined
@@ -108,10 +107,8 @@ export function createConnection(
     const key = idKey(request.id)
     if (inFlight.has(key))
       return failure(request.id, { code: codes.invalidRequest, message: 'A request with this id is still in flight.' })
-    const controller = new AbortController()
-    inFlight.set(key, controller)
-    const signal =
-      options.signal === undefined ? controller.signal : AbortSignal.any([controller.signal, options.signal])
+    const cancellation: Cancellation = { isCancelled: false, onCancel: undefined }
+    inFlight.set(key, cancellation)
     const { onNotification, deliver, linkFor } = options
     try {
       let channel: Channel
@@ -125,6 +122,10 @@ export function createConnection(
         const { name, version, log } = server
         const write = options.write ?? (async () => {})
         const identity = { name, version }
+        const controller = new AbortController()
+        const { signal } = controller
+        cancellation.onCancel = () => controller.abort()
+        if (cancellation.isCancelled) controller.abort()
         listening++
         const response = await listen(request, {
           ...{ view: channel.view, server: identity, write, signal, closing: closing.signal, log },
@@ -141,7 +142,7 @@ export function createConnection(
       }
       const ask = async (pass?: Pass) => {
         const own = {
-          signal,
+          cancellation,
           linkFor,
           trace: options.trace,
           ...(pass && { pass }),
@@ -163,10 +164,15 @@ export function createConnection(
     }
   }
 
+  const cancel = (key: string): void => {
+    const cancellation = inFlight.get(key)
+    if (cancellation !== undefined) cancelRequest(cancellation)
+  }
+
   const hear = async (notification: Notification): Promise<void> => {
     if (notification.method === 'notifications/cancelled') {
       const id = notification.params?.requestId
-      if (typeof id === 'string' || typeof id === 'number') inFlight.get(idKey(id satisfies RequestId))?.abort()
+      if (typeof id === 'string' || typeof id === 'number') cancel(idKey(id satisfies RequestId))
       return
     }
     const claims = claimedRevision(notification) !== undefined
@@ -234,7 +240,7 @@ export function createConnection(
       return listening
     },
     close: async () => {
-      for (const controller of inFlight.values()) controller.abort()
+      for (const cancellation of inFlight.values()) cancelRequest(cancellation)
       await Promise.allSettled([...channels.values()].map(async (channel) => (await channel).close()))
     },
   }

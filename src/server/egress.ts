@@ -26,7 +26,7 @@ export function createEgress(scrubber: Scrubber | undefined): Egress {
  * Values with a meaning in the protocol, and the default name of a server. A secret that equals one of them cannot be told apart.
  * The first answer of most servers contains nothing else, so it need not wait for a search for secrets.
  */
-const protocolWords = new Set([
+const protocolWords: ReadonlySet<string> = new Set([
   ...['2.0', 'complete', 'private', 'public', 'user', 'assistant', 'hikidashi'],
   ...revisions,
 ])
@@ -34,18 +34,20 @@ const protocolWords = new Set([
 /** Names of members of metadata that the protocol defines. */
 const protocolNames: ReadonlySet<string> = new Set([...Object.values(protocolKeys), 'name', 'version'])
 
-function ownWordsOf({ id, params = {} }: Request): ReadonlySet<unknown> {
+/** Returns the test for values that the client itself has sent, or that the protocol defines. */
+function ownWordsOf({ id, params = {} }: Request): (text: string) => boolean {
   const token = isObject(params._meta) ? params._meta.progressToken : undefined
-  return new Set([...protocolWords, id, params.uri, token])
+  const { uri } = params
+  return (text) => protocolWords.has(text) || text === id || text === uri || text === token
 }
 
 /** Maximum depth of the search. Deeper values are removed as a whole. */
 const maxDepth = 100
 
 /** Creates a function that cleans a JSON value, given the key that it belongs to. Values without secrets are not copied. */
-function createClean({ scrub, scrubBytes }: Scrubber, own: ReadonlySet<unknown>) {
+function createClean({ scrub, scrubBytes }: Scrubber, isOwn: (text: string) => boolean) {
   const cleanText = (text: string, key: string): string => {
-    if (own.has(text)) return text
+    if (isOwn(text)) return text
     if (key === 'blob') return cleanBlob(text)
     const clean = scrub(text)
     // It must stay a valid URI.

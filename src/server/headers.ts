@@ -31,21 +31,23 @@ export function headerFault(request: IncomingMessage, message: Request): WireErr
   return typeof expected === 'string' ? check(request, 'Mcp-Name', expected, decodeSentinel) : undefined
 }
 
+const unchanged = (value: string): string => value
+
 function check(
   request: IncomingMessage,
   header: string,
   expected: string,
-  decode = (value: string): string | undefined => value,
+  decode: (value: string) => string | undefined = unchanged,
 ): WireError | undefined {
-  const mismatch = (fault: string): WireError => ({
-    code: codes.headerMismatch,
-    message: `The header ${header} ${fault}.`,
-  })
   const values = valuesOf(request, header.toLowerCase())
-  if (values.length !== 1) return mismatch(values.length === 0 ? 'is missing' : 'is there more than once')
+  if (values.length !== 1) return mismatch(header, values.length === 0 ? 'is missing' : 'is there more than once')
   const value = decode((values[0] ?? '').replace(/^[ \t]+|[ \t]+$/g, ''))
-  if (value === undefined) return mismatch('is not encoded as it should be')
-  return value === expected ? undefined : mismatch('says something else than the body')
+  if (value === undefined) return mismatch(header, 'is not encoded as it should be')
+  return value === expected ? undefined : mismatch(header, 'says something else than the body')
+}
+
+function mismatch(header: string, fault: string): WireError {
+  return { code: codes.headerMismatch, message: `The header ${header} ${fault}.` }
 }
 
 /**

@@ -6,7 +6,7 @@ import { requireKeys } from '../core/required.ts'
 import { auditedPosting } from './audit.ts'
 import type { Caller } from './authorize/caller.ts'
 import { createAuthorizer } from './authorize/index.ts'
-import { type ContentLinkOptions, contentPath, createContentLinks } from './content/links.ts'
+import { type ContentLinkOptions, type ContentLinks, contentPath, createContentLinks } from './content/links.ts'
 import { createContentServer } from './content/serve.ts'
 import { createDiscovery, type PublicOptions } from './discovery.ts'
 import { createEgress } from './egress.ts'
@@ -116,12 +116,12 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     if (request.url === llmsPath && serveLlms !== undefined) return serveLlms(request, response)
     if (request.url === metricsPath && exposed !== undefined) return exposed(request, response)
     if (serveContent !== undefined && request.url?.startsWith(contentPath)) return serveContent(request, response)
-    const [place = ''] = (request.url ?? '').split('?', 1)
+    const place = pathOf(request.url ?? '')
     const posted = postedTo(request, options.postings)
     if (!routes.has(place) && posted === undefined) return refuse(response, 404, nothingHere)
     const known = await entrance.callerOf(request, response)
     if (known === undefined) return
-    const caller = links === undefined ? known : { ...known, linkFor: links.linkFor(known, baseOf(request)) }
+    const caller = links === undefined ? known : withLinks(known, request, links)
     const route = options.sse ? place : request.url
     if (route === path) return endpoint.serveMcp(request, response, caller)
     if (posted !== undefined) return servePosts(request, response, caller, posted)
@@ -145,6 +145,12 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     await servePosting(recorded, message.value, response, caller, { gate, egress, log, timeout: limits.timeout })
   }
 
+  /** Adds the links. Their base is found out when one is asked for, which few requests do. */
+  const withLinks = (caller: Caller, request: IncomingMessage, from: ContentLinks): Caller => ({
+    ...caller,
+    linkFor: (uri) => from.linkFor(caller, baseOf(request))(uri),
+  })
+
   /** The URL of the endpoint, as clients reach it; undefined when the configuration does not name it. */
   const resource = options.auth?.resource ?? options.public?.url
   /**
@@ -166,11 +172,8 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       endpointOf: (request) => resource ?? `${baseOf(request)}${path}`,
     })
 
-  const take = inTurn(
-    (request, response) => {
-      sockets.answering(response)
-      return endpoint.safely(response, () => handle(request, response))
-    },
+  const { take, answering } = inTurn(
+    (request, response) => endpoint.safely(response, () => handle(request, response)),
     {
       onPause: () => meter.count('pausedPipelines'),
       onCut: () => meter.count('cutPipelines'),
@@ -194,7 +197,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   // The margin serves connections that are being refused.
   server.maxConnections = limits.connections + 128
   meter.gauge('connections', () => liveness.size)
-  const sockets = watchSockets(server, { liveness, addresses, meter, onRefused, room })
+  const sockets = watchSockets(server, { liveness, addresses, meter, onRefused, answering, room })
   // This call only validates: the guard itself needs the port, which the system may choose.
   createGuard({ ...options, port: options.port })
   if (!isLoopback(options.host) && options.auth === undefined && options.insecure !== true)
@@ -238,4 +241,10 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       await endpoint.close()
     },
   }
+}
+
+/** Returns a URL of a request without its query. */
+function pathOf(url: string): string {
+  const mark = url.indexOf('?')
+  return mark === -1 ? url : url.slice(0, mark)
 }

@@ -96,7 +96,9 @@ function names(seen: Set<string> | undefined, quoted: string): boolean {
 export function formatJson(message: unknown, limit = Number.POSITIVE_INFINITY): string {
   let json = JSON.stringify(message)
   if (json.length <= limit) json = escapeLineEnds(json)
-  if (json.length > limit || Buffer.byteLength(json) > limit) throw tooLong(limit)
+  // Without a look at each character where no text of this length could be too long.
+  if (json.length > limit || (json.length * maxBytesPerUnit > limit && Buffer.byteLength(json) > limit))
+    throw tooLong(limit)
   return json
 }
 

@@ -95,7 +95,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     // In these revisions a disconnect does not cancel the request.
     const answer = await connection.receive(body, {
       trace: traceOf(response),
-      taken: taken(response),
+      taken: () => taken(response),
       linkFor,
       onNotification: (message) => {
         stream ??= openEventStream(response, headers())

@@ -106,9 +106,16 @@ export async function encodeMessage(
   }
 }
 
-function holdsLong(message: unknown): boolean {
+/** Whether a message has a content that is written in pieces. */
+export function holdsLong(message: unknown): boolean {
   if (!isObject(message) || !isObject(message.result) || !Array.isArray(message.result.contents)) return false
-  return message.result.contents.some(({ text, blob }) => String(text ?? blob ?? '').length > longText)
+  return message.result.contents.some(isLong)
+}
+
+/** Whether a content of an answer takes long to write. */
+export function isLong(content: unknown): boolean {
+  const { text, blob } = content as { readonly text?: unknown; readonly blob?: unknown }
+  return String(text ?? blob ?? '').length > longText
 }
 
 type LinkOf = () => ContentLink | undefined

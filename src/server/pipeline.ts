@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { taken } from './reply.ts'
+import { isTaken, taken } from './reply.ts'
 
 /** Maximum number of requests on one connection that wait for earlier answers. Beyond it, the connection is not read. */
 const maxWaiting = 16
@@ -35,6 +36,15 @@ interface Line {
   paused: boolean
   /** Whether the connection was paused, and has not waited for all of its answers since. */
   pressing: boolean
+  /** The answer that is being made or sent: an idle connection keeps nothing of its requests in memory. */
+  answering: ServerResponse | undefined
+}
+
+/** The requests of all connections, each connection in turn. */
+export interface Pipeline {
+  take(...request: Parameters<Handle>): void
+  /** Returns the answer that is currently made or sent on a connection. */
+  answering(socket: Duplex): ServerResponse | undefined
 }
 
 /**
@@ -44,11 +54,8 @@ interface Line {
  *
  * @param handle Must not reject.
  */
-export function inTurn(
-  handle: Handle,
-  { onPause, onCut, onLeft }: PipelineEvents,
-): (...args: Parameters<Handle>) => void {
-  const lines = new WeakMap<Socket, Line>()
+export function inTurn(handle: Handle, { onPause, onCut, onLeft }: PipelineEvents): Pipeline {
+  const lines = new WeakMap<Duplex, Line>()
   let inAll = 0
   let pressingLines = 0
   let last: Promise<unknown> = Promise.resolve()
@@ -74,7 +81,7 @@ export function inTurn(
   const lineOf = (socket: Socket): Line => {
     const known = lines.get(socket)
     if (known !== undefined) return known
-    const line: Line = { waiting: [], busy: false, paused: false, pressing: false }
+    const line: Line = { waiting: [], busy: false, paused: false, pressing: false, answering: undefined }
     lines.set(socket, line)
     // Node resumes the socket by itself, for the body of a request and after an answer was read.
     socket.on('resume', () => {
@@ -101,8 +108,10 @@ export function inTurn(
       // The body of the last request may not have arrived yet.
       if (line.paused && line.waiting.length < maxWaiting / 2) resume(socket, line)
       const begun = performance.now()
+      line.answering = next[1]
       await handle(...next)
-      await taken(next[1])
+      if (!isTaken(next[1])) await taken(next[1])
+      line.answering = undefined
       if (line.waiting.length > 0) await turn()
       if (line.pressing) await sleep(pressingLines * Math.min(restTimes * (performance.now() - begun), maxRestMs))
     }
@@ -110,7 +119,7 @@ export function inTurn(
     press(line, false)
   }
 
-  return (request, response) => {
+  const take: Pipeline['take'] = (request, response) => {
     const { socket } = request
     // The request was in the same chunk as one that closed the connection.
     if (socket.destroyed) return
@@ -132,4 +141,6 @@ export function inTurn(
       onPause()
     }
   }
+
+  return { take, answering: (socket) => lines.get(socket)?.answering }
 }

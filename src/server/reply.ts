@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { ContentLink, LinkFor } from './content/link.ts'
 import { codes } from './errors.ts'
-import { encodeMessage, failure, formatMessage, type Request } from './messages.ts'
+import { encodeMessage, failure, formatMessage, holdsLong, type Request } from './messages.ts'
 
 /** Headers of every answer: no cache stores it, and no browser guesses another type. */
 const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
@@ -12,73 +12,99 @@ export interface AnswerLimits {
   readonly slow: number
 }
 
-const limits = new WeakMap<ServerResponse, AnswerLimits>()
 const noLimits: AnswerLimits = { answer: Number.POSITIVE_INFINITY, slow: 60_000 }
+
+/**
+ * Facts about an answer, under keys of ours on the response. A response is short-lived: entries of a `WeakMap` would cost the collector of
+ * garbage more than all else that is done with them.
+ */
+const limitsKey = Symbol('limits')
+const linkKey = Symbol('link')
+type Answer = ServerResponse & { [limitsKey]?: AnswerLimits; [linkKey]?: () => ContentLink | undefined }
 
 /** Sets the limits of an answer, before it is sent. */
 export function limitAnswer(response: ServerResponse, own: AnswerLimits): void {
-  limits.set(response, own)
+  ;(response as Answer)[limitsKey] = own
 }
 
-/** Links to what is read, for answers that turn out to be too long. */
-const links = new WeakMap<ServerResponse, () => ContentLink | undefined>()
-
-/** Offers a link in the error that replaces the answer to a read if it is longer than the limit. A part of a resource has no link. */
+/**
+ * Offers a link to what is read, in the error that replaces the answer if it is longer than the limit. A part of a resource has no
+ * link.
+ */
 export function offerLink(
   response: ServerResponse,
   { method, params }: Pick<Request, 'method' | 'params'>,
   linkFor: LinkFor | undefined,
 ): void {
   const uri = method === 'resources/read' ? params?.uri : undefined
-  if (linkFor !== undefined && typeof uri === 'string' && !uri.includes('?')) links.set(response, () => linkFor(uri))
+  if (linkFor !== undefined && typeof uri === 'string' && !uri.includes('?'))
+    (response as Answer)[linkKey] = () => linkFor(uri)
+}
+
+/** Whether an answer is sent and its reader has taken it, or is gone. */
+export function isTaken(response: ServerResponse): boolean {
+  return response.writableFinished || response.destroyed
 }
 
 /** Resolves when an answer is sent and its reader has taken it, or is gone. Never rejects. */
 export function taken(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
-    if (response.writableFinished || response.destroyed) return resolve()
+    if (isTaken(response)) return resolve()
     response.once('finish', resolve).once('close', resolve)
   })
 }
 
-const limitsOf = (response: ServerResponse) => limits.get(response) ?? noLimits
+const limitsOf = (response: Answer) => response[limitsKey] ?? noLimits
 
-export function replyJson(response: ServerResponse, status: number, body: unknown, headers: Headers = {}): void {
-  replyBytes(
-    response,
-    status,
-    Buffer.from(formatMessage(body, limitsOf(response).answer, links.get(response))),
-    headers,
-  )
+export function replyJson(response: Answer, status: number, body: unknown, headers?: Headers): void {
+  replyJsonText(response, status, formatMessage(body, limitsOf(response).answer, response[linkKey]), headers)
 }
 
 /**
- * Sends JSON that may be long. Resolves when it is written.
+ * Sends JSON that may be long. Returns undefined when it is written already, or else a promise that resolves when it is.
  *
  * @param breath Resolves in the turn of the event loop for the next piece of it.
  */
-export async function replyLong(
-  response: ServerResponse,
+export function replyLong(
+  response: Answer,
   status: number,
   body: unknown,
-  headers: Headers = {},
+  headers?: Headers,
   breath?: () => Promise<void>,
-): Promise<void> {
+): Promise<void> | undefined {
+  if (!holdsLong(body)) return void replyJson(response, status, body, headers)
   const { answer } = limitsOf(response)
-  replyBytes(response, status, await encodeMessage(body, answer, links.get(response), breath), headers)
+  return encodeMessage(body, answer, response[linkKey], breath).then((bytes) =>
+    replyBytes(response, status, bytes, bytes.length, headers),
+  )
 }
 
 type Headers = Readonly<Record<string, string>>
 
-function replyBytes(response: ServerResponse, status: number, bytes: Buffer, headers: Headers): void {
+/** Length up to which Node writes a text and the headers as one piece, in characters: for a longer one it would copy three times as much. */
+const maxTextLength = 8 * 1024
+
+function replyJsonText(response: ServerResponse, status: number, json: string, headers?: Headers): void {
+  const body = json.length > maxTextLength ? Buffer.from(json) : json
+  replyBytes(response, status, body, Buffer.byteLength(body), headers)
+}
+
+function replyBytes(
+  response: ServerResponse,
+  status: number,
+  body: Buffer | string,
+  length: number,
+  headers?: Headers,
+): void {
   if (response.headersSent || response.destroyed) return
   response.writeHead(status, {
-    ...common,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
     'Content-Type': 'application/json',
-    'Content-Length': bytes.length,
+    'Content-Length': length,
     ...headers,
   })
-  response.end(bytes)
+  response.end(body)
   cutWhenSlow(response)
 }
 
@@ -158,7 +184,9 @@ export function openEventStream(response: ServerResponse, headers: Readonly<Reco
     // JSON has no raw line breaks, so one line of data holds all of it.
     send: (message, event = 'message', id) => {
       const data =
-        typeof message === 'string' ? message : formatMessage(message, limitsOf(response).answer, links.get(response))
+        typeof message === 'string'
+          ? message
+          : formatMessage(message, limitsOf(response).answer, (response as Answer)[linkKey])
       return write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`)
     },
     ready: async () => {

@@ -10,8 +10,6 @@ import type { Room } from './room.ts'
 
 /** The connections of a service, below the level of requests. */
 export interface Sockets {
-  /** Sets the answer that is currently sent on its connection. */
-  answering(response: ServerResponse): void
   /** Closes the connections without a request. */
   closeIdle(): void
 }
@@ -21,14 +19,15 @@ export interface SocketOptions {
   readonly addresses: Addresses
   readonly meter: Meter
   readonly onRefused: (refusal: TurnedAway) => void
+  /** Returns the answer that is currently made or sent on a connection. */
+  readonly answering: (socket: Duplex) => ServerResponse | undefined
   /** Limits the number of open connections. Default no limit. */
   readonly room?: Room
 }
 
-export function watchSockets(server: Server, { liveness, addresses, meter, onRefused, room }: SocketOptions): Sockets {
+export function watchSockets(server: Server, options: SocketOptions): Sockets {
+  const { liveness, addresses, meter, onRefused, answering, room } = options
   const sockets = new Set<Socket>()
-  /** The answer being sent, until it is complete: an idle connection keeps nothing of its requests in memory. */
-  const latest = new Map<Duplex, ServerResponse>()
 
   server.on('connection', (socket) => {
     sockets.add(socket)
@@ -51,7 +50,7 @@ export function watchSockets(server: Server, { liveness, addresses, meter, onRef
   })
   server.on('drop', () => meter.count('refusedConnections'))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const response = latest.get(socket)
+    const response = answering(socket)
     if (error.code === 'HPE_HEADER_OVERFLOW') meter.count('refusedHeaders')
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') meter.count('late')
     // In the middle of an answer, a status line would be read as a part of it.
@@ -61,14 +60,6 @@ export function watchSockets(server: Server, { liveness, addresses, meter, onRef
   server.on('upgrade', (_request, socket) => hangUp(socket, '400 Bad Request'))
 
   return {
-    answering: (response) => {
-      const { socket } = response
-      if (socket === null) return
-      latest.set(socket, response)
-      response.once('close', () => {
-        if (latest.get(socket) === response) latest.delete(socket)
-      })
-    },
     closeIdle: () => {
       server.closeIdleConnections()
       // Node does not count connections that have received nothing yet.

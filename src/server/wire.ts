@@ -13,7 +13,7 @@ import type {
   ResourceContent,
   ResourceTemplate,
 } from '../core/view.ts'
-import { longText } from './messages.ts'
+import { isLong } from './messages.ts'
 import { modern, type Revision, since } from './revisions.ts'
 import { formatTime, isTime } from './time.ts'
 
@@ -122,9 +122,12 @@ export async function readToWire(
   turn: () => Promise<void> = async () => {},
 ): Promise<Wire> {
   const contents: Wire[] = []
-  for (const content of result.contents) contents.push(await contentToWire(content, revision))
+  for (const content of result.contents) {
+    const wire = contentToWire(content, revision)
+    contents.push(wire instanceof Promise ? await wire : wire)
+  }
   // Formatting it as JSON, which follows, blocks all other requests.
-  if (contents.some(({ text, blob }) => String(text ?? blob ?? '').length > longText)) await turn()
+  if (contents.some(isLong)) await turn()
   return { contents, ...cached(result.cache, revision) }
 }
 
@@ -157,13 +160,7 @@ export async function promptToWire(prompt: FilledPrompt<PromptContent>, revision
   return {
     ...(prompt.description === undefined ? {} : { description: prompt.description.toWellFormed() }),
     messages,
-    ...addMeta(
-      {},
-      {},
-      undefined,
-      revision,
-      textsIn({ ...(prompt.description === undefined ? {} : { description: prompt.description }) }),
-    ),
+    ...addMeta({}, {}, undefined, revision, prompt.description === undefined ? noTexts : ['description']),
   }
 }
 
@@ -205,23 +202,28 @@ export function completionToWire({ values, total, hasMore }: Completion): Wire {
   }
 }
 
-async function contentToWire(content: ResourceContent, revision: Revision): Promise<Wire> {
-  // Only the pages of this revision's specification show a name and a title, though its schema does not contain them.
-  const isTitled = revision === '2025-06-18'
-  return {
-    uri: content.uri,
-    ...(isTitled && content.name !== undefined ? { name: printable(content.name) } : {}),
-    ...(isTitled && content.title !== undefined ? { title: printable(content.title) } : {}),
-    ...mimeTypeOf(content.mimeType),
-    ...(await bodyOf(content)),
-    ...addMeta({}, content, content.version, revision, isTitled ? textsIn(content) : []),
-  }
+/** Returns a promise for a stream only. */
+function contentToWire(content: ResourceContent, revision: Revision): Wire | Promise<Wire> {
+  const body = bodyOf(content)
+  if (!(body instanceof Promise)) return wholeToWire(content, body, revision)
+  return body.then((whole) => wholeToWire(content, whole, revision))
 }
 
-async function bodyOf(content: ResourceContent): Promise<Wire> {
+function wholeToWire(content: ResourceContent, body: Wire, revision: Revision): Wire {
+  // Only the pages of this revision's specification show a name and a title, though its schema does not contain them.
+  const isTitled = revision === '2025-06-18'
+  const wire: Wire = { uri: content.uri }
+  if (isTitled && content.name !== undefined) wire.name = printable(content.name)
+  if (isTitled && content.title !== undefined) wire.title = printable(content.title)
+  if (isMimeType(content.mimeType)) wire.mimeType = content.mimeType
+  Object.assign(wire, body)
+  return addMeta(wire, content, content.version, revision, isTitled ? textsIn(content) : noTexts)
+}
+
+function bodyOf(content: ResourceContent): Wire | Promise<Wire> {
   if ('text' in content) return { text: content.text.toWellFormed() }
-  const bytes = 'bytes' in content ? content.bytes : await collect(content.stream)
-  return { blob: base64Of(bytes) }
+  if ('bytes' in content) return { blob: base64Of(content.bytes) }
+  return collect(content.stream).then((bytes) => ({ blob: base64Of(bytes) }))
 }
 
 function base64Of(bytes: Uint8Array): string {

@@ -1,7 +1,7 @@
 import { renameSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createHot } from '../../src/providers/files/hot.ts'
+import { createHot, createTurns } from '../../src/providers/files/hot.ts'
 import { createFiles } from '../../src/providers/files/index.ts'
 import { openLinuxPlaces } from '../../src/providers/files/linux.ts'
 import { createPool, type Pool } from '../../src/providers/files/pool.ts'
@@ -9,14 +9,7 @@ import { contextOf, createFolder, type Folder } from '../support/folder.ts'
 
 describe('what the kernel has in memory', () => {
   let time = 0
-  let nextTurn = () => {}
-  const hot = () =>
-    createHot(
-      () => time,
-      (then) => {
-        nextTurn = then
-      },
-    )
+  const hot = () => createHot(() => time)
   beforeEach(() => {
     time = 1000
   })
@@ -31,40 +24,49 @@ describe('what the kernel has in memory', () => {
     time += 2
     expect(names.has('a')).toBe(false)
   })
+})
 
-  test('goes to the pool once a turn of the event loop has lasted 20 ms, until the next turn', () => {
-    const names = hot()
-    names.add('a')
+describe('a turn of the event loop', () => {
+  test('is over once it has lasted 20 ms, and who waits goes on in the next one, in the order of asking', async () => {
+    let time = 1000
+    let nextTurn = () => {}
+    const turns = createTurns(
+      () => time,
+      (then) => {
+        nextTurn = then
+      },
+    )
     // However many calls fit into that time.
-    for (let call = 0; call < 100; call++) expect(names.has('a')).toBe(true)
+    for (let call = 0; call < 100; call++) expect(turns.over()).toBe(undefined)
     time += 19
-    expect(names.has('a')).toBe(true)
+    expect(turns.over()).toBe(undefined)
     time += 1
-    expect(names.has('a')).toBe(false)
-    expect(names.has('a')).toBe(false)
+    const gone: string[] = []
+    const waiting = ['a', 'b', 'c'].map(async (name) => {
+      await turns.over()
+      gone.push(name)
+    })
+    await undefined
+    expect(gone).toEqual([])
     nextTurn()
-    expect(names.has('a')).toBe(true)
+    await Promise.all(waiting)
+    expect(gone).toEqual(['a', 'b', 'c'])
+    expect(turns.over()).toBe(undefined)
     time += 19
-    expect(names.has('a')).toBe(true)
+    expect(turns.over()).toBe(undefined)
   })
 
-  test('lets others have their turn beside a task that reads one file after the other', async () => {
-    const names = createHot()
-    names.add('a')
-    let turns = 0
+  test('comes for others beside a task that reads one file after the other', async () => {
+    const turns = createTurns()
+    let others = 0
     const count = () => {
-      turns++
-      if (turns < 3) setImmediate(count)
+      others++
+      if (others < 3) setImmediate(count)
     }
     setImmediate(count)
     // Nothing in here leaves the thread, unless it is told to.
-    while (turns < 3)
-      if (names.has('a')) await undefined
-      else {
-        names.add('a')
-        await new Promise((resolve) => setTimeout(resolve))
-      }
-    expect(turns).toBeGreaterThanOrEqual(3)
+    while (others < 3) await turns.over()
+    expect(others).toBeGreaterThanOrEqual(3)
   })
 })
 

@@ -8,6 +8,7 @@ import { createFolder, type Folder, listAll, sleep } from '../support/folder.ts'
 import { startWatching, type Watching } from '../support/watching.ts'
 
 const { lstatSync } = fs
+const { lstat } = fs.promises
 
 let folder: Folder
 let watched: Provider
@@ -30,10 +31,18 @@ beforeEach(async () => {
       return lstatSync(...args)
     },
   })
+  // A look goes to the pool where the looks before it took long.
+  Object.assign(fs.promises, {
+    lstat: (...args: Parameters<typeof lstat>) => {
+      looks++
+      return lstat(...args)
+    },
+  })
   syncBuiltinESMExports()
 })
 afterEach(async () => {
   Object.assign(fs, { lstatSync })
+  Object.assign(fs.promises, { lstat })
   syncBuiltinESMExports()
   await watch?.stop()
   await watched.close?.()

@@ -257,14 +257,14 @@ describe('the gate', () => {
   test('keeps the place of a large answer until it is taken, and of a small one never', async () => {
     const gate = createGate(1, 10)
     const never = new Promise(() => {})
-    expect(await gate.run(async (pass) => pass.until(never))).toEqual({ value: undefined })
+    expect(await gate.run(async (pass) => pass.until(() => never))).toEqual({ value: undefined })
     expect(gate.running).toBe(0)
     let take = () => {}
     const taken = new Promise<void>((resolve) => {
       take = resolve
     })
     const large = (until: Promise<unknown>) => async (pass: Pass) => {
-      pass.until(until)
+      pass.until(() => until)
       await pass.room()
     }
     await gate.run(large(taken))

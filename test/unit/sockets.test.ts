@@ -8,6 +8,7 @@ import { createAddresses } from '../../src/server/addresses.ts'
 import { completeLimits } from '../../src/server/limits.ts'
 import { createLiveness } from '../../src/server/liveness.ts'
 import { createMeter } from '../../src/server/meter.ts'
+import { inTurn } from '../../src/server/pipeline.ts'
 import { listen, watchSockets } from '../../src/server/sockets.ts'
 
 const ends: (() => unknown)[] = []
@@ -17,14 +18,19 @@ afterEach(() => {
 
 test('a connection that rests keeps nothing of what was answered on it', async () => {
   const answered: WeakRef<ServerResponse>[] = []
-  const server = createServer((_, response) => {
-    sockets.answering(response)
-    answered.push(new WeakRef(response))
-    response.end('an answer')
-  })
+  const onLeft = () => {}
+  const { take, answering } = inTurn(
+    async (_, response) => {
+      answered.push(new WeakRef(response))
+      expect(answering(response.req.socket)).toBe(response)
+      response.end('an answer')
+    },
+    { onPause: onLeft, onCut: onLeft, onLeft },
+  )
+  const server = createServer(take)
   const liveness = createLiveness({ interval: 60_000, looks: 2 })
   const addresses = createAddresses(completeLimits(undefined, false))
-  const sockets = watchSockets(server, { liveness, addresses, meter: createMeter(), onRefused: () => {} })
+  watchSockets(server, { liveness, addresses, meter: createMeter(), onRefused: () => {}, answering })
   const { port } = await listen(server, '127.0.0.1', 0, 16)
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   ends.push(

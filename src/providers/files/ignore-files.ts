@@ -1,11 +1,12 @@
 import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { createRecent } from '../../core/recent.ts'
+import { createDirectoryFacts } from './directory-facts.ts'
 import { compileIgnores, type Ignores, ignoreEverything } from './ignores.ts'
 import { lookAt } from './look.ts'
 import { isSettled, stampOf } from './permit.ts'
 import type { Place, Places } from './place.ts'
-import type { Pool } from './pool.ts'
+import { type Pool, untilAbort } from './pool.ts'
 
 /** Returns the rules that hold inside a directory, given those of its parent directory. Unchanged rules are the same object. */
 export interface IgnoreFiles {
@@ -21,6 +22,10 @@ const maxBytes = 512 * 1024
 const maxSteps = 32_768
 /** Time that `.git/info/exclude`, which hardly ever changes, is cached, in milliseconds. */
 const excludeAge = 1000
+const never = new AbortController().signal
+
+/** The fact that a directory has no file of ignore rules. */
+const noRules = 'no .gitignore'
 
 interface Known {
   readonly above: Ignores | undefined
@@ -32,8 +37,10 @@ interface Known {
 
 /** Reads and compiles .gitignore files, and caches 10,000 of them. `.git/info/exclude` of the root counts as outermost. */
 export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreFiles {
+  const facts = createDirectoryFacts()
   const files = createRecent<Known>(10_000)
   let excludes: { readonly time: number; readonly ignores: Ignores | undefined } | undefined
+  let loadingExcludes: Promise<Ignores | undefined> | undefined
 
   /** Reads the bytes of a file below a directory as characters, without following a link; `''` if there is no file. */
   const readText = async (
@@ -77,6 +84,7 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
     const path = `${file.base}${file.names.join('/')}`
     // Only to see whether it changed. The content is read without following links.
     const stats = await lookAt(place, file.names.join('/'), pool, signal)
+    if (stats === undefined && file.names.length === 1) facts.note(place, noRules)
     if (stats === undefined || !stats.isFile()) return above
     const stamp = stampOf(stats)
     const known = files.get(path)
@@ -106,14 +114,26 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
   const loadExcludes = async (root: Place, signal: AbortSignal): Promise<Ignores | undefined> => {
     const time = Date.now()
     if (excludes !== undefined && Math.abs(time - excludes.time) < excludeAge) return excludes.ignores
+    // One look for all that wait: it takes several calls of the pool.
+    loadingExcludes ??= readExcludes(root, time).finally(() => {
+      loadingExcludes = undefined
+    })
+    return untilAbort(loadingExcludes, signal)
+  }
+
+  const readExcludes = async (root: Place, time: number): Promise<Ignores | undefined> => {
+    root.keep()
     const slow: Place = { ...root, local: false }
-    excludes = { time, ignores: await load(slow, { names: ['.git', 'info', 'exclude'], base: '' }, undefined, signal) }
-    return excludes.ignores
+    const file = { names: ['.git', 'info', 'exclude'], base: '' }
+    const ignores = await load(slow, file, undefined, never).finally(root.close)
+    excludes = { time, ignores }
+    return ignores
   }
 
   return {
     inside: async (place, path, above, signal) => {
       const around = path === '' ? await loadExcludes(place, signal) : above
+      if (facts.has(place, noRules)) return around
       return load(place, { names: ['.gitignore'], base: path }, around, signal)
     },
   }

@@ -2,8 +2,7 @@ import * as fs from 'node:fs'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { isLocalDisk } from '../../core/local-disk.ts'
 import { type Descriptor, handleOf, openDescriptor, openNow, statOf } from './descriptor.ts'
-import { createHot } from './hot.ts'
-import { stampOf } from './permit.ts'
+import { createHot, createHotFiles, createTurns } from './hot.ts'
 import type { Handle, Place, Places } from './place.ts'
 import { failure, type Pool } from './pool.ts'
 
@@ -37,10 +36,11 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
   let root = await openTested(real, pool, at)
   let reopening: Promise<void> | undefined
   let closed = false
-  /** Names that were looked up, and files that were opened. */
+  /** Names that were looked up. */
   const names = createHot()
-  /** Files that were read to their end. */
-  const contents = createHot()
+  /** Files that were opened, and that were read to their end. */
+  const files = createHotFiles()
+  const turns = createTurns()
 
   /** Takes ownership of the descriptor: closes it when no place results. */
   const placeOf = async (descriptor: Descriptor, known: Known, signal: AbortSignal): Promise<Place> => {
@@ -142,7 +142,10 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const hot = () => key !== undefined && names.has(key)
       let descriptor: Descriptor
       try {
-        descriptor = hot()
+        const isHot = hot()
+        const nextTurn = isHot ? turns.over() : undefined
+        if (nextTurn !== undefined) await nextTurn
+        descriptor = isHot
           ? openNow(path, flags, signal)
           : await openDescriptor(path, flags, pool, { signal, hold: parent, local: true, hot })
       } catch (error) {
@@ -174,18 +177,18 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       // A magic link: it opens the place itself, without walking a path.
       const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
       const { local, stats } = place
-      const key = local && stats.size <= hotBytes ? `${stats.dev}:${stats.ino} ${stampOf(stats)}` : undefined
-      const hot = () => key !== undefined && contents.has(key)
-      const opensHot = () => key !== undefined && names.has(key)
+      const isSmall = local && stats.size <= hotBytes
+      const hot = () => isSmall && files.has(stats, 'read')
+      const opensHot = () => isSmall && files.has(stats, 'open')
       const descriptor = opensHot()
         ? openNow(place.at, flags, signal)
         : await openDescriptor(place.at, flags, pool, { signal, hold: place, local, hot: opensHot })
-      if (key !== undefined) names.add(key)
-      const handle = handleOf(descriptor, pool, { local, hot })
-      if (key === undefined) return handle
+      if (isSmall) files.add(stats, 'open')
+      const handle = { ...handleOf(descriptor, pool, { local, hot }), found: stats }
+      if (!isSmall) return handle
       const read: Handle['read'] = async (buffer, at, signal) => {
         const length = await handle.read(buffer, at, signal)
-        if (at.position === 0 && length >= stats.size) contents.add(key)
+        if (at.position === 0 && length >= stats.size) files.add(stats, 'read')
         return length
       }
       return { ...handle, read }

@@ -25,6 +25,8 @@ export interface Handle {
     signal: AbortSignal,
   ): Promise<number>
   stat(signal: AbortSignal): Promise<BigIntStats>
+  /** Stats of the same file from before it was opened. Undefined if its path may have led to another file meanwhile. */
+  readonly found?: BigIntStats
   close(): void
 }
 

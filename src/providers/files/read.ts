@@ -4,7 +4,7 @@ import type { ByteRange, Context } from '../../core/provider.ts'
 import { rangeWithin } from '../../core/range.ts'
 import { sleep } from '../../core/sleep.ts'
 import { isText, wholeCharacters } from '../../core/utf8.ts'
-import { stampOf, tickMs } from './permit.ts'
+import { hasStamp, tickMs } from './permit.ts'
 import type { Handle } from './place.ts'
 
 /** Bytes of one version of a file, with the stats of that version. */
@@ -42,7 +42,8 @@ export async function readStable(
 ): Promise<Bytes> {
   let previous: Bytes | undefined
   for (let attempt = 0; attempt < attempts; attempt++) {
-    let stats = await handle.stat(signal)
+    // Those from before the opening are as good: the stats after the read have to be the same.
+    let stats = (attempt === 0 ? handle.found : undefined) ?? (await handle.stat(signal))
     if (!isQuiet(stats)) {
       await sleep(tickMs + 1, signal)
       signal.throwIfAborted()
@@ -56,7 +57,7 @@ export async function readStable(
     const head = hasHead ? read.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)
     const found: Bytes = { bytes: read.subarray(0, end - start), start, head, stats }
     const after = await handle.stat(signal)
-    if (quiet && read.length === end - start && stampOf(after) === stampOf(stats)) return found
+    if (quiet && read.length === end - start && hasStamp(after, stats)) return found
     const complete = found.bytes.length === end - start
     if (complete && previous !== undefined && hasGrown(previous, found)) return found
     if (complete && previous !== undefined && isUntouched(previous, found, after)) return found

@@ -1,4 +1,5 @@
 import type { BigIntStats } from 'node:fs'
+import { createDirectoryFacts } from './directory-facts.ts'
 import type { NameCache } from './names.ts'
 import { indexAfter } from './order.ts'
 import type { Place } from './place.ts'
@@ -8,8 +9,13 @@ import type { IsListed } from './walk.ts'
 export type Look = (place: Place, name: string, signal: AbortSignal) => Promise<BigIntStats | undefined>
 
 export function createSpelling(names: Pick<NameCache, 'of'>, look: Look): IsListed {
+  const facts = createDirectoryFacts()
   return async (parent, name, found, signal) => {
-    if (!(await mayBeSpelledOtherwise(parent.place, name, found, signal))) return true
+    if (facts.has(parent.place, `exactly ${name}`)) return true
+    if (!(await mayBeSpelledOtherwise(parent.place, name, found, signal))) {
+      facts.note(parent.place, `exactly ${name}`)
+      return true
+    }
     const { names: listed } = await names.of(parent, signal)
     return [name, `${name}/`].some((one) => listed[indexAfter(listed, one) - 1] === one)
   }

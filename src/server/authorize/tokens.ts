@@ -96,9 +96,16 @@ function sha256Of(stored: StoredToken): Buffer {
   return made
 }
 
-function grantOf({ id, roles, expires }: StoredToken): Grant {
-  return {
+const grants = new WeakMap<StoredToken, Grant>()
+
+function grantOf(stored: StoredToken): Grant {
+  const known = grants.get(stored)
+  if (known !== undefined) return known
+  const { id, roles, expires } = stored
+  const made = {
     principal: { id: JSON.stringify(['token', id]), roles },
     expires: expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires),
   }
+  grants.set(stored, made)
+  return made
 }

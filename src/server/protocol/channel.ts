@@ -26,9 +26,24 @@ import { tracedRequest } from './traced.ts'
 /** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */
 export type Era = 'modern' | 'legacy'
 
+/** Lets a request be cancelled, also before its channel gets it. An `AbortSignal` with its listeners would cost 4 µs for each request. */
+export interface Cancellation {
+  isCancelled: boolean
+  /** Set by the channel while the request runs. */
+  onCancel: (() => void) | undefined
+}
+
+/** Cancels a request, unless it has ended. */
+export function cancelRequest(cancellation: Cancellation): void {
+  cancellation.isCancelled = true
+  cancellation.onCancel?.()
+}
+
 export interface RequestOptions {
   /** Aborts when the request is cancelled; then it has no answer. */
   readonly signal?: AbortSignal
+  /** Cancels the request in the same way as the signal. */
+  readonly cancellation?: Cancellation
   /** Receives the notifications of this request (progress, logs), all of them before its answer. */
   readonly onNotification?: (notification: Notification) => void
   /** The request's admission from the gate. Default: no waiting. */
@@ -135,10 +150,10 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     return initializeResult(handshake, introduceTo(handshake.client))
   }
 
-  const methodOf = (name: string): Method | undefined => {
+  const methodOf = (name: string, hasToken: boolean): Method | undefined => {
     if (era === 'modern' && legacyOnly.has(name)) return undefined
     const method = served.methods.get(name) ?? ownMethods.get(name)
-    return method !== undefined && lengthy.has(name) ? withProgress(method) : method
+    return method !== undefined && hasToken && lengthy.has(name) ? withProgress(method) : method
   }
 
   /** Runs the method of a request. This is the only place where an error becomes an answer. */
@@ -149,7 +164,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   ): Promise<Response> => {
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
-    const method = methodOf(name)
+    const method = methodOf(name, meta.progressToken !== undefined)
     if (method === undefined) return failure(id, { code: codes.methodNotFound, message: 'Method not found' })
     if (!isProgressToken(meta.progressToken))
       return failure(id, { code: codes.invalidParams, message: 'The _meta of the params is malformed.' })
@@ -186,9 +201,10 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     }
   }
 
-  const request: Channel['request'] = (message, { signal, onNotification, pass = freePass, linkFor, trace } = {}) =>
+  const request: Channel['request'] = (message, options = {}) =>
     new Promise((resolve) => {
-      if (signal?.aborted) return resolve(undefined)
+      const { signal, cancellation, onNotification, pass = freePass, linkFor, trace } = options
+      if (signal?.aborted || cancellation?.isCancelled) return resolve(undefined)
       const controller = new AbortController()
       let ended = false
       /** Ends the request with the first answer: of the method, the time-out or the cancellation. */
@@ -197,6 +213,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
         ended = true
         clearTimeout(timer)
         signal?.removeEventListener('abort', cancel)
+        if (cancellation !== undefined) cancellation.onCancel = undefined
         inFlight.delete(cancel)
         resolve(response === undefined ? undefined : egress(response, message))
       }
@@ -210,6 +227,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
         controller.abort()
       }, timeoutMs)
       signal?.addEventListener('abort', cancel, { once: true })
+      if (cancellation !== undefined) cancellation.onCancel = cancel
       inFlight.add(cancel)
       const notify = (notification: Notification) => {
         if (!ended) onNotification?.(notification)
