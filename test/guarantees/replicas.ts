@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
+import { Agent as SecureAgent } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { overviewUri } from '../../src/core/overview.ts'
 import { pause } from '../support/live.ts'
 import type { Postgres } from '../support/postgres.ts'
-import { type Replica, startReplica } from '../support/replicas.ts'
+import { type Replica, startReplica, withClock } from '../support/replicas.ts'
+import { type ReverseProxy, startProxyOfReplicas, steadyPorts } from '../support/reverse-proxy.ts'
 import { type Client, createClient, makeTrouble } from './client.ts'
 import { createHistory, createPatience, createRandom, type Fact, type Random } from './history.ts'
 import { address, type Items, routes, serveItems, versionOf } from './items.ts'
@@ -25,6 +27,8 @@ export interface ReplicasOptions {
   /** How long the faults go on, in milliseconds: each kind happens at least once, or none where this is 0. */
   readonly forMs: number
   readonly patience: number
+  /** Whether the clients reach the replicas through nginx, with `deploy/nginx-replicas.conf`. By default each goes to one of them. */
+  readonly behindNginx?: boolean
   /** Breaks the log of changes, to see that the checks notice. */
   readonly sabotage?: (database: Postgres, schema: string) => Promise<void>
 }
@@ -58,14 +62,20 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
   const config = join(home, 'hikidashi.json')
   const schema = `replicas_${process.pid}_${++runs}`
   const items = await serveItems(history, options.items)
-  const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+  const pooled = { keepAlive: true, maxSockets: 64 }
+  const agent = options.behindNginx ? new SecureAgent(pooled) : new Agent(pooled)
+  const [proxyPort = 0, ...ports] = await steadyPorts(names.length + 1)
+  const portOf = (name: string) => ports[names.indexOf(name)] ?? 0
+  const clockOf = (name: string) => join(home, `clock-${name}`)
+  let proxy: ReverseProxy | undefined
   const replicas = new Map<string, Replica>()
   writeFileSync(config, JSON.stringify(configOf(items, schema)))
   const env = { STORE: database.url, CURSORS: 'a secret of these tests, long enough' }
   const until = createPatience(history, patience)
 
   const serve = async (name: string): Promise<void> => {
-    const replica = await startReplica(name, config, { cwd: home, env })
+    const own = { ...env, ...withClock(clockOf(name)) }
+    const replica = await startReplica(name, config, { cwd: home, env: own, port: portOf(name) })
     replicas.set(name, replica)
     void replica.running.ended.then(({ code, signal, err }) => {
       if (replicas.get(name) === replica) replicas.delete(name)
@@ -79,9 +89,13 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
     const client: Client = createClient({
       ...{ number, principal: 'local', history, random: own, versionOf },
       connect: async () => {
+        const revision = revisions[number % revisions.length] ?? ''
+        const by = (upstream: string) =>
+          at.set(client, names.find((name) => upstream.endsWith(`:${portOf(name)}`)) ?? '')
+        if (proxy !== undefined) return openHttp(`${proxy.url}/mcp`, agent, revision, by)
         const replica = own.pick([...replicas.values()])
         at.set(client, replica.name)
-        return openHttp(replica.url, agent, revisions[number % revisions.length] ?? '')
+        return openHttp(replica.url, agent, revision)
       },
       wish: () => {
         const some = own.some(items.uris, options.asked)
@@ -160,6 +174,13 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
       await pause(random.pick([1000, 8000]))
       child.kill('SIGCONT')
     },
+    // Somebody sets the clock of a machine, and later sets it right.
+    async () => {
+      const { name } = anyReplica()
+      writeFileSync(clockOf(name), String(random.pick([-1, 1]) * (60_000 + random.below(86_400_000))))
+      await pause(1500)
+      if (random() < 0.5) writeFileSync(clockOf(name), '0')
+    },
     async () => {
       await database.stop()
       await pause(random.below(1000))
@@ -181,6 +202,7 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
 
   try {
     for (const name of names) await serve(name)
+    if (options.behindNginx) proxy = await startProxyOfReplicas(proxyPort, ports, { forMany: true })
     for (const client of clients) void client.start()
     await calm()
     await options.sabotage?.(database, schema)
@@ -205,6 +227,7 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
     for (const client of clients) client.close()
     for (const replica of replicas.values()) await replica.stop('SIGKILL')
     agent.destroy()
+    await proxy?.close()
     await items.close()
     rmSync(home, { recursive: true, force: true })
   }
@@ -221,6 +244,9 @@ function configOf(items: Items, schema: string) {
     replicas: true,
     store: { postgres: { env: 'STORE' }, schema, connections: 4 },
     cursorSecret: { env: 'CURSORS' },
-    http: { listen: '127.0.0.1:0', limits: { newConnections: 0, sessions: 1000 } },
+    http: {
+      ...{ listen: '127.0.0.1:0', allowedHosts: ['localhost'] },
+      limits: { newConnections: 0, badTokens: 0, connectionsPerAddress: 1024, sessions: 1000 },
+    },
   }
 }
