@@ -77,8 +77,8 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
 
   const gatherOnce = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
     if (!hasResources) return []
-    if (gathered === undefined || gathered.until < Date.now())
-      gathered = { resources: await gather(options), until: Date.now() + gatheredMs }
+    if (gathered === undefined || gathered.until < performance.now())
+      gathered = { resources: await gather(options), until: performance.now() + gatheredMs }
     return gathered.resources
   }
 
