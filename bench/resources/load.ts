@@ -65,7 +65,7 @@ end
 
 /** Sends requests with wrk over so many connections for some seconds. */
 export async function load(
-  running: Running,
+  running: Pick<Running, 'url' | 'cpuMs'>,
   { requests, minBytes, connections, seconds, temporary }: LoadOptions,
 ): Promise<Load> {
   const script = join(temporary, `${process.pid}-${Math.random().toString(36).slice(2)}.lua`)

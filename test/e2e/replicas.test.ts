@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { run } from '../support/cli.ts'
+import { authority } from '../support/database-tls.ts'
 import { type EraClient, eras } from '../support/era-clients.ts'
 import { createFolder } from '../support/folder.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
@@ -211,6 +212,18 @@ describe('three replicas', () => {
     afterAll(async () => {
       await proxy.close()
       vi.unstubAllEnvs()
+    })
+
+    test('doctor --url finds nothing wrong from the outside', async () => {
+      const file = join(folder.outside, 'ca.pem')
+      writeFileSync(file, authority)
+      const trusting = { ...env, NODE_EXTRA_CA_CERTS: file, NODE_TLS_REJECT_UNAUTHORIZED: '1' }
+      const report = await run(['doctor', '--url', `${proxy.url}/mcp`, '--json'], { ...place, env: trusting })
+      const { ok, checks } = JSON.parse(report.out) as { ok: boolean; checks: { check: string; status: string }[] }
+      expect(checks.filter(({ status }) => status === 'failed')).toEqual([])
+      expect({ ok, code: report.code }).toEqual({ ok: true, code: 0 })
+      const looked = checks.map(({ check }) => check)
+      expect(looked).toEqual(expect.arrayContaining(['connect', 'list', 'read', 'subscribe', 'unknown', 'clock']))
     })
 
     test.each(eras.slice(1))('$name: twelve clients list, read and listen', async (era) => {

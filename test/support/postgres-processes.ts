@@ -9,7 +9,8 @@ export function processes(data: string): readonly number[] {
   return Number.isNaN(main) || !isAlive(main) ? [] : [main, ...childrenOf(main)]
 }
 
-function childrenOf(parent: number): readonly number[] {
+/** The processes that a process has started, and that run. */
+export function childrenOf(parent: number): readonly number[] {
   if (process.platform !== 'linux') {
     const listed = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
     const pairs = listed.split('\n').map((line) => line.trim().split(/\s+/).map(Number))

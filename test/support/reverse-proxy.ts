@@ -12,6 +12,7 @@ export type ProxyName = 'nginx' | 'caddy'
 export interface ReverseProxy {
   /** `https://localhost:PORT`. */
   readonly url: string
+  readonly pid: number
   close(): Promise<void>
 }
 
@@ -90,6 +91,7 @@ async function startWith(
   await waitForPort(port, child, () => errors)
   return {
     url: `https://localhost:${port}`,
+    pid: child.pid ?? 0,
     close: async () => {
       child.kill('SIGTERM')
       await ended
