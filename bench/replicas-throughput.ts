@@ -19,6 +19,7 @@ const { values } = parseArgs({
   options: { seconds: { type: 'string', default: '5' }, rounds: { type: 'string', default: '3' } },
 })
 const seconds = Number(values.seconds)
+const warmUpSeconds = Math.max(1, Math.round(seconds / 2))
 const files = 1000
 const connections = 32
 
@@ -108,7 +109,7 @@ async function measure(count: number): Promise<void> {
         others.push({ proxy: cpuOf(nginx), database: cpuOf(processes(database.data)) })
         return cpuOf(pids)
       }
-      const one = await load({ url, cpuMs }, { requests, minBytes, connections, seconds, temporary })
+      const one = await load({ url, cpuMs }, { requests, minBytes, connections, seconds, warmUpSeconds, temporary })
       const [before, after] = others
       const each = (of: 'proxy' | 'database') =>
         (((after?.[of] ?? 0) - (before?.[of] ?? 0)) * 1000) / (one.perSecond * seconds)
