@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../test/support/postgres.ts'
 import { childrenOf, processes } from '../test/support/postgres-processes.ts'
-import { startItemsApi, startReplica } from '../test/support/replicas.ts'
+import { type Replica, startItemsApi, startReplica } from '../test/support/replicas.ts'
 import { freePort, startProxyOfReplicas } from '../test/support/reverse-proxy.ts'
 import { connect, type Sent } from './resources/client.ts'
 import { idMark, type Load, load } from './resources/load.ts'
@@ -93,7 +93,7 @@ function nameOf(at: number): string {
 
 async function measure(count: number): Promise<void> {
   const env = { STORE: database.url, CURSORS: 'a secret of this bench, long enough' }
-  const replicas = []
+  const replicas: Replica[] = []
   for (const name of ['a', 'b', 'c'].slice(0, count))
     replicas.push(await startReplica(name, join(temporary, 'hikidashi.json'), { cwd: temporary, env }))
   // A replica that is not there would cost the proxy attempts.

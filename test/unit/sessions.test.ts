@@ -1,12 +1,12 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import type { Owner } from '../../src/server/authorize/caller.ts'
+import { ownerOf } from '../../src/server/authorize/caller.ts'
 import type { Connection } from '../../src/server/connection.ts'
 import { createSessions } from '../../src/server/sessions.ts'
 
 afterEach(() => void vi.useRealTimers())
 
 const principal = { id: 'me', roles: [] }
-const owner = { ...principal, renew: () => {} } as unknown as Owner
+const owner = ownerOf(principal)
 const connection: Connection = {
   ...{ receive: async () => undefined, drain: () => {}, retell: () => {}, close: async () => {} },
   ...{ revision: undefined, pending: 0, listening: 0 },
