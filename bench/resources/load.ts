@@ -22,6 +22,8 @@ export interface LoadOptions {
   readonly minBytes: number
   readonly connections: number
   readonly seconds: number
+  /** How long the same load runs before, which does not count. Default 1 second. */
+  readonly warmUpSeconds?: number
   readonly temporary: string
 }
 
@@ -65,15 +67,15 @@ end
 
 /** Sends requests with wrk over so many connections for some seconds. */
 export async function load(
-  running: Running,
-  { requests, minBytes, connections, seconds, temporary }: LoadOptions,
+  running: Pick<Running, 'url' | 'cpuMs'>,
+  { requests, minBytes, connections, seconds, warmUpSeconds = 1, temporary }: LoadOptions,
 ): Promise<Load> {
   const script = join(temporary, `${process.pid}-${Math.random().toString(36).slice(2)}.lua`)
   writeFileSync(script, scriptOf(new URL(running.url).pathname, requests))
   try {
     const args = (duration: number) => ['-t1', `-c${connections}`, `-d${duration}s`, '--timeout', '20s', '-s', script]
     // The server is compiled while it runs: what comes first does not count.
-    await promisify(execFile)('wrk', [...args(1), running.url])
+    await promisify(execFile)('wrk', [...args(warmUpSeconds), running.url])
     const before = running.cpuMs()
     const { stdout } = await promisify(execFile)('wrk', [...args(seconds), running.url])
     const cpuMs = running.cpuMs() - before

@@ -72,7 +72,7 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
   const begin = (connection: Connection): Feed => {
     feed?.close()
     connection.hear(hear)
-    since = Date.now()
+    since = performance.now()
     const begun = createFeed(connection, () => {
       if (feed === begun) void recover()
     })
@@ -99,7 +99,7 @@ export function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed
   const recover = async (): Promise<void> => {
     if (recovering || closing.aborted) return
     recovering = true
-    if (Date.now() - since >= stableMs) failures = 0
+    if (performance.now() - since >= stableMs) failures = 0
     if (!isIdle()) log('warn', 'the server tells of no more changes: it is asked anew', {})
     for (let isFirst = true; !closing.aborted && !isIdle(); isFirst = false) {
       if (failures >= maxFailures) {

@@ -181,8 +181,8 @@ function createGathering(list: ListPage) {
   }
 
   const gatherOnce = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
-    if (gathered === undefined || gathered.until < Date.now())
-      gathered = { resources: await gather(options), until: Date.now() + gatheredMs }
+    if (gathered === undefined || gathered.until < performance.now())
+      gathered = { resources: await gather(options), until: performance.now() + gatheredMs }
     return gathered.resources
   }
 

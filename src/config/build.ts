@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { type Catalog, createCatalog, type Mount } from '../core/catalog.ts'
 import { defined } from '../core/defined.ts'
+import type { LongResultBounds, LongResults } from '../core/long-results.ts'
 import { parseAddress } from '../core/uri.ts'
 import type { OpeningState } from '../wrap/deferred.ts'
 import { type LazyStore, lazyStore } from './lazy-store.ts'
@@ -80,8 +81,8 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
     ...rest
   } = settings
   const store = kept === undefined ? undefined : lazyStore(kept, log)
-  const replicas =
-    isReplica && store !== undefined ? (await import('./replicas.ts')).lazyChanges(store, log) : undefined
+  const sharedStore = isReplica ? store : undefined
+  const replicas = sharedStore === undefined ? undefined : (await import('./replicas.ts')).lazyChanges(sharedStore, log)
   const versionKey = createVersionKey(planned, cursorSecret, store)
   let catalog: Catalog | undefined
   const plannedAt = (address: string) =>
@@ -95,7 +96,9 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
       return (await mount?.refine?.().catch(() => undefined)) ?? mount?.config
     },
   }
-  const spilling = planned.some(({ config }) => hasTools(config)) ? await openSpill(spillSettings) : undefined
+  const spilling = planned.some(({ config }) => hasTools(config))
+    ? await openSpill(spillSettings, sharedStore)
+    : undefined
   const settingsOf = (index: number): MountSettings => ({
     ...rest,
     log,
@@ -140,15 +143,16 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
   }
 }
 
-/** Creates the place for long results of tools, and its mount. */
-async function openSpill(settings: Config['spill'] = {}) {
+/** Creates the place for long results of tools, and its mount. Replicas keep them in the store that they share. */
+async function openSpill(settings: Config['spill'] = {}, store?: LazyStore) {
   const [{ createSpill }, { sliced }, { limited }] = await Promise.all([
     import('../wrap/spill.ts'),
     import('../wrap/sliced.ts'),
     import('../wrap/limited.ts'),
   ])
   const { tokens, keep, ...bounds } = settings
-  const spill = createSpill({ ...bounds, ...defined({ keepMs: keep }) })
+  const shared = store === undefined ? undefined : await sharedResults(store)
+  const spill = createSpill({ ...bounds, ...defined({ keepMs: keep, keptIn: shared }) })
   const mount: Mount = {
     address: spill.address,
     provider: limited(sliced(spill.provider)),
@@ -156,6 +160,11 @@ async function openSpill(settings: Config['spill'] = {}) {
     derived: true,
   }
   return { options: { spill, ...defined({ maxTokens: tokens }) }, mount }
+}
+
+async function sharedResults(store: LazyStore): Promise<(bounds: LongResultBounds) => LongResults> {
+  const { lazyResults } = await import('./replicas.ts')
+  return (bounds) => lazyResults(store, bounds)
 }
 
 /** A mount whose source is looked at once, however many need to know what was found. */

@@ -1,4 +1,5 @@
 import type { Log } from '../core/log.ts'
+import type { LongResultBounds, LongResults } from '../core/long-results.ts'
 import type { Provider } from '../core/provider.ts'
 import type { SharedChanges } from '../core/shared-changes.ts'
 import type { LazyStore } from './lazy-store.ts'
@@ -72,6 +73,30 @@ export function lazyChanges(store: LazyStore, log: Log): SharedChanges {
     close: async () => {
       const log = await opening?.catch(() => undefined)
       await log?.close()
+    },
+  }
+}
+
+/** The long results of tools in a store. Both are opened when they are first needed. */
+export function lazyResults(store: LazyStore, bounds: LongResultBounds): LongResults {
+  let opening: Promise<LongResults> | undefined
+  const open = (): Promise<LongResults> => {
+    opening ??= Promise.all([store.open(), import('../store/index.ts')])
+      .then(([kept, { resultsInStore }]) => resultsInStore(kept, bounds))
+      .catch((error: unknown) => {
+        opening = undefined
+        throw error
+      })
+    return opening
+  }
+  return {
+    put: async (owner, files) => (await open()).put(owner, files),
+    list: async (owner) => (await open()).list(owner),
+    get: async (owner, id) => (await open()).get(owner, id),
+    body: async (owner, id, name) => (await open()).body(owner, id, name),
+    close: async () => {
+      const results = await opening?.catch(() => undefined)
+      await results?.close()
     },
   }
 }

@@ -107,7 +107,7 @@ export const configSchema = z.strictObject({
     })
     .exactOptional()
     .describe(
-      'Long results of the tools of other servers ("tools" of a remote mount): they are kept in memory, at spill://results.',
+      'Long results of the tools of other servers ("tools" of a remote mount): they are kept in memory, or with "replicas" in the store, at spill://results.',
     ),
   store: store
     .exactOptional()

@@ -55,7 +55,7 @@ export function createSessions({ most, mostOf = most, idle, replica }: SessionLi
     return count
   }
   const sweep = () => {
-    const oldest = Date.now() - idle
+    const oldest = performance.now() - idle
     for (const { session, used } of sessions.values())
       if (used < oldest && session.connection.pending === 0 && session.stream === undefined) void close(session)
   }
@@ -74,14 +74,14 @@ export function createSessions({ most, mostOf = most, idle, replica }: SessionLi
         stream: undefined,
         mailbox,
       }
-      sessions.set(session.id, { session, used: Date.now() })
+      sessions.set(session.id, { session, used: performance.now() })
       return session
     },
     find: (id, principal) => {
       const found = sessions.get(id)
       if (found === undefined || found.session.owner.id !== principal.id) return undefined
       found.session.owner.renew(principal)
-      found.used = Date.now()
+      found.used = performance.now()
       return found.session
     },
     close,

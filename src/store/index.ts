@@ -3,6 +3,7 @@ import type { Store } from './store.ts'
 import { storeOver } from './store-over.ts'
 
 export { type ChangeLogOptions, createChangeLog } from './change-log.ts'
+export { resultsInStore } from './long-results.ts'
 export { type OnceOptions, type OnceOutcome, once } from './once.ts'
 export type { Collection, Condition, Lease, NewRow, Row, RowQuery, Store } from './store.ts'
 export type {

@@ -98,14 +98,14 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     const found = known === undefined ? undefined : kept.get(known)
     if (found !== undefined) return found
     const failed = known === undefined ? undefined : hopeless.get(known)
-    if (failed !== undefined && Date.now() < failed.until) throw failed.error
+    if (failed !== undefined && performance.now() < failed.until) throw failed.error
     if (!formsOf(format).includes(form)) throw invalid('A PDF can be read as text only. Write ?as=text.', 'as')
     const { bytes, facts } = await readWhole(provider, request, maxBytes, tooLarge(maxBytes), context)
     const key = keyOf(facts.version)
     const outcome = await run({ format, form, bytes, limits }, context)
     if ('failure' in outcome) {
       const error = failureOf(outcome.failure, timeoutMs)
-      if (key !== undefined) hopeless.set(key, { error, until: Date.now() + hopelessMs })
+      if (key !== undefined) hopeless.set(key, { error, until: performance.now() + hopelessMs })
       throw error
     }
     const content = contentOf(readingOf(outcome.result), form, facts)

@@ -1,34 +1,23 @@
-import { randomBytes } from 'node:crypto'
 import { notFound } from '../core/errors.ts'
 import { foundMimeType } from '../core/found.ts'
+import type { LongResult, LongResultBounds, LongResults, ResultFile, ResultFileFacts } from '../core/long-results.ts'
 import { comparePaths } from '../core/path.ts'
 import type { Content, Entry, Principal, Provider, Template } from '../core/provider.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
+import { resultsInMemory } from './spill-memory.ts'
 import { searchFiles } from './spill-search.ts'
 
-export interface SpillOptions {
+export interface SpillOptions extends Partial<LongResultBounds> {
   /** Address of the mount. Default `spill://results`. */
   readonly address?: string
-  /** How long a result is kept, in milliseconds. Default one hour. */
-  readonly keepMs?: number
-  /** Maximum number of results of one principal. Default 100. The oldest make room. */
-  readonly maxResults?: number
-  /** Maximum size of the results of one principal, in bytes. Default 16 MiB. A larger result is not kept. */
-  readonly maxBytes?: number
-  /** Maximum size of all results, in bytes. Default 64 MiB. The principal with the most loses its oldest. */
-  readonly maxTotalBytes?: number
-  /** The current time, in milliseconds since 1970. */
+  /** Creates the place where results are kept, within the bounds. Default the memory of this process. */
+  readonly keptIn?: (bounds: LongResultBounds) => LongResults
+  /** The current time, in milliseconds since 1970, for results that are kept in memory. */
   readonly now?: () => number
 }
 
 /** A file of a result. */
-export interface SpillFile {
-  /** Last segment of its path. */
-  readonly name: string
-  readonly title: string
-  readonly mimeType: string
-  readonly body: string | Uint8Array
-}
+export type SpillFile = ResultFile
 
 /** A result that is kept: the URIs of its files, and its end, in milliseconds since 1970. */
 export interface KeptResult {
@@ -36,21 +25,17 @@ export interface KeptResult {
   readonly expires: number
 }
 
-/** Long results of tools, kept in memory for a while. Each can be read only by the principal that it was made for. */
+/** Long results of tools, kept for a while. Each can be read only by the principal that it was made for. */
 export interface Spill {
   readonly address: string
   /** Serves the results as resources. */
   readonly provider: Provider
-  /** Keeps a result. Undefined when it is too large to be kept. */
-  put(principal: Principal, files: readonly SpillFile[]): KeptResult | undefined
-}
-
-interface Result {
-  readonly id: string
-  readonly owner: string
-  readonly made: number
-  readonly bytes: number
-  readonly files: ReadonlyMap<string, SpillFile>
+  /**
+   * Keeps a result. Undefined when it is too large to be kept.
+   *
+   * @throws ResourceError `unavailable` while the store of the results does not answer.
+   */
+  put(principal: Principal, files: readonly SpillFile[]): Promise<KeptResult | undefined>
 }
 
 const mebibyte = 1024 * 1024
@@ -73,120 +58,105 @@ const search: Template = {
   free: ['q', 'limit'],
 }
 
+interface Found {
+  readonly result: LongResult
+  readonly file: ResultFileFacts
+}
+
 export function createSpill(options: SpillOptions = {}): Spill {
-  const { address, keepMs, maxResults, maxBytes, maxTotalBytes } = { ...defaults, ...options }
-  const { now = Date.now } = options
+  const { address, ...bounds } = { ...defaults, ...options }
+  const { keptIn = (kept: LongResultBounds) => resultsInMemory(kept, options.now) } = options
   const parsed = parseAddress(address)
-  /** The results, oldest first. */
-  const results = new Map<string, Result>()
-  let timer: NodeJS.Timeout | undefined
+  const results = keptIn(bounds)
+  const { has } = results
 
-  const expiryOf = ({ made }: Result) => made + keepMs
-  /** Drops the results whose time is over. */
-  const sweep = (): void => {
-    clearTimeout(timer)
-    for (const result of results.values()) {
-      if (expiryOf(result) > now()) {
-        timer = setTimeout(sweep, Math.min(expiryOf(result) - now() + 1, 2 ** 30))
-        timer.unref()
-        return
-      }
-      results.delete(result.id)
-    }
+  const find = async (path: string, { id: owner }: Principal): Promise<Found> => {
+    const [id, name] = partsOf(path) ?? []
+    const result = id === undefined ? undefined : await results.get(owner, id)
+    const file = result?.files.find((one) => one.name === name)
+    if (result === undefined || file === undefined) throw absent()
+    return { result, file }
   }
-  const ownedBy = (owner: string) => [...results.values()].filter((result) => result.owner === owner)
-  const bytesOf = (some: Iterable<Result>) => [...some].reduce((sum, { bytes }) => sum + bytes, 0)
-
-  /** Drops the oldest result of the principal that holds the most bytes: nobody can push out the results of others. */
-  const dropOldestOfLargest = (): void => {
-    const sizes = new Map<string, number>()
-    for (const { owner, bytes } of results.values()) sizes.set(owner, (sizes.get(owner) ?? 0) + bytes)
-    const [largest] = [...sizes].sort((a, b) => b[1] - a[1])
-    const [oldest] = largest === undefined ? [] : ownedBy(largest[0])
-    if (oldest !== undefined) results.delete(oldest.id)
+  const bodyOf = (path: string, { id: owner }: Principal) => {
+    const [id = '', name = ''] = partsOf(path) ?? []
+    return results.body(owner, id, name)
   }
-
-  const find = (path: string, { id: owner }: Principal): { result: Result; file: SpillFile } | undefined => {
-    sweep()
-    const [id = '', name = '', ...rest] = path.split('/')
-    const result = results.get(id)
-    const file = result?.files.get(name)
-    return result === undefined || file === undefined || rest.length > 0 || result.owner !== owner
-      ? undefined
-      : { result, file }
-  }
-  const entryOf = (result: Result, { name, title, mimeType, body }: SpillFile): Entry => ({
-    path: `${result.id}/${name}`,
-    title,
-    description: `The long result of a tool. It is kept until ${new Date(expiryOf(result)).toISOString()}.`,
-    mimeType,
-    size: typeof body === 'string' ? Buffer.byteLength(body) : body.length,
-    modified: result.made,
-    version: result.id,
-  })
-  const entriesOf = ({ id }: Principal): readonly Entry[] => {
-    sweep()
-    const entries = ownedBy(id).flatMap((result) => [...result.files.values()].map((file) => entryOf(result, file)))
+  const entriesOf = async ({ id }: Principal): Promise<readonly Entry[]> => {
+    const entries = (await results.list(id)).flatMap((result) => result.files.map((file) => entryOf(result, file)))
     return entries.sort((a, b) => comparePaths(a.path, b.path))
+  }
+  const hasAny = async ({ id }: Principal) => (await results.list(id)).length > 0
+  const textsOf = async (principal: Principal) => {
+    const texts = []
+    for (const result of await results.list(principal.id))
+      for (const file of result.files.filter(({ isText }) => isText)) {
+        const entry = entryOf(result, file)
+        const body = await bodyOf(entry.path, principal)
+        if (typeof body === 'string') texts.push({ ...entry, uri: formatUri(parsed, entry.path), text: body })
+      }
+    return texts.sort((a, b) => comparePaths(a.path, b.path))
   }
 
   const provider: Provider = {
     list: async function* ({ prefix = '', after }, { principal }) {
-      for (const entry of entriesOf(principal))
+      for (const entry of await entriesOf(principal))
         if (entry.path.startsWith(prefix) && (after === undefined || comparePaths(entry.path, after) > 0)) yield entry
     },
     stat: async (path, { principal }) => {
-      const found = find(path, principal)
-      if (found === undefined) throw notFound('no result is kept here for this principal')
-      return entryOf(found.result, found.file)
+      const { result, file } = await find(path, principal)
+      return entryOf(result, file)
     },
     read: async ({ path, params }, { principal, signal }): Promise<readonly Content[]> => {
-      if (path === searchPath && ownedBy(principal.id).length > 0) {
-        const texts = entriesOf(principal).flatMap((entry) => {
-          const { body } = find(entry.path, principal)?.file ?? {}
-          return typeof body === 'string' ? [{ ...entry, uri: formatUri(parsed, entry.path), text: body }] : []
-        })
-        const found = await searchFiles(texts, address, params, signal)
+      if (path === searchPath && (await hasAny(principal))) {
+        const found = await searchFiles(await textsOf(principal), address, params, signal)
         return [{ text: JSON.stringify(found), mimeType: foundMimeType }]
       }
-      const found = find(path, principal)
-      if (found === undefined) throw notFound('no result is kept here for this principal')
-      const { title, mimeType, body } = found.file
-      const facts = { title, mimeType, version: found.result.id }
+      const { result, file } = await find(path, principal)
+      const body = await bodyOf(path, principal)
+      if (body === undefined) throw absent()
+      const facts = { title: file.title, mimeType: file.mimeType, version: result.id }
       return [typeof body === 'string' ? { ...facts, text: body } : { ...facts, bytes: body }]
     },
     // A principal without results sees no sign of the mount, and a search over everything does not ask it.
-    templates: async ({ principal }) => (entriesOf(principal).length === 0 ? [] : [search]),
-    sees: (principal, path) =>
-      path === searchPath ? entriesOf(principal).length > 0 : find(path, principal) !== undefined,
-    close: async () => {
-      clearTimeout(timer)
-      results.clear()
+    templates: async ({ principal }) => ((await hasAny(principal)) ? [search] : []),
+    sees: ({ id: owner }, path) => {
+      const [id, name] = partsOf(path) ?? []
+      // Each other method looks into the store for what the caller may see.
+      if (has === undefined) return path === searchPath || id !== undefined
+      return path === searchPath || (id !== undefined && name !== undefined && has(owner, id, name))
     },
+    close: () => results.close(),
   }
 
   return {
     address,
     provider,
-    put: ({ id: owner }, files) => {
-      sweep()
-      const bytes = files.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0)
-      if (bytes > Math.min(maxBytes, maxTotalBytes)) return undefined
-      for (
-        let own = ownedBy(owner);
-        own.length >= maxResults || bytesOf(own) + bytes > maxBytes;
-        own = ownedBy(owner)
-      ) {
-        const [oldest] = own
-        if (oldest === undefined) break
-        results.delete(oldest.id)
-      }
-      while (results.size > 0 && bytesOf(results.values()) + bytes > maxTotalBytes) dropOldestOfLargest()
-      const id = randomBytes(16).toString('base64url')
-      const result = { id, owner, made: now(), bytes, files: new Map(files.map((file) => [file.name, file])) }
-      results.set(id, result)
-      sweep()
-      return { uris: files.map(({ name }) => formatUri(parsed, `${id}/${name}`)), expires: expiryOf(result) }
+    put: async ({ id: owner }, files) => {
+      const kept = await results.put(owner, files)
+      if (kept === undefined) return undefined
+      return { uris: files.map(({ name }) => formatUri(parsed, `${kept.id}/${name}`)), expires: kept.expires }
     },
+  }
+}
+
+function absent() {
+  return notFound('no result is kept here for this principal')
+}
+
+/** Takes the path of a file apart: the id of its result, and its name. */
+function partsOf(path: string): readonly [id: string, name: string] | undefined {
+  const [id = '', name = '', ...rest] = path.split('/')
+  return id === '' || name === '' || rest.length > 0 ? undefined : [id, name]
+}
+
+function entryOf({ id, made, expires }: LongResult, { name, title, mimeType, size }: ResultFileFacts): Entry {
+  return {
+    path: `${id}/${name}`,
+    title,
+    description: `The long result of a tool. It is kept until ${new Date(expires).toISOString()}.`,
+    mimeType,
+    size,
+    modified: made,
+    version: id,
   }
 }

@@ -1,9 +1,10 @@
+import { isResourceError } from '../core/errors.ts'
 import { outlineOf } from '../core/landmarks.ts'
 import type { ProvidedTool, ToolLink, ToolOutcome, ToolPart, ToolRequest } from '../core/provided-tool.ts'
 import type { Context, Principal, Provider } from '../core/provider.ts'
 import { estimateTokens, lengthOfTokens } from '../core/tokens.ts'
 import { isJson, jsonLines } from './json-lines.ts'
-import type { Spill, SpillFile } from './spill.ts'
+import type { KeptResult, Spill, SpillFile } from './spill.ts'
 
 export interface SpilledOptions {
   /** Keeps the long results. */
@@ -48,7 +49,12 @@ function visible(outcome: ToolOutcome, { allows = () => true }: Context): ToolOu
   return { ...outcome, parts: outcome.parts.filter(isVisible) }
 }
 
-function shorten(outcome: ToolOutcome, request: ToolRequest, principal: Principal, bounds: Bounds): ToolOutcome {
+async function shorten(
+  outcome: ToolOutcome,
+  request: ToolRequest,
+  principal: Principal,
+  bounds: Bounds,
+): Promise<ToolOutcome> {
   const { parts, structured, ...rest } = outcome
   const pieces = piecesOf(outcome, request)
   const isLong = tokensOf(pieces, bounds.maxTokens) > bounds.maxTokens
@@ -57,11 +63,10 @@ function shorten(outcome: ToolOutcome, request: ToolRequest, principal: Principa
   const files = named([...texts, ...binaries.map(({ file }) => file)])
   if (files.length === 0) return outcome
   const others = parts.filter((part) => !(isLong && isText(part)) && !binaries.some((one) => one.part === part))
-  const kept = bounds.spill.put(principal, files)
+  const { kept, told: until } = await keep(bounds.spill, principal, files)
   const links = (kept?.uris ?? []).map((uri, index) => ({ link: linkOf(uri, files[index]) }))
   const share = Math.min(beginning.tokens, bounds.maxTokens * beginning.part) / Math.max(1, texts.length)
   const told = files.map((file, index) => describe(file, kept?.uris[index], share))
-  const until = kept === undefined ? tooLarge : `It is kept for you until ${new Date(kept.expires).toISOString()}.`
   const text = [`The result is too long for an answer. ${until}`, ...told].join('\n\n')
   const expires = kept === undefined ? {} : { uris: kept.uris, expires: new Date(kept.expires).toISOString() }
   return {
@@ -72,6 +77,25 @@ function shorten(outcome: ToolOutcome, request: ToolRequest, principal: Principa
 }
 
 const tooLarge = 'It is also too large to be kept: this is its beginning. Ask the tool for less.'
+const notKept = 'It could not be kept, since the store does not answer: this is its beginning.'
+
+interface Keeping {
+  readonly kept: KeptResult | undefined
+  /** A sentence for the caller. */
+  readonly told: string
+}
+
+/** Keeps the files of a result. The tool has done its work, so a store that does not answer is no error of the call. */
+async function keep(spill: Spill, principal: Principal, files: readonly SpillFile[]): Promise<Keeping> {
+  try {
+    const kept = await spill.put(principal, files)
+    if (kept === undefined) return { kept, told: tooLarge }
+    return { kept, told: `It is kept for you until ${new Date(kept.expires).toISOString()}.` }
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    return { kept: undefined, told: notKept }
+  }
+}
 
 /** Returns the texts of a result, each as a file. `structuredContent` that repeats the text counts once. */
 function piecesOf({ parts, structured }: ToolOutcome, { path }: ToolRequest): readonly SpillFile[] {

@@ -1,11 +1,13 @@
+import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { run } from '../support/cli.ts'
+import { authority } from '../support/database-tls.ts'
 import { type EraClient, eras } from '../support/era-clients.ts'
 import { createFolder } from '../support/folder.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
-import { type ItemsApi, listenTo, type Replica, startItemsApi, startReplica } from '../support/replicas.ts'
+import { type ItemsApi, listenTo, type Replica, startItemsApi, startReplica, withClock } from '../support/replicas.ts'
 import { requires } from '../support/require.ts'
 import { analysisOf } from '../support/results.ts'
 import { freePort, hasProxy, type ReverseProxy, startProxyOfReplicas } from '../support/reverse-proxy.ts'
@@ -27,6 +29,7 @@ const [, , , era2025, , era2026] = eras
 if (era2025 === undefined || era2026 === undefined) throw new Error('an era is missing')
 const item = 'items://api/items/one'
 const place = { cwd: folder.outside }
+const clockOf = (name: string) => join(folder.outside, `clock-${name}`)
 
 const replicaAt = (at: number): Replica => {
   const replica = replicas[at]
@@ -56,7 +59,8 @@ beforeAll(async () => {
   }
   writeFileSync(config, JSON.stringify(content))
   env = { STORE: database.url, CURSORS: 'a secret of these tests, long enough' }
-  for (const name of ['a', 'b', 'c']) replicas.push(await startReplica(name, config, { ...place, env }))
+  for (const name of ['a', 'b', 'c'])
+    replicas.push(await startReplica(name, config, { ...place, env: { ...env, ...withClock(clockOf(name)) } }))
 })
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close().catch(() => {})))
@@ -165,6 +169,35 @@ describe('three replicas', () => {
       await vi.waitFor(() => expect(told, uri).toContain('notifications/resources/list_changed'), patience)
   })
 
+  test.each([86_400_000, -86_400_000])('the clock of one jumps by %i ms, and nothing comes of it', async (jump) => {
+    const sessions = await Promise.all(replicas.map(({ url }) => connect(era2025, url)))
+    const heard = await Promise.all(sessions.map((client) => listenTo(client, era2025.revision, [item])))
+    for (const client of sessions) await client.readResource({ uri: item })
+    writeFileSync(clockOf('a'), String(jump))
+    const told = execFileSync(process.execPath, ['-p', 'Date.now() + new Date().getTime()'], {
+      env: { ...process.env, ...withClock(clockOf('a')) },
+      encoding: 'utf8',
+    })
+    expect(Math.abs(Number(told) / 2 - Date.now() - jump)).toBeLessThan(3600_000)
+    try {
+      for (const text of ['after the jump', 'and again']) {
+        for (const uris of heard) uris.length = 0
+        api.items.set('one', text)
+        for (const uris of heard) await vi.waitFor(() => expect(uris).toContain(item), patience)
+        for (const client of sessions)
+          await vi.waitFor(
+            async () => expect(JSON.stringify(await client.readResource({ uri: item }))).toContain(text),
+            patience,
+          )
+      }
+      const [first] = await Promise.all(sessions.map((client) => client.listResources()))
+      const next = await sessions[1]?.listResources({ cursor: first?.nextCursor ?? '' })
+      expect(next?.resources.length).toBeGreaterThan(0)
+    } finally {
+      writeFileSync(clockOf('a'), '0')
+    }
+  })
+
   requires(
     'nginx',
     hasProxy('nginx'),
@@ -179,6 +212,18 @@ describe('three replicas', () => {
     afterAll(async () => {
       await proxy.close()
       vi.unstubAllEnvs()
+    })
+
+    test('doctor --url finds nothing wrong from the outside', async () => {
+      const file = join(folder.outside, 'ca.pem')
+      writeFileSync(file, authority)
+      const trusting = { ...env, NODE_EXTRA_CA_CERTS: file, NODE_TLS_REJECT_UNAUTHORIZED: '1' }
+      const report = await run(['doctor', '--url', `${proxy.url}/mcp`, '--json'], { ...place, env: trusting })
+      const { ok, checks } = JSON.parse(report.out) as { ok: boolean; checks: { check: string; status: string }[] }
+      expect(checks.filter(({ status }) => status === 'failed')).toEqual([])
+      expect({ ok, code: report.code }).toEqual({ ok: true, code: 0 })
+      const looked = checks.map(({ check }) => check)
+      expect(looked).toEqual(expect.arrayContaining(['connect', 'list', 'read', 'subscribe', 'unknown', 'clock']))
     })
 
     test.each(eras.slice(1))('$name: twelve clients list, read and listen', async (era) => {

@@ -1,10 +1,31 @@
-import { type Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import { type Agent, type ClientRequest, type IncomingMessage, request as plainRequest } from 'node:http'
+import { request as secureRequest } from 'node:https'
+import { authority } from '../support/database-tls.ts'
+import { upstreamHeader } from '../support/reverse-proxy.ts'
 import { clientInfo, type Ear, type Json, type Link, type Message, newest, requestOf } from './link.ts'
 
 interface Opened {
   pause(): void
   resume(): void
   destroy(): void
+}
+
+interface Answer {
+  readonly text: string
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+}
+
+interface Sent {
+  readonly method: string
+  readonly agent: Agent | false
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Sends a request, over TLS where the URL says so. */
+function httpRequest(url: string, { agent, ...sent }: Sent, answered: (response: IncomingMessage) => void) {
+  if (!url.startsWith('https:')) return plainRequest(url, { agent, ...sent }, answered)
+  return secureRequest(url, { agent, ca: authority, ...sent }, answered)
 }
 
 /** Opens a stream of events. `take` gets the id and the message of each. */
@@ -15,6 +36,7 @@ function openEvents(
   body: string | undefined,
   take: (message: Message, id: string | undefined) => void,
   ended: () => void,
+  by: (upstream: string) => void,
 ): Opened {
   let response: IncomingMessage | undefined
   let paused = false
@@ -26,6 +48,8 @@ function openEvents(
   const sent: ClientRequest = httpRequest(url, { method, agent: false, headers }, (incoming) => {
     response = incoming
     let rest = ''
+    const upstream = incoming.headers[upstreamHeader]
+    if (typeof upstream === 'string') by(upstream.split(', ').at(-1) ?? '')
     // A stream that is refused never was one.
     if (method === 'GET' && incoming.statusCode !== 200) {
       incoming.resume()
@@ -68,8 +92,17 @@ function openEvents(
 const accept = { Accept: 'application/json, text/event-stream' }
 const json = { 'Content-Type': 'application/json', ...accept }
 
-/** A connection over HTTP: one POST for each request, and a stream for what is told. */
-export async function openHttp(url: string, agent: Agent, revision: string): Promise<Link> {
+/**
+ * A connection over HTTP: one POST for each request, and a stream for what is told.
+ *
+ * @param by Called with the address of the server that answers with a stream, where a proxy tells it.
+ */
+export async function openHttp(
+  url: string,
+  agent: Agent,
+  revision: string,
+  by: (upstream: string) => void = () => {},
+): Promise<Link> {
   const modern = revision === newest
   const streams = new Set<Opened>()
   const asking = new Set<ClientRequest>()
@@ -87,7 +120,7 @@ export async function openHttp(url: string, agent: Agent, revision: string): Pro
       : { ...json, ...session }
   }
   const post = (headers: Readonly<Record<string, string>>, body: object) =>
-    new Promise<{ readonly text: string; readonly headers: IncomingMessage['headers'] }>((resolve, reject) => {
+    new Promise<Answer>((resolve, reject) => {
       if (over) return reject(new Error('the client hung up'))
       const sent: ClientRequest = httpRequest(url, { method: 'POST', agent, headers }, (response) => {
         let text = ''
@@ -96,7 +129,10 @@ export async function openHttp(url: string, agent: Agent, revision: string): Pro
         })
         response.on('close', () => {
           asking.delete(sent)
-          if (response.complete) resolve({ text, headers: response.headers })
+          const { statusCode: status = 0 } = response
+          // A session that is not known there is over: the client begins a new one.
+          if (status === 404 && 'Mcp-Session-Id' in headers) reject(new Error('the session is gone'))
+          else if (response.complete) resolve({ text, status, headers: response.headers })
           else reject(new Error('the answer broke off'))
         })
         response.on('error', reject)
@@ -116,7 +152,15 @@ export async function openHttp(url: string, agent: Agent, revision: string): Pro
       last = id ?? last
       ear.hear(message)
     }
-    const opened = openEvents(url, 'GET', { ...accept, ...session, ...more }, undefined, take, () => ear.ended('cut'))
+    const opened = openEvents(
+      url,
+      'GET',
+      { ...accept, ...session, ...more },
+      undefined,
+      take,
+      () => ear.ended('cut'),
+      by,
+    )
     told = { ear, opened: open(opened) }
   }
 
@@ -143,7 +187,7 @@ export async function openHttp(url: string, agent: Agent, revision: string): Pro
       }
       const ended = () => ear.ended(result ? 'result' : 'cut')
       const headers = headersOf('subscriptions/listen', {})
-      const opened = open(openEvents(url, 'POST', headers, JSON.stringify(request), take, ended))
+      const opened = open(openEvents(url, 'POST', headers, JSON.stringify(request), take, ended, by))
       return { close: () => opened.destroy() }
     },
     resume: async () => {
@@ -172,6 +216,7 @@ export async function openHttp(url: string, agent: Agent, revision: string): Pro
   if (!modern) {
     const params = { protocolVersion: revision, capabilities: {}, clientInfo }
     const answer = await post(json, requestOf(count++, 'initialize', params, false))
+    if (answer.status !== 200) throw new Error(`no session began: ${answer.status}`)
     session = { 'Mcp-Session-Id': String(answer.headers['mcp-session-id']), 'MCP-Protocol-Version': revision }
     await post(headersOf('', {}), { jsonrpc: '2.0', method: 'notifications/initialized' })
   }

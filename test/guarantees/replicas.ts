@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
+import { Agent as SecureAgent } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { overviewUri } from '../../src/core/overview.ts'
 import { pause } from '../support/live.ts'
 import type { Postgres } from '../support/postgres.ts'
-import { type Replica, startReplica } from '../support/replicas.ts'
+import { type Replica, startReplica, withClock } from '../support/replicas.ts'
+import { type ReverseProxy, startProxyOfReplicas, steadyPorts } from '../support/reverse-proxy.ts'
 import { type Client, createClient, makeTrouble } from './client.ts'
 import { createHistory, createPatience, createRandom, type Fact, type Random } from './history.ts'
 import { address, type Items, routes, serveItems, versionOf } from './items.ts'
@@ -25,6 +27,10 @@ export interface ReplicasOptions {
   /** How long the faults go on, in milliseconds: each kind happens at least once, or none where this is 0. */
   readonly forMs: number
   readonly patience: number
+  /** Whether the clients reach the replicas through nginx, with `deploy/nginx-replicas.conf`. By default each goes to one of them. */
+  readonly behindNginx?: boolean
+  /** Whether each fault is told on stderr once everything was told that had changed. */
+  readonly progress?: boolean
   /** Breaks the log of changes, to see that the checks notice. */
   readonly sabotage?: (database: Postgres, schema: string) => Promise<void>
 }
@@ -58,14 +64,23 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
   const config = join(home, 'hikidashi.json')
   const schema = `replicas_${process.pid}_${++runs}`
   const items = await serveItems(history, options.items)
-  const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+  const pooled = { keepAlive: true, maxSockets: 64 }
+  const agent = options.behindNginx ? new SecureAgent(pooled) : new Agent(pooled)
+  const [proxyPort = 0, ...ports] = await steadyPorts(names.length + 1)
+  const portOf = (name: string) => ports[names.indexOf(name)] ?? 0
+  const clockOf = (name: string) => join(home, `clock-${name}`)
+  let proxy: ReverseProxy | undefined
   const replicas = new Map<string, Replica>()
   writeFileSync(config, JSON.stringify(configOf(items, schema)))
   const env = { STORE: database.url, CURSORS: 'a secret of these tests, long enough' }
+  /** The faults so far, for a report of a failure. */
+  const happened: string[] = []
   const until = createPatience(history, patience)
+  const state = () => ` (${happened.slice(-3).join(', ')}; ${stateOf(clients)})`
 
   const serve = async (name: string): Promise<void> => {
-    const replica = await startReplica(name, config, { cwd: home, env })
+    const own = { ...env, ...withClock(clockOf(name)) }
+    const replica = await startReplica(name, config, { cwd: home, env: own, port: portOf(name) })
     replicas.set(name, replica)
     void replica.running.ended.then(({ code, signal, err }) => {
       if (replicas.get(name) === replica) replicas.delete(name)
@@ -79,9 +94,13 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
     const client: Client = createClient({
       ...{ number, principal: 'local', history, random: own, versionOf },
       connect: async () => {
+        const revision = revisions[number % revisions.length] ?? ''
+        const by = (upstream: string) =>
+          at.set(client, names.find((name) => upstream.endsWith(`:${portOf(name)}`)) ?? '')
+        if (proxy !== undefined) return openHttp(`${proxy.url}/mcp`, agent, revision, by)
         const replica = own.pick([...replicas.values()])
         at.set(client, replica.name)
-        return openHttp(replica.url, agent, revisions[number % revisions.length] ?? '')
+        return openHttp(replica.url, agent, revision)
       },
       wish: () => {
         const some = own.some(items.uris, options.asked)
@@ -96,7 +115,7 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
   /** Waits until everything that has happened was told to everybody who can hear. */
   const calm = async (): Promise<void> => {
     for (const client of clients) client.flow()
-    await until('a stream', () => clients.every(({ stream }) => stream !== undefined))
+    await until('a stream', () => clients.every(({ stream }) => stream !== undefined), 5, state)
     const quiet = (): Fact => ({
       kind: 'quiet',
       streams: clients.flatMap(({ stream }) => (stream === undefined ? [] : [stream])),
@@ -104,7 +123,7 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
     const missing = () =>
       clients.some(({ stream, busy }) => stream === undefined || busy) ||
       validate([...history.facts, quiet()], rules).some(({ check }) => check === 'V2' || check === 'V6')
-    await until('the news of a write', () => !missing(), 250)
+    await until('the news of a write', () => !missing(), 250, state)
     history.add(quiet())
     moved.clear()
   }
@@ -140,47 +159,81 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
   }
   const anyReplica = () => random.pick([...replicas.values()])
 
-  const faults: readonly (() => Promise<unknown>)[] = [
-    trouble,
-    async () => {
-      const { name, stop } = anyReplica()
-      replicas.delete(name)
-      await stop('SIGKILL')
-      await serve(name)
-    },
-    async () => {
-      const replica = anyReplica()
-      await end(replica)
-      await serve(replica.name)
-    },
+  const faults: readonly (readonly [name: string, fault: () => Promise<unknown>])[] = [
+    ['clients misbehave', trouble],
+    [
+      'a replica is killed',
+      async () => {
+        const { name, stop } = anyReplica()
+        replicas.delete(name)
+        await stop('SIGKILL')
+        await serve(name)
+      },
+    ],
+    [
+      'a replica ends',
+      async () => {
+        const replica = anyReplica()
+        await end(replica)
+        await serve(replica.name)
+      },
+    ],
     // For longer than the leases of a replica last, or for less.
-    async () => {
-      const { child } = anyReplica().running
-      child.kill('SIGSTOP')
-      await pause(random.pick([1000, 8000]))
-      child.kill('SIGCONT')
-    },
-    async () => {
-      await database.stop()
-      await pause(random.below(1000))
-      await database.start()
-    },
-    async () => {
-      await database.kill()
-      await database.start()
-    },
-    async () => {
-      database.freeze()
-      await pause(random.pick([500, 4000]))
-      database.thaw()
-    },
-    async () => {
-      await database.run(`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'hikidashi'`)
-    },
+    [
+      'a replica stands still',
+      async () => {
+        const { child } = anyReplica().running
+        child.kill('SIGSTOP')
+        await pause(random.pick([1000, 8000]))
+        child.kill('SIGCONT')
+      },
+    ],
+    // Somebody sets the clock of a machine, and later sets it right.
+    [
+      'a clock jumps',
+      async () => {
+        const { name } = anyReplica()
+        writeFileSync(clockOf(name), String(random.pick([-1, 1]) * (60_000 + random.below(86_400_000))))
+        await pause(1500)
+        if (random() < 0.5) writeFileSync(clockOf(name), '0')
+      },
+    ],
+    [
+      'the database restarts',
+      async () => {
+        await database.stop()
+        await pause(random.below(1000))
+        await database.start()
+      },
+    ],
+    [
+      'the database is killed',
+      async () => {
+        await database.kill()
+        await database.start()
+      },
+    ],
+    [
+      'the database stands still',
+      async () => {
+        database.freeze()
+        await pause(random.pick([500, 4000]))
+        database.thaw()
+      },
+    ],
+    [
+      'the connections of the database are cut',
+      async () => {
+        await database.run(
+          `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'hikidashi'`,
+        )
+      },
+    ],
   ]
 
   try {
     for (const name of names) await serve(name)
+    if (options.behindNginx) proxy = await startProxyOfReplicas(proxyPort, ports, { forMany: true })
     for (const client of clients) void client.start()
     await calm()
     await options.sabotage?.(database, schema)
@@ -189,9 +242,11 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
     const start = performance.now()
     const left = () => options.forMs - (performance.now() - start)
     for (let count = 0; options.forMs > 0 && (count < faults.length || left() > 0); count++) {
-      const fault = count < faults.length ? faults[count] : random.pick(faults)
-      await Promise.all([storm(), fault?.()])
+      const [name, fault] = faults[count] ?? random.pick(faults)
+      happened.push(name)
+      await Promise.all([storm(), fault()])
       await calm()
+      if (options.progress) process.stderr.write(`${Math.round((performance.now() - start) / 1000)} s: ${name}\n`)
     }
     for (const client of clients) client.retire()
     for (const replica of [...replicas.values()]) await end(replica)
@@ -205,10 +260,21 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
     for (const client of clients) client.close()
     for (const replica of replicas.values()) await replica.stop('SIGKILL')
     agent.destroy()
+    await proxy?.close()
     await items.close()
     rmSync(home, { recursive: true, force: true })
   }
   return history.facts
+}
+
+/** How many clients are in each state. */
+function stateOf(clients: readonly Client[]): string {
+  const counts = new Map<string, number>()
+  for (const { state, busy, stream } of clients)
+    if (busy || stream === undefined) counts.set(state, (counts.get(state) ?? 0) + 1)
+  return Array.from(counts, ([state, count]) => `${count} × ${state}`)
+    .slice(0, 5)
+    .join('; ')
 }
 
 function configOf(items: Items, schema: string) {
@@ -221,6 +287,9 @@ function configOf(items: Items, schema: string) {
     replicas: true,
     store: { postgres: { env: 'STORE' }, schema, connections: 4 },
     cursorSecret: { env: 'CURSORS' },
-    http: { listen: '127.0.0.1:0', limits: { newConnections: 0, sessions: 1000 } },
+    http: {
+      ...{ listen: '127.0.0.1:0', allowedHosts: ['localhost'] },
+      limits: { newConnections: 0, badTokens: 0, connectionsPerAddress: 1024, sessions: 1000 },
+    },
   }
 }

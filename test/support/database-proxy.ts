@@ -17,6 +17,8 @@ export interface DatabaseProxy {
   disguise: boolean
   /** Ends every connection that is open. */
   cut(): void
+  /** From now on, connections go to the server at another port; those that are open end. */
+  switchTo(port: number): void
   /** How many connections are open. */
   readonly open: number
   close(): Promise<void>
@@ -31,10 +33,11 @@ export async function startDatabaseProxy(serverPort: number, isPostgres = true):
   const simple: string[] = []
   const sockets = new Set<Socket>()
   let executed = 0
+  let target = serverPort
   const state = { pace: 'free' as DatabaseProxy['pace'], disguise: false }
 
   const server = createServer((client) => {
-    const upstream = connect(serverPort, '127.0.0.1')
+    const upstream = connect(target, '127.0.0.1')
     for (const socket of [client, upstream]) {
       sockets.add(socket)
       socket.on('error', () => {})
@@ -94,6 +97,10 @@ export async function startDatabaseProxy(serverPort: number, isPostgres = true):
       state.disguise = disguise
     },
     cut,
+    switchTo: (port) => {
+      target = port
+      cut()
+    },
     get open() {
       return sockets.size / 2
     },

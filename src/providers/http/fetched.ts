@@ -68,18 +68,18 @@ export function createFetch({ get, maxKept = 32 * 1024 * 1024 }: FetchedOptions)
     const asked = epoch
     const key = formatHttpUrl(ask.url)
     const known = kept.get(key)
-    if (known !== undefined && !fresh && known.epoch === epoch && Date.now() < known.until) return known.fetched
-    const wait = pausedUntil - Date.now()
+    if (known !== undefined && !fresh && known.epoch === epoch && performance.now() < known.until) return known.fetched
+    const wait = pausedUntil - performance.now()
     if (wait > 0)
       throw new ResourceError('unavailable', 'The server asked to be left alone for a while.', {
         retryAfter: Math.ceil(wait / 1000),
       })
     const answer = await get({ ...ask, own: { ...ask.own, ...conditionsOf(known) } })
     const pause = pauseIn(answer)
-    if (pause > 0) pausedUntil = Date.now() + pause
+    if (pause > 0) pausedUntil = performance.now() + pause
     const control = answer.header('cache-control') ?? ''
     if (answer.status === 304 && known !== undefined) {
-      keep(key, { ...known, epoch: asked, until: Date.now() + briefly }, control)
+      keep(key, { ...known, epoch: asked, until: performance.now() + briefly }, control)
       return known.fetched
     }
     if (answer.status < 200 || answer.status > 299 || answer.status === 206) {
@@ -88,7 +88,7 @@ export function createFetch({ get, maxKept = 32 * 1024 * 1024 }: FetchedOptions)
     }
     const fetched = fetchedOf(answer)
     const [etag, modified] = [answer.header('etag'), answer.header('last-modified')]
-    keep(key, { fetched, etag, modified, epoch: asked, until: Date.now() + briefly }, control)
+    keep(key, { fetched, etag, modified, epoch: asked, until: performance.now() + briefly }, control)
     return fetched
   }
   return { fetch, renew: () => void epoch++ }

@@ -30,7 +30,7 @@ export function createKept<T>({ fetch, refresh, patience }: KeptOptions<T>): Kep
   let fetching: Promise<T> | undefined
 
   const begin = (): Promise<T> => {
-    const from = Date.now()
+    const from = performance.now()
     const own = fetch().then((value) => {
       last = { value, from }
       return value
@@ -64,7 +64,7 @@ export function createKept<T>({ fetch, refresh, patience }: KeptOptions<T>): Kep
     },
     current: async (signal) => {
       signal.throwIfAborted()
-      if (last !== undefined && (kept.told || Date.now() - last.from < refresh)) return last.value
+      if (last !== undefined && (kept.told || performance.now() - last.from < refresh)) return last.value
       return waitFor(fetching ?? begin(), signal)
     },
     renew: async (signal) => {

@@ -44,7 +44,7 @@ export function createSession(options: SessionOptions): Session {
   const failed = (): number => {
     const pause = failures === 0 ? 0 : Math.min(longestPause, firstPause * 2 ** Math.min(failures - 1, 20))
     failures++
-    notBefore = Date.now() + pause
+    notBefore = performance.now() + pause
     return pause
   }
 
@@ -54,12 +54,12 @@ export function createSession(options: SessionOptions): Session {
       failed()
       throw error
     })
-    const since = Date.now()
+    const since = performance.now()
     if (failures > 0) log('info', 'the server is there again', { failures })
     void view.over.then((reason) => {
       if (closing.signal.aborted || dropped.has(view)) return
       drop(view)
-      if (Date.now() - since >= stable) failures = 0
+      if (performance.now() - since >= stable) failures = 0
       const pause = failed()
       log('warn', 'the connection to the server has ended: it is opened again when it is needed', {
         failures,
@@ -83,7 +83,7 @@ export function createSession(options: SessionOptions): Session {
     signal.throwIfAborted()
     if (closing.signal.aborted) throw new ResourceError('unavailable', 'The mount is closed.')
     if (current === undefined) {
-      const wait = notBefore - Date.now()
+      const wait = notBefore - performance.now()
       if (wait > 0) {
         const retryAfter = Math.ceil(wait / 1000)
         throw new ResourceError('unavailable', 'The server failed a moment ago: it is left alone.', { retryAfter })

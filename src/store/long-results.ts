@@ -1,0 +1,152 @@
+import { createHash, randomBytes } from 'node:crypto'
+import {
+  bytesIn,
+  factsOf,
+  type LongResult,
+  type LongResultBounds,
+  type LongResults,
+  makingRoom,
+  type ResultFileFacts,
+  type SizedResult,
+} from '../core/long-results.ts'
+import { limits } from './rules.ts'
+import type { Collection, NewRow, Row, Store } from './store.ts'
+
+/** The collection of the results. A result has a row of facts, and a row for the content of each file. */
+const collection = 'spill'
+/** Beginnings of the keys of the two kinds of rows. The next parts of a key are the owner and the id of the result. */
+const [ofFacts, ofBodies] = ['facts/', 'bodies/']
+/** The term of a content that is a text. */
+const textTerm = 'text'
+/** Difference of the clocks of this process and of the store from which it is corrected, in milliseconds. */
+const maxSkewMs = 1000
+/** Longest time until rows whose time is over are removed, in milliseconds. Nobody can read them from the end of their time. */
+const maxSweepMs = 600_000
+/** Number of rows that are read at once. */
+const page = 1000
+const idForm = /^[\w-]{22}$/
+
+interface Facts {
+  readonly bytes: number
+  readonly files: readonly ResultFileFacts[]
+}
+
+interface Kept extends SizedResult {
+  readonly owner: string
+  readonly names: readonly string[]
+  readonly revision: number
+}
+
+/**
+ * Keeps long results in a store: every process with the same store has the same. A result is written before room is made for it, so
+ * that the bounds hold after the last of several processes that write at once.
+ *
+ * @param now The wall clock of this process, in milliseconds since 1970.
+ */
+export function resultsInStore(store: Store, bounds: LongResultBounds, now: () => number = Date.now): LongResults {
+  const rows = store.collection(collection)
+  const write = writerFor(rows, bounds.keepMs, now)
+  const sweep = () => void rows.evict({}).catch(() => {})
+  const timer = setInterval(sweep, Math.min(maxSweepMs, Math.max(60_000, bounds.keepMs)))
+  timer.unref()
+
+  const remove = async ({ owner, id, names }: Pick<Kept, 'owner' | 'id' | 'names'>): Promise<void> => {
+    await rows.delete(`${ofFacts}${owner}/${id}`)
+    for (const name of names) await rows.delete(bodyKey(owner, id, name))
+  }
+  const keptByAll = async (): Promise<readonly Kept[]> => {
+    const found = (await listed(rows, ofFacts)).map((row): Kept => {
+      const [, owner = '', id = ''] = row.key.split('/')
+      const { bytes, files } = factsIn(row)
+      return { id, owner, bytes, names: files.map(({ name }) => name), revision: row.revision }
+    })
+    return found.sort((a, b) => a.revision - b.revision)
+  }
+
+  return {
+    put: async (principal, files) => {
+      const bytes = bytesIn(files)
+      if (bytes > Math.min(bounds.maxBytes, bounds.maxTotalBytes, limits.value)) return undefined
+      const owner = ownerOf(principal)
+      const id = randomBytes(16).toString('base64url')
+      for (const { name, body } of files) {
+        const terms = typeof body === 'string' ? [textTerm] : []
+        await write({ key: bodyKey(owner, id, name), value: Buffer.from(body), terms })
+      }
+      // It can be found from here on: its contents are there.
+      const facts: Facts = { bytes, files: files.map(factsOf) }
+      const row = await write({ key: `${ofFacts}${owner}/${id}`, value: Buffer.from(JSON.stringify(facts)) })
+      await rows.evict({})
+      const others = (await keptByAll()).filter((one) => one.id !== id)
+      for (const one of makingRoom(others, { owner, bytes }, bounds)) await remove(one)
+      return resultOf(row)
+    },
+    list: async (principal) => {
+      const found = await listed(rows, `${ofFacts}${ownerOf(principal)}/`)
+      return found.sort((a, b) => a.revision - b.revision).map(resultOf)
+    },
+    get: async (principal, id) => {
+      const row = idForm.test(id) ? await rows.get(`${ofFacts}${ownerOf(principal)}/${id}`) : undefined
+      return row === undefined ? undefined : resultOf(row)
+    },
+    body: async (principal, id, name) => {
+      const row = await rows.get(bodyKey(ownerOf(principal), id, name))
+      return row?.terms.includes(textTerm) ? Buffer.from(row.value).toString() : row?.value
+    },
+    close: async () => clearInterval(timer),
+  }
+}
+
+/**
+ * Returns a function that writes rows that are kept for a time. The store judges by its own clock when that is over, so a clock of
+ * this process that differs, or has jumped, is corrected by the time of the row that was written.
+ */
+function writerFor(rows: Collection, keepMs: number, now: () => number): (row: NewRow) => Promise<Row> {
+  let skew = 0
+  const put = async (row: NewRow, expires: number): Promise<Row> => {
+    const written = await rows.put({ ...row, expires })
+    if (written === undefined) throw new Error('a write without a condition was not done')
+    return written
+  }
+  return async (row) => {
+    const expires = now() + skew + keepMs
+    const written = await put(row, expires)
+    const off = written.modified + keepMs - expires
+    if (Math.abs(off) <= maxSkewMs) return written
+    skew += off
+    return put(row, expires + off)
+  }
+}
+
+/** All rows of a prefix, with their values. */
+async function listed(rows: Collection, prefix: string): Promise<Row[]> {
+  const found: Row[] = []
+  for (;;) {
+    const after = found.at(-1)?.key
+    const some = await rows.list({ prefix, limit: page, values: true, ...(after === undefined ? {} : { after }) })
+    found.push(...some)
+    if (some.length < page) return found
+  }
+}
+
+/** The name of a principal in keys: ids are of any length, and may have any characters. */
+function ownerOf(principal: string): string {
+  return createHash('sha256').update(principal).digest('base64url')
+}
+
+function bodyKey(owner: string, id: string, name: string): string {
+  return `${ofBodies}${owner}/${id}/${name}`
+}
+
+function factsIn({ value }: Row): Facts {
+  return JSON.parse(Buffer.from(value).toString()) as Facts
+}
+
+function resultOf(row: Row): LongResult {
+  return {
+    id: row.key.slice(row.key.lastIndexOf('/') + 1),
+    made: row.created,
+    expires: row.expires ?? row.created,
+    files: factsIn(row).files,
+  }
+}
