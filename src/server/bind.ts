@@ -3,6 +3,7 @@ import { invalid, notFound } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Subscription, View } from '../core/view.ts'
+import { resourcesToText } from './listed.ts'
 import { isObject } from './messages.ts'
 import { filledIn, optionalString, requiredString } from './params.ts'
 import { completePrompt, promptMethods } from './prompts.ts'
@@ -101,11 +102,11 @@ const readMethod: Method = async ({ params, revision, signal, view, pass: { room
 }
 
 const resourceMethods: Readonly<Record<string, Method>> = {
-  'resources/list': async ({ params, revision, signal, view }) => {
+  'resources/list': async ({ params, revision, signal, view, raw }) => {
     const cursor = optionalString(params, 'cursor')
     const page = await view.list(cursor === undefined ? {} : { cursor }, { signal })
     const mounts = cursor === undefined ? await view.mounts({ signal }) : undefined
-    const result = resourcesToWire(page, revision, mounts)
+    const result = await (raw ? resourcesToText : resourcesToWire)(page, revision, mounts)
     if (revision !== '2024-10-07') return result
     return { ...result, ...templatesToWire(await view.templates({}, { signal }), revision) }
   },
@@ -113,11 +114,11 @@ const resourceMethods: Readonly<Record<string, Method>> = {
     const cursor = optionalString(params, 'cursor')
     return templatesToWire(await view.templates(cursor === undefined ? {} : { cursor }, { signal }), revision)
   },
-  'resources/directory/read': async ({ params, revision, signal, view }) => {
+  'resources/directory/read': async ({ params, revision, signal, view, raw }) => {
     const uri = requiredString(params, 'uri')
     const cursor = optionalString(params, 'cursor')
     const page = await view.directory(cursor === undefined ? { uri } : { uri, cursor }, { signal })
-    return resourcesToWire(withPlainDirectories(page), revision)
+    return (raw ? resourcesToText : resourcesToWire)(withPlainDirectories(page), revision)
   },
 }
 

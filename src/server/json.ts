@@ -88,12 +88,53 @@ function names(seen: Set<string> | undefined, quoted: string): boolean {
   return false
 }
 
+/** Key of the pieces of a {@link JsonText}. */
+export const jsonTextKey = Symbol('json')
+
+/** The member `resources` of a result as JSON that is written already, in UTF-8: the items of the array, in pieces between which commas are missing. */
+export interface JsonText {
+  readonly [jsonTextKey]: readonly Buffer[]
+  /** Returns the same value as objects. */
+  toJSON(): readonly unknown[]
+}
+
+export function isJsonText(value: unknown): value is JsonText {
+  return typeof value === 'object' && value !== null && jsonTextKey in value
+}
+
+type Listed = { readonly result: { readonly resources: JsonText } }
+
+function holdsJsonText(message: unknown): message is Listed {
+  const { result } = (message ?? {}) as Partial<Listed>
+  return isJsonText(result?.resources)
+}
+
+/** Writes a message with a {@link JsonText} in pieces. */
+function piecesOf(message: Listed): readonly Buffer[] {
+  const { result } = message
+  const mark = `list ${crypto.randomUUID()}`
+  const frame = JSON.stringify({ ...message, result: { ...result, resources: mark } })
+  const [head = '', tail = ''] = frame.split(`"${mark}"`).map(escapeLineEnds)
+  const comma = Buffer.from(',')
+  const items = result.resources[jsonTextKey].flatMap((piece, at) => (at === 0 ? [piece] : [comma, piece]))
+  return [Buffer.from(`${head}[`), ...items, Buffer.from(`]${tail}`)]
+}
+
+/** Does the same as {@link formatJson}, in UTF-8. */
+export function encodeJson(message: unknown, limit = Number.POSITIVE_INFINITY): Buffer {
+  if (!holdsJsonText(message)) return Buffer.from(formatJson(message, limit))
+  const pieces = piecesOf(message)
+  if (pieces.reduce((sum, { length }) => sum + length, 0) > limit) throw tooLong(limit)
+  return Buffer.concat(pieces)
+}
+
 /**
  * Formats one message as JSON. U+0085, U+2028 and U+2029 are escaped: some line readers take them for line ends.
  *
  * @throws ResourceError `too-large` when it would be longer than `limit` bytes.
  */
 export function formatJson(message: unknown, limit = Number.POSITIVE_INFINITY): string {
+  if (holdsJsonText(message)) return encodeJson(message, limit).toString()
   let json = JSON.stringify(message)
   if (json.length <= limit) json = escapeLineEnds(json)
   if (json.length > limit || Buffer.byteLength(json) > limit) throw tooLong(limit)
@@ -186,7 +227,7 @@ function tooLong(limit: number): ResourceError {
 /** Line ends besides the control characters, which JSON escapes anyway. */
 const lineEnds = ['\u0085', '\u2028', '\u2029']
 
-function escapeLineEnds(json: string): string {
+export function escapeLineEnds(json: string): string {
   let escaped = json
   // Each of these searches is far cheaper than a regular expression, and they rarely find anything.
   for (const end of lineEnds) if (escaped.includes(end)) escaped = escaped.replaceAll(end, escapeOf(end))

@@ -1,7 +1,7 @@
 import { isResourceError } from '../core/errors.ts'
 import type { ContentLink } from './content/link.ts'
 import { codes, type WireError } from './errors.ts'
-import { encodeJsonInPieces, formatJson } from './json.ts'
+import { encodeJson, encodeJsonInPieces, formatJson } from './json.ts'
 
 export type RequestId = string | number
 
@@ -98,8 +98,8 @@ export async function encodeMessage(
   linkOf?: LinkOf,
   breath?: () => Promise<void>,
 ): Promise<Buffer> {
-  if (!holdsLong(message)) return Buffer.from(formatMessage(message, limit, linkOf))
   try {
+    if (!holdsLong(message)) return encodeJson(message, limit)
     return await encodeJsonInPieces(message, limit, breath)
   } catch (error) {
     return Buffer.from(formatJson(unwritten(message, error, linkOf)))

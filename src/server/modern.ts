@@ -86,6 +86,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       pass?.until(taken(response))
       const answered = await channel.request(message, {
         ...(pass && { pass }),
+        raw: true,
         linkFor: caller.linkFor,
         trace: traceOf(response),
         signal: controller.signal,

@@ -275,7 +275,7 @@ function mimeTypeOf(type: string | undefined): Wire {
   return isMimeType(type) ? { mimeType: type } : {}
 }
 
-function isMimeType(type: string | undefined): type is string {
+export function isMimeType(type: string | undefined): type is string {
   return type !== undefined && type.length <= 255 && mimeType.test(type)
 }
 

@@ -29,7 +29,7 @@ export interface ListerOptions {
   readonly headings: Headings
   readonly pool: Pool
   /** Asks a running watch for what it vouches for: that is not asked of the disk again. */
-  readonly vouch?: () => Promise<Vouched | undefined>
+  readonly vouch?: (files: number) => Promise<Vouched | undefined>
   /** How long what was vouched for is kept, in milliseconds. */
   readonly keptMs: number
   /** Throws when the provider is closed, or the signal has aborted. */
@@ -98,12 +98,12 @@ export function createLister({
     let count = 0
     let vouched: Vouched | undefined
     let askedAt = Number.NEGATIVE_INFINITY
-    return async ({ identity, names }: Frame, more: number): Promise<Looked | undefined> => {
+    return async ({ identity, names, index }: Frame, more: number): Promise<Looked | undefined> => {
       count += more
       if (vouch === undefined || count < unasked) return undefined
       if (performance.now() - askedAt > vouchedMs) {
         askedAt = performance.now()
-        vouched = await vouch()
+        vouched = await vouch(names.names.length - index)
       }
       const state = vouched?.(identity)
       return state === undefined ? undefined : cache.of(names, state)

@@ -35,6 +35,8 @@ export interface RequestOptions {
   readonly pass?: Pass
   /** Trace context of the transport. The request belongs to its trace, unless its `_meta` has one. */
   readonly trace?: TraceContext | undefined
+  /** Whether the caller formats the answer with `formatMessage` or `encodeMessage`: parts of it may be JSON already. Default false. */
+  readonly raw?: boolean
   /** Creates links to contents that are too large for an answer. */
   readonly linkFor?: LinkFor | undefined
 }
@@ -145,7 +147,13 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   const run = async (
     message: Request,
     signal: AbortSignal,
-    { notify, pass, linkFor, trace }: Pick<Call, 'notify' | 'pass' | 'linkFor'> & Pick<RequestOptions, 'trace'>,
+    {
+      notify,
+      pass,
+      raw,
+      linkFor,
+      trace,
+    }: Pick<Call, 'notify' | 'pass' | 'raw' | 'linkFor'> & Pick<RequestOptions, 'trace'>,
   ): Promise<Response> => {
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
@@ -167,7 +175,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
         if (signal.aborted) return failure(id, timedOut)
       }
       const asked = { params, revision: spoken, signal, client, view: viewOf(client) }
-      const call: Call = { ...asked, pass, linkFor, notify, log: sendLog }
+      const call: Call = { ...asked, pass, raw, linkFor, notify, log: sendLog }
       const parent = traceContextIn(meta) ?? trace
       const result =
         parent === undefined && !hasTelemetry()
@@ -186,7 +194,10 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     }
   }
 
-  const request: Channel['request'] = (message, { signal, onNotification, pass = freePass, linkFor, trace } = {}) =>
+  const request: Channel['request'] = (
+    message,
+    { signal, onNotification, pass = freePass, raw = false, linkFor, trace } = {},
+  ) =>
     new Promise((resolve) => {
       if (signal?.aborted) return resolve(undefined)
       const controller = new AbortController()
@@ -214,7 +225,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       const notify = (notification: Notification) => {
         if (!ended) onNotification?.(notification)
       }
-      void run(message, controller.signal, { notify, pass, linkFor, trace }).then(end)
+      void run(message, controller.signal, { notify, pass, raw, linkFor, trace }).then(end)
     })
 
   return {

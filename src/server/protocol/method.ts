@@ -20,6 +20,8 @@ export interface Call {
   /** Aborts when the client cancels, when the request times out, and when the channel closes. */
   readonly signal: AbortSignal
   readonly pass: Pass
+  /** Whether the transport writes JSON that is written already (`JsonText`). */
+  readonly raw: boolean
   /** Creates a link to a content that is too large for an answer. Undefined when the transport serves none. */
   readonly linkFor?: LinkFor | undefined
   /** The name that the client declares. */
