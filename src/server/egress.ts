@@ -1,5 +1,5 @@
 import { redactedMark, type Scrubber } from '../core/scrub.ts'
-import { isJsonText, jsonTextKey } from './json.ts'
+import { blobStreamKey, isBlobStream, isJsonText, jsonTextKey } from './json.ts'
 import { isObject, type Request, type Response } from './messages.ts'
 import { protocolKeys } from './protocol/keys.ts'
 import { revisions } from './revisions.ts'
@@ -44,7 +44,12 @@ function ownWordsOf({ id, params = {} }: Request): ReadonlySet<unknown> {
 const maxDepth = 100
 
 /** Creates a function that cleans a JSON value, given the key that it belongs to. Values without secrets are not copied. */
-function createClean({ scrub, scrubBytes, lacks }: Scrubber, own: ReadonlySet<unknown>) {
+function createClean({ scrub, scrubBytes, lacks, stream }: Scrubber, own: ReadonlySet<unknown>) {
+  async function* cleaned(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const scrubbed = stream()
+    for await (const piece of bytes) yield scrubbed.push(piece)
+    yield scrubbed.end()
+  }
   const cleanText = (text: string, key: string): string => {
     if (own.has(text)) return text
     if (key === 'blob') return cleanBlob(text)
@@ -64,6 +69,7 @@ function createClean({ scrub, scrubBytes, lacks }: Scrubber, own: ReadonlySet<un
     if (typeof value === 'string') return cleanText(value, key)
     if (typeof value !== 'object' || value === null) return value
     if (depth > maxDepth) return redactedMark
+    if (isBlobStream(value)) return { ...value, [blobStreamKey]: cleaned(value[blobStreamKey]) }
     if (isJsonText(value)) return lacks?.(value[jsonTextKey]) === true ? value : clean(value.toJSON(), key, depth)
     return Array.isArray(value) ? cleanItems(value, key, depth, isMeta) : cleanMembers(value, depth, isMeta)
   }

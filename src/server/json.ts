@@ -102,6 +102,42 @@ export function isJsonText(value: unknown): value is JsonText {
   return typeof value === 'object' && value !== null && jsonTextKey in value
 }
 
+/** Key of the bytes of a {@link BlobStream}. */
+export const blobStreamKey = Symbol('blob')
+
+/** The member `blob` of a content whose bytes are read while the answer is sent. Only `replyLong` writes it. */
+export interface BlobStream {
+  readonly [blobStreamKey]: AsyncIterable<Uint8Array>
+  readonly length: number
+}
+
+export function isBlobStream(value: unknown): value is BlobStream {
+  return typeof value === 'object' && value !== null && blobStreamKey in value
+}
+
+/** The parts of a message around its {@link BlobStream}. */
+export interface StreamedMessage {
+  readonly head: string
+  readonly blob: BlobStream
+  readonly tail: string
+}
+
+/** Returns the parts of a message with a content that is a stream; undefined for any other message. */
+export function streamedMessage(message: unknown): StreamedMessage | undefined {
+  const { result } = (message ?? {}) as { readonly result?: { readonly contents?: unknown } }
+  if (!Array.isArray(result?.contents) || result.contents.length !== 1) return undefined
+  const [content] = result.contents as readonly Readonly<Record<string, unknown>>[]
+  const blob = content?.blob
+  if (!isBlobStream(blob)) return undefined
+  const mark = `blob ${crypto.randomUUID()}`
+  const frame = JSON.stringify({
+    ...(message as object),
+    result: { ...result, contents: [{ ...content, blob: mark }] },
+  })
+  const [head = '', tail = ''] = frame.split(mark).map(escapeLineEnds)
+  return { head, blob, tail }
+}
+
 type Listed = { readonly result: { readonly resources: JsonText } }
 
 function holdsJsonText(message: unknown): message is Listed {
@@ -216,7 +252,7 @@ function endOfPiece(text: string, end: number): number {
   return high >= 0xd800 && high <= 0xdbff && low >= 0xdc00 && low <= 0xdfff ? end + 1 : end
 }
 
-function tooLong(limit: number): ResourceError {
+export function tooLong(limit: number): ResourceError {
   return new ResourceError(
     'too-large',
     `The answer is larger than ${limit} bytes. Read a part of the resource: append ?lines=1-1000 or ?bytes=0-1048575 to its URI.`,

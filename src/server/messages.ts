@@ -84,7 +84,7 @@ export function formatMessage(message: unknown, limit?: number, linkOf?: LinkOf)
   try {
     return formatJson(message, limit)
   } catch (error) {
-    return formatJson(unwritten(message, error, linkOf))
+    return formatUnwritten(message, error, linkOf)
   }
 }
 
@@ -104,6 +104,11 @@ export async function encodeMessage(
   } catch (error) {
     return Buffer.from(formatJson(unwritten(message, error, linkOf)))
   }
+}
+
+/** Formats the error in the place of an answer that could not be written. */
+export function formatUnwritten(message: unknown, error: unknown, linkOf?: LinkOf): string {
+  return formatJson(unwritten(message, error, linkOf))
 }
 
 function holdsLong(message: unknown): boolean {

@@ -5,6 +5,7 @@ import { type Caller, lifetimeOf } from './authorize/caller.ts'
 import { codes, type WireError } from './errors.ts'
 import type { Gate, Pass } from './gate.ts'
 import { headerFault, versionMismatch } from './headers.ts'
+import { isBlobStream } from './json.ts'
 import { listen } from './listen.ts'
 import { classify, failure, isObject, type Request, type RequestId, type Response } from './messages.ts'
 import type { Meter } from './meter.ts'
@@ -82,11 +83,15 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       return
     }
     offerLink(response, message, caller.linkFor)
+    const { timeout: timeoutMs = 120_000 } = options
+    const sending = { signal: controller.signal, gate, share: caller.share, timeoutMs }
+    let streamed: Response | undefined
     const ask = async (pass?: Pass): Promise<void> => {
       pass?.until(taken(response))
       const answered = await channel.request(message, {
         ...(pass && { pass }),
         raw: true,
+        sending,
         linkFor: caller.linkFor,
         trace: traceOf(response),
         signal: controller.signal,
@@ -97,12 +102,18 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         },
       })
       if (answered === undefined) return
+      if (holdsStream(answered)) {
+        streamed = answered
+        return
+      }
       if (stream === undefined) return replyAnswer(response, answered, pass?.breath)
       stream.send(answered)
       stream.end()
     }
     if (passesGate(message.method)) return ask()
     const ran = await gate.run(ask, caller.share)
+    // Its parts are read in slots of their own, so a slow reader occupies none.
+    if (streamed !== undefined) return sendStreamed(response, streamed, stream)
     if (!('refused' in ran)) return
     const refused = overloaded(message.id, ran.refused)
     countOverload(refused, { meter, onRefused: options.onRefused, principal: caller.principal, body: message })
@@ -177,6 +188,22 @@ function replyUnopened(response: ServerResponse, answer: Response): void {
   const { reason, of } = ('error' in answer ? answer.error.data : undefined) ?? {}
   const later = reason === 'too-many-subscriptions' && of !== 'subscription'
   replyJson(response, later ? 429 : 200, answer, later ? { 'Retry-After': '5' } : {})
+}
+
+function holdsStream(answer: Response): boolean {
+  return 'result' in answer && Array.isArray(answer.result.contents) && isBlobStream(answer.result.contents[0]?.blob)
+}
+
+/** Sends an answer whose content is a stream. After a notification it is an event, which is made as a whole. */
+async function sendStreamed(
+  response: ServerResponse,
+  answer: Response,
+  stream: EventStream | undefined,
+): Promise<void> {
+  if (stream === undefined) return replyAnswer(response, answer)
+  const { collected } = await import('./content/streamed.ts')
+  stream.send(await collected(answer))
+  stream.end()
 }
 
 function replyAnswer(response: ServerResponse, answer: Response, breath?: () => Promise<void>): Promise<void> {

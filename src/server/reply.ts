@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { ContentLink, LinkFor } from './content/link.ts'
 import { codes } from './errors.ts'
-import { encodeMessage, failure, formatMessage, type Request } from './messages.ts'
+import { streamedMessage } from './json.ts'
+import { encodeMessage, failure, formatMessage, formatUnwritten, type Request } from './messages.ts'
 
 /** Headers of every answer: no cache stores it, and no browser guesses another type. */
 const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
@@ -65,6 +66,17 @@ export async function replyLong(
   breath?: () => Promise<void>,
 ): Promise<void> {
   const { answer } = limitsOf(response)
+  const streamed = streamedMessage(body)
+  if (streamed !== undefined) {
+    const { writeStreamed } = await import('./content/streamed.ts')
+    return writeStreamed(
+      response,
+      streamed,
+      { ...common, 'Content-Type': 'application/json', ...headers },
+      answer,
+      (error) => replyBytes(response, status, Buffer.from(formatUnwritten(body, error, links.get(response))), headers),
+    )
+  }
   replyBytes(response, status, await encodeMessage(body, answer, links.get(response), breath), headers)
 }
 

@@ -13,6 +13,7 @@ import type {
   ResourceContent,
   ResourceTemplate,
 } from '../core/view.ts'
+import { type BlobStream, blobStreamKey } from './json.ts'
 import { longText } from './messages.ts'
 import { modern, type Revision, since } from './revisions.ts'
 import { formatTime, isTime } from './time.ts'
@@ -115,14 +116,16 @@ export function templatesToWire(page: Page<ResourceTemplate>, revision: Revision
  * Converts the contents of a read. Reads streams to their end: a JSON-RPC message is one piece.
  *
  * @param turn Waits for the turn in which a large content may be written.
+ * @param streams Whether a stream stays one (`BlobStream`).
  */
 export async function readToWire(
   result: ReadResult,
   revision: Revision,
   turn: () => Promise<void> = async () => {},
+  streams = false,
 ): Promise<Wire> {
   const contents: Wire[] = []
-  for (const content of result.contents) contents.push(await contentToWire(content, revision))
+  for (const content of result.contents) contents.push(await contentToWire(content, revision, streams))
   // Formatting it as JSON, which follows, blocks all other requests.
   if (contents.some(({ text, blob }) => String(text ?? blob ?? '').length > longText)) await turn()
   return { contents, ...cached(result.cache, revision) }
@@ -205,7 +208,7 @@ export function completionToWire({ values, total, hasMore }: Completion): Wire {
   }
 }
 
-async function contentToWire(content: ResourceContent, revision: Revision): Promise<Wire> {
+async function contentToWire(content: ResourceContent, revision: Revision, streams = false): Promise<Wire> {
   // Only the pages of this revision's specification show a name and a title, though its schema does not contain them.
   const isTitled = revision === '2025-06-18'
   return {
@@ -213,7 +216,7 @@ async function contentToWire(content: ResourceContent, revision: Revision): Prom
     ...(isTitled && content.name !== undefined ? { name: printable(content.name) } : {}),
     ...(isTitled && content.title !== undefined ? { title: printable(content.title) } : {}),
     ...mimeTypeOf(content.mimeType),
-    ...(await bodyOf(content)),
+    ...(streams && 'stream' in content ? { blob: blobStreamOf(content) } : await bodyOf(content)),
     ...addMeta({}, content, content.version, revision, isTitled ? textsIn(content) : []),
   }
 }
@@ -222,6 +225,10 @@ async function bodyOf(content: ResourceContent): Promise<Wire> {
   if ('text' in content) return { text: content.text.toWellFormed() }
   const bytes = 'bytes' in content ? content.bytes : await collect(content.stream)
   return { blob: base64Of(bytes) }
+}
+
+function blobStreamOf({ stream, length }: { stream: AsyncIterable<Uint8Array>; length: number }): BlobStream {
+  return { [blobStreamKey]: stream, length }
 }
 
 function base64Of(bytes: Uint8Array): string {

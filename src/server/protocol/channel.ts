@@ -3,6 +3,7 @@ import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trac
 import type { View } from '../../core/view.ts'
 import { type ClientName, clientIn } from '../clients.ts'
 import type { LinkFor } from '../content/link.ts'
+import type { Sending } from '../content/sending.ts'
 import type { Egress } from '../egress.ts'
 import { codes, ProtocolError, type WireError, wireError } from '../errors.ts'
 import type { Pass } from '../gate.ts'
@@ -37,6 +38,8 @@ export interface RequestOptions {
   readonly trace?: TraceContext | undefined
   /** Whether the caller formats the answer with `formatMessage` or `encodeMessage`: parts of it may be JSON already. Default false. */
   readonly raw?: boolean
+  /** How the transport sends a content that is read meanwhile. The caller then writes the answer with `replyLong`. */
+  readonly sending?: Sending | undefined
   /** Creates links to contents that are too large for an answer. */
   readonly linkFor?: LinkFor | undefined
 }
@@ -151,9 +154,10 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       notify,
       pass,
       raw,
+      sending,
       linkFor,
       trace,
-    }: Pick<Call, 'notify' | 'pass' | 'raw' | 'linkFor'> & Pick<RequestOptions, 'trace'>,
+    }: Pick<Call, 'notify' | 'pass' | 'raw' | 'sending' | 'linkFor'> & Pick<RequestOptions, 'trace'>,
   ): Promise<Response> => {
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
@@ -175,7 +179,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
         if (signal.aborted) return failure(id, timedOut)
       }
       const asked = { params, revision: spoken, signal, client, view: viewOf(client) }
-      const call: Call = { ...asked, pass, raw, linkFor, notify, log: sendLog }
+      const call: Call = { ...asked, pass, raw, sending, linkFor, notify, log: sendLog }
       const parent = traceContextIn(meta) ?? trace
       const result =
         parent === undefined && !hasTelemetry()
@@ -196,7 +200,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
 
   const request: Channel['request'] = (
     message,
-    { signal, onNotification, pass = freePass, raw = false, linkFor, trace } = {},
+    { signal, onNotification, pass = freePass, raw = false, sending, linkFor, trace } = {},
   ) =>
     new Promise((resolve) => {
       if (signal?.aborted) return resolve(undefined)
@@ -225,7 +229,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       const notify = (notification: Notification) => {
         if (!ended) onNotification?.(notification)
       }
-      void run(message, controller.signal, { notify, pass, raw, linkFor, trace }).then(end)
+      void run(message, controller.signal, { notify, pass, raw, sending, linkFor, trace }).then(end)
     })
 
   return {
