@@ -51,8 +51,11 @@ interface Frame {
 const [firstGroup, lastGroup] = [4, 64]
 /** Maximum number of names tried before other work gets its turn. */
 const maxTried = 1000
-/** Number of files that a list looks at itself before it asks the watch: the question takes as long as about 20 looks. */
-const unasked = 64
+/**
+ * Number of files that a list looks at itself before it asks the watch, which takes as long as about 20 looks: in a directory of which nothing is
+ * known, and in one that a list has looked at under the same watch, as for the completion of a name, again and again.
+ */
+const [unasked, unaskedAgain] = [64, 8]
 /** How long the answer of the watch is used, in milliseconds: a list shows no state older than that. */
 const vouchedMs = 20
 
@@ -100,7 +103,7 @@ export function createLister({
     let askedAt = Number.NEGATIVE_INFINITY
     return async ({ identity, names, index }: Frame, more: number): Promise<Looked | undefined> => {
       count += more
-      if (vouch === undefined || count < unasked) return undefined
+      if (vouch === undefined || count < (cache.knows(names) ? unaskedAgain : unasked)) return undefined
       if (performance.now() - askedAt > vouchedMs) {
         askedAt = performance.now()
         vouched = await vouch(names.names.length - index)
