@@ -58,13 +58,10 @@ export function sizeOf(item: Sized): number {
   return bytes
 }
 
-let lastType = ''
-let lastTypeBytes = 2
-
+let [lastType, lastTypeBytes] = ['', 2]
 /** Measures a media type, and remembers it: most entries of a page have the same one. */
 function typeBytes(type: string): number {
-  lastType = type
-  lastTypeBytes = jsonBytes(type)
+  ;[lastType, lastTypeBytes] = [type, jsonBytes(type)]
   return lastTypeBytes
 }
 

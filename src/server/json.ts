@@ -111,6 +111,10 @@ export interface BlobStream {
   readonly length: number
 }
 
+export function blobStreamOf({ stream, length }: { stream: AsyncIterable<Uint8Array>; length: number }): BlobStream {
+  return { [blobStreamKey]: stream, length }
+}
+
 export function isBlobStream(value: unknown): value is BlobStream {
   return typeof value === 'object' && value !== null && blobStreamKey in value
 }

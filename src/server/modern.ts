@@ -83,8 +83,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       return
     }
     offerLink(response, message, caller.linkFor)
-    const { timeout: timeoutMs = 120_000 } = options
-    const sending = { signal: controller.signal, gate, share: caller.share, timeoutMs }
+    const sending = { signal: controller.signal, gate, share: caller.share, timeoutMs: options.timeout ?? 120_000 }
     let streamed: Response | undefined
     const ask = async (pass?: Pass): Promise<void> => {
       pass?.until(taken(response))
@@ -102,10 +101,8 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         },
       })
       if (answered === undefined) return
-      if (holdsStream(answered)) {
-        streamed = answered
-        return
-      }
+      streamed = holdsStream(answered) ? answered : undefined
+      if (streamed !== undefined) return
       if (stream === undefined) return replyAnswer(response, answered, pass?.breath)
       stream.send(answered)
       stream.end()
@@ -121,12 +118,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   }
 
   return {
-    isModern: (request, body) => {
-      if (isObject(body) && isObject(body.params) && isObject(body.params._meta)) {
-        if ('io.modelcontextprotocol/protocolVersion' in body.params._meta) return true
-      }
-      return request.headers['mcp-protocol-version'] === modern
-    },
+    isModern,
     post: async (request, response, caller, body) => {
       const reject = (id: RequestId | null, error: WireError, status = 400) =>
         replyJson(response, status, failure(id, error))
@@ -188,6 +180,13 @@ function replyUnopened(response: ServerResponse, answer: Response): void {
   const { reason, of } = ('error' in answer ? answer.error.data : undefined) ?? {}
   const later = reason === 'too-many-subscriptions' && of !== 'subscription'
   replyJson(response, later ? 429 : 200, answer, later ? { 'Retry-After': '5' } : {})
+}
+
+function isModern(request: IncomingMessage, body: unknown): boolean {
+  if (isObject(body) && isObject(body.params) && isObject(body.params._meta)) {
+    if ('io.modelcontextprotocol/protocolVersion' in body.params._meta) return true
+  }
+  return request.headers['mcp-protocol-version'] === modern
 }
 
 function holdsStream(answer: Response): boolean {

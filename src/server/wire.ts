@@ -13,7 +13,7 @@ import type {
   ResourceContent,
   ResourceTemplate,
 } from '../core/view.ts'
-import { type BlobStream, blobStreamKey } from './json.ts'
+import { blobStreamOf } from './json.ts'
 import { longText } from './messages.ts'
 import { modern, type Revision, since } from './revisions.ts'
 import { formatTime, isTime } from './time.ts'
@@ -115,8 +115,7 @@ export function templatesToWire(page: Page<ResourceTemplate>, revision: Revision
 /**
  * Converts the contents of a read. Reads streams to their end: a JSON-RPC message is one piece.
  *
- * @param turn Waits for the turn in which a large content may be written.
- * @param streams Whether a stream stays one (`BlobStream`).
+ * @param turn Waits for the turn in which a large content may be written. `streams`: whether a stream stays one (`BlobStream`).
  */
 export async function readToWire(
   result: ReadResult,
@@ -225,10 +224,6 @@ async function bodyOf(content: ResourceContent): Promise<Wire> {
   if ('text' in content) return { text: content.text.toWellFormed() }
   const bytes = 'bytes' in content ? content.bytes : await collect(content.stream)
   return { blob: base64Of(bytes) }
-}
-
-function blobStreamOf({ stream, length }: { stream: AsyncIterable<Uint8Array>; length: number }): BlobStream {
-  return { [blobStreamKey]: stream, length }
 }
 
 function base64Of(bytes: Uint8Array): string {
