@@ -120,7 +120,7 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
     signal: AbortSignal,
     breath: Breath,
   ): Promise<readonly Entry[]> => {
-    const known = looked === undefined ? undefined : knownOf(directory, group, looked)
+    const known = looked === undefined || rules.any ? undefined : knownOf(directory, group, looked)
     if (known !== undefined) return known
     const seen = group.map((index) => looked?.at(index))
     const missing = [...seen.keys()].filter((i) => seen[i] === undefined)
@@ -135,27 +135,6 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
       const made = entryOf(directory, group[i] ?? -1, seen[i], signal)
       const entry = made instanceof Promise ? await made : made
       if (entry !== undefined) entries.push(entry)
-    }
-    return entries
-  }
-
-  /**
-   * Returns the entries of a group of which every fact is known; undefined if anything has to be asked. With the lists of the general way, an entry
-   * takes 0.4 µs more.
-   */
-  const knownOf = (
-    { position, names: { names, links } }: ListedDirectory,
-    group: readonly number[],
-    looked: Looked,
-  ): readonly Entry[] | undefined => {
-    if (rules.any) return undefined
-    const directory = position.aliases[0].path
-    const entries: Entry[] = []
-    for (const index of group) {
-      const name = names[index]
-      const seen = looked.at(index)
-      if (name === undefined || seen === undefined || (links.size > 0 && links.has(name))) return undefined
-      if (seen !== 'nothing') entries.push(describeFile(directory === '' ? name : `${directory}${name}`, seen, unruled))
     }
     return entries
   }
@@ -176,4 +155,24 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
   }
 
   return { of: entriesOf, describe }
+}
+
+/**
+ * Returns the entries of a group of which every fact is known, where there are no rules; undefined if anything has to be asked. With the lists of the
+ * general way, an entry takes 0.4 µs more.
+ */
+function knownOf(
+  { position, names: { names, links } }: ListedDirectory,
+  group: readonly number[],
+  looked: Looked,
+): readonly Entry[] | undefined {
+  const directory = position.aliases[0].path
+  const entries: Entry[] = []
+  for (const index of group) {
+    const name = names[index]
+    const seen = looked.at(index)
+    if (name === undefined || seen === undefined || (links.size > 0 && links.has(name))) return undefined
+    if (seen !== 'nothing') entries.push(describeFile(`${directory}${name}`, seen, unruled))
+  }
+  return entries
 }
