@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fixed, median, progress, table } from './support.ts'
 
-// A file of 256 MiB by its signed link, beside a bare server that pipes the same file, each in a process of its own, in turns. While
+// A file of 256 MiB by its signed link, and as base64 in the answer to a read whose limits are raised, beside a bare server that pipes the same file,
+// each in a process of its own, in turns. While
 // it is sent, a small request is asked again and again: its slowest answer shows the pauses of the event loop. The first argument is
 // the number of rounds.
 
@@ -35,9 +36,21 @@ async function startServer(args: readonly string[]): Promise<{ child: ChildProce
   throw new Error(`The server has ended: ${said}`)
 }
 
+/** A configuration that lets the whole file into an answer. */
+const settings = join(mkdtempSync(join(tmpdir(), 'hikidashi-bench-settings-')), 'hikidashi.json')
+writeFileSync(
+  settings,
+  JSON.stringify({
+    mounts: { [`file://${folder}`]: { provider: 'files', root: folder, maxBytes: '256MiB' } },
+    http: { listen: '127.0.0.1:0', limits: { answer: '512MiB' } },
+  }),
+)
+
+const inAnswer = 'hikidashi, in the answer'
 const serverOf = {
   bare: () => startServer(['-e', bare, file]),
   hikidashi: () => startServer(['dist/cli/main.js', 'serve', folder, '--only', 'files', '--http', '0']),
+  [inAnswer]: () => startServer(['dist/cli/main.js', 'serve', '--config', settings]),
 }
 
 const cpuOf = ({ pid }: ChildProcess): number => {
@@ -47,14 +60,14 @@ const cpuOf = ({ pid }: ChildProcess): number => {
 const peakOf = ({ pid }: ChildProcess): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 
-async function hrefOf(url: string): Promise<string> {
+async function askFor(url: string): Promise<Response> {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   }
   const uri = `file://${file}`
-  const response = await fetch(url, {
+  return fetch(url, {
     method: 'POST',
     headers: {
       ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
@@ -62,14 +75,17 @@ async function hrefOf(url: string): Promise<string> {
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri, _meta } }),
   })
-  const { error } = (await response.json()) as { error: { data: { link: { href: string } } } }
+}
+
+async function hrefOf(url: string): Promise<string> {
+  const { error } = (await (await askFor(url)).json()) as { error: { data: { link: { href: string } } } }
   return error.data.link.href
 }
 
 async function measureOne(name: keyof typeof serverOf) {
   const { child, url } = await serverOf[name]()
   try {
-    const href = name === 'bare' ? new URL('/', url).href : await hrefOf(url)
+    const href = name === 'hikidashi' ? await hrefOf(url) : new URL('/', url).href
     const cpu = cpuOf(child)
     let isOver = false
     let slowest = 0
@@ -83,7 +99,7 @@ async function measureOne(name: keyof typeof serverOf) {
     const begun = performance.now()
     let first: number | undefined
     let length = 0
-    const { body } = await fetch(href)
+    const { body } = name === inAnswer ? await askFor(url) : await fetch(href)
     for await (const chunk of body ?? []) {
       first ??= performance.now() - begun
       length += chunk.length
@@ -91,20 +107,22 @@ async function measureOne(name: keyof typeof serverOf) {
     const ms = performance.now() - begun
     isOver = true
     await small
-    if (length !== size) throw new Error(`${length} bytes came.`)
+    if (name === inAnswer ? length < (size / 3) * 4 : length !== size) throw new Error(`${length} bytes came.`)
     return { first: first ?? 0, ms, cpu: cpuOf(child) - cpu, peak: peakOf(child), slowest }
   } finally {
     child.kill()
   }
 }
 
+const names = ['bare', 'hikidashi', inAnswer] as const
 const measured = {
   bare: [] as Awaited<ReturnType<typeof measureOne>>[],
   hikidashi: [] as Awaited<ReturnType<typeof measureOne>>[],
+  [inAnswer]: [] as Awaited<ReturnType<typeof measureOne>>[],
 }
 for (let round = 0; round < rounds; round++) {
   progress(`round ${round + 1} of ${rounds}`)
-  for (const name of ['bare', 'hikidashi'] as const) measured[name].push(await measureOne(name))
+  for (const name of names) measured[name].push(await measureOne(name))
 }
 rmSync(folder, { recursive: true })
 const of = (name: keyof typeof measured, key: keyof Awaited<ReturnType<typeof measureOne>>) =>
@@ -112,7 +130,7 @@ const of = (name: keyof typeof measured, key: keyof Awaited<ReturnType<typeof me
 console.log(
   table(
     ['256 MiB', 'first byte, ms', 'all, ms', 'CPU, s', 'peak memory, MiB', 'slowest small request meanwhile, ms'],
-    (['bare', 'hikidashi'] as const).map((name) => [
+    names.map((name) => [
       name,
       ...[fixed(of(name, 'first')), fixed(of(name, 'ms'), 0), fixed(of(name, 'cpu'), 2), fixed(of(name, 'peak'), 0)],
       fixed(of(name, 'slowest')),

@@ -26,6 +26,7 @@ export function createSecrets(collect: () => Iterable<string>): Secrets {
     },
     // Finding out what is secret takes a start long: not for a text that no secret fits in.
     scrub: (text) => (text.length < minSecretLength ? text : current().scrub(text)),
+    lacks: (json) => json.every(({ length }) => length < minSecretLength) || current().lacks?.(json) === true,
     scrubBytes: (bytes) => current().scrubBytes(bytes),
     stream: () => current().stream(),
   }

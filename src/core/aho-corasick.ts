@@ -140,3 +140,45 @@ export function mergeSpans(spans: readonly Span[]): readonly Span[] {
   }
   return merged
 }
+
+/** The patterns of a set by their beginnings, to find out quickly that none of them is there (Wu and Manber, 1994). */
+export interface PatternSet {
+  /** Length of the shortest pattern, in bytes. */
+  readonly length: number
+  /** By two bytes: how far a window of that length that ends in them can move, before a pattern can begin in it. */
+  readonly shift: Uint8Array
+  /** The patterns by their first bytes, of that length. */
+  readonly heads: ReadonlyMap<string, readonly Buffer[]>
+}
+
+/** @param patterns None is shorter than three bytes. */
+export function compilePatternSet(patterns: readonly Buffer[]): PatternSet {
+  const length = Math.min(255, ...patterns.map((pattern) => pattern.length))
+  const shift = new Uint8Array(65536).fill(length - 1)
+  const heads = new Map<string, Buffer[]>()
+  for (const pattern of patterns) {
+    for (let end = 1; end < length; end++) {
+      const pair = ((pattern[end - 1] ?? 0) << 8) | (pattern[end] ?? 0)
+      shift[pair] = Math.min(shift[pair] ?? 0, length - 1 - end)
+    }
+    const head = pattern.toString('latin1', 0, length)
+    heads.set(head, [...(heads.get(head) ?? []), pattern])
+  }
+  return { length, shift, heads }
+}
+
+/** Whether one of the patterns lies in bytes. It looks at a third of the bytes, or fewer. */
+export function holdsPattern(bytes: Buffer, { length, shift, heads }: PatternSet): boolean {
+  for (let end = length - 1; end < bytes.length; ) {
+    const step = shift[((bytes[end - 1] as number) << 8) | (bytes[end] as number)] as number
+    if (step > 0) {
+      end += step
+      continue
+    }
+    const start = end - length + 1
+    for (const pattern of heads.get(bytes.toString('latin1', start, end + 1)) ?? [])
+      if (bytes.subarray(start, start + pattern.length).equals(pattern)) return true
+    end++
+  }
+  return false
+}

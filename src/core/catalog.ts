@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type ChangeLimits, type Changes, createChanges, type DegradedMount } from './changes.ts'
 import { completePaths } from './completion.ts'
 import { createCursorSeal } from './cursor.ts'
+import { defined } from './defined.ts'
 import { createDirectoryReader, type DirectoryReader } from './directory.ts'
 import { asDenied, denied, invalid, isLater, isResourceError, notFound, ResourceError } from './errors.ts'
 import { createListing, isVisible, type Listing } from './listing.ts'
@@ -165,6 +166,10 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
       return await readNow(uri, { ...contextOf(options), ...bare, most: largeBytes })
     } catch (error) {
       if (!isLater(error)) throw error
+      const size = Number((error as ResourceError).detail.size)
+      const part = (of: string, { signal }: CallOptions) => readNow(of, { ...contextOf(defined({ signal })), ...bare })
+      const streamed = size > 0 ? await options.large?.(size, part) : undefined
+      if (streamed !== undefined) return streamed
       await options.room()
       return readNow(uri, { ...contextOf(options), ...bare })
     }

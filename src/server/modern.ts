@@ -2,9 +2,11 @@ import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Principal } from '../core/provider.ts'
 import { type Caller, lifetimeOf } from './authorize/caller.ts'
+import type { Sending } from './content/sending.ts'
 import { codes, type WireError } from './errors.ts'
 import type { Gate, Pass } from './gate.ts'
 import { headerFault, versionMismatch } from './headers.ts'
+import { isBlobStream } from './json.ts'
 import { listen } from './listen.ts'
 import { classify, failure, isObject, type Request, type RequestId, type Response } from './messages.ts'
 import type { Meter } from './meter.ts'
@@ -52,9 +54,13 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   const answer = async (message: Request, response: ServerResponse, caller: Caller): Promise<void> => {
     // A disconnect cancels the request (2026-07-28, basic/patterns/cancellation).
     const cancellation: Cancellation = { isCancelled: false, onCancel: undefined }
+    /** Ends what is sent in parts, which goes on behind the answer of the method. */
+    let sendingController: AbortController | undefined
     response.on('close', () => {
       // Not after the answer: an abort captures a stack, which would keep the whole request in memory until a full collection.
-      if (!response.writableFinished) cancelRequest(cancellation)
+      if (response.writableFinished) return
+      cancelRequest(cancellation)
+      sendingController?.abort()
     })
     let stream: EventStream | undefined
     const channel = await channelOf(caller.principal)
@@ -85,10 +91,24 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       return
     }
     offerLink(response, message, caller.linkFor)
+    const sending: Sending = {
+      // Most answers need none.
+      get signal() {
+        sendingController ??= new AbortController()
+        if (response.destroyed) sendingController.abort()
+        return sendingController.signal
+      },
+      gate,
+      share: caller.share,
+      timeoutMs: options.timeout ?? 120_000,
+    }
+    let streamed: Response | undefined
     const ask = async (pass?: Pass): Promise<void> => {
       pass?.until(() => taken(response))
       const answered = await channel.request(message, {
         ...(pass && { pass }),
+        raw: true,
+        sending,
         linkFor: caller.linkFor,
         trace: traceOf(response),
         cancellation,
@@ -99,12 +119,16 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         },
       })
       if (answered === undefined) return
+      streamed = holdsStream(answered) ? answered : undefined
+      if (streamed !== undefined) return
       if (stream === undefined) return replyAnswer(response, answered, pass?.breath)
       stream.send(answered)
       stream.end()
     }
     if (passesGate(message.method)) return ask()
     const ran = await gate.run(ask, caller.share)
+    // Its parts are read in slots of their own, so a slow reader occupies none.
+    if (streamed !== undefined) return sendStreamed(response, streamed, stream)
     if (!('refused' in ran)) return
     const refused = overloaded(message.id, ran.refused)
     countOverload(refused, { meter, onRefused: options.onRefused, principal: caller.principal, body: message })
@@ -112,12 +136,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   }
 
   return {
-    isModern: (request, body) => {
-      if (isObject(body) && isObject(body.params) && isObject(body.params._meta)) {
-        if ('io.modelcontextprotocol/protocolVersion' in body.params._meta) return true
-      }
-      return request.headers['mcp-protocol-version'] === modern
-    },
+    isModern,
     post: async (request, response, caller, body) => {
       const reject = (id: RequestId | null, error: WireError, status = 400) =>
         replyJson(response, status, failure(id, error))
@@ -188,6 +207,29 @@ function replyUnopened(response: ServerResponse, answer: Response): void {
   const { reason, of } = ('error' in answer ? answer.error.data : undefined) ?? {}
   const later = reason === 'too-many-subscriptions' && of !== 'subscription'
   replyJson(response, later ? 429 : 200, answer, later ? { 'Retry-After': '5' } : {})
+}
+
+function isModern(request: IncomingMessage, body: unknown): boolean {
+  if (isObject(body) && isObject(body.params) && isObject(body.params._meta)) {
+    if ('io.modelcontextprotocol/protocolVersion' in body.params._meta) return true
+  }
+  return request.headers['mcp-protocol-version'] === modern
+}
+
+function holdsStream(answer: Response): boolean {
+  return 'result' in answer && Array.isArray(answer.result.contents) && isBlobStream(answer.result.contents[0]?.blob)
+}
+
+/** Sends an answer whose content is a stream. After a notification it is an event, which is made as a whole. */
+async function sendStreamed(
+  response: ServerResponse,
+  answer: Response,
+  stream: EventStream | undefined,
+): Promise<void> {
+  if (stream === undefined) return replyAnswer(response, answer)
+  const { collected } = await import('./content/streamed.ts')
+  stream.send(await collected(answer))
+  stream.end()
 }
 
 function replyAnswer(

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { ContentLink, LinkFor } from './content/link.ts'
 import { codes } from './errors.ts'
-import { encodeMessage, failure, formatMessage, holdsLong, type Request } from './messages.ts'
+import { type StreamedMessage, streamedMessage } from './json.ts'
+import { encodeMessage, failure, formatMessage, formatUnwritten, holdsLong, type Request } from './messages.ts'
 
 /** Headers of every answer: no cache stores it, and no browser guesses another type. */
 const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
@@ -72,11 +73,28 @@ export function replyLong(
   headers?: Headers,
   breath?: () => Promise<void>,
 ): Promise<void> | undefined {
-  if (!holdsLong(body)) return void replyJson(response, status, body, headers)
   const { answer } = limitsOf(response)
+  const streamed = streamedMessage(body)
+  if (streamed !== undefined) return replyStreamed(response, status, body, streamed, headers)
+  if (!holdsLong(body)) return void replyJson(response, status, body, headers)
   return encodeMessage(body, answer, response[linkKey], breath).then((bytes) =>
     replyBytes(response, status, bytes, bytes.length, headers),
   )
+}
+
+/** Sends JSON with a content that is read while it is sent. */
+async function replyStreamed(
+  response: Answer,
+  status: number,
+  body: unknown,
+  message: StreamedMessage,
+  headers?: Headers,
+): Promise<void> {
+  const { answer } = limitsOf(response)
+  const { writeStreamed } = await import('./content/streamed.ts')
+  const refuse = (error: Error) =>
+    replyJsonText(response, status, formatUnwritten(body, error, response[linkKey]), headers)
+  await writeStreamed(response, message, { ...common, 'Content-Type': 'application/json', ...headers }, answer, refuse)
 }
 
 type Headers = Readonly<Record<string, string>>

@@ -64,6 +64,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     const response = await connection.receive(value, {
       onNotification: (message) => void send({ ...message }).catch(() => {}),
       deliver: send,
+      raw: true,
       write: send,
     })
     if (response !== undefined) await send(response)

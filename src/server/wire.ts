@@ -13,6 +13,7 @@ import type {
   ResourceContent,
   ResourceTemplate,
 } from '../core/view.ts'
+import { blobStreamOf } from './json.ts'
 import { isLong } from './messages.ts'
 import { modern, type Revision, since } from './revisions.ts'
 import { formatTime, isTime } from './time.ts'
@@ -114,16 +115,17 @@ export function templatesToWire(page: Page<ResourceTemplate>, revision: Revision
 /**
  * Converts the contents of a read. Reads streams to their end: a JSON-RPC message is one piece.
  *
- * @param turn Waits for the turn in which a large content may be written.
+ * @param turn Waits for the turn in which a large content may be written. `streams`: whether a stream stays one (`BlobStream`).
  */
 export async function readToWire(
   result: ReadResult,
   revision: Revision,
   turn: () => Promise<void> = async () => {},
+  streams = false,
 ): Promise<Wire> {
   const contents: Wire[] = []
   for (const content of result.contents) {
-    const wire = contentToWire(content, revision)
+    const wire = contentToWire(content, revision, streams)
     contents.push(wire instanceof Promise ? await wire : wire)
   }
   // Formatting it as JSON, which follows, blocks all other requests.
@@ -202,9 +204,9 @@ export function completionToWire({ values, total, hasMore }: Completion): Wire {
   }
 }
 
-/** Returns a promise for a stream only. */
-function contentToWire(content: ResourceContent, revision: Revision): Wire | Promise<Wire> {
-  const body = bodyOf(content)
+/** Returns a promise for a stream only, unless the stream goes into the answer as it is. */
+function contentToWire(content: ResourceContent, revision: Revision, streams = false): Wire | Promise<Wire> {
+  const body = streams && 'stream' in content ? { blob: blobStreamOf(content) } : bodyOf(content)
   if (!(body instanceof Promise)) return wholeToWire(content, body, revision)
   return body.then((whole) => wholeToWire(content, whole, revision))
 }
@@ -277,7 +279,7 @@ function mimeTypeOf(type: string | undefined): Wire {
   return isMimeType(type) ? { mimeType: type } : {}
 }
 
-function isMimeType(type: string | undefined): type is string {
+export function isMimeType(type: string | undefined): type is string {
   return type !== undefined && type.length <= 255 && mimeType.test(type)
 }
 

@@ -10,7 +10,7 @@ import type { FileFacts } from './looked.ts'
 import { mimeTypeOf } from './media.ts'
 import { isSettled, stampOf } from './permit.ts'
 import type { Place, Places } from './place.ts'
-import type { RuleFacts } from './rules.ts'
+import { noFacts, type RuleFacts } from './rules.ts'
 
 export function factsOf(stats: BigIntStats): FileFacts {
   return { size: Number(stats.size), modified: Number(stats.mtimeMs), version: stampOf(stats) }
@@ -19,6 +19,8 @@ export function factsOf(stats: BigIntStats): FileFacts {
 /** Returns the entry of a file, without its heading. Opens nothing. */
 export function describeFile(path: string, { size, modified, version }: FileFacts, { facts }: RuleFacts): Entry {
   const mimeType = facts.mimeType ?? mimeTypeOf(baseName(path))
+  // Without a rule: the spread takes 0.2 µs of an entry.
+  if (facts === noFacts && mimeType !== undefined) return { path, mimeType, size, modified, version }
   if (mimeType === undefined) return { path, ...facts, size, modified, version }
   return { path, ...facts, mimeType, size, modified, version }
 }

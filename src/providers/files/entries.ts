@@ -8,7 +8,7 @@ import type { FileFacts, Looked } from './looked.ts'
 import type { Names } from './names.ts'
 import { kindOf, modeAllows, type PermitOptions } from './permit.ts'
 import type { Pool } from './pool.ts'
-import type { RuleFacts, Rules } from './rules.ts'
+import { noFacts, type RuleFacts, type Rules } from './rules.ts'
 import { mayRead, type Position, type Walk } from './walk.ts'
 
 /** Entries of the files of one directory. */
@@ -45,6 +45,8 @@ export interface ListedDirectory {
 
 /** Known facts of a name: undefined until it was looked at, and for a symbolic link. */
 type Seen = FileFacts | 'nothing' | undefined
+
+const unruled: RuleFacts = { facts: noFacts, heading: false }
 
 export function createEntries({ walk, permit, rules, headings, pool }: EntriesOptions): Entries {
   /** Cache of the rules' facts for each name of a directory, kept as long as its names: globs are slow. */
@@ -118,6 +120,8 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
     signal: AbortSignal,
     breath: Breath,
   ): Promise<readonly Entry[]> => {
+    const known = looked === undefined || rules.any ? undefined : knownOf(directory, group, looked)
+    if (known !== undefined) return known
     const seen = group.map((index) => looked?.at(index))
     const missing = [...seen.keys()].filter((i) => seen[i] === undefined)
     const names = missing.map((i) => directory.names.names[group[i] ?? -1] ?? '')
@@ -151,4 +155,24 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
   }
 
   return { of: entriesOf, describe }
+}
+
+/**
+ * Returns the entries of a group of which every fact is known, where there are no rules; undefined if anything has to be asked. With the lists of the
+ * general way, an entry takes 0.4 µs more.
+ */
+function knownOf(
+  { position, names: { names, links } }: ListedDirectory,
+  group: readonly number[],
+  looked: Looked,
+): readonly Entry[] | undefined {
+  const directory = position.aliases[0].path
+  const entries: Entry[] = []
+  for (const index of group) {
+    const name = names[index]
+    const seen = looked.at(index)
+    if (name === undefined || seen === undefined || (links.size > 0 && links.has(name))) return undefined
+    if (seen !== 'nothing') entries.push(describeFile(`${directory}${name}`, seen, unruled))
+  }
+  return entries
 }

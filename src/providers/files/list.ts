@@ -29,7 +29,7 @@ export interface ListerOptions {
   readonly headings: Headings
   readonly pool: Pool
   /** Asks a running watch for what it vouches for: that is not asked of the disk again. */
-  readonly vouch?: () => Promise<Vouched | undefined>
+  readonly vouch?: (files: number) => Promise<Vouched | undefined>
   /** How long what was vouched for is kept, in milliseconds. */
   readonly keptMs: number
   /** Throws when the provider is closed, or the signal has aborted. */
@@ -51,8 +51,11 @@ interface Frame {
 const [firstGroup, lastGroup] = [4, 64]
 /** Maximum number of names tried before other work gets its turn. */
 const maxTried = 1000
-/** Number of files that a list looks at itself before it asks the watch: the question takes as long as about 20 looks. */
-const unasked = 64
+/**
+ * Number of files that a list looks at itself before it asks the watch, which takes as long as about 20 looks: in a directory of which nothing is
+ * known, and in one that a list has looked at under the same watch, as for the completion of a name, again and again.
+ */
+const [unasked, unaskedAgain] = [64, 8]
 /** How long the answer of the watch is used, in milliseconds: a list shows no state older than that. */
 const vouchedMs = 20
 
@@ -98,12 +101,12 @@ export function createLister({
     let count = 0
     let vouched: Vouched | undefined
     let askedAt = Number.NEGATIVE_INFINITY
-    return async ({ identity, names }: Frame, more: number): Promise<Looked | undefined> => {
+    return async ({ identity, names, index }: Frame, more: number): Promise<Looked | undefined> => {
       count += more
-      if (vouch === undefined || count < unasked) return undefined
+      if (vouch === undefined || count < (cache.knows(names) ? unaskedAgain : unasked)) return undefined
       if (performance.now() - askedAt > vouchedMs) {
         askedAt = performance.now()
-        vouched = await vouch()
+        vouched = await vouch(names.names.length - index)
       }
       const state = vouched?.(identity)
       return state === undefined ? undefined : cache.of(names, state)

@@ -19,6 +19,8 @@ export interface Looked {
 export interface LookedCache {
   /** @param state State of the directory, which differs after any change in it. Facts of another state are dropped. */
   of(names: Names, state: number): Looked
+  /** Whether files of the directory were looked at, in any state. */
+  knows(names: Names): boolean
 }
 
 /**
@@ -28,6 +30,7 @@ export interface LookedCache {
 export function createLookedCache(keptMs: number): LookedCache {
   const known = new WeakMap<Names, { readonly state: number; readonly until: number; readonly looked: Looked }>()
   return {
+    knows: (names) => known.has(names),
     of: (names, state) => {
       const last = known.get(names)
       const now = performance.now()

@@ -51,7 +51,7 @@ export async function readStable(
     }
     const quiet = isQuiet(stats)
     const { start, end } = rangeWithin(range, Number(stats.size), limit)
-    if (end - start > most) throw later()
+    if (end - start > most) throw later(end - start)
     const read = await readPart(handle, start, end, range === undefined, signal)
     const hasHead = start === 0 && (range === undefined || read.length >= headBytes)
     const head = hasHead ? read.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)

@@ -22,7 +22,9 @@ export interface Rules {
   of(path: string): RuleFacts
 }
 
-const nothing: RuleFacts = { facts: {}, heading: false }
+/** The facts of a file that no rule matches. */
+export const noFacts: Description = {}
+const nothing: RuleFacts = { facts: noFacts, heading: false }
 
 /** @throws ResourceError `invalid` for a malformed glob, or a priority that is not from 0 to 1. */
 export function createRules(rules: readonly FileRule[]): Rules {

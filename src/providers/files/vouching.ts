@@ -48,15 +48,19 @@ export type Vouched = (identity: string) => number | undefined
 
 /** The states of the directories of one watch, in the main thread. */
 export interface Vouching {
-  /** Asks the thread of the watch. Resolves to undefined when it does not answer soon: the disk has to be asked instead. */
-  ask(): Promise<Vouched | undefined>
+  /**
+   * Asks the thread of the watch. Resolves to undefined when it does not answer soon: the disk has to be asked instead.
+   *
+   * @param files Number of files that would have to be looked at: the answer is waited for as long as that takes, within bounds.
+   */
+  ask(files?: number): Promise<Vouched | undefined>
   /** Handles the answer of the thread. */
   answered(dues: Dues): void
   close(): void
 }
 
-/** How long an answer is waited for, in milliseconds: the time of a look at a thousand files. */
-const waitMs = 5
+/** How long an answer is waited for, in milliseconds: the time of looks at the files, which is 5 µs each. */
+const [shortestWaitMs, longestWaitMs, lookMs] = [5, 50, 0.005]
 
 /** @param send Asks the thread for its dues once it has handled all queued events. */
 export function createVouching(send: () => void): Vouching {
@@ -85,13 +89,13 @@ export function createVouching(send: () => void): Vouching {
   }
 
   return {
-    ask: async () => {
+    ask: async (files = 0) => {
       if (closed) return undefined
       const question = asked === undefined ? begin(createQuestion()) : (next ?? createQuestion())
       if (question !== asked) next = question
       let timer: NodeJS.Timeout | undefined
       const late = new Promise<false>((resolve) => {
-        timer = setTimeout(resolve, waitMs, false)
+        timer = setTimeout(resolve, Math.min(longestWaitMs, Math.max(shortestWaitMs, files * lookMs)), false)
       })
       const isAnswered = await Promise.race([question.answer, late])
       clearTimeout(timer)

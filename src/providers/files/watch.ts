@@ -9,7 +9,7 @@ import { beginInThread, type FromThread, type Request } from './watch-thread.ts'
 
 export interface FilesWatch extends Required<Pick<Provider, 'watch' | 'degraded'>> {
   /** Asks a running watch for what it vouches for; see {@link Vouched}. Resolves to undefined without one. */
-  vouch(): Promise<Vouched | undefined>
+  vouch(files: number): Promise<Vouched | undefined>
 }
 
 /**
@@ -47,9 +47,9 @@ export function createWatch(
       root.close()
     }
   }
-  const vouch = async () => {
+  const vouch: FilesWatch['vouch'] = async (files) => {
     const [running] = vouching
-    return running?.ask()
+    return running?.ask(files)
   }
   return { watch, degraded: () => degraded.values().next().value, vouch }
 }

@@ -3,6 +3,7 @@ import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trac
 import type { View } from '../../core/view.ts'
 import { type ClientName, clientIn } from '../clients.ts'
 import type { LinkFor } from '../content/link.ts'
+import type { Sending } from '../content/sending.ts'
 import type { Egress } from '../egress.ts'
 import { codes, ProtocolError, type WireError, wireError } from '../errors.ts'
 import type { Pass } from '../gate.ts'
@@ -50,6 +51,10 @@ export interface RequestOptions {
   readonly pass?: Pass
   /** Trace context of the transport. The request belongs to its trace, unless its `_meta` has one. */
   readonly trace?: TraceContext | undefined
+  /** Whether the caller formats the answer with `formatMessage` or `encodeMessage`: parts of it may be JSON already. Default false. */
+  readonly raw?: boolean
+  /** How the transport sends a content that is read meanwhile. The caller then writes the answer with `replyLong`. */
+  readonly sending?: Sending | undefined
   /** Creates links to contents that are too large for an answer. */
   readonly linkFor?: LinkFor | undefined
 }
@@ -160,7 +165,14 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   const run = async (
     message: Request,
     signal: AbortSignal,
-    { notify, pass, linkFor, trace }: Pick<Call, 'notify' | 'pass' | 'linkFor'> & Pick<RequestOptions, 'trace'>,
+    {
+      notify,
+      pass,
+      raw,
+      sending,
+      linkFor,
+      trace,
+    }: Pick<Call, 'notify' | 'pass' | 'raw' | 'sending' | 'linkFor'> & Pick<RequestOptions, 'trace'>,
   ): Promise<Response> => {
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
@@ -182,7 +194,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
         if (signal.aborted) return failure(id, timedOut)
       }
       const asked = { params, revision: spoken, signal, client, view: viewOf(client) }
-      const call: Call = { ...asked, pass, linkFor, notify, log: sendLog }
+      const call: Call = { ...asked, pass, raw, sending, linkFor, notify, log: sendLog }
       const parent = traceContextIn(meta) ?? trace
       const result =
         parent === undefined && !hasTelemetry()
@@ -203,7 +215,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
 
   const request: Channel['request'] = (message, options = {}) =>
     new Promise((resolve) => {
-      const { signal, cancellation, onNotification, pass = freePass, linkFor, trace } = options
+      const { signal, cancellation, onNotification, pass = freePass, raw = false, sending, linkFor, trace } = options
       if (signal?.aborted || cancellation?.isCancelled) return resolve(undefined)
       const controller = new AbortController()
       let ended = false
@@ -232,7 +244,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       const notify = (notification: Notification) => {
         if (!ended) onNotification?.(notification)
       }
-      void run(message, controller.signal, { notify, pass, linkFor, trace }).then(end)
+      void run(message, controller.signal, { notify, pass, raw, sending, linkFor, trace }).then(end)
     })
 
   return {

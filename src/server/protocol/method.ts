@@ -2,6 +2,7 @@ import type { ToolProgress } from '../../core/provided-tool.ts'
 import type { View } from '../../core/view.ts'
 import type { ClientName } from '../clients.ts'
 import type { LinkFor } from '../content/link.ts'
+import type { Sending } from '../content/sending.ts'
 import type { Pass } from '../gate.ts'
 import type { Notification } from '../messages.ts'
 import type { Params } from '../params.ts'
@@ -20,6 +21,10 @@ export interface Call {
   /** Aborts when the client cancels, when the request times out, and when the channel closes. */
   readonly signal: AbortSignal
   readonly pass: Pass
+  /** Whether the transport writes JSON that is written already (`JsonText`). */
+  readonly raw: boolean
+  /** How the transport sends a content that is read meanwhile. Undefined when it sends whole answers only. */
+  readonly sending?: Sending | undefined
   /** Creates a link to a content that is too large for an answer. Undefined when the transport serves none. */
   readonly linkFor?: LinkFor | undefined
   /** The name that the client declares. */

@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { request as httpRequest } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createCatalog } from '../../src/core/catalog.ts'
+import type { Provider } from '../../src/core/provider.ts'
+import { createScrubber } from '../../src/core/scrub.ts'
+import { files } from '../../src/providers/files/index.ts'
+import type { HttpOptions } from '../../src/server/http.ts'
+import { localPrincipal, openView } from '../../src/server/serve.ts'
+import { sliced } from '../../src/wrap/sliced.ts'
+import { useHttp } from '../support/http-service.ts'
+
+const serve = useHttp()
+const mib = 1024 * 1024
+const secret = 'hunter2-known-secret'
+/** Binary, no multiple of three, above the size from which a content is streamed, with a secret across the border of two parts. */
+const movie = Buffer.concat([
+  ...[Buffer.from('mp42\0'), randomBytes(9 * mib - 5 - 10), Buffer.from(secret), randomBytes(mib + 1)],
+])
+const uri = 'file:///r/movie.mp4'
+const _meta = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+const message = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri, _meta } } as const
+const headers = {
+  ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+  ...{ 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'resources/read', 'mcp-name': uri },
+}
+
+let root = ''
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'hikidashi-streamed-'))
+  await writeFile(join(root, 'movie.mp4'), movie)
+})
+afterAll(() => rm(root, { recursive: true, force: true }))
+
+const log = () => {}
+
+/** Serves the file, and notes each part that is read of it. `before` runs before each. */
+async function start(options: Partial<HttpOptions> = {}, before: (start: number) => Promise<void> = async () => {}) {
+  const inner = await files({ root, maxBytes: 64 * mib })
+  const parts: number[] = []
+  const noted: Provider = {
+    ...inner,
+    read: async (request, context) => {
+      if (request.range !== undefined) {
+        parts.push(request.range.start)
+        await before(request.range.start)
+      }
+      return inner.read(request, context)
+    },
+  }
+  const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider: sliced(noted) }] })
+  const view: HttpOptions['view'] = (principal) => catalog.view(principal)
+  const service = await serve({ view, ...options })
+  return { url: service.url, view, parts }
+}
+
+const ask = (url: string) => fetch(url, { method: 'POST', headers, body: JSON.stringify(message) })
+
+describe('a large content of bytes over HTTP', () => {
+  test.each([
+    ['without secrets', undefined],
+    ['with known secrets', createScrubber([secret])],
+  ])('is sent in parts, with the same bytes as an answer that is made at once, %s', async (_, scrubber) => {
+    const { url, view, parts } = await start(scrubber === undefined ? {} : { scrubber })
+    const response = await ask(url)
+    expect(response.headers.get('content-length')).toBeNull()
+    const text = await response.text()
+    expect(parts.length).toBeGreaterThan(9)
+
+    const whole = { view, log, name: 'test', version: '1', ...(scrubber === undefined ? {} : { scrubber }) }
+    const channel = await openView(whole, localPrincipal, 'modern')
+    expect(text === JSON.stringify(await channel.request(message))).toBe(true)
+    const { result } = JSON.parse(text) as { result: { contents: [{ blob: string }] } }
+    const bytes = Buffer.from(result.contents[0].blob, 'base64')
+    expect(bytes.includes(secret)).toBe(scrubber === undefined)
+    if (scrubber === undefined) expect(bytes.equals(movie)).toBe(true)
+    await channel.close()
+  })
+
+  test('is read no faster than the client takes it, and no more of it once the client is gone', async () => {
+    const { url, parts } = await start()
+    const request = httpRequest(url, { method: 'POST', headers })
+    request.end(JSON.stringify(message))
+    const response = await new Promise<import('node:http').IncomingMessage>((resolve) =>
+      request.once('response', resolve),
+    )
+    response.once('error', () => {})
+    response.pause()
+    // Other reads are answered meanwhile, until the stream has come to a halt.
+    let before = -1
+    while (before !== parts.length) {
+      before = parts.length
+      for (let other = 0; other < 50; other++) await (await fetch(new URL('/healthz', url))).text()
+    }
+    expect(parts.length).toBeLessThan(10)
+    request.destroy()
+    const closed = parts.length
+    for (let other = 0; other < 50; other++) await (await fetch(new URL('/healthz', url))).text()
+    expect(parts.length - closed).toBeLessThan(2)
+  })
+
+  test('is broken off when the source fails, and never looks complete', async () => {
+    const { url } = await start({}, async (at) => {
+      if (at > 4 * mib) throw new Error('the disk is gone')
+    })
+    const response = await ask(url)
+    expect(response.status).toBe(200)
+    await expect(response.text()).rejects.toThrow()
+  })
+
+  test('is an error when the answer would be longer than its limit', async () => {
+    const { url } = await start({ limits: { answer: 12 * mib } })
+    const response = await ask(url)
+    expect(await response.json()).toMatchObject({ error: { data: { reason: 'too-large', limit: 12 * mib } } })
+  })
+})
