@@ -54,13 +54,9 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   const answer = async (message: Request, response: ServerResponse, caller: Caller): Promise<void> => {
     // A disconnect cancels the request (2026-07-28, basic/patterns/cancellation).
     const cancellation: Cancellation = { isCancelled: false, onCancel: undefined }
-    /** Ends what is sent in parts, which goes on behind the answer of the method. */
-    let sendingController: AbortController | undefined
     response.on('close', () => {
       // Not after the answer: an abort captures a stack, which would keep the whole request in memory until a full collection.
-      if (response.writableFinished) return
-      cancelRequest(cancellation)
-      sendingController?.abort()
+      if (!response.writableFinished) cancelRequest(cancellation)
     })
     let stream: EventStream | undefined
     const channel = await channelOf(caller.principal)
@@ -82,26 +78,10 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         log: options.log,
       }).finally(lifetime.release)
       const answered = unclean === undefined ? undefined : channel.egress(unclean, message)
-      if (answered === undefined) response.destroy()
-      else if (stream === undefined) replyUnopened(response, answered)
-      else {
-        ;(stream as EventStream).send(answered)
-        ;(stream as EventStream).end()
-      }
-      return
+      return endListening(response, stream, answered)
     }
     offerLink(response, message, caller.linkFor)
-    const sending: Sending = {
-      // Most answers need none.
-      get signal() {
-        sendingController ??= new AbortController()
-        if (response.destroyed) sendingController.abort()
-        return sendingController.signal
-      },
-      gate,
-      share: caller.share,
-      timeoutMs: options.timeout ?? 120_000,
-    }
+    const sending = sendingTo(response, gate, caller, options)
     let streamed: Response | undefined
     const ask = async (pass?: Pass): Promise<void> => {
       pass?.until(() => taken(response))
@@ -214,6 +194,42 @@ function isModern(request: IncomingMessage, body: unknown): boolean {
     if ('io.modelcontextprotocol/protocolVersion' in body.params._meta) return true
   }
   return request.headers['mcp-protocol-version'] === modern
+}
+
+function endListening(response: ServerResponse, stream: EventStream | undefined, answer: Response | undefined): void {
+  if (answer === undefined) response.destroy()
+  else if (stream === undefined) replyUnopened(response, answer)
+  else {
+    stream.send(answer)
+    stream.end()
+  }
+}
+
+/** How an answer is sent whose content is read meanwhile. Few answers are, so the signal is made when it is asked for. */
+function sendingTo(
+  response: ServerResponse,
+  gate: Gate,
+  { share }: Caller,
+  { timeout: timeoutMs = 120_000 }: ServedOptions,
+): Sending {
+  let controller: AbortController | undefined
+  const signalOf = (): AbortSignal => {
+    if (controller !== undefined) return controller.signal
+    const own = new AbortController()
+    controller = own
+    if (response.destroyed) own.abort()
+    // Not after the answer: an abort captures a stack.
+    else response.once('close', () => response.writableFinished || own.abort())
+    return own.signal
+  }
+  return {
+    get signal() {
+      return signalOf()
+    },
+    gate,
+    share,
+    timeoutMs,
+  }
 }
 
 function holdsStream(answer: Response): boolean {

@@ -88,7 +88,7 @@ export function embeddedToWire({ uri, mimeType, text, modified, ...facts }: Embe
   const { annotations } = describe({}, facts, revision, modified)
   return {
     type: 'resource',
-    resource: { uri, ...mimeTypeOf(mimeType), text: text.toWellFormed() },
+    resource: { uri, ...(isMimeType(mimeType) ? { mimeType } : {}), text: text.toWellFormed() },
     ...(annotations === undefined ? {} : { annotations }),
   }
 }
@@ -274,10 +274,6 @@ export function shownIcons(icons: readonly Icon[]): readonly Icon[] {
 /** A media type of RFC 6838, with parameters (RFC 9110, section 8.3); `format=A::B` of the first draft is accepted too. */
 const mimeType =
   /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[ \t]*[\w!#$&'*+.^`|~-]+=(?:[\w!#$&'*+.^`|~:-]+|"[^"\\\r\n]*"))*$/
-
-function mimeTypeOf(type: string | undefined): Wire {
-  return isMimeType(type) ? { mimeType: type } : {}
-}
 
 export function isMimeType(type: string | undefined): type is string {
   return type !== undefined && type.length <= 255 && mimeType.test(type)

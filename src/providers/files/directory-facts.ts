@@ -24,7 +24,7 @@ interface Known {
   readonly facts: Set<string>
 }
 
-export function createDirectoryFacts(now: () => number = Date.now): DirectoryFacts {
+export function createDirectoryFacts(now: () => number = () => Date.now()): DirectoryFacts {
   const directories = new Map<bigint, Known>()
 
   const knownOf = ({ stats, local }: Place): Known | undefined => {
